@@ -130,6 +130,16 @@ pub struct Round {
     pub serial: u32,
 }
 
+#[cfg(feature = "helper")]
+impl Round {
+    /// When operation `number` is due, in nanoseconds, at the round's rate; `None` without a rate.
+    /// Latencies are counted from here, so that a delay of the sender counts too.
+    pub(crate) fn due_ns(&self, start: u64, number: u64) -> Option<u64> {
+        let rate = u64::from(self.rate?.max(1));
+        Some(start.saturating_add(number.saturating_mul(1_000_000_000) / rate))
+    }
+}
+
 /// What an initiator's part of a round took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {

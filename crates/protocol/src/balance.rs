@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::begin::Begin;
+use super::copy_id::CopyId;
 use super::disk::{DiskCached, DiskPlace};
-use super::frame::CopyId;
 use super::route::Route;
 use super::stream::TxStats;
 use garland_core::plan::HEAD;

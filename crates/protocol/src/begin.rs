@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::copy_id::CopyId;
 use super::digests::DigestKey;
-use super::frame::CopyId;
 use super::injection::Injection;
+use super::keys::Secret;
 use super::read_back::ReadBack;
 use super::route::{DOWNSTREAMS_MAX, Route};
-use super::seal::Secret;
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
 
 /// Where the bytes go on a node.

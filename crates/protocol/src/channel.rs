@@ -5,7 +5,7 @@
 use snow::{Builder, HandshakeState, TransportState};
 use thiserror::Error;
 
-use super::seal::Secret;
+use super::keys::Secret;
 
 /// Bytes of a public or private key.
 pub const KEY_LEN: usize = 32;

@@ -11,8 +11,8 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::frame::CopyId;
-use super::seal::Secret;
+use super::copy_id::CopyId;
+use super::keys::Secret;
 use super::sink::{Sink, SinkError};
 use garland_core::plan::LaneBlocks;
 

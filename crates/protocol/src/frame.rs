@@ -1,77 +1,65 @@
-//! The fixed frame that goes before every block on a link, and carries what little else links say.
+//! The fixed-size frame that precedes every block on a link, and carries the links' other messages.
 //!
-//! All of a frame is authenticated by a key that every member of the copy has and nobody else, so a
-//! relay bounds and believes a header before the first slice goes on.
+//! A frame is authenticated with a key that only the nodes of the copy have, so a relay can trust a
+//! header before it forwards the first slice.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::seal::Keys;
+use super::copy_id::CopyId;
+use super::keys::Keys;
 use garland_core::plan::NodeId;
 
-/// Bytes of a frame on the wire.
+/// The length of a frame on the wire in bytes.
 pub const FRAME_LEN: usize = size_of::<Wire>();
 
 const MAGIC: [u8; 4] = *b"GLF1";
 const MAC_LEN: usize = 16;
 
-/// The identity of one copy: 16 random bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct CopyId(pub [u8; 16]);
-
-impl fmt::Debug for CopyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-/// What a frame says.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Downstream, once a link: the blocks of this copy's lane follow. `epoch` says for which route.
+    /// Downstream, once per link: the blocks of this copy's lane follow. `epoch` is the route's.
     Open,
     /// Downstream: a block follows, `length` bytes and a tag.
     Block,
-    /// Downstream: the block `index` just sent was cut off and padded, through no fault of this
-    /// hop; it will be sent again.
+    /// Downstream: the block `index` just sent was cut off upstream of this hop and padded; it will be
+    /// sent again.
     Void,
-    /// Downstream: the lane's last block has been sent; only blocks asked for again may follow.
+    /// Downstream: the lane's last block has been sent; only requested blocks (`Again`) may follow.
     End,
-    /// Upstream, first: send the lane from the block at place `index` on.
+    /// Upstream, first: send the lane's blocks from ordinal `index` on.
     Resume,
     /// Upstream: send the block `index` again.
     Again,
-    /// Upstream, before `Resume`: of the 256 blocks from `index` on, those whose bits are set in
-    /// `bits` are here and needn't be sent.
+    /// Upstream, before `Resume`: of the 256 blocks from `index` on, those with a bit set in `bits` are
+    /// present and need not be sent.
     Have,
-    /// Downstream, before the blocks it is about: the digests of the lane's blocks from the place
-    /// `index` on, signed by the copy's source, follow in `length` bytes ([`super::DigestWindows`]).
+    /// Downstream, before the blocks concerned: the digests of the lane's blocks from ordinal `index`
+    /// on, signed by the copy's source, follow in `length` bytes ([`super::DigestWindows`]).
     Digests,
 }
 
-/// How a block's bytes are written on the wire.
+/// The encoding of a block's bytes on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// As they are.
     Plain,
-    /// Packed by LZ4, in its block format.
+    /// One LZ4 block.
     Lz4,
-    /// Packed as one Zstandard frame.
+    /// One Zstandard frame.
     Zstd,
-    /// Not at all: every one of them is zero.
+    /// No bytes: the block is all zeros.
     Zeros,
-    /// Not at all: they are a hole in a file, and read as zeros.
+    /// No bytes: the block is a hole in a file.
     Hole,
 }
 
-/// A frame, checked.
+/// A frame whose MAC was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What it says.
+    /// The type.
     pub kind: Kind,
     /// Whether the block that follows is sealed.
     pub sealed: bool,
@@ -81,29 +69,29 @@ pub struct Frame {
     pub copy: CopyId,
     /// The block's index in the copy.
     pub index: u64,
-    /// The block's bytes.
+    /// The block's length in bytes.
     pub length: u32,
-    /// How they are written on the wire.
+    /// The encoding of the block on the wire.
     pub form: Encoding,
-    /// How many they are there, before sealing.
+    /// The encoded length in bytes, without the seal's tag.
     pub packed: u32,
-    /// Who sealed the block.
+    /// The node that sealed the block.
     pub sealer: NodeId,
-    /// Which incarnation of that sealer's key.
+    /// The incarnation of that node's key.
     pub incarnation: u64,
     /// The route's epoch (`Open`).
     pub epoch: u32,
-    /// Which of 256 blocks are here (`Have`).
+    /// The bit set of the blocks that are present (`Have`).
     pub bits: [u8; 32],
 }
 
-/// Why bytes are no frame of this copy.
+/// Why bytes are not a frame of this copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// The bytes are no frame at all.
+    /// The bytes have no valid frame layout.
     #[error("the bytes are no frame")]
     Garbage,
-    /// The frame doesn't carry the copy's mark: changed on the way, or a stranger's.
+    /// The MAC is wrong: the frame was changed, or comes from outside the copy.
     #[error("the frame was changed on the way or comes from a stranger")]
     Forged,
 }
@@ -113,7 +101,7 @@ pub enum FrameError {
 struct Wire {
     magic: [u8; 4],
     kind: u8,
-    /// Whether it is sealed, and above that bit the form.
+    /// Bit 0: sealed; above it the encoding.
     sealed: u8,
     lane: U16,
     copy: [u8; 16],
@@ -128,7 +116,7 @@ struct Wire {
 }
 
 impl Frame {
-    /// A frame that carries no block.
+    /// A frame without a block.
     #[must_use]
     pub fn bare(kind: Kind, copy: CopyId, lane: u16, index: u64) -> Self {
         Self {
@@ -147,7 +135,7 @@ impl Frame {
         }
     }
 
-    /// The bytes on the wire, marked with the copy's key.
+    /// The bytes on the wire, with the MAC of the copy's key.
     #[must_use]
     pub fn to_bytes(&self, keys: &Keys) -> [u8; FRAME_LEN] {
         let mut wire = Wire {
@@ -169,10 +157,10 @@ impl Frame {
         zerocopy::transmute!(wire)
     }
 
-    /// Reads a frame and checks its mark.
+    /// Parses a frame and checks its MAC.
     ///
     /// # Errors
-    /// When the bytes are no frame, or one without this copy's mark.
+    /// When the bytes are not a frame of this copy.
     pub fn parse(bytes: &[u8; FRAME_LEN], keys: &Keys) -> Result<Self, FrameError> {
         let wire = Wire::ref_from_bytes(bytes).map_err(|_| FrameError::Garbage)?;
         let kind = Kind::from_wire(wire.kind).filter(|_| wire.magic == MAGIC);
@@ -199,7 +187,7 @@ impl Frame {
         })
     }
 
-    /// Which copy a frame claims to belong to, before anything is checked: to find the keys.
+    /// The copy that an unchecked frame claims to belong to; used to look up the keys.
     #[must_use]
     pub fn claimed_copy(bytes: &[u8; FRAME_LEN]) -> Option<CopyId> {
         let wire = Wire::ref_from_bytes(bytes).ok()?;
@@ -207,13 +195,13 @@ impl Frame {
     }
 }
 
-/// The part of a frame's bytes that its mark covers; a sealed block has it as associated data.
+/// The part of a frame's bytes that its MAC covers; it is the associated data of a sealed block.
 pub(super) fn body(bytes: &[u8]) -> &[u8] {
     &bytes[..FRAME_LEN - MAC_LEN]
 }
 
 impl Encoding {
-    /// Whether a block of `length` bytes can have so many on the wire: never more.
+    /// Whether a block of `length` bytes may have `packed` bytes on the wire, which are never more.
     fn fits(self, length: u32, packed: u32) -> bool {
         match self {
             Self::Plain => packed == length,
@@ -222,7 +210,7 @@ impl Encoding {
         }
     }
 
-    /// The form as one byte, on the wire and in a seal's nonce.
+    /// The code of the encoding on the wire and in a seal's nonce.
     pub(super) fn to_wire(self) -> u8 {
         match self {
             Self::Plain => 0,
@@ -278,7 +266,7 @@ impl Kind {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::seal::Secret;
+    use super::super::keys::Secret;
     use super::*;
 
     fn keys() -> Keys {

@@ -8,6 +8,7 @@ mod balance;
 mod begin;
 mod channel;
 mod compare;
+mod copy_id;
 mod digests;
 mod disk;
 pub mod dispatch;
@@ -17,6 +18,7 @@ mod files;
 mod frame;
 mod head;
 mod injection;
+mod keys;
 mod known;
 mod message;
 mod operations;
@@ -45,6 +47,7 @@ pub use channel::{
 pub use compare::{
     CATALOGUE_MAX, Compare, CompareOrder, Compared, DIGESTS_MAX, SharedPart, TreeOutline,
 };
+pub use copy_id::CopyId;
 pub use digests::{
     DigestError, DigestKey, DigestWindows, SignedDigests, WINDOW_BYTES_MAX, WINDOW_MAX,
 };
@@ -61,13 +64,14 @@ pub use files::{
     FileRef, FileReply, FileRequest, FilesOrder, Hole, Line, LineError, NewKind, OpenFlags, Opener,
     PIECE, Parts, SMALL_MAX, Space, Stamp, TimeSet,
 };
-pub use frame::{CopyId, Encoding, FRAME_LEN, Frame, FrameError, Kind};
+pub use frame::{Encoding, FRAME_LEN, Frame, FrameError, Kind};
 pub use head::{
     BadFrame, Fault, Head, HeadEvent, HeadOrder, NodeState, Policy, Slow, SlowNodes, Verdict,
 };
 pub use injection::{
     ClockFault, FORM as INJECTION_FORM, Injection, Stall, Wanted, parse_injection,
 };
+pub use keys::{Keys, Secret};
 pub use known::{FileStamp, Known, KnownError};
 pub use message::{FromAgent, ToAgent};
 pub use operations::{Cut, Operations};
@@ -81,7 +85,7 @@ pub use ready_line::ReadyLine;
 pub use relay::{Relay, RelayEvent, RelayOrder, Store};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
-pub use seal::{Keys, SealError, Sealer, Secret, TAG_LEN, content_digest, root_digest};
+pub use seal::{SealError, Sealer, TAG_LEN, content_digest, root_digest};
 pub use sink::{Landing, Sink, SinkError};
 pub use stat::{
     Absence, Absent, MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::copy_id::CopyId;
 use super::fabric::{FabricWay, check_provider};
-use super::frame::CopyId;
-use super::seal::Secret;
+use super::keys::Secret;
 use super::stream::{RxStats, StreamTask, TxStats};
 
 /// The longest that a meeting may take.

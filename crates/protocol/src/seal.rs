@@ -1,105 +1,40 @@
-//! Sealing: how a block is made unreadable and unchangeable on its way.
+//! Sealing: authenticated encryption of blocks (AES-256-GCM).
 //!
-//! A sealer derives its key from the copy's secret, its own identity, an incarnation number and the
-//! run of 2^14 blocks that the block is in; the nonce is the block's number and the form of its bytes.
-//! So a key and a nonce cover one plaintext: a block's digest is fixed, and its form is a function of it.
-//! A key seals at most 64 GiB (2^32 blocks of AES), far below what AES-GCM allows (NIST SP 800-38D;
-//! draft-irtf-cfrg-aead-limits).
+//! The nonce is the block's index and the encoding of its bytes. So a key and a nonce cover one
+//! plaintext: a block's digest is fixed, and its encoding is a function of it.
 
-use std::collections::VecDeque;
-
-use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
-use aws_lc_rs::hkdf;
-use serde::{Deserialize, Serialize};
+use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 use thiserror::Error;
 
-use super::frame::{CopyId, Encoding, FRAME_LEN, Frame, body};
+use super::frame::{Encoding, FRAME_LEN, Frame, body};
+use super::keys::{KeyName, Keys};
 use garland_core::plan::NodeId;
 
-/// Bytes that sealing adds to a block.
+/// The bytes that sealing adds to a block.
 pub const TAG_LEN: usize = 16;
 
-/// The secret of one copy or session: 32 random bytes that travel only in the control channel.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Secret(pub [u8; 32]);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(..)")
-    }
-}
-
-/// Why a block can't be believed.
+/// Why a block is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
-    /// A byte of the block or its header isn't the one that was sealed.
+    /// The block or its header was changed.
     #[error("the block was changed on the way")]
     Changed,
 }
 
-/// Blocks in a row that one key seals: a power of two.
-const KEY_BLOCKS: u64 = 1 << 14;
-
-/// Keys that are kept to open blocks. Each of a copy's sources has one in use at a time; what is sent
-/// again has others, which nobody needs twice.
-const OPENING_MAX: usize = 64;
-
-/// What names a sealing key within a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct KeyName {
-    sealer: NodeId,
-    incarnation: u64,
-    /// Which run of [`KEY_BLOCKS`] blocks.
-    run: u64,
-}
-
-impl KeyName {
-    fn new(sealer: NodeId, incarnation: u64, index: u64) -> Self {
-        Self { sealer, incarnation, run: index / KEY_BLOCKS }
-    }
-}
-
-/// What every member of a copy derives from its secret.
-pub struct Keys {
-    mark: [u8; 32],
-    prk: hkdf::Prk,
-    /// The keys used last, the newest first.
-    opening: VecDeque<(KeyName, LessSafeKey)>,
-}
-
 impl Keys {
-    /// The keys of `copy`.
-    #[must_use]
-    pub fn new(secret: &Secret, copy: CopyId) -> Self {
-        let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, &copy.0).extract(&secret.0);
-        let mark = expand(&prk, &[b"garland/1 frame mark"]);
-        Self { mark, prk, opening: VecDeque::new() }
-    }
-
-    /// The mark that authenticates a frame's bytes: a keyed BLAKE3, cut to 16 bytes.
-    pub(super) fn mark(&self, body: &[u8]) -> [u8; 16] {
-        let hash = blake3::keyed_hash(&self.mark, body);
-        hash.as_bytes()[..16].try_into().expect("a BLAKE3 hash has 32 bytes")
-    }
-
-    /// Whether `mark` is the one of `body`, compared in constant time.
-    pub(super) fn is_mark(&self, body: &[u8], mark: &[u8; 16]) -> bool {
-        aws_lc_rs::constant_time::verify_slices_are_equal(&self.mark(body), mark).is_ok()
-    }
-
-    /// The sealer that `node` is in its `incarnation`, for block `index` and its neighbours.
+    /// The sealer of `node` in `incarnation`, for the run of blocks that `index` is in.
     #[must_use]
     pub fn sealer(&self, node: NodeId, incarnation: u64, index: u64) -> Sealer {
         let name = KeyName::new(node, incarnation, index);
-        Sealer { name, key: sealing_key(&self.prk, name) }
+        Sealer { name, key: self.sealing_key(name) }
     }
 
-    /// Opens a sealed block in place: `block` is the sealed bytes and the tag; what was sealed is
-    /// its first `frame.packed` bytes afterwards. Of a clear block only the length is checked: what it
-    /// contains is, in either case, compared with the digest that the source signed.
+    /// Opens a sealed block in place: `block` is the sealed bytes and the tag; afterwards its first
+    /// `frame.packed` bytes are the plaintext. Of a clear block only the length is checked. In either
+    /// case the contents are later compared with the digest that the source signed.
     ///
     /// # Errors
-    /// When any byte isn't the one that was sealed, or the length isn't the header's.
+    /// When a byte was changed, or the length isn't that of the header.
     pub fn open(
         &mut self,
         frame: &Frame,
@@ -116,15 +51,6 @@ impl Keys {
             .open_in_place(nonce, Aad::from(body(header)), block)
             .map_err(|_| SealError::Changed)?;
         if opened.len() == frame.packed as usize { Ok(()) } else { Err(SealError::Changed) }
-    }
-
-    fn opening_key(&mut self, name: KeyName) -> &LessSafeKey {
-        let at = self.opening.iter().position(|(known, _)| *known == name);
-        let entry = at.and_then(|at| self.opening.remove(at));
-        let entry = entry.unwrap_or_else(|| (name, sealing_key(&self.prk, name)));
-        self.opening.truncate(OPENING_MAX - 1);
-        self.opening.push_front(entry);
-        &self.opening[0].1
     }
 }
 
@@ -173,21 +99,6 @@ pub fn root_digest(contents: &[[u8; 32]]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-fn sealing_key(prk: &hkdf::Prk, name: KeyName) -> LessSafeKey {
-    let KeyName { sealer, incarnation, run } = name;
-    let [incarnation, run] = [incarnation, run].map(u64::to_le_bytes);
-    let info: [&[u8]; 4] = [b"garland/1 seal", &sealer.0.to_le_bytes(), &incarnation, &run];
-    let key = UnboundKey::new(&aead::AES_256_GCM, &expand(prk, &info));
-    LessSafeKey::new(key.expect("the key has the cipher's length"))
-}
-
-fn expand(prk: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
-    let mut key = [0; 32];
-    let okm = prk.expand(info, hkdf::HKDF_SHA256).expect("32 bytes are within HKDF's reach");
-    okm.fill(&mut key).expect("the output has the length asked for");
-    key
-}
-
 fn nonce(index: u64, form: Encoding) -> Nonce {
     let mut bytes = [0; 12];
     bytes[..8].copy_from_slice(&index.to_le_bytes());
@@ -197,7 +108,9 @@ fn nonce(index: u64, form: Encoding) -> Nonce {
 
 #[cfg(test)]
 mod tests {
+    use super::super::copy_id::CopyId;
     use super::super::frame::Kind;
+    use super::super::keys::{KEY_BLOCKS, Secret};
     use super::*;
 
     const COPY: CopyId = CopyId([3; 16]);
@@ -271,22 +184,6 @@ mod tests {
         // difference.
         assert_ne!(sealed(Encoding::Plain), sealed(Encoding::Zstd));
         assert_ne!(sealed(Encoding::Lz4), sealed(Encoding::Zstd));
-    }
-
-    #[test]
-    fn few_keys_are_kept_to_open_blocks() {
-        let mut keys = Keys::new(&Secret([5; 32]), COPY);
-        for incarnation in 0..4 * OPENING_MAX as u64 {
-            let mut frame = Frame::bare(Kind::Block, COPY, 0, 7);
-            (frame.sealed, frame.incarnation) = (true, incarnation);
-            (frame.length, frame.packed) = (3, 3);
-            let header = frame.to_bytes(&keys);
-            let mut block = b"abc".to_vec();
-            let tag = keys.sealer(NodeId(0), incarnation, 7).seal(&frame, &header, &mut block);
-            block.extend(tag);
-            keys.open(&frame, &header, &mut block).unwrap();
-            assert!(keys.opening.len() <= OPENING_MAX);
-        }
     }
 
     #[test]

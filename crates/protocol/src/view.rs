@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::frame::CopyId;
+use super::copy_id::CopyId;
 
 /// Bytes of a name that an account has: what is longer is cut.
 pub const NAME_MAX: usize = 160;

@@ -7,6 +7,7 @@
 
 mod address;
 mod ahead;
+mod answer;
 mod names;
 mod object;
 mod origin;

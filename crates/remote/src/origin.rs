@@ -12,6 +12,7 @@ use object_store::{Error, GetOptions, GetRange, GetResult, ObjectMeta, ObjectSto
 use tokio::runtime::Runtime;
 
 use crate::address::Address;
+use crate::answer;
 use crate::trouble::Trouble;
 
 /// How often what stops in the middle is asked for again from where it stopped.
@@ -52,7 +53,7 @@ impl Origin {
         (store, path): (Arc<dyn ObjectStore>, Path),
         part: u64,
     ) -> Result<Opened, Trouble> {
-        let trouble = |error: &Error| Trouble::of(error, "opening", address);
+        let trouble = |error: &Error| answer::trouble(error, "opening", address);
         let options = GetOptions { range: Some(GetRange::Bounded(0..part)), ..Default::default() };
         let (result, in_ranges) = match store.get_opts(&path, options).await {
             Ok(result) => (result, true),
@@ -108,7 +109,7 @@ impl Origin {
                 // It was there.
                 Error::NotFound { .. } => Trouble::changed(&self.address),
                 error if wants_no_range(&error) => Trouble::changed(&self.address),
-                error => Trouble::of(&error, "reading", &self.address),
+                error => answer::trouble(&error, "reading", &self.address),
             })?;
         if !self.is_same(&result) {
             return Err(Trouble::changed(&self.address));
@@ -136,7 +137,7 @@ async fn flow(
     while !range.is_empty() {
         let bytes = match stream.next().await {
             Some(Ok(bytes)) => bytes,
-            Some(Err(error)) => return Err(Trouble::of(&error, "reading", address)),
+            Some(Err(error)) => return Err(answer::trouble(&error, "reading", address)),
             None => {
                 let lacking = range.end - range.start;
                 let what = format!("reading {address}: it ended {lacking} bytes too early");

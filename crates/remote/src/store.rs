@@ -9,6 +9,7 @@ use object_store::path::Path;
 use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 
 use crate::address::Address;
+use crate::answer;
 use crate::names::Names;
 use crate::profile::{self, Profile};
 use crate::transport::Transport;
@@ -39,7 +40,7 @@ pub(crate) fn of(address: &Address, names: Names) -> Result<(Arc<dyn ObjectStore
                 .with_http_connector(transport)
                 .with_retry(retries())
                 .build();
-            let store = built.map_err(|error| Trouble::of(&error, "opening", address))?;
+            let store = built.map_err(|error| answer::trouble(&error, "opening", address))?;
             Ok((Arc::new(store), Path::default()))
         }
     }
@@ -95,7 +96,7 @@ fn in_bucket(
         .with_http_connector(transport)
         .with_retry(retries())
         .build();
-    let store = built.map_err(|error| Trouble::of(&error, "opening", address))?;
+    let store = built.map_err(|error| answer::trouble(&error, "opening", address))?;
     Ok((Arc::new(store), path))
 }
 

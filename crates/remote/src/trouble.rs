@@ -1,8 +1,6 @@
 //! What goes wrong, in words: the operation, the object, the reason, and what to do.
 
-use object_store::Error;
-
-use crate::address::Address;
+use std::fmt::Display;
 
 /// Why something that is elsewhere can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +21,12 @@ impl Trouble {
     }
 
     /// It is no longer what it was when it was opened.
-    pub(crate) fn changed(of: &Address) -> Self {
+    pub(crate) fn changed(of: impl Display) -> Self {
         Self { changed: true, ..Self::new(format!("{of} changed while it was copied")) }
     }
 
     /// Nobody wants it any more.
-    pub(crate) fn stale(of: &Address) -> Self {
+    pub(crate) fn stale(of: impl Display) -> Self {
         Self { stale: true, ..Self::new(format!("reading {of}: nobody waits for it any more")) }
     }
 
@@ -54,156 +52,5 @@ impl Trouble {
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.stale
-    }
-
-    /// What the library says of `address` while it was `operation`.
-    pub(crate) fn of(error: &Error, operation: &str, address: &Address) -> Self {
-        if matches!(error, Error::Precondition { .. }) {
-            return Self::changed(address);
-        }
-        let answer = Answer::of(error);
-        let trouble = Self::new(format!("{operation} {address}: {}", answer.in_words()));
-        match answer.hint(error, address) {
-            Some(hint) => trouble.hint(hint),
-            None => trouble,
-        }
-    }
-}
-
-/// What a server answered, or why it gave no answer.
-struct Answer {
-    text: String,
-    /// S3's word for it: `NoSuchKey`.
-    code: Option<String>,
-    /// S3's sentence.
-    message: Option<String>,
-    retries: Option<String>,
-}
-
-impl Answer {
-    /// The library's errors tell of the request (whose URL may hold secrets), and of the answer
-    /// behind a dash; pages have dashes, too.
-    fn of(error: &Error) -> Self {
-        let all = match error {
-            Error::Generic { source, .. }
-            | Error::NotFound { source, .. }
-            | Error::PermissionDenied { source, .. }
-            | Error::Unauthenticated { source, .. }
-            | Error::NotSupported { source, .. } => source.to_string(),
-            other => other.to_string(),
-        };
-        let (before, text) = all.split_once(" - ").unwrap_or(("", &all));
-        let between = |open: &str, close: &str| {
-            let (_, rest) = all.split_once(open)?;
-            Some(rest.split_once(close)?.0.to_owned())
-        };
-        let retries = before.split_once(", after ").and_then(|(_, rest)| {
-            let (count, _) = rest.split_once(" retries")?;
-            Some(count.to_owned())
-        });
-        Self {
-            text: text.to_owned(),
-            code: between("<Code>", "</Code>"),
-            message: between("<Message>", "</Message>"),
-            retries,
-        }
-    }
-
-    fn in_words(&self) -> String {
-        let status = self.text.split_once("status code: ").map(|(_, rest)| rest);
-        let status = status.map(|rest| rest.split(':').next().unwrap_or(rest).trim());
-        let said = match (status, &self.code, &self.message) {
-            (_, Some(code), Some(message)) => {
-                format!("the server says {code}: {}", message.trim_end_matches('.'))
-            }
-            (_, Some(code), None) => format!("the server says {code}"),
-            (Some(status), None, _) => format!("the server answers {status}"),
-            (None, None, _) => {
-                let text = self.text.trim();
-                let text = text.strip_prefix("HTTP error: ").unwrap_or(text);
-                text.strip_prefix("io: ")
-                    .or(text.strip_prefix("other: "))
-                    .unwrap_or(text)
-                    .to_owned()
-            }
-        };
-        match self.retries.as_deref() {
-            None | Some("0") => said,
-            Some(retries) => format!("{said} (after {retries} more tries)"),
-        }
-    }
-
-    fn hint(&self, error: &Error, address: &Address) -> Option<&'static str> {
-        let s3 = matches!(address, Address::S3 { .. });
-        let code = self.code.as_deref().unwrap_or_default();
-        match (error, code) {
-            (_, "RequestTimeTooSkewed") => Some("set this machine's clock"),
-            (_, "ExpiredToken") => Some("get new credentials: AWS_SESSION_TOKEN has expired"),
-            (_, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
-                Some("are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY this store's?")
-            }
-            (_, "NoSuchBucket") => Some("is AWS_ENDPOINT_URL the store that has it?"),
-            (_, "AuthorizationHeaderMalformed" | "PermanentRedirect") => {
-                Some("set AWS_REGION to the bucket's region")
-            }
-            _ if self.text.contains("redirect without LOCATION") => {
-                Some("set AWS_REGION to the bucket's region")
-            }
-            (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, _) if s3 => {
-                Some("may these credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE) read it?")
-            }
-            (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, _) => {
-                Some("does the URL need a login, or has it expired?")
-            }
-            _ if self.text.contains("Content-Length") => {
-                Some("the server doesn't tell how long it is; fetch it to a file first")
-            }
-            _ => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told(error: &Error, address: &str) -> (String, Option<String>) {
-        let address = Address::parse(address).expect("an address").expect("a sound one");
-        let trouble = Trouble::of(error, "opening", &address);
-        (trouble.message, trouble.hint)
-    }
-
-    #[test]
-    fn answers_are_told_without_the_request() {
-        let text = "Error performing GET http://h/b/k?X-Amz-Signature=5ec3e7 in 1ms, after 6 retries, \
-                    max_retries: 6, retry_timeout: 60s  - Server returned non-2xx status code: 503 \
-                    Service Unavailable: ";
-        let error = Error::Generic { store: "S3", source: text.into() };
-        let expected =
-            "opening s3://b/k: the server answers 503 Service Unavailable (after 6 more tries)";
-        assert_eq!(told(&error, "s3://b/k"), (expected.to_owned(), None));
-    }
-
-    #[test]
-    fn what_s3_says_is_passed_on_with_what_to_do() {
-        let text = "Error performing GET http://h/b/k in 1ms - Server returned non-2xx status code: \
-                    403 Forbidden: <?xml?><Error><Code>SignatureDoesNotMatch</Code><Message>The \
-                    signature is wrong.</Message></Error>";
-        let error = Error::PermissionDenied { path: "k".to_owned(), source: text.into() };
-        let (message, hint) = told(&error, "s3://b/k");
-        assert_eq!(
-            message,
-            "opening s3://b/k: the server says SignatureDoesNotMatch: The signature is wrong"
-        );
-        assert!(hint.is_some_and(|hint| hint.contains("AWS_SECRET_ACCESS_KEY")));
-    }
-
-    #[test]
-    fn an_object_that_changed_is_known_as_such() {
-        let error = Error::Precondition { path: "k".to_owned(), source: "412".into() };
-        let address = Address::Http("https://h/k?s=1".to_owned());
-        let trouble = Trouble::of(&error, "reading", &address);
-        assert!(trouble.is_change());
-        assert_eq!(trouble.message(), "https://h/k changed while it was copied");
     }
 }

@@ -1,36 +1,23 @@
-//! The built `garland` in a scratch folder.
+//! The built `garland` in a scratch directory.
 
 use std::ffi::OsStr;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use crate::processes::Process;
 use crate::running::Running;
+use crate::said::Said;
 use crate::scratch::Scratch;
 use crate::waiting::await_some;
 use crate::wire::Wire;
 
-/// The built binary, with its state, its local nodes' folders and its working folder in a scratch
-/// folder, and nothing of the user's environment.
+/// The built binary. Its state, its local nodes' directories and its working directory are in a scratch
+/// directory; it gets nothing of the user's environment.
 #[derive(Debug)]
 pub struct Garland<'a> {
     binary: PathBuf,
     scratch: &'a Scratch,
     wire: Option<Wire>,
-}
-
-/// What a command said and how it ended.
-#[derive(Clone, Debug)]
-pub struct Said {
-    /// Its exit code; 128 and the signal's number when one killed it.
-    pub code: i32,
-    /// Its standard output.
-    pub out: String,
-    /// Its standard output, as it came.
-    pub bytes: Vec<u8>,
-    /// Its standard error.
-    pub err: String,
 }
 
 impl<'a> Garland<'a> {
@@ -40,7 +27,7 @@ impl<'a> Garland<'a> {
         Self { binary: binary.into(), scratch, wire: None }
     }
 
-    /// Over a slow wire: in a network namespace of its own.
+    /// Runs commands behind a slow wire, in a network namespace of its own.
     #[must_use]
     pub fn over(mut self, wire: Wire) -> Self {
         self.wire = Some(wire);
@@ -81,13 +68,13 @@ impl<'a> Garland<'a> {
         self.start(arguments).end()
     }
 
-    /// Starts `garland cp ARGUMENTS` with the local nodes' folders in the scratch folder.
+    /// Starts `garland cp ARGUMENTS` with the local nodes' directories in the scratch directory.
     #[must_use]
     pub fn start_cp<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {
         self.start_cp_reading(arguments, Stdio::null())
     }
 
-    /// The same with this standard input.
+    /// Starts `garland cp ARGUMENTS` as [`start_cp`](Self::start_cp) does, with `input` as standard input.
     #[must_use]
     pub fn start_cp_reading<A: AsRef<OsStr>>(
         &self,
@@ -116,10 +103,7 @@ impl<'a> Garland<'a> {
         })
     }
 
-    /// Where it keeps this host's runs.
-    ///
-    /// # Panics
-    /// When it hasn't kept any.
+    /// The directories of the runs that it has kept, sorted.
     #[must_use]
     pub fn runs(&self) -> Vec<PathBuf> {
         let mut runs: Vec<PathBuf> = entries(&self.scratch.state())
@@ -128,40 +112,6 @@ impl<'a> Garland<'a> {
             .collect();
         runs.sort();
         runs
-    }
-}
-
-impl Said {
-    pub(crate) fn new(status: ExitStatus, out: Vec<u8>, err: &[u8]) -> Self {
-        let signal = status.signal().map(|signal| 128 + signal);
-        Self {
-            code: status.code().or(signal).unwrap_or(-1),
-            out: String::from_utf8_lossy(&out).into_owned(),
-            err: String::from_utf8_lossy(err).into_owned(),
-            bytes: out,
-        }
-    }
-
-    /// Itself, if it ended with `code`.
-    ///
-    /// # Panics
-    /// When it ended otherwise; shows all that it said.
-    #[must_use]
-    #[track_caller]
-    pub fn with_code(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "\n--- out\n{}--- err\n{}", self.out, self.err);
-        self
-    }
-
-    /// The result object that `--json` printed.
-    ///
-    /// # Panics
-    /// When it isn't one; shows all that it said.
-    #[must_use]
-    #[track_caller]
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|error| panic!("{error} in\n{}\n{}", self.out, self.err))
     }
 }
 

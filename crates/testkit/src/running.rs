@@ -1,15 +1,15 @@
-//! A command that runs while the test does something to it.
+//! A command that runs in the background of a test.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::garland::Said;
 use crate::processes::Process;
+use crate::said::Said;
 use crate::waiting::{await_some, until};
 
-/// A running command whose output is being read. One that is dropped is killed.
+/// A running command whose output is being read; killed on drop.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -17,7 +17,7 @@ pub struct Running {
     readers: Option<[Reader; 2]>,
 }
 
-/// Reads a pipe to its end, and shows what has come so far.
+/// A thread that reads a pipe to its end, and the bytes so far.
 #[derive(Debug)]
 struct Reader {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -59,7 +59,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits until it has said `text` on its standard error.
+    /// Waits until its standard error contains `text`.
     pub fn await_err(&self, text: &str) {
         until(&format!("`{text}` from {}", self.command), || {
             let [_, err] = self.readers.as_ref().expect("taken only at the end");
@@ -67,7 +67,7 @@ impl Running {
         });
     }
 
-    /// Waits until what it has said on its standard output is `wanted`; all that it has said by then.
+    /// Waits until `wanted` accepts its standard output, and returns the output.
     pub fn await_out(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         await_some(&format!("{what} from {}", self.command), || {
             let [out, _] = self.readers.as_ref().expect("taken only at the end");
@@ -76,7 +76,7 @@ impl Running {
         })
     }
 
-    /// Waits for its end; what it said.
+    /// Waits for the end of the command.
     ///
     /// # Panics
     /// When it doesn't end before the deadline.
@@ -92,7 +92,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What has ended can't be killed, and needn't.
+        // It fails when the command has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

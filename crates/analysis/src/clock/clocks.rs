@@ -1,39 +1,10 @@
 //! The clocks of all nodes of a run.
 
 use super::closure::{Closure, open_loops};
+use super::exchange::{Exchange, Message};
 use super::offset::{Moment, Offset, Step};
 use super::piece::Bound;
 use super::region::Side;
-
-/// A round trip between the clocks of two nodes, in nanoseconds of each one's own clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
-    /// Who asked; 0 is the head.
-    pub from: usize,
-    /// Who answered.
-    pub to: usize,
-    /// When the question was sent, by `from`'s clock.
-    pub sent: i64,
-    /// When it came in, by `to`'s.
-    pub received: i64,
-    /// When it was answered, by `to`'s.
-    pub answered: i64,
-    /// When the answer was back, by `from`'s.
-    pub back: i64,
-}
-
-/// Bytes that went one way: they came in after they were sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Who sent; 0 is the head.
-    pub from: usize,
-    /// Who received.
-    pub to: usize,
-    /// When the sending began, by `from`'s clock.
-    pub sent: i64,
-    /// When the receiving had ended, by `to`'s.
-    pub received: i64,
-}
 
 /// How often messages and probes between nodes are gone through: what one tells of a node tightens
 /// what others tell of its neighbours.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::clocks::Exchange;
+use super::exchange::Exchange;
 use super::offset::Offset;
 use super::piece::{Bound, Trip};
 use super::region::Side;

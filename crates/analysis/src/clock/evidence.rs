@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::clocks::{Clocks, Exchange, Message};
+use super::clocks::Clocks;
+use super::exchange::{Exchange, Message};
 use garland_core::trace::{NO_BLOCK, Record, Span, Stage, Trace};
 
 /// A block's way over a hop: from, to, lane, block.

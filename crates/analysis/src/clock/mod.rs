@@ -14,13 +14,15 @@
 mod clocks;
 mod closure;
 mod evidence;
+mod exchange;
 mod offset;
 mod piece;
 mod region;
 #[cfg(test)]
 mod tests;
 
-pub use clocks::{Clocks, Exchange, Message};
+pub use clocks::Clocks;
 pub use closure::Closure;
 pub use evidence::{Evidence, reading};
+pub use exchange::{Exchange, Message};
 pub use offset::{Moment, Step};

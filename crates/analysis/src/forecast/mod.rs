@@ -19,7 +19,9 @@ mod held_out;
 mod knee;
 mod law;
 mod least_squares;
+mod point;
 mod points;
+mod question;
 mod refusal;
 mod resample;
 #[cfg(test)]
@@ -31,53 +33,6 @@ pub use curve::{Curve, Fit, Parameter};
 pub use held_out::BackTest;
 pub use knee::Knee;
 pub use law::Law;
-pub use points::Point;
+pub use point::Point;
+pub use question::{Demand, Floor, Question, Work};
 pub use refusal::Refusal;
-
-/// How work and nodes belong together, and what is known to limit it.
-#[derive(Clone, Copy)]
-pub enum Work<'a> {
-    /// The work is given, and nodes share it: a farm of jobs.
-    Fixed {
-        /// How many jobs it consists of, each on one node; none where it can be cut at will.
-        jobs: Option<u32>,
-        /// The shared resources that are known.
-        demands: &'a [Demand],
-    },
-    /// Each node brings its own: a copy to all of them.
-    Growing {
-        /// What is known to take time whoever measures it.
-        floor: &'a dyn Fn(u32) -> Floor,
-    },
-}
-
-/// What the whole work asks of a shared resource.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Demand {
-    /// Its name, for people.
-    pub name: String,
-    /// Seconds in which the work keeps it busy, however many nodes there are.
-    pub seconds: f64,
-}
-
-/// The least time that something takes to so many nodes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Floor {
-    /// Seconds; 0 where nothing is known.
-    pub seconds: f64,
-    /// What takes them, for people.
-    pub name: String,
-}
-
-/// What is asked.
-#[derive(Clone, Copy)]
-pub struct Question<'a> {
-    /// What was measured.
-    pub points: &'a [Point],
-    /// What it was.
-    pub work: Work<'a>,
-    /// The node counts that are asked for, in rising order.
-    pub ahead: &'a [u32],
-    /// What nodes cost.
-    pub prices: Option<Prices>,
-}

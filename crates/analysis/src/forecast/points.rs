@@ -1,44 +1,35 @@
-//! Measured points, and whether they can carry anything.
+//! The checks of measured points.
 
-use serde::Serialize;
+use super::point::Point;
+use super::question::Work;
+use super::refusal::Refusal;
 
-use super::{Refusal, Work};
-
-/// What was measured once.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
-    /// On so many nodes.
-    pub nodes: u32,
-    /// The whole work's seconds.
-    pub seconds: f64,
-}
-
-/// More nodes than anybody has.
+/// The largest node count that is accepted.
 pub(super) const MOST_NODES: u32 = 1_000_000;
 
-/// The longest time that is believed, in seconds: a hundred years.
+/// The longest time that is accepted, in seconds: a hundred years.
 const LONGEST: f64 = 3.2e9;
 
-/// The shortest, in seconds: no work on a node takes less.
+/// The shortest time that is accepted, in seconds.
 const SHORTEST: f64 = 1e-6;
 
-/// Times at one node count may differ by this factor, and not more.
+/// The largest ratio of two times at one node count.
 const ALIKE: f64 = 2.0;
 
-/// So much against the expected way is noise, and no contradiction.
+/// The largest ratio of two times in the wrong order that counts as noise.
 const NOISE: f64 = 1.15;
 
-/// Points that can be worked with, in the order of their nodes.
+/// Checked points, in the order of their nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Points {
     /// All of them.
     pub(super) all: Vec<Point>,
-    /// For each node count the median.
+    /// The median at each node count.
     pub(super) medians: Vec<Point>,
 }
 
 impl Points {
-    /// Takes the points of a kind of work.
+    /// Checks `points`, which were measured with `work`.
     pub(super) fn new(points: &[Point], work: &Work<'_>) -> Result<Self, Refusal> {
         for point in points {
             let sound = (SHORTEST..=LONGEST).contains(&point.seconds);
@@ -55,7 +46,7 @@ impl Points {
         Ok(points)
     }
 
-    /// Those that are known to be sound.
+    /// Points that need no check.
     pub(super) fn sorted(points: &[Point]) -> Self {
         let mut all = points.to_vec();
         all.sort_by(|a, b| a.nodes.cmp(&b.nodes).then(a.seconds.total_cmp(&b.seconds)));
@@ -68,7 +59,7 @@ impl Points {
         Self { all, medians }
     }
 
-    /// How many different node counts there are.
+    /// The number of different node counts.
     pub(super) fn counts(&self) -> usize {
         self.medians.len()
     }
@@ -78,7 +69,7 @@ impl Points {
         self.medians.last().map_or(0, |point| point.nodes)
     }
 
-    /// Without those of the largest node count, and these.
+    /// Splits off the points at the largest node count; returns (the others, these).
     pub(super) fn without_largest(&self) -> (Self, Vec<Point>) {
         let most = self.most();
         let (rest, held): (Vec<Point>, Vec<Point>) =
@@ -86,7 +77,7 @@ impl Points {
         (Self::sorted(&rest), held)
     }
 
-    /// Times at one node count must be of the same work.
+    /// Checks that the times at each node count agree.
     fn agree(&self) -> Result<(), Refusal> {
         for group in self.all.chunk_by(|a, b| a.nodes == b.nodes) {
             let (least, most) = (group[0].seconds, group[group.len() - 1].seconds);
@@ -97,7 +88,7 @@ impl Points {
         Ok(())
     }
 
-    /// More nodes may not make a given work slower.
+    /// Checks that more nodes are not slower, for a given work.
     fn fall(&self) -> Result<(), Refusal> {
         let mut best: Option<Point> = None;
         for &point in &self.medians {
@@ -109,7 +100,7 @@ impl Points {
         Ok(())
     }
 
-    /// A copy to more nodes may not take less time.
+    /// Checks that more nodes are not quicker, for a copy.
     fn rise(&self) -> Result<(), Refusal> {
         let mut longest: Option<Point> = None;
         for &point in &self.medians {

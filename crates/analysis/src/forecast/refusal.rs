@@ -1,8 +1,8 @@
-//! Why nothing can be forecast.
+//! The reasons to refuse a forecast.
 
-use super::Point;
+use super::point::Point;
 
-/// Why nothing can be forecast, for people.
+/// Why there is no forecast, for people.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// No points at all.

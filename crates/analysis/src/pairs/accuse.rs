@@ -1,58 +1,31 @@
-//! Who is at fault: a node, one direction of its NIC, a pair, or what joins two groups.
+//! Finds the parts at fault: a node, one direction of its NIC, a pair, or the link between two groups.
 
 use std::collections::BTreeSet;
 
+use super::accusation::{Accusation, Part};
 use super::effects::Effects;
 use super::groups::gathered;
 use super::matrix::Matrix;
 use super::robust::spread;
 
-/// A part of the cluster, by the places of its nodes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// A node both ways, with all partners: its cable, its NIC or the host.
-    Node(usize),
-    /// What a node sends, to all partners.
-    Sending(usize),
-    /// What a node receives, from all partners.
-    Receiving(usize),
-    /// Two nodes both ways: the cable or the route between them.
-    Pair(usize, usize),
-    /// From the first node to the second, and not back.
-    OneWay(usize, usize),
-    /// Everything between two groups: the cable or the route that joins them.
-    Between(Vec<usize>, Vec<usize>),
-}
-
-/// A part that is worse than its peers by more than chance explains.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Accusation {
-    /// Which part.
-    pub part: Part,
-    /// What it gives of what a healthy one would, from 0 to 1.
-    pub share: f64,
-    /// A part that gave more than this share wouldn't have been named.
-    pub bound: f64,
-}
-
-/// How far a part may fall behind before it is named.
+/// How far a part may fall behind its peers before it is accused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// What a part must lose at least, as a share from 0 to 1, however quiet the measurement is.
+    /// The least loss of a part that is accused, as a share from 0 to 1, whatever the noise.
     pub loss: f64,
-    /// How often a whole healthy cluster may be accused, from 0 to 1.
+    /// The probability of a false accusation in a healthy cluster, from 0 to 1.
     pub risk: f64,
 }
 
 impl Tolerance {
-    /// For rates: 10 % at least, and one healthy cluster in a thousand.
+    /// For rates: a loss of 10 %, and one false accusation in a thousand clusters.
     pub const RATES: Self = Self { loss: 0.1, risk: 1e-3 };
-    /// For latencies, whose noise is larger: three times the others' at least.
+    /// For latencies, which are noisier: three times the latency of the peers.
     pub const LATENCIES: Self = Self { loss: 2.0 / 3.0, risk: 1e-3 };
 
-    /// The lowest logarithm that is tolerated of `tests` ones with the standard deviation `sigma`,
-    /// which `parts` values told: a normal variable is below -z with at most the probability
-    /// exp(-z²/2)/2, and a few values tell a deviation badly.
+    /// The lowest logarithm that is tolerated in `tests` tests with the standard deviation `sigma`,
+    /// which was estimated from `parts` values. A normal variable is below -z with a probability of at
+    /// most exp(-z²/2)/2, and an estimate from few values is uncertain.
     fn lowest(&self, sigma: f64, tests: usize, parts: usize) -> f64 {
         let deviations = (2.0 * (tests as f64 / (2.0 * self.risk)).ln()).sqrt();
         let unsure = 1.1 + 10.0 / parts.max(1) as f64;
@@ -60,12 +33,12 @@ impl Tolerance {
     }
 }
 
-/// The fewest nodes that can be told apart: with three, each has only two witnesses.
+/// The fewest nodes among which one can be accused: with three, each has only two peers.
 const FEWEST: usize = 4;
 
-/// Names the parts of a cluster that are worse than their peers; the worst first. The values of the
-/// matrix are such that larger is better. Fewer than four nodes are never accused, and a part is
-/// only compared with the others of this matrix: that all are slow is for others to say.
+/// The parts of a cluster that are worse than their peers, the worst first. Larger values of the matrix
+/// are better. Clusters of fewer than four nodes have no accusations. Parts are only compared with each
+/// other: a cluster in which all parts are equally slow has none either.
 #[must_use]
 pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let Some(mut fit) = Effects::of(matrix).filter(|_| matrix.nodes() >= FEWEST) else {
@@ -92,7 +65,7 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let sending = named(&fit.send, bounds.0, true);
     let receiving = named(&fit.receive, bounds.1, false);
     let mut accusations = nodes(&fit, &sending, &receiving, bounds);
-    // A node that is slow with some partners only isn't at fault itself: its pairs are looked at.
+    // A node that is slow with some partners only isn't at fault itself: look at its pairs.
     for node in 0..matrix.nodes() {
         if !sending.contains(&node) && fit.send[node] < bounds.0 {
             fit.send[node] = 0.0;
@@ -108,7 +81,7 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     accusations
 }
 
-/// Whether a node's line of the matrix is low with nearly all of its partners: three of four.
+/// Whether a node's row (`sends`) or column is low with at least three of four of its partners.
 fn is_with_all(
     cells: &[(usize, usize, f64)],
     fit: &Effects,
@@ -127,7 +100,7 @@ fn is_with_all(
     all >= 3 && 4 * low >= 3 * all
 }
 
-/// The nodes at fault: both ways, or one.
+/// The nodes at fault in both directions or in one.
 fn nodes(
     fit: &Effects,
     sending: &BTreeSet<usize>,

@@ -1,11 +1,11 @@
-//! Gathers slow pairs: both ways of one pair, or all pairs between two groups, have one cause.
+//! Groups slow pairs: both directions of a pair, and all pairs between two groups, have one cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::accuse::{Accusation, Part};
+use super::accusation::{Accusation, Part};
 use super::robust::median;
 
-/// What the slow ordered pairs `low` accuse; each has the logarithm of its share.
+/// The accusations that follow from the slow ordered pairs `low` (from, to, logarithm of the share).
 pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusation> {
     let rests: BTreeMap<(usize, usize), f64> =
         low.iter().map(|&(from, to, rest)| ((from, to), rest)).collect();
@@ -38,7 +38,7 @@ pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusatio
     accusations
 }
 
-/// The pairs parted so that no node is in two parts.
+/// The connected components of `pairs`: no node is in two of them.
 fn components(pairs: &BTreeSet<(usize, usize)>) -> Vec<Vec<(usize, usize)>> {
     let mut left = pairs.clone();
     let mut components = Vec::new();
@@ -55,8 +55,7 @@ fn components(pairs: &BTreeSet<(usize, usize)>) -> Vec<Vec<(usize, usize)>> {
     components
 }
 
-/// The two groups that connected pairs are between, if they are all pairs of one node of the one
-/// group and one of the other.
+/// The two groups of a complete bipartite graph; `None` if the connected `pairs` aren't one.
 fn sides(pairs: &[(usize, usize)]) -> Option<(Vec<usize>, Vec<usize>)> {
     let first = pairs.first()?.0;
     let other: BTreeSet<usize> = pairs

@@ -1,6 +1,7 @@
-//! Measurements of all pairs of nodes: in which rounds they are made, what in them is a node's
-//! doing, a NIC's or a pair's, and who of these is at fault.
+//! Measurements of all pairs of nodes: the rounds in which they are made, how much of a value is due
+//! to a node, a NIC or a pair, and which of these is at fault.
 
+mod accusation;
 mod accuse;
 mod apart;
 mod effects;
@@ -13,7 +14,8 @@ mod tests;
 mod tournament;
 mod worse;
 
-pub use accuse::{Accusation, Part, Tolerance, accuse};
+pub use accusation::{Accusation, Part};
+pub use accuse::{Tolerance, accuse};
 pub use apart::apart;
 pub use effects::Effects;
 pub use matrix::Matrix;

@@ -1,7 +1,7 @@
 //! What the rails of a cluster tell together: a node that is slow by all of its NICs is at fault
 //! itself, one that is slow by one of them has a bad NIC there.
 
-use super::accuse::Accusation;
+use super::accusation::Accusation;
 use super::effects::Effects;
 
 /// A part that is worse than its peers, and where.

@@ -1,6 +1,7 @@
 //! Who got worse, where a matrix says what is given of what was given before.
 
-use super::accuse::{Accusation, Part, Tolerance, accuse};
+use super::accusation::{Accusation, Part};
+use super::accuse::{Tolerance, accuse};
 use super::matrix::Matrix;
 use super::robust::median;
 

@@ -2,54 +2,36 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Route;
+use super::route::Route;
 
-/// A node of one copy, by its place in the plan. 0 is the head.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-pub struct NodeId(pub u32);
-
-/// The node that reads the source.
-pub const HEAD: NodeId = NodeId(0);
-
-impl NodeId {
-    /// The place as an index into the plan's nodes.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// The blocks of one lane: `run` of them in a row from `first` on, from `first + step` on, ... below
-/// `end`. With K lanes, lane k carries every K-th run. A block's place in its lane is called its
-/// ordinal.
+/// The blocks of a lane: runs of `run` blocks that begin at `first`, `first + step`, ..., below `end`.
+/// With K lanes, lane k carries every K-th run. The ordinal of a block is its index within its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneBlocks {
     /// The first block's index.
     pub first: u64,
-    /// How many blocks follow each other, at least 1.
+    /// The length of a run in blocks, at least 1.
     #[serde(default = "one")]
     pub run: u64,
-    /// The distance from one run to the next, at least `run`.
+    /// The distance from the start of one run to the next, at least `run`.
     pub step: u64,
-    /// No block of this lane has this index or a higher one.
+    /// The exclusive upper bound of the indices.
     pub end: u64,
 }
 
-/// Plans that were saved before there were runs.
+/// The run length of plans that were saved before there were runs.
 fn one() -> u64 {
     1
 }
 
 impl LaneBlocks {
-    /// All of so many blocks.
+    /// All of `blocks` blocks.
     #[must_use]
     pub fn all(blocks: u64) -> Self {
         Self { first: 0, run: 1, step: 1, end: blocks }
     }
 
-    /// Whether every number is one that blocks can be counted by.
+    /// Whether the numbers describe a lane of a source of `blocks` blocks.
     #[must_use]
     pub fn is_sound(&self, blocks: u64) -> bool {
         self.run > 0 && self.run <= self.step && self.end <= blocks
@@ -62,19 +44,19 @@ impl LaneBlocks {
         all / self.step * self.run + (all % self.step).min(self.run)
     }
 
-    /// Whether the lane carries nothing.
+    /// Whether the lane has no blocks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The index of the block at place `ordinal`.
+    /// The index of the block with this ordinal.
     #[must_use]
     pub fn index(&self, ordinal: u64) -> u64 {
         self.first + ordinal / self.run * self.step + ordinal % self.run
     }
 
-    /// The place of block `index`, if this lane carries it.
+    /// The ordinal of block `index`; `None` when another lane carries it.
     #[must_use]
     pub fn ordinal(&self, index: u64) -> Option<u64> {
         let distance = index.checked_sub(self.first).filter(|_| index < self.end)?;
@@ -82,20 +64,20 @@ impl LaneBlocks {
         (within < self.run).then(|| distance / self.step * self.run + within)
     }
 
-    /// The blocks' indices, in their order.
+    /// The blocks' indices in rising order.
     pub fn indices(self) -> impl Iterator<Item = u64> {
         (0..self.len()).map(move |ordinal| self.index(ordinal))
     }
 }
 
-/// A set of blocks and the route of hops they take, the head first.
+/// A set of blocks and their route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
-    /// Which blocks.
+    /// The blocks.
     pub blocks: LaneBlocks,
-    /// Which of a node's addresses this lane uses.
+    /// The index of the address that each node uses for this lane.
     pub rail: u16,
-    /// Who feeds whom, from where the bytes are on.
+    /// The route, which begins at the node that has the bytes.
     pub route: Route,
 }
 

@@ -1,32 +1,32 @@
-//! A lane's route: who feeds whom.
+//! A lane's route: which node feeds which.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::NodeId;
+use super::node_id::NodeId;
 
-/// The hops of a lane: a chain, or a tree where it branches. Everyone on it comes behind the node
-/// that feeds it; the first is fed by nobody.
+/// The hops of a lane: a chain or a tree. Each node comes after the one that feeds it; the first has no
+/// feeder.
 ///
-/// Written down, a chain is the list of its nodes, and a tree the list of its hops' far and near ends.
+/// Serialized, a chain is the list of its nodes, and a tree the list of its hops as (far, near) ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Route {
     nodes: Vec<NodeId>,
-    /// Who feeds each of `nodes` but the first: a place in `nodes`.
+    /// The feeder of each of `nodes` but the first, as an index into `nodes`.
     feeders: Vec<usize>,
 }
 
-/// Why hops are no route.
+/// Why a list of hops is no route.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RouteError {
-    /// Nobody is on it.
+    /// It has no nodes.
     #[error("a route without nodes")]
     Empty,
-    /// A node is fed twice.
+    /// A node has two feeders.
     #[error("node {0:?} comes twice on a route")]
     Twice(NodeId),
-    /// A node is fed by one that isn't on the route before it.
+    /// The second node feeds the first, but doesn't come before it.
     #[error("node {0:?} is fed by {1:?}, which doesn't come before it on the route")]
     Feeder(NodeId, NodeId),
 }
@@ -42,7 +42,7 @@ impl Route {
     /// A chain through `nodes`, in their order.
     ///
     /// # Panics
-    /// When there are none.
+    /// When `nodes` is empty.
     #[must_use]
     pub fn chain(nodes: impl IntoIterator<Item = NodeId>) -> Self {
         let nodes: Vec<NodeId> = nodes.into_iter().collect();
@@ -51,10 +51,10 @@ impl Route {
         Self { nodes, feeders }
     }
 
-    /// A tree from `first` on, of hops given as far and near end; the near end comes before.
+    /// A tree from `first` on, of hops given as (far, near) ends.
     ///
     /// # Errors
-    /// When a node is fed twice, or by one that hasn't come yet.
+    /// When a node has two feeders, or its feeder comes later.
     pub fn tree(
         first: NodeId,
         hops: impl IntoIterator<Item = (NodeId, NodeId)>,
@@ -72,50 +72,50 @@ impl Route {
         Ok(route)
     }
 
-    /// Puts one more node behind the last one.
+    /// Appends a node, fed by the last one.
     pub fn lengthen(&mut self, node: NodeId) {
         self.feeders.push(self.nodes.len() - 1);
         self.nodes.push(node);
     }
 
-    /// Who is fed by nobody.
+    /// The first node, which has no feeder.
     #[must_use]
     pub fn first(&self) -> NodeId {
         self.nodes[0]
     }
 
-    /// Everyone on it, behind who feeds it.
+    /// All nodes, each after its feeder.
     #[must_use]
     pub fn nodes(&self) -> &[NodeId] {
         &self.nodes
     }
 
-    /// Whether a node is on it.
+    /// Whether `node` is on the route.
     #[must_use]
     pub fn contains(&self, node: NodeId) -> bool {
         self.nodes.contains(&node)
     }
 
-    /// Who feeds a node; nobody feeds the first, nor who isn't on it.
+    /// The node that feeds `node`; `None` for the first, and for nodes that aren't on the route.
     #[must_use]
     pub fn feeder(&self, node: NodeId) -> Option<NodeId> {
         let place = self.nodes.iter().position(|&other| other == node)?;
         Some(self.nodes[*self.feeders.get(place.checked_sub(1)?)?])
     }
 
-    /// Its hops, near and far end, in the order of their far ends.
+    /// The hops as (near, far) ends, in the order of their far ends.
     pub fn hops(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
         let far = self.nodes.iter().skip(1);
         far.zip(&self.feeders).map(|(&far, &near)| (self.nodes[near], far))
     }
 
-    /// Whether nobody feeds more than one other.
+    /// Whether each node feeds the next one.
     #[must_use]
     pub fn is_chain(&self) -> bool {
         self.feeders.iter().enumerate().all(|(place, &feeder)| place == feeder)
     }
 
-    /// The most hops from the first node to any.
+    /// The largest number of hops from the first node to another.
     #[must_use]
     pub fn depth(&self) -> usize {
         let mut depths = vec![0; self.nodes.len()];
@@ -125,10 +125,10 @@ impl Route {
         depths.into_iter().max().unwrap_or(0)
     }
 
-    /// A chain the other way round.
+    /// The chain in the reverse order.
     ///
     /// # Panics
-    /// When it branches: nobody can be fed by two.
+    /// When it branches: a node has only one feeder.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         assert!(self.is_chain(), "only a chain can be reversed");

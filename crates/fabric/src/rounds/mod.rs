@@ -90,9 +90,3 @@ fn await_word(engine: &mut Engine<'_, '_>, busy: bool) -> Result<(), String> {
         }
     }
 }
-
-/// When operation `number` is to begin, by the rate: whatever held it up counts.
-fn intended(round: &Round, start: u64, number: u64) -> Option<u64> {
-    let rate = u64::from(round.rate?.max(1));
-    Some(start.saturating_add(number.saturating_mul(1_000_000_000) / rate))
-}

@@ -5,7 +5,6 @@ use garland_sys::clock;
 use super::super::engine::{Engine, Until};
 use super::super::port::Done;
 use super::super::words::{Ran, Round};
-use super::intended;
 
 /// Does a round's gets or puts.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
@@ -21,7 +20,7 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
         while begun < round.count
             && let Some(&slot) = free.last()
         {
-            let at = intended(round, start, begun).unwrap_or(now);
+            let at = round.due_ns(start, begun).unwrap_or(now);
             if at > now {
                 until = Until::Due(at);
                 break;

@@ -8,7 +8,6 @@ use super::super::memory::Ring;
 use super::super::port::{Done, Sent};
 use super::super::words::{Ran, Round};
 use super::ahead::Ahead;
-use super::intended;
 
 /// Sends a round's messages, and waits for as many answers.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
@@ -28,7 +27,7 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
     while (samples.len() as u64) < round.count || sending.contains(&true) {
         let mut until = if ahead.arm(engine.port)? { Until::Done } else { Until::Room };
         while begun < round.count.min(samples.len() as u64 + depth) {
-            let at = intended(round, start, begun).unwrap_or(now);
+            let at = round.due_ns(start, begun).unwrap_or(now);
             if at > now {
                 until = Until::Due(at);
                 break;

@@ -8,7 +8,7 @@ use fuser::ReplyData;
 use garland_protocol::PIECE;
 use garland_sys::clock;
 
-use super::flow::CacheStamp;
+use super::cache_stamp::CacheStamp;
 use crate::peer::Reply;
 
 const PIECE_LEN: u64 = PIECE as u64;

@@ -18,8 +18,9 @@ use rustix::fs::FileType;
 use super::Mount;
 use super::ahead::Read;
 use super::attr::{BELIEVED, time_set};
-use super::inodes::{Inode, TOP};
-use super::listing::Want;
+use super::folder::Want;
+use super::inode::Inode;
+use super::inodes::TOP;
 use super::open::Open;
 use super::top::{Named, Own};
 

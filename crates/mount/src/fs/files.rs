@@ -13,9 +13,9 @@ use rustix::io::Errno;
 
 use super::Mount;
 use super::attr::{self, BELIEVED, errno};
-use super::flow::CacheStamp;
-use super::inodes::{Inode, Key};
-use super::open::{Open, OpenFile};
+use super::cache_stamp::CacheStamp;
+use super::inode::{Inode, Key, OpenFile};
+use super::open::Open;
 use crate::peer::Reply;
 
 /// A file that the node has opened.

@@ -1,68 +1,18 @@
-//! The files that the kernel knows, by its numbers for them. A file's number comes from its node and
-//! its number there, so that it is the same in the next mount; its path is its last known name below
-//! that of its folder.
+//! The inodes that the kernel knows. The kernel's inode number is derived from the node and the inode
+//! number on it, so that it stays the same in the next mount. The path of an inode is its last known name
+//! below the path of its directory.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use garland_protocol::{Attr, FileKind, Stamp};
+use garland_protocol::Attr;
 
-use super::flow::Flow;
+use super::inode::{Inode, Key, OF_FILES};
 
-/// The mount's own folder.
+/// The inode number of the mount's own directory.
 pub const TOP: u64 = 1;
 
-/// Numbers of files have this bit; those of the mount's own things haven't.
-const OF_FILES: u64 = 1 << 62;
-
-/// What makes a file the one that it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    peer: usize,
-    device: u64,
-    inode: u64,
-    /// Numbers are used again once a file is gone, but for another kind or at another time.
-    kind: FileKind,
-    born: Stamp,
-}
-
-impl Key {
-    /// The key of what has these attributes on the node at this place.
-    pub fn of(peer: usize, attr: &Attr) -> Self {
-        let Attr { device, inode, kind, born, .. } = *attr;
-        Self { peer, device, inode, kind, born }
-    }
-
-    fn number(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
-        hasher.finish() >> 2 | OF_FILES
-    }
-}
-
-/// A file, folder or anything else on a node.
-pub struct Inode {
-    /// The kernel's number for it.
-    pub number: u64,
-    /// Its node's place in the list.
-    pub peer: usize,
-    /// Nothing for the node's root, which is whatever is there.
-    pub key: Option<Key>,
-    /// Its bytes on their ways.
-    pub flow: Mutex<Flow>,
-    place: Mutex<Place>,
-}
-
-struct Place {
-    /// The folder that it is in; none for a node's root, and for what has no known name.
-    above: Option<Arc<Inode>>,
-    name: Vec<u8>,
-    /// How often the kernel was told of it.
-    told: u64,
-}
-
-/// All that the kernel knows.
+/// The inodes that the kernel knows.
 #[derive(Default)]
 pub struct Inodes(Mutex<Table>);
 
@@ -72,70 +22,18 @@ struct Table {
     by_name: HashMap<(u64, Vec<u8>), Arc<Inode>>,
 }
 
-impl Inode {
-    /// The root of the node at `peer`.
-    pub fn root(number: u64, peer: usize) -> Arc<Self> {
-        Arc::new(Self::new(number, peer, None, None, Vec::new()))
-    }
-
-    fn new(
-        number: u64,
-        peer: usize,
-        key: Option<Key>,
-        above: Option<Arc<Self>>,
-        name: Vec<u8>,
-    ) -> Self {
-        let place = Mutex::new(Place { above, name, told: 0 });
-        Self { number, peer, key, flow: Mutex::default(), place }
-    }
-
-    /// Its path below the node's root; none when no name of it is known.
-    pub fn path(self: &Arc<Self>) -> Option<Vec<u8>> {
-        let mut names = Vec::new();
-        let mut at = Arc::clone(self);
-        while at.key.is_some() {
-            let place = at.place();
-            let above = Arc::clone(place.above.as_ref()?);
-            names.push(place.name.clone());
-            drop(place);
-            at = above;
-        }
-        names.reverse();
-        Some(names.join(&b'/'))
-    }
-
-    /// The path of `name` in it.
-    pub fn path_of(self: &Arc<Self>, name: &[u8]) -> Option<Vec<u8>> {
-        let mut path = self.path()?;
-        if !path.is_empty() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name);
-        Some(path)
-    }
-
-    /// Its way of bytes.
-    pub fn flow(&self) -> MutexGuard<'_, Flow> {
-        self.flow.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Inodes {
-    /// Knows `inode` from the beginning.
+    /// Adds an inode that is never forgotten.
     pub fn keep(&self, inode: Arc<Inode>) {
         self.lock().by_number.insert(inode.number, inode);
     }
 
-    /// What has the kernel's `number`.
+    /// The inode with this number.
     pub fn find(&self, number: u64) -> Option<Arc<Inode>> {
         self.lock().by_number.get(&number).cloned()
     }
 
-    /// The file that `name` in `above` is now; the kernel is told of it.
+    /// The inode that is now `name` in `above`; counts a lookup by the kernel.
     pub fn tell(&self, above: &Arc<Inode>, name: &[u8], attr: &Attr) -> Arc<Inode> {
         let key = Key::of(above.peer, attr);
         let mut table = self.lock();
@@ -143,71 +41,56 @@ impl Inodes {
         let inode = loop {
             match table.by_number.get(&number) {
                 Some(known) if known.key == Some(key) => break Arc::clone(known),
-                // Another file has the number by chance: the next one is as good.
+                // A collision: take the next number.
                 Some(_) => number = (number + 1) | OF_FILES,
                 None => {
-                    let made = Inode::new(number, above.peer, Some(key), None, Vec::new());
-                    let made = Arc::new(made);
+                    let made = Inode::new(number, key);
                     table.by_number.insert(number, Arc::clone(&made));
                     break made;
                 }
             }
         };
-        {
-            let mut place = inode.place();
-            place.told += 1;
-            place.above = Some(Arc::clone(above));
-            place.name = name.to_vec();
-        }
+        inode.look_up();
+        inode.set_name(above, name);
         table.by_name.insert((above.number, name.to_vec()), Arc::clone(&inode));
         inode
     }
 
-    /// The number that `tell` would give, without telling.
+    /// The number that [`tell`](Self::tell) gives, without a lookup.
     pub fn number(peer: usize, attr: &Attr) -> u64 {
         Key::of(peer, attr).number()
     }
 
-    /// The kernel has forgotten so many of the times that it was told.
+    /// Takes `times` lookups back, and drops the inode when none is left.
     pub fn forget(&self, number: u64, times: u64) {
         let mut table = self.lock();
         let Some(inode) = table.by_number.get(&number).filter(|inode| inode.key.is_some()) else {
             return;
         };
         let inode = Arc::clone(inode);
-        let mut place = inode.place();
-        place.told = place.told.saturating_sub(times);
-        if place.told > 0 {
-            return;
-        }
+        let Some(last_name) = inode.forget(times) else { return };
         table.by_number.remove(&number);
-        if let Some(above) = &place.above {
-            let name = (above.number, std::mem::take(&mut place.name));
-            if table.by_name.get(&name).is_some_and(|named| Arc::ptr_eq(named, &inode)) {
-                table.by_name.remove(&name);
-            }
-            place.name = name.1;
+        if let Some(name) = last_name
+            && table.by_name.get(&name).is_some_and(|named| Arc::ptr_eq(named, &inode))
+        {
+            table.by_name.remove(&name);
         }
     }
 
-    /// The name is gone, with or without its file.
+    /// Removes a name.
     pub fn unname(&self, above: u64, name: &[u8]) {
         let mut table = self.lock();
         if let Some(inode) = table.by_name.remove(&(above, name.to_vec())) {
-            let mut place = inode.place();
-            let same = place.above.as_ref().is_some_and(|folder| folder.number == above);
-            if same && place.name == name {
-                place.above = None;
-            }
+            inode.remove_name(above, name);
         }
     }
 
-    /// A file has another name now; what had that before has none.
+    /// Renames a file. The file that had the new name loses it, or gets the old one in an `exchange`.
     pub fn rename(&self, from: (u64, &[u8]), to: (&Arc<Inode>, &[u8]), exchange: bool) {
         let (above, name) = to;
         let other = self.lock().by_name.get(&(above.number, name.to_vec())).cloned();
         let moved = self.lock().by_name.get(&(from.0, from.1.to_vec())).cloned();
-        let was_in = moved.as_ref().and_then(|inode| inode.place().above.clone());
+        let was_in = moved.as_ref().and_then(|inode| inode.above());
         self.unname(from.0, from.1);
         self.unname(above.number, name);
         if let Some(inode) = moved {
@@ -220,15 +103,11 @@ impl Inodes {
 
     fn rename_one(&self, inode: Arc<Inode>, above: &Arc<Inode>, name: &[u8]) {
         let mut table = self.lock();
-        {
-            let mut place = inode.place();
-            place.above = Some(Arc::clone(above));
-            place.name = name.to_vec();
-        }
+        inode.set_name(above, name);
         table.by_name.insert((above.number, name.to_vec()), inode);
     }
 
-    /// How many the kernel knows.
+    /// The number of inodes.
     pub fn count(&self) -> usize {
         self.lock().by_number.len()
     }
@@ -240,6 +119,8 @@ impl Inodes {
 
 #[cfg(test)]
 mod tests {
+    use garland_protocol::FileKind;
+
     use super::*;
 
     fn attr(inode: u64) -> Attr {

@@ -5,9 +5,11 @@
 mod ahead;
 mod attr;
 mod behind;
+mod cache_stamp;
 mod calls;
 mod files;
-mod flow;
+mod folder;
+mod inode;
 mod inodes;
 mod listing;
 mod names;
@@ -22,7 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
 
-use self::inodes::{Inode, Inodes};
+use self::inode::Inode;
+use self::inodes::Inodes;
 use self::open::Opens;
 use self::top::Top;
 use self::window::Window;

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::Mount;
 use super::attr::{self, BELIEVED, errno};
-use super::inodes::{Inode, Key};
+use super::inode::{Inode, Key};
 use super::top::node_number;
 use crate::peer::{Reply, Then};
 

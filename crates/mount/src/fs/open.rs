@@ -1,77 +1,24 @@
-//! What is open: files and folders on nodes, and the mount's own.
+//! The table of the kernel's handles.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::io::Errno;
+use super::folder::OpenFolder;
+use super::inode::OpenFile;
 
-use super::ahead::Ahead;
-use super::inodes::Inode;
-use super::listing::OpenFolder;
-
-/// A file that is open on a node.
-pub struct OpenFile {
-    /// The file.
-    pub inode: Arc<Inode>,
-    /// The connection that the handle is of.
-    pub epoch: u64,
-    /// The node's handle.
-    pub handle: u64,
-    /// What is written goes to the end.
-    pub append: bool,
-    /// What was read ahead.
-    pub ahead: Mutex<Ahead>,
-    /// The error of a write that the node refused, which whoever writes on must learn; 0 for none.
-    failed: AtomicI32,
-}
-
-impl PartialEq for OpenFile {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
-    }
-}
-
-impl OpenFile {
-    pub fn new(inode: Arc<Inode>, epoch: u64, handle: u64, append: bool) -> Arc<Self> {
-        let (ahead, failed) = (Mutex::default(), AtomicI32::new(0));
-        Arc::new(Self { inode, epoch, handle, append, ahead, failed })
-    }
-
-    /// Bytes that were written by it are lost. It stays so: nobody may take the file for whole.
-    pub fn fail(&self, error: Errno) {
-        let number = error.raw_os_error();
-        // The first one says what went wrong.
-        let _ = self.failed.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
-    }
-
-    /// # Errors
-    /// When bytes that were written by it are lost.
-    pub fn check(&self) -> Result<(), Errno> {
-        match self.failed.load(Ordering::Acquire) {
-            0 => Ok(()),
-            number => Err(Errno::from_raw_os_error(number)),
-        }
-    }
-
-    /// What was read ahead.
-    pub fn ahead(&self) -> MutexGuard<'_, Ahead> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Something open.
+/// An open file, directory or text.
 #[derive(Clone)]
 pub enum Open {
-    /// A file.
+    /// A file of a node.
     File(Arc<OpenFile>),
-    /// A folder.
+    /// A directory of a node.
     Folder(Arc<OpenFolder>),
-    /// Text of the mount's own.
+    /// A text of the mount itself.
     Text(Arc<str>),
 }
 
-/// All that is open, by the kernel's handles.
+/// What is open, by the kernel's handle.
 #[derive(Default)]
 pub struct Opens {
     all: Mutex<HashMap<u64, Open>>,
@@ -79,19 +26,19 @@ pub struct Opens {
 }
 
 impl Opens {
-    /// Keeps `open`; its handle.
+    /// Adds `open`; returns its handle.
     pub fn keep(&self, open: Open) -> u64 {
         let handle = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         self.lock().insert(handle, open);
         handle
     }
 
-    /// What has the handle.
+    /// What has this handle.
     pub fn find(&self, handle: u64) -> Option<Open> {
         self.lock().get(&handle).cloned()
     }
 
-    /// The file that has the handle.
+    /// The file that has this handle.
     pub fn file(&self, handle: u64) -> Option<Arc<OpenFile>> {
         match self.find(handle) {
             Some(Open::File(file)) => Some(file),
@@ -99,12 +46,12 @@ impl Opens {
         }
     }
 
-    /// It is closed.
+    /// Removes and returns what has this handle.
     pub fn remove(&self, handle: u64) -> Option<Open> {
         self.lock().remove(&handle)
     }
 
-    /// How much is open.
+    /// The number of open handles.
     pub fn count(&self) -> usize {
         self.lock().len()
     }

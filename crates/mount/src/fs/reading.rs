@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use super::Mount;
 use super::ahead::{MOST, PendingRead, Read, Served};
 use super::attr::errno;
-use super::flow::CacheStamp;
-use super::open::OpenFile;
+use super::cache_stamp::CacheStamp;
+use super::inode::OpenFile;
 use crate::peer::Reply;
 
 /// How many pieces all open files may have ahead, together.

@@ -12,9 +12,7 @@ use rustix::io::Errno;
 use super::Mount;
 use super::attr::errno;
 use super::behind::Flight;
-use super::flow::Settled;
-use super::inodes::Inode;
-use super::open::OpenFile;
+use super::inode::{Inode, OpenFile, Settled};
 use crate::peer::Reply;
 
 impl Mount {

@@ -1,4 +1,4 @@
-//! Connecting to a node's agent for its files.
+//! Connects to the agent of a node, for access to its files.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -13,31 +13,52 @@ use garland_sys::tcp::{self, PREFERRED};
 use garland_sys::{clock, event, random};
 use garland_transport::{Connection, Timed, introduce};
 
-use super::Peer;
 use super::link::Ends;
+use super::traffic::Traffic;
 use super::watch;
 use super::wire::Wire;
 
-/// How long each step may take.
+/// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Makes the connections of `epoch`.
-pub fn dial(peer: &Arc<Peer>, epoch: u64) -> Result<Arc<Wire>, String> {
-    let Agent { mut connection, addresses } = (peer.reach)(peer.place)?;
-    let order = FilesOrder {
-        id: CopyId(random::bytes()),
-        secret: Secret(random::bytes()),
-        sealed: peer.sealed,
-    };
-    connection.send(&ToAgent::Files(order.clone())).map_err(|error| error.to_string())?;
-    await_open(&mut connection, order.id)?;
-    let address = *addresses.first().ok_or("it has no address")?;
-    let ends = (0..FILES_LINKS).map(|number| connect(address, &order, number));
-    let ends = ends.collect::<Result<Vec<_>, _>>();
-    let ends = ends.map_err(|error| format!("connecting to {address}: {error}"))?;
-    let wire = Wire::start(peer, epoch, ends).map_err(|error| error.to_string())?;
-    watch::start(connection, &wire).map_err(|error| error.to_string())?;
-    Ok(wire)
+/// Finds the agent of the node at an index of the list and connects to it, or says why it can't.
+pub type Reach = Arc<dyn Fn(usize) -> Result<Agent, String> + Send + Sync>;
+
+/// Connects to the agent of one node.
+pub struct Dialer {
+    /// The node's index in the list.
+    pub node: usize,
+    /// Connects the control channel.
+    pub reach: Reach,
+    /// Whether payload is encrypted.
+    pub sealed: bool,
+    /// The node's counters.
+    pub traffic: Arc<Traffic>,
+}
+
+impl Dialer {
+    /// Makes the connections of `epoch`.
+    ///
+    /// # Errors
+    /// Why it can't, for people.
+    pub fn dial(&self, epoch: u64) -> Result<Arc<Wire>, String> {
+        let Agent { mut connection, addresses } = (self.reach)(self.node)?;
+        let order = FilesOrder {
+            id: CopyId(random::bytes()),
+            secret: Secret(random::bytes()),
+            sealed: self.sealed,
+        };
+        connection.send(&ToAgent::Files(order.clone())).map_err(|error| error.to_string())?;
+        await_open(&mut connection, order.id)?;
+        let address = *addresses.first().ok_or("it has no address")?;
+        let ends = (0..FILES_LINKS).map(|number| connect(address, &order, number));
+        let ends = ends.collect::<Result<Vec<_>, _>>();
+        let ends = ends.map_err(|error| format!("connecting to {address}: {error}"))?;
+        let traffic = Arc::clone(&self.traffic);
+        let wire = Wire::start(traffic, epoch, ends).map_err(|error| error.to_string())?;
+        watch::start(connection, &wire).map_err(|error| error.to_string())?;
+        Ok(wire)
+    }
 }
 
 fn await_open(connection: &mut Connection, id: CopyId) -> Result<(), String> {
@@ -73,9 +94,9 @@ fn connect(
     let mut agent = Timed::begin(&stream, PATIENCE);
     let binding = introduce(&mut agent, Purpose::Files, order.id, &order.secret, number)?;
     stream.set_read_timeout(None)?;
-    // Whether the agent is there, its heartbeats tell; a full socket is no sign of anything.
+    // Heartbeats show that the agent is alive; a full socket is no fault.
     stream.set_write_timeout(None)?;
-    // Where the kernel doesn't even tell, its default is in force, and works.
+    // On failure the kernel's default applies.
     let _ = tcp::choose_congestion(&stream, &PREFERRED);
     let (asks, answers) = Line::both(&order.secret, &binding, order.sealed, Role::Initiator);
     Ok(Ends { stream, asks, answers })

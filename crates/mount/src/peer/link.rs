@@ -1,5 +1,5 @@
-//! One connection. Whoever asks sends by himself what the socket takes at once, so that a small
-//! question changes no hands; the rest waits for a thread that sends. Another one brings in answers.
+//! One connection. A request is sent by the thread that makes it as far as the socket takes it at once,
+//! so that a small request needs no context switch; a sending thread writes the rest.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -7,88 +7,59 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use garland_protocol::{FRAME_HEAD, FileReply, FileRequest, Line};
-use garland_sys::{tcp, threads};
+use garland_sys::tcp;
 
-use super::wire::Wire;
-
-/// A connection that has been greeted.
+/// A connection after the handshake.
 pub struct Ends {
     /// The connection.
     pub stream: TcpStream,
-    /// What questions are sealed by.
+    /// Seals requests.
     pub asks: Line,
-    /// What answers are opened by.
+    /// Opens replies.
     pub answers: Line,
 }
 
-/// One connection of a wire.
+/// The sending side of a connection.
 pub struct Link {
     stream: Arc<TcpStream>,
-    sending: Arc<Sending>,
-    answers: Mutex<Option<Line>>,
-}
-
-#[derive(Default)]
-struct Queue {
-    frames: VecDeque<Vec<u8>>,
-    /// The thread that sends is at it, with a frame that isn't in the queue any more.
-    is_busy: bool,
-    is_over: bool,
-}
-
-struct Sending {
     line: Mutex<Line>,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
+/// The receiving side of a connection.
+pub struct Receiver {
+    stream: Arc<TcpStream>,
+    line: Line,
+}
+
+#[derive(Default)]
+struct Queue {
+    frames: VecDeque<Vec<u8>>,
+    /// The sending thread writes a frame, which is no longer in the queue.
+    is_busy: bool,
+    is_over: bool,
+}
+
 impl Link {
-    /// What two connections are, without their threads.
-    pub fn new(ends: Ends) -> Self {
+    /// The two sides of a connection.
+    pub fn new(ends: Ends) -> (Arc<Self>, Receiver) {
         let Ends { stream, asks, answers } = ends;
         let stream = Arc::new(stream);
-        let sending = Arc::new(Sending {
-            line: Mutex::new(asks),
-            queue: Mutex::default(),
-            changed: Condvar::new(),
-        });
-        Self { stream, sending, answers: Mutex::new(Some(answers)) }
+        let receiver = Receiver { stream: Arc::clone(&stream), line: answers };
+        let (line, queue) = (Mutex::new(asks), Mutex::default());
+        (Arc::new(Self { stream, line, queue, changed: Condvar::new() }), receiver)
     }
 
-    /// Starts the thread that sends, and the one that brings in answers.
+    /// Sends a request; `frame` holds its payload.
     ///
     /// # Errors
-    /// When the system makes no thread for it.
-    pub fn start(&self, wire: &Arc<Wire>) -> io::Result<()> {
-        let line = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut line) = line else { return Ok(()) };
-        let (out, from) = (Arc::clone(&self.stream), Arc::clone(&self.sending));
-        let its = Arc::downgrade(wire);
-        threads::spawn("send", move || {
-            if let Err(error) = from.send_all(&out)
-                && let Some(wire) = its.upgrade()
-            {
-                wire.fail(&format!("sending: {error}"));
-            }
-        })?;
-        let (stream, wire) = (Arc::clone(&self.stream), Arc::clone(wire));
-        threads::spawn("receive", move || {
-            loop {
-                match receive(&stream, &mut line) {
-                    Ok((answered, body, payload)) => wire.answered(answered, body, payload),
-                    Err(error) => return wire.fail(&format!("receiving: {error}")),
-                }
-            }
-        })?;
-        Ok(())
-    }
-
-    /// Sends a question with what `frame` holds.
+    /// When the connection is lost.
     pub fn send(&self, mut frame: Vec<u8>, asked: &FileRequest) -> io::Result<()> {
         // Frames are numbered by their order on the wire: one at a time from here on.
-        let mut line = self.sending.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         line.close(&mut frame, asked);
-        let mut queue = self.sending.queue();
+        let mut queue = self.queue();
         if queue.is_over {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -100,21 +71,15 @@ impl Link {
             frame.drain(..sent);
         }
         queue.frames.push_back(frame);
-        self.sending.changed.notify_one();
+        self.changed.notify_one();
         Ok(())
     }
 
-    /// Ends it, for both threads.
-    pub fn shut(&self) {
-        self.sending.queue().is_over = true;
-        self.sending.changed.notify_all();
-        // One that is closed already needs no more.
-        let _ = self.stream.shutdown(Shutdown::Both);
-    }
-}
-
-impl Sending {
-    fn send_all(&self, mut stream: &TcpStream) -> io::Result<()> {
+    /// Writes queued frames until the connection is shut down; runs on the sending thread.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    pub fn send_all(&self) -> io::Result<()> {
         loop {
             let frame = {
                 let mut queue = self.queue();
@@ -128,8 +93,16 @@ impl Sending {
                 queue.is_busy = true;
                 queue.frames.pop_front()
             };
-            stream.write_all(&frame.unwrap_or_default())?;
+            (&*self.stream).write_all(&frame.unwrap_or_default())?;
         }
+    }
+
+    /// Shuts both sides down.
+    pub fn shut(&self) {
+        self.queue().is_over = true;
+        self.changed.notify_all();
+        // It fails if the peer has closed the connection.
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -137,12 +110,19 @@ impl Sending {
     }
 }
 
-fn receive(mut stream: &TcpStream, line: &mut Line) -> io::Result<(FileReply, Vec<u8>, usize)> {
-    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-    let mut head = [0; FRAME_HEAD];
-    stream.read_exact(&mut head)?;
-    let mut body = vec![0; Line::behind(head).map_err(invalid)?];
-    stream.read_exact(&mut body)?;
-    let (answered, parts) = line.take().open(&mut body).map_err(invalid)?;
-    Ok((answered, body, parts.message))
+impl Receiver {
+    /// Waits for a reply; returns it, its frame, and the length of the payload at the frame's start.
+    ///
+    /// # Errors
+    /// When the connection is lost, or the frame is invalid.
+    pub fn receive(&mut self) -> io::Result<(FileReply, Vec<u8>, usize)> {
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let mut stream = &*self.stream;
+        let mut head = [0; FRAME_HEAD];
+        stream.read_exact(&mut head)?;
+        let mut body = vec![0; Line::behind(head).map_err(invalid)?];
+        stream.read_exact(&mut body)?;
+        let (answered, parts) = self.line.take().open(&mut body).map_err(invalid)?;
+        Ok((answered, body, parts.message))
+    }
 }

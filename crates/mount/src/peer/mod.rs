@@ -1,87 +1,52 @@
-//! A node as a mount sees it: connected to when it is asked something, lost when its agent is, and
-//! asked again later. Nobody ever waits here: whoever asks says what is to be done with the answer.
+//! A node of a mount. It is connected on the first request, and again after its agent was lost. Nothing
+//! blocks here: requests carry continuations.
 
 mod dial;
 mod link;
+mod reply;
+mod traffic;
 mod watch;
 mod wire;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use garland_control::Agent;
 use garland_core::trace::Stage;
-use garland_protocol::{Answer, Ask};
+use garland_protocol::Ask;
 use garland_sys::{clock, threads};
 use rustix::io::Errno;
 
+use self::dial::Dialer;
+use self::traffic::Traffic;
 use self::wire::Wire;
 use crate::recording::Recording;
 
-/// After an attempt that failed nobody tries for so long.
+pub use self::dial::Reach;
+pub use self::reply::{Reply, Then, room};
+
+/// The pause after a failed attempt to connect, in nanoseconds.
 const PAUSE_NS: u64 = 1_000_000_000;
 
-/// How many questions may wait for a connection.
+/// The maximum number of requests that wait for a connection.
 const WAITING: usize = 4096;
-
-/// How the agent of the node with this place in the list is found and spoken to, or why it can't be.
-pub type Reach = Arc<dyn Fn(usize) -> Result<Agent, String> + Send + Sync>;
-
-/// What becomes of an answer. It is called on a thread that brings in further answers, so it must not
-/// wait for one.
-pub type Then = Box<dyn FnOnce(Result<Reply, Errno>) + Send>;
-
-/// An answer, and the payload that came with it.
-#[derive(Debug)]
-pub struct Reply {
-    /// The answer.
-    pub answer: Answer,
-    /// The connection that it came by, which its handles are of.
-    pub epoch: u64,
-    body: Vec<u8>,
-    payload: usize,
-}
-
-impl Reply {
-    /// The bytes that came with it.
-    pub fn payload(&self) -> &[u8] {
-        &self.body[..self.payload]
-    }
-}
-
-/// What has crossed the wires to and from a node.
-#[derive(Debug, Default)]
-pub struct Traffic {
-    /// Questions.
-    pub asked: AtomicU64,
-    /// Bytes of payload that came.
-    pub read: AtomicU64,
-    /// Bytes of payload that went.
-    pub written: AtomicU64,
-    /// How often its agent was lost.
-    pub lost: AtomicU64,
-}
 
 /// A node.
 pub struct Peer {
     /// Its name in the node list.
     pub name: String,
-    /// What went to it and came from it.
-    pub traffic: Traffic,
-    recording: Arc<Recording>,
-    place: usize,
-    reach: Reach,
-    sealed: bool,
+    /// Its counters.
+    pub traffic: Arc<Traffic>,
+    dialer: Dialer,
     state: Mutex<State>,
     epochs: AtomicU64,
 }
 
 enum State {
-    /// There is no connection; why, and when to try again.
+    /// There is no connection: the reason, and when to try again.
     Down(Option<String>, u64),
-    /// One is being made; these wait for it.
+    /// A connection is being made, for which these requests wait.
     Dialling(Vec<Waiting>),
-    /// There is one.
+    /// There is a connection.
     Up(Arc<Wire>),
 }
 
@@ -92,27 +57,21 @@ struct Waiting {
 }
 
 impl Peer {
-    /// The node `name` at `place` in the list.
+    /// The node `name` at index `node` of the list.
     pub fn new(
         name: String,
-        place: usize,
+        node: usize,
         reach: Reach,
         sealed: bool,
         recording: Arc<Recording>,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            name,
-            traffic: Traffic::default(),
-            recording,
-            place,
-            reach,
-            sealed,
-            state: Mutex::new(State::Down(None, 0)),
-            epochs: AtomicU64::new(0),
-        })
+        let traffic = Arc::new(Traffic::new(recording, node));
+        let dialer = Dialer { node, reach, sealed, traffic: Arc::clone(&traffic) };
+        let (state, epochs) = (Mutex::new(State::Down(None, 0)), AtomicU64::new(0));
+        Arc::new(Self { name, traffic, dialer, state, epochs })
     }
 
-    /// Asks, after connecting if need be. `payload` must have [`room`] before it.
+    /// Sends a request, and connects first if necessary. `payload` is from [`room`] or empty.
     pub fn ask(self: &Arc<Self>, ask: Ask, payload: Vec<u8>, then: Then) {
         let mut state = self.lock();
         let refused = match &mut *state {
@@ -141,7 +100,7 @@ impl Peer {
         refused(Err(Errno::HOSTDOWN));
     }
 
-    /// Asks by the connection of `epoch`, which handles belong to.
+    /// Sends a request about a handle, on the connection of `epoch` that the handle belongs to.
     pub fn ask_in(&self, epoch: u64, ask: Ask, payload: Vec<u8>, then: Then) {
         let state = self.lock();
         match &*state {
@@ -157,7 +116,7 @@ impl Peer {
         }
     }
 
-    /// The connection that there is, by the number that its handles belong to.
+    /// The epoch of the connection, if there is one.
     pub fn epoch(&self) -> Option<u64> {
         match &*self.lock() {
             State::Up(wire) => Some(wire.epoch),
@@ -165,7 +124,7 @@ impl Peer {
         }
     }
 
-    /// Whether there is a connection; otherwise why not, if it was tried.
+    /// Whether there is a connection, and if not the reason, if known.
     pub fn standing(&self) -> (bool, Option<String>) {
         match &*self.lock() {
             State::Up(_) => (true, None),
@@ -174,16 +133,16 @@ impl Peer {
         }
     }
 
-    /// Connects, and asks what has waited for it.
+    /// Connects, and sends the waiting requests.
     fn dial(self: Arc<Self>) {
         let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
         let began_ns = clock::now_ns();
-        let dialled = dial::dial(&self, epoch);
-        self.recording.note(Stage::Dial, self.place, began_ns, 0);
+        let dialled = self.dialer.dial(epoch);
+        self.traffic.note(Stage::Dial, began_ns, 0);
         self.dialled(dialled);
     }
 
-    /// A connection was made, or why it couldn't be.
+    /// Takes the result of an attempt to connect.
     fn dialled(&self, dialled: Result<Arc<Wire>, String>) {
         let mut state = self.lock();
         let waiting = match std::mem::replace(&mut *state, State::Down(None, 0)) {
@@ -206,28 +165,15 @@ impl Peer {
         }
     }
 
-    /// A question of `stage` was asked at `asked_ns`, and has been answered now, or never will be.
-    fn note(&self, stage: Stage, asked_ns: u64, bytes: u64) {
-        self.recording.note(stage, self.place, asked_ns, bytes);
-    }
-
-    /// The connection of `epoch` is no good any more.
-    fn lose(&self, epoch: u64, why: String) {
-        let mut state = self.lock();
-        if matches!(&*state, State::Up(wire) if wire.epoch == epoch) {
+    /// Locks the state, in which a connection that has failed is no longer up.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Up(wire) = &*state
+            && let Some(why) = wire.failure()
+        {
             *state = State::Down(Some(why), clock::now_ns());
             self.traffic.lost.fetch_add(1, Ordering::Relaxed);
         }
+        state
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A buffer for a payload of so many bytes, with the room that its frame's head takes.
-pub fn room(bytes: usize) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(garland_protocol::FRAME_HEAD + bytes + 128);
-    frame.resize(garland_protocol::FRAME_HEAD, 0);
-    frame
 }

@@ -1,5 +1,5 @@
-//! Whether a node's agent is there: it says so ten times a second on the control channel, from a
-//! thread that no disk can block.
+//! Watches the agent of a node: it sends ten heartbeats a second on the control channel, from a thread
+//! that no disk can block.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,23 +11,22 @@ use garland_transport::Connection;
 
 use super::wire::Wire;
 
-/// How long is waited for a word at a time. Waits are counted, not the clock: a mount that itself
-/// stood still must not take that for the agent's silence.
+/// The timeout of one wait for a heartbeat. Waits are counted instead of time: a mount that was suspended
+/// must not take that for silence of the agent.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// An agent that was silent for so many waits is gone.
+/// The number of waits without a heartbeat after which an agent counts as gone.
 const SILENT: u32 = 12;
 
-/// Keeps the control channel, and gives the wire up when the agent is gone. The channel ends with the
-/// wire.
+/// Keeps the control channel open as long as `wire` stands, and closes the wire when the agent is gone.
 ///
 /// # Errors
-/// When the system makes no thread for it.
+/// When the thread can't be started.
 pub fn start(mut connection: Connection, wire: &Arc<Wire>) -> io::Result<()> {
     let (failed, wire) = (Arc::clone(wire), Arc::clone(wire));
     let begun = threads::spawn("watch", move || {
         let mut silent = 0;
-        while !wire.is_over() {
+        while wire.failure().is_none() {
             match event::wait_readable(&[connection.as_fd()], Some(WAIT)) {
                 Ok(ready) if ready == [true] => match connection.receive() {
                     Ok(_) => silent = 0,

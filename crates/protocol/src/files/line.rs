@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::channel::Role;
-use crate::seal::Secret;
+use crate::keys::Secret;
 
 /// The most bytes of a payload: what is read or written at a time.
 pub const PIECE: u32 = 1 << 20;

@@ -16,8 +16,8 @@ pub use line::{FRAME_HEAD, FRAME_MAX, Line, LineError, Opener, PIECE, Parts};
 
 use serde::{Deserialize, Serialize};
 
-use super::frame::CopyId;
-use super::seal::Secret;
+use super::copy_id::CopyId;
+use super::keys::Secret;
 
 /// From a mount to an agent: somebody who holds this secret, made for this order alone, will come
 /// for files, and may until this channel ends.

@@ -23,7 +23,7 @@ pub use self::hops::Slow;
 use self::node::Node;
 pub use self::policy::{Policy, SlowNodes};
 pub use self::verdict::{NodeState, Verdict};
-use super::frame::CopyId;
+use super::copy_id::CopyId;
 use super::message::FromAgent;
 use super::report::Report;
 use super::route::NodeAddress;

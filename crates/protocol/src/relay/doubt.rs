@@ -1,21 +1,9 @@
 //! Blocks that may have been cut off: a changed block accuses its hop only if it was whole.
 
+use super::unsettled::Unsettled;
 use super::{Relay, RelayOrder};
 use crate::frame::Kind;
 use crate::sink::{Landing, Sink};
-
-/// A block that came from upstream, and may have been cut off on the way there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unsettled {
-    pub(super) index: u64,
-    pub(super) stored: bool,
-    /// It was passed on to these, which have to hear if it is void.
-    pub(super) forwarded: Vec<u32>,
-    /// It came in changed.
-    pub(super) changed: bool,
-    /// It came in as it was sealed, and waits for its turn with the writer.
-    pub(super) opened: bool,
-}
 
 impl Relay {
     pub(super) fn void(&mut self, index: u64, sink: &Sink) {

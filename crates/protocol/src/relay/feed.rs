@@ -1,6 +1,6 @@
 //! Feeding those downstream what they lack and this node holds.
 
-use super::links::Down;
+use super::down::Down;
 use super::{Busy, Relay, RelayOrder};
 use crate::frame::Kind;
 use crate::sink::Sink;

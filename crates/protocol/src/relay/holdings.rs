@@ -1,7 +1,7 @@
 //! What a node has of a lane before it came: told to the upstream when a link opens, and left out of
 //! what is fed.
 
-use super::links::Down;
+use super::down::Down;
 use super::{Relay, RelayOrder};
 use crate::sink::Sink;
 use garland_core::plan::BlockSet;

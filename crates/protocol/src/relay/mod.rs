@@ -7,19 +7,21 @@
 //! it, has a machine of its own at its feeder, which feeds what is held there. The driver calls `handle` for what happened and `poll` until it says `None`.
 
 mod doubt;
+mod down;
 mod event;
 mod feed;
 mod holdings;
 mod links;
 mod receive;
 mod repair;
+mod unsettled;
 mod waiting;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use self::doubt::Unsettled;
+use self::down::Down;
 pub use self::event::{RelayEvent, RelayOrder, Store};
-use self::links::Down;
+use self::unsettled::Unsettled;
 use super::sink::Sink;
 use garland_core::plan::LaneBlocks;
 

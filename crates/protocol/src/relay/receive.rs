@@ -1,7 +1,7 @@
 //! Blocks that come: stored, passed on, or cut off on the way.
 
-use super::doubt::Unsettled;
-use super::links::Down;
+use super::down::Down;
+use super::unsettled::Unsettled;
 use super::{Busy, Relay, RelayOrder, Store};
 use crate::frame::Kind;
 use crate::sink::Sink;

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{Sheet, figures, summary};
+use super::sheet::Sheet;
+use super::{figures, summary};
 
 const CHARTS: &str = include_str!("../../assets/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../../assets/uPlot.min.css");
@@ -28,12 +29,11 @@ const SCRIPTS: [&str; 9] = [
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data:; base-uri 'none'; form-action 'none'";
 
-/// Writes the page.
-pub(super) fn write(
-    output: &mut dyn Write,
-    sheets: &[Sheet],
-    forecast: Option<&Value>,
-) -> io::Result<()> {
+/// Writes a page of these runs, and of a forecast if there is one (`garland.forecast/1`).
+///
+/// # Errors
+/// When `output` can't be written.
+pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) -> io::Result<()> {
     let title = match sheets {
         [one] => format!("Garland: {}", one.name),
         _ => format!("Garland: {} runs", sheets.len()),

@@ -3,7 +3,7 @@
 use garland_core::units::{Nanos, Rate, bytes};
 use serde_json::Value;
 
-use super::Sheet;
+use super::sheet::Sheet;
 
 /// What there is to say of a run, a paragraph each.
 pub(super) fn of(sheet: &Sheet) -> Vec<String> {

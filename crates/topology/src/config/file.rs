@@ -1,26 +1,30 @@
-//! A file to be installed.
+//! A file to install.
 
 /// A file of a node's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
-    /// Where it goes, from the root.
+    /// The absolute path.
     pub path: String,
-    /// Its text, or the block that it gets.
+    /// The contents, or the contents of its block.
     pub text: String,
-    /// Its permission bits.
+    /// The permission bits.
     pub mode: u32,
-    /// Whether it is ours.
+    /// Whether the whole file is written or only a block of it.
     pub place: Place,
 }
 
-/// Whose a file is.
+/// The part of a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Ours as a whole.
+    /// The whole file.
     Whole,
-    /// Others write there too: ours is a block between two marks.
+    /// A block between two marker lines, in a file that others edit too.
     Block,
 }
+
+/// The prefix of file names in directories with many files. Tools read files in the order of their
+/// names, and the first that matches a device counts.
+pub(super) const PREFIX: &str = "10-garland-";
 
 const BEGIN: &str = "# begin garland\n";
 const END: &str = "# end garland\n";
@@ -38,8 +42,8 @@ impl ConfigFile {
         Self { place: Place::Block, ..self }
     }
 
-    /// The whole file, where `old` is what is there now: with [`Place::Block`] the rest is kept,
-    /// and the block stands where the old one stood, or at the end.
+    /// The new contents of the file whose contents are `old`. With [`Place::Block`] the rest is kept,
+    /// and the block replaces the old one, or is appended.
     #[must_use]
     pub fn over(&self, old: Option<&str>) -> String {
         match self.place {
@@ -55,8 +59,8 @@ impl ConfigFile {
     }
 }
 
-/// What is before and after our block; all is before if there is none. A block that has lost its
-/// end is its first line.
+/// The text before and after the block. Without a block all text is before it. A block without an end
+/// marker is its first line.
 fn around(old: &str) -> (&str, &str) {
     let begin = match old.find(BEGIN) {
         Some(at) if at == 0 || old[..at].ends_with('\n') => at,

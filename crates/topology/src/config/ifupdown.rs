@@ -4,9 +4,7 @@ use std::fmt::Write;
 
 use super::super::Selector;
 use super::iproute2::route_words;
-use super::{
-    ConfigFault, ConfigFile, Device, Format, Interface, InterfaceAddress, NodeConfig, title,
-};
+use super::{ConfigFault, ConfigFile, Device, Format, Interface, InterfaceAddress, NodeConfig};
 
 /// Where the file goes: `/etc/network/interfaces` reads it on Debian.
 pub const PATH: &str = "/etc/network/interfaces.d/garland";
@@ -21,7 +19,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
         return Err(ConfigFault::NeedsName { format: Format::Ifupdown, node, nic });
     }
     config.no_packet_routes(Format::Ifupdown)?;
-    let mut text = format!("# {}\n", title(config));
+    let mut text = format!("# {}\n", config.title());
     if !config.bonds.is_empty() {
         text.push_str("# bond-* needs the package ifenslave\n");
     }

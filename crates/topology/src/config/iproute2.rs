@@ -4,9 +4,7 @@
 
 use std::fmt::Write;
 
-use super::{
-    ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute, title,
-};
+use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute};
 
 /// Where the script goes. Nothing runs it at boot by itself.
 pub const PATH: &str = "/etc/garland/network.sh";
@@ -31,7 +29,7 @@ nic() {
 /// When packets are to take routes in turn.
 pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     config.no_packet_routes(Format::Iproute2)?;
-    let mut text = format!("#!/bin/sh\n# {}\nset -eu\n", title(config));
+    let mut text = format!("#!/bin/sh\n# {}\nset -eu\n", config.title());
     if config.interfaces.iter().any(|nic| nic.device.ethernet.is_some()) {
         text.push_str(FIND);
         for device in config.interfaces.iter().map(|nic| &nic.device) {

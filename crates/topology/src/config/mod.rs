@@ -21,6 +21,7 @@
 
 mod fault;
 mod file;
+mod format;
 pub mod hosts;
 pub mod ifupdown;
 pub mod iproute2;
@@ -35,46 +36,16 @@ mod tests;
 
 pub use fault::ConfigFault;
 pub use file::{ConfigFile, Place};
+pub use format::Format;
 pub use node::{
     BondDevice, Device, Endpoint, Hop, Interface, InterfaceAddress, NicNames, NodeConfig, NodeRoute,
 };
 
-use super::{NodeId, Topology};
-
-/// A tool that configures networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
-    /// Debian's ifup and ifdown, interfaces(5).
-    Ifupdown,
-    /// systemd-networkd.
-    Networkd,
-    /// Netplan, with systemd-networkd behind it.
-    Netplan,
-    /// NetworkManager's keyfiles.
-    NetworkManager,
-    /// A shell script of `ip` commands.
-    Iproute2,
-}
+use self::file::PREFIX;
+use super::Topology;
 
 impl Format {
-    /// All formats.
-    pub const ALL: [Self; 5] =
-        [Self::Ifupdown, Self::Networkd, Self::Netplan, Self::NetworkManager, Self::Iproute2];
-
-    /// Its name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ifupdown => "ifupdown",
-            Self::Networkd => "networkd",
-            Self::Netplan => "netplan",
-            Self::NetworkManager => "networkmanager",
-            Self::Iproute2 => "iproute2",
-        }
-    }
-
-    /// The files that `config` makes of this format, hosts and map included, in order of their
-    /// paths.
+    /// The files of this format for a node, hosts and map included, sorted by path.
     ///
     /// # Errors
     /// [`ConfigFault`] when the format can't express what the node needs.
@@ -99,8 +70,8 @@ impl Format {
         Ok(files)
     }
 
-    /// Whether `path` is where this format's own files of an earlier topology may be: those that a
-    /// new one doesn't have are removed.
+    /// Whether a file at `path` was written by this format, perhaps for an earlier topology. Such files
+    /// are removed when they aren't part of the new configuration.
     #[must_use]
     pub fn owns(self, path: &str) -> bool {
         let named = |folder: &str, ends: &[&str]| {
@@ -117,7 +88,7 @@ impl Format {
         }
     }
 
-    /// The folders with files that [`Self::owns`] may know.
+    /// The directory of the files that [`Self::owns`] recognizes.
     #[must_use]
     pub fn folder(self) -> &'static str {
         match self {
@@ -128,26 +99,4 @@ impl Format {
             Self::Iproute2 => "/etc/garland/",
         }
     }
-}
-
-/// What the names of our own files begin with, where a format has many. Tools take files in order
-/// of their names, and the first that fits a device counts.
-const PREFIX: &str = "10-garland-";
-
-/// What [`Format::files`] says of a node with the NIC names that its topology has.
-///
-/// # Errors
-/// As [`NodeConfig::of`] and [`Format::files`].
-pub fn files(
-    topology: &Topology,
-    node: NodeId,
-    format: Format,
-    names: &NicNames,
-) -> Result<Vec<ConfigFile>, ConfigFault> {
-    format.files(topology, &NodeConfig::of(topology, node, names)?)
-}
-
-/// The line that every file begins with, without the sign of a comment.
-fn title(config: &NodeConfig) -> String {
-    format!("{} in the topology {}; written by garland net config", config.node, config.topology)
 }

@@ -5,9 +5,7 @@
 
 use std::fmt::Write;
 
-use super::{
-    ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute, title,
-};
+use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute};
 
 /// Where the file goes: after those of installers, so that it counts.
 pub const PATH: &str = "/etc/netplan/90-garland.yaml";
@@ -27,7 +25,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
             able: &[Format::Ifupdown, Format::Networkd, Format::Iproute2],
         });
     }
-    let mut text = format!("# {}\nnetwork:\n  version: 2\n  renderer: networkd\n", title(config));
+    let mut text = format!("# {}\nnetwork:\n  version: 2\n  renderer: networkd\n", config.title());
     if config.loopback.is_some() || !config.interfaces.is_empty() {
         text.push_str("  ethernets:\n");
     }

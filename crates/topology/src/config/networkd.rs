@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use super::file::PREFIX;
 use super::{
-    ConfigFault, ConfigFile, Device, Format, Hop, InterfaceAddress, NodeConfig, NodeRoute, PREFIX,
-    title,
+    ConfigFault, ConfigFile, Device, Format, Hop, InterfaceAddress, NodeConfig, NodeRoute,
 };
 
 /// Where the files go.
@@ -21,7 +21,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     several_hops_are_named(config)?;
     let mut files = Vec::new();
     if let Some(address) = config.loopback {
-        let mut text = format!("# {}\n[Match]\nName=lo\n", title(config));
+        let mut text = format!("# {}\n[Match]\nName=lo\n", config.title());
         let _ = write!(text, "\n[Address]\nAddress={address}/32\n");
         files.push(file("lo", "network", text));
     }
@@ -38,7 +38,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
         files.push(file(&nic.device.name, "network", text));
     }
     for bond in &config.bonds {
-        let mut netdev = format!("# {}\n[NetDev]\nName={}\nKind=bond\n", title(config), bond.name);
+        let mut netdev = format!("# {}\n[NetDev]\nName={}\nKind=bond\n", config.title(), bond.name);
         let _ = write!(netdev, "MTUBytes={}\n\n[Bond]\nMode={}\n", bond.mtu, bond.mode);
         if let Some(hash) = bond.hash {
             let _ = writeln!(netdev, "TransmitHashPolicy={hash}");
@@ -66,7 +66,7 @@ fn file(device: &str, end: &str, text: String) -> ConfigFile {
 }
 
 fn head(config: &NodeConfig, device: &Device, mtu: u16, bonded: bool) -> String {
-    let mut text = format!("# {}\n[Match]\n", title(config));
+    let mut text = format!("# {}\n[Match]\n", config.title());
     let _ = match device.ethernet {
         // A bond gives all its NICs one address; the permanent one stays.
         Some(ethernet) if bonded => writeln!(text, "PermanentMACAddress={ethernet}"),

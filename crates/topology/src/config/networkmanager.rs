@@ -6,7 +6,8 @@
 
 use std::fmt::Write;
 
-use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, PREFIX, title};
+use super::file::PREFIX;
+use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig};
 
 /// Where the files go.
 pub const FOLDER: &str = "/etc/NetworkManager/system-connections/";
@@ -80,7 +81,8 @@ fn file(device: &str, text: String) -> ConfigFile {
 }
 
 fn head(config: &NodeConfig, device: &str, kind: &str, by_name: bool) -> String {
-    let mut text = format!("# {}\n[connection]\nid=garland-{device}\ntype={kind}\n", title(config));
+    let mut text =
+        format!("# {}\n[connection]\nid=garland-{device}\ntype={kind}\n", config.title());
     if by_name {
         let _ = writeln!(text, "interface-name={device}");
     }

@@ -172,6 +172,11 @@ impl NodeConfig {
         Ok(config)
     }
 
+    /// The first line of every file, without the comment sign.
+    pub(super) fn title(&self) -> String {
+        format!("{} in the topology {}; written by garland net config", self.node, self.topology)
+    }
+
     /// The devices that have an address, the loopback device aside.
     #[must_use]
     pub fn addressed(&self) -> Vec<Device> {

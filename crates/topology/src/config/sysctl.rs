@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::Selector;
-use super::{ConfigFile, NodeConfig, title};
+use super::{ConfigFile, NodeConfig};
 
 /// Where the settings go.
 const PATH: &str = "/etc/sysctl.d/60-garland.conf";
@@ -58,7 +58,7 @@ pub(super) fn file(config: &NodeConfig) -> Option<ConfigFile> {
     if settings.is_empty() {
         return None;
     }
-    let mut text = format!("# {}\n", title(config));
+    let mut text = format!("# {}\n", config.title());
     for (key, value) in settings {
         let _ = writeln!(text, "{key} = {value}");
     }

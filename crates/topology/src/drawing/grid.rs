@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::{MediumId, MediumKind, NodeId, Topology};
 
-use super::{Bar, Cable, Layout, Line};
+use super::layout::{Bar, Cable, Layout, Line};
 
 /// From one node to the next.
 const STEP: f64 = 120.0;

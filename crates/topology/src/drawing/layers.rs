@@ -2,7 +2,7 @@
 
 use crate::{MediumId, MediumKind, Topology};
 
-use super::{Bar, Cable, Layout, Line, ends};
+use super::layout::{Bar, Cable, Layout, Line, ends};
 
 /// From one node to the next.
 const STEP: f64 = 90.0;

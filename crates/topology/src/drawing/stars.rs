@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use crate::{NodeId, Topology};
 
-use super::{Cable, Layout, Line, Point, ends};
+use super::layout::{Cable, Layout, Line, Point, ends};
 
 /// The least distance of two nodes on a circle.
 const APART: f64 = 90.0;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use crate::{NicId, Topology};
 
-use super::{Cable, Layout, Point, caption};
+use super::layout::{Cable, Layout, Point};
+use super::{caption, lay_out};
 
 /// White space around everything, with room for the captions of bars.
 const MARGIN: f64 = 70.0;
@@ -26,7 +27,7 @@ circle { fill: #555 }
 
 /// The topology as an SVG document.
 pub fn svg(topology: &Topology) -> String {
-    let layout = Layout::of(topology);
+    let layout = lay_out(topology);
     let Frame { left, top, width, height } = Frame::around(&layout);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -43,7 +44,7 @@ pub fn svg(topology: &Topology) -> String {
 
 /// The same as a part of a page, whose style gives it its colours and its ground.
 pub fn inline(topology: &Topology) -> String {
-    let layout = Layout::of(topology);
+    let layout = lay_out(topology);
     let Frame { left, top, width, height } = Frame::around(&layout);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"topology\" width=\"{width:.0}\" \

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use crate::{MediumId, MediumKind, NodeId, Topology};
 use garland_core::cluster::nodelist;
 
-use super::{caption, ends, grid};
+use super::layout::ends;
+use super::{caption, grid};
 
 /// No line is longer, in characters: beyond it, names are folded.
 const WIDTH: usize = 100;

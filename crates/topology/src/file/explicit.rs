@@ -1,18 +1,16 @@
-//! The explicit shape: media, NICs, bonds and uplinks as they are written out.
+//! The explicit shape: media, NICs, bonds and uplinks are listed.
 
 use std::net::Ipv4Addr;
 
 use super::error::{Fault, TopologyFileProblem};
-use super::overrides::{medium, nodes, unknown};
-use super::parse::{Reader, mtu, rate};
+use super::lookup::{medium, nic, nodes};
 use super::routes;
-use super::shape::SELECTORS;
+use super::values::{SELECTORS, mtu, rate, value};
 use crate::shapes::Basis;
 use crate::{
-    Bond, Cable, Medium, MediumKind, Nic, NicId, Node, NodeId, Price, Reach, Selector, Topology,
-    Uplink,
+    Bond, Cable, Medium, MediumKind, Nic, NicId, Node, Price, Reach, Selector, Topology, Uplink,
 };
-use garland_core::form::{Alone, FormProblem, Section, Text, expand_text};
+use garland_core::form::{Alone, Section, Text, expand_text};
 use garland_core::nic_facts::Ethernet;
 use garland_core::units::Nanos;
 
@@ -23,11 +21,7 @@ pub(super) const KEYS: [&str; 4] = ["nic", "uplink", "bond", "route"];
 pub(super) const MEDIUM_KEYS: [&str; 2] = ["kind", "backplane"];
 pub(super) const NODE_KEYS: [&str; 2] = ["address", "forwards"];
 
-pub(super) fn read(
-    reader: &Reader<'_>,
-    section: &Section<'_>,
-    basis: &Basis,
-) -> Result<Topology, Fault> {
+pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<Topology, Fault> {
     let node = |name: &String| Node {
         name: name.clone(),
         address: Ipv4Addr::UNSPECIFIED,
@@ -46,14 +40,14 @@ pub(super) fn read(
         routes: Vec::new(),
     };
     uplinks(section, &mut topology)?;
-    nics(reader, section, &mut topology)?;
-    bonds(reader, section, &mut topology)?;
-    own_addresses(reader, section, &mut topology)?;
-    routes::read(reader, section, &mut topology)?;
+    nics(file, section, &mut topology)?;
+    bonds(file, section, &mut topology)?;
+    own_addresses(file, section, &mut topology)?;
+    routes::read(file, section, &mut topology)?;
     Ok(topology)
 }
 
-/// Media with a name and a kind; what else they have is read with the overrides.
+/// Reads the names and kinds of media; the overrides have their other properties.
 fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
     let mut media = Vec::new();
     for entry in section.open_sections("medium", "[[topology.medium]]")? {
@@ -93,14 +87,14 @@ fn uplinks(section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> 
     Ok(())
 }
 
-fn nics(reader: &Reader<'_>, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
+fn nics(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     let keys = ["nodes", "medium", "address", "peer", "name", "ethernet", "mtu"];
     for entry in section.sections("nic", "[[topology.nic]]", &keys)? {
         let owners = entry.needed_text("nodes", "`nodes = \"n[1-2]\"`")?;
-        let owners = nodes(reader, topology, &owners)?;
+        let owners = nodes(file, topology, &owners)?;
         let medium = medium(topology, &entry.needed_text("medium", "`medium = \"lan\"`")?)?;
-        let addresses = addresses(reader, &entry, "address", owners.len())?;
-        let peers = addresses_of(reader, &entry, "peer", owners.len())?;
+        let addresses = addresses(file, &entry, "address", owners.len())?;
+        let peers = addresses_of(file, &entry, "peer", owners.len())?;
         let ethernet = entry.read("ethernet", str::parse::<Ethernet>)?;
         let mtu = mtu(&entry)?.or(mtu(section)?);
         let name = entry.text("name")?;
@@ -140,14 +134,14 @@ fn nics(reader: &Reader<'_>, section: &Section<'_>, topology: &mut Topology) -> 
     Ok(())
 }
 
-fn bonds(reader: &Reader<'_>, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
+fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     let keys = ["nodes", "nics", "name", "selector", "address"];
     for entry in section.sections("bond", "[[topology.bond]]", &keys)? {
         let owners = entry.needed_text("nodes", "`nodes = \"n[1-2]\"`")?;
-        let owners = nodes(reader, topology, &owners)?;
+        let owners = nodes(file, topology, &owners)?;
         let selector = entry.word("selector", &SELECTORS)?.unwrap_or_default();
         let names = entry.texts("nics")?;
-        let addresses = addresses(reader, &entry, "address", owners.len())?;
+        let addresses = addresses(file, &entry, "address", owners.len())?;
         for (place, node) in owners.into_iter().enumerate() {
             let nics: Vec<NicId> =
                 names.iter().map(|name| nic(topology, node, name)).collect::<Result<_, _>>()?;
@@ -173,17 +167,13 @@ fn bonds(reader: &Reader<'_>, section: &Section<'_>, topology: &mut Topology) ->
     Ok(())
 }
 
-/// Each node's own address: the one given, or that of its first bond or NIC.
-fn own_addresses(
-    reader: &Reader<'_>,
-    section: &Section<'_>,
-    topology: &mut Topology,
-) -> Result<(), Fault> {
+/// Sets each node's address: the one given, or that of its first bond or NIC.
+fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     for entry in section.open_sections("node", "[[topology.node]]")? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
-        let named = nodes(reader, topology, &names)?;
+        let named = nodes(file, topology, &names)?;
         let forwards = entry.boolean("forwards")?;
-        let addresses = addresses_of(reader, &entry, "address", named.len())?;
+        let addresses = addresses_of(file, &entry, "address", named.len())?;
         for (place, node) in named.into_iter().enumerate() {
             let node = &mut topology.nodes[node];
             node.forwards = forwards.unwrap_or(node.forwards);
@@ -207,23 +197,15 @@ fn own_addresses(
     Ok(())
 }
 
-/// The node's NIC of this name.
-pub(super) fn nic(topology: &Topology, node: NodeId, name: &Text<'_>) -> Result<NicId, Fault> {
-    let found = topology.nics_of(node).find(|(_, nic)| nic.name == name.value);
-    let known = topology.nics_of(node).map(|(_, nic)| nic.name.as_str());
-    let what = format!("NIC of {}", topology.nodes[node].name);
-    found.map(|(id, _)| id).ok_or_else(|| unknown(&what, name.value.to_owned(), name, known))
-}
-
-/// Addresses in step with nodes.
+/// One address per node.
 struct Addresses {
     list: Vec<Ipv4Addr>,
     prefix: Option<u8>,
 }
 
-/// The addresses at `key`, perhaps with a prefix: `10.0.0.[1-4]/24`.
+/// The addresses at `key`, with an optional prefix: `10.0.0.[1-4]/24`.
 fn addresses(
-    reader: &Reader<'_>,
+    file: &str,
     entry: &Section<'_>,
     key: &'static str,
     nodes: usize,
@@ -239,7 +221,7 @@ fn addresses(
             (Text { value: list, ..text.clone() }, Some(prefix))
         }
     };
-    let names = expand_text(reader.text, &list, &Alone("a topology file"))?;
+    let names = expand_text(file, &list, &Alone("a topology file"))?;
     let list: Option<Vec<Ipv4Addr>> = names.iter().map(|name| name.parse().ok()).collect();
     let list =
         list.ok_or_else(|| value(entry, key, "write addresses as 10.0.0.1 or 10.0.0.[1-4]"))?;
@@ -252,21 +234,15 @@ fn addresses(
 
 /// The addresses at `key`, without a prefix.
 fn addresses_of(
-    reader: &Reader<'_>,
+    file: &str,
     entry: &Section<'_>,
     key: &'static str,
     nodes: usize,
 ) -> Result<Option<Addresses>, Fault> {
-    match addresses(reader, entry, key, nodes)? {
+    match addresses(file, entry, key, nodes)? {
         Some(Addresses { prefix: Some(_), .. }) => {
             Err(value(entry, key, "it has no prefix; drop it"))
         }
         other => Ok(other),
     }
-}
-
-/// A text at `key` that doesn't mean what it should.
-pub(super) fn value(entry: &Section<'_>, key: &'static str, reason: &str) -> Fault {
-    let problem = FormProblem::Value { key: key.to_owned(), reason: reason.to_owned() };
-    Fault::new(entry.span_of(key), TopologyFileProblem::Form(problem))
 }

@@ -1,4 +1,4 @@
-//! The topology file, which is the scenario file as well: nodes and what joins them, in TOML.
+//! The topology file, which is the scenario file as well: nodes and the media between them, in TOML.
 //!
 //! ```
 //! # use crate::file::parse;
@@ -17,12 +17,14 @@
 //! # Ok::<(), crate::file::TopologyFileError>(())
 //! ```
 //!
-//! All keys stand in `docs/topology.md`, whose examples are tests. What a scenario says besides
-//! (`[job]`, `[tolerance]`, `[[published]]`) belongs to the experiment and is read by it. Every
-//! topology is [checked](super::Topology::check) before it is given.
+//! `docs/topology.md` describes all keys; its examples are tests. The experiment reads the other sections
+//! of a scenario (`[job]`, `[tolerance]`, `[[published]]`). Every topology is
+//! [checked](super::Topology::check) before it is returned.
 
+mod basis;
 mod error;
 mod explicit;
+mod lookup;
 mod overrides;
 mod parse;
 mod price;
@@ -33,6 +35,7 @@ mod routes;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use error::{TopologyFileError, TopologyFileProblem};
 pub use parse::{TopologyFile, parse};

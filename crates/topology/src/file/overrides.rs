@@ -1,21 +1,54 @@
-//! `[[topology.node]]` and `[[topology.medium]]`: what differs from the rest.
+//! Properties of nodes and media: those of all, and then those of single ones in `[[topology.node]]` and
+//! `[[topology.medium]]`.
 
 use std::slice;
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use super::explicit;
-use super::parse::{Reader, no_hub, rate, set_collisions};
-use super::price::price;
-use crate::{MediumId, NodeId, Topology};
-use garland_core::form::{Alone, Section, Text, expand_text};
-use garland_core::nearest::nearest;
+use super::lookup::{medium, nodes};
+use super::price::{self, price};
+use super::values::{mtu, no_hub, rate, set_collisions};
+use crate::Topology;
+use garland_core::form::Section;
 use garland_core::units::{Nanos, Rate, bytes};
 
-/// The smallest and the largest share of processors, in thousandths of one.
+/// The CPU share of a node, in thousandths of a processor.
 const CPU: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 
+/// Reads the properties of all media and NICs, and then those of single ones.
 pub(super) fn read(
-    reader: &Reader<'_>,
+    file: &str,
+    section: &Section<'_>,
+    explicit: bool,
+    topology: &mut Topology,
+) -> Result<(), Fault> {
+    // In the explicit shape each NIC has its own.
+    if let Some(mtu) = mtu(section)?.filter(|_| !explicit) {
+        topology.nics.iter_mut().for_each(|nic| nic.mtu = mtu);
+    }
+    let latency = section.read("latency", str::parse::<Nanos>)?;
+    let buffer = section.read("buffer", bytes::parse)?;
+    let cable = section.text("cable")?;
+    let collisions = section.boolean("collisions")?;
+    if let Some(collisions) = collisions
+        && !set_collisions(&mut topology.media, collisions)
+    {
+        return Err(no_hub(section));
+    }
+    for medium in &mut topology.media {
+        medium.latency = latency.unwrap_or(medium.latency);
+        medium.buffer = buffer.or(medium.buffer);
+        if let Some(cable) = &cable {
+            cable.value.trim().clone_into(&mut medium.cable.kind);
+        }
+    }
+    price::read(section, topology)?;
+    single(file, section, explicit, topology)
+}
+
+/// Reads the sections of single nodes and media.
+fn single(
+    file: &str,
     section: &Section<'_>,
     explicit: bool,
     topology: &mut Topology,
@@ -26,7 +59,7 @@ pub(super) fn read(
     let keys = beside(&["names", "cpu", "disk", "price"], &explicit::NODE_KEYS);
     for entry in section.sections("node", "[[topology.node]]", &keys)? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
-        let nodes = nodes(reader, topology, &names)?;
+        let nodes = nodes(file, topology, &names)?;
         let cpu = entry.parts("cpu", 1000, CPU)?;
         let disk = entry.read("disk", str::parse::<Rate>)?;
         let price = price(&entry, "price")?;
@@ -61,44 +94,4 @@ pub(super) fn read(
         }
     }
     Ok(())
-}
-
-/// The nodes that a list names.
-pub(super) fn nodes(
-    reader: &Reader<'_>,
-    topology: &Topology,
-    names: &Text<'_>,
-) -> Result<Vec<NodeId>, Fault> {
-    let found = expand_text(reader.text, names, &Alone("a topology file"))?;
-    let known = || topology.nodes.iter().map(|node| node.name.as_str());
-    found
-        .into_iter()
-        .map(|name| {
-            topology
-                .node(&name)
-                .ok_or_else(|| unknown("node of this topology", name, names, known()))
-        })
-        .collect()
-}
-
-/// The medium of this name.
-pub(super) fn medium(topology: &Topology, name: &Text<'_>) -> Result<MediumId, Fault> {
-    let mut known = topology.media.iter().map(|medium| medium.name.as_str());
-    known.clone().position(|medium| medium == name.value).ok_or_else(|| {
-        unknown("medium of this topology", name.value.to_owned(), name, known.by_ref())
-    })
-}
-
-/// A name that nothing has.
-pub(super) fn unknown<'a>(
-    what: &str,
-    name: String,
-    text: &Text<'_>,
-    known: impl Iterator<Item = &'a str>,
-) -> Fault {
-    let near = nearest(&name, known).map(str::to_owned);
-    Fault::new(
-        text.span.clone(),
-        TopologyFileProblem::Unknown { what: what.to_owned(), name, near },
-    )
 }

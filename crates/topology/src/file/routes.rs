@@ -3,15 +3,13 @@
 use std::net::Ipv4Addr;
 
 use super::error::{Fault, TopologyFileProblem};
-use super::explicit::{nic, value};
-use super::overrides::nodes;
-use super::parse::Reader;
-use super::shape::SELECTORS;
+use super::lookup::{nic, nodes};
+use super::values::{SELECTORS, value};
 use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology};
 use garland_core::form::{Section, Text};
 
 pub(super) fn read(
-    reader: &Reader<'_>,
+    file: &str,
     section: &Section<'_>,
     topology: &mut Topology,
 ) -> Result<(), Fault> {
@@ -19,7 +17,7 @@ pub(super) fn read(
         section.sections("route", "[[topology.route]]", &["nodes", "to", "via", "selector"])?
     {
         let owners = entry.needed_text("nodes", "`nodes = \"n1\"`")?;
-        let owners = nodes(reader, topology, &owners)?;
+        let owners = nodes(file, topology, &owners)?;
         let to = entry.needed_text("to", "`to = \"10.1.0.0/16\"`, or a node's name")?;
         let (to, prefix) = destination(topology, &entry, &to)?;
         let vias = entry.one_or_more("via")?;
@@ -38,7 +36,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// An address, a network, or a node's address by its name.
+/// The destination of a route: an address, a network, or the address of a named node.
 fn destination(
     topology: &Topology,
     entry: &Section<'_>,
@@ -59,7 +57,7 @@ fn destination(
     Ok((subnet.network(), subnet.prefix()))
 }
 
-/// A neighbour's address, or the name of a NIC behind which the destination itself is.
+/// A next hop: the address of a neighbour, or the name of a NIC on whose medium the destination is.
 fn hop(topology: &Topology, node: NodeId, via: &Text<'_>) -> Result<NextHop, Fault> {
     let Ok(address) = via.value.parse::<Ipv4Addr>() else {
         return Ok(NextHop { nic: nic(topology, node, via)?, via: None });

@@ -5,19 +5,35 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 use super::error::{Fault, TopologyFileProblem};
-use super::explicit;
-use super::parse::{Reader, TOPOLOGY_KEYS, rate};
+use super::values::{SELECTORS, rate};
+use super::{basis, explicit, overrides};
+use crate::Topology;
 use crate::shapes::{Basis, Between, Bonded, Joined, JoinedStars, LeafSpine, Mesh, Segment, Shape};
-use crate::{Selector, Topology};
 use garland_core::form::Section;
 
-/// The most nets, rails, spines or wires of a trunk.
+/// The keys of `[topology]` that all shapes have.
+const TOPOLOGY_KEYS: [&str; 12] = [
+    "shape",
+    "nodes",
+    "rate",
+    "subnet",
+    "mtu",
+    "latency",
+    "buffer",
+    "collisions",
+    "cable",
+    "price",
+    "node",
+    "medium",
+];
+
+/// The maximum number of nets, rails, spines, and wires of a trunk.
 const MOST_NETS: u32 = 16;
 
-/// What reads a shape's own keys.
+/// Reads a shape's own keys.
 type Read = fn(&Section<'_>, &Basis) -> Result<Shape, Fault>;
 
-/// The shapes with their own keys, in the order in which they are told.
+/// The shapes and their own keys, in the order of messages.
 const SHAPES: [(&str, &[&str], Read); 10] = [
     ("hub", &[], |_, _| Ok(Shape::Hub)),
     ("switch", &["backplane"], |section, _| {
@@ -34,12 +50,10 @@ const SHAPES: [(&str, &[&str], Read); 10] = [
 ];
 
 const SEGMENTS: [(&str, Segment); 2] = [("hub", Segment::Hub), ("switch", Segment::Switch)];
-pub(super) const SELECTORS: [(&str, Selector); 3] =
-    [("packet", Selector::Packet), ("flow", Selector::Flow), ("subflow", Selector::Subflow)];
 
-/// The section, now that its keys are known, and its topology.
+/// Reads `[topology]`; `file` is the text of the whole file.
 pub(super) fn read<'t>(
-    reader: &Reader<'_>,
+    file: &str,
     name: &str,
     span: Range<usize>,
     table: &'t DeTable<'t>,
@@ -53,12 +67,12 @@ pub(super) fn read<'t>(
     let own = chosen.map_or(&explicit::KEYS[..], |(keys, _)| keys);
     let allowed = [&TOPOLOGY_KEYS[..], own].concat();
     let section = Section::new(TITLE, span, table, &allowed)?;
-    let basis = reader.basis(&section, name)?;
+    let basis = basis::read(file, &section, name)?;
     let mut topology = match chosen {
         Some((_, read)) => read(&section, &basis)?.draw(&basis),
-        None => explicit::read(reader, &section, &basis)?,
+        None => explicit::read(file, &section, &basis)?,
     };
-    reader.finish(&section, chosen.is_none(), &mut topology)?;
+    overrides::read(file, &section, chosen.is_none(), &mut topology)?;
     Ok((section, topology))
 }
 
@@ -76,7 +90,7 @@ fn bonded(section: &Section<'_>, _: &Basis) -> Result<Shape, Fault> {
 }
 
 fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
-    /// As many as a mesh of 16 x 16 has.
+    /// 16 x 16.
     const MOST: usize = 256;
     at_most(section, basis, "mesh", MOST, "every node has a route to every other one")?;
     let side = |key, example| {

@@ -1,35 +1,36 @@
-//! Who should be on one medium with whom, and who is.
+//! Compares the planned segments with the groups of NICs that hear each other.
 //!
-//! NICs that hear each other are one group, and every planned segment gets one. NICs in another
-//! segment's group are displaced; exchanged ones come as cycles. On one medium all places are
-//! equal, so two cables exchanged there are neither seen nor a fault.
+//! Every planned segment is assigned a group. NICs in another segment's group are displaced; swapped
+//! NICs form cycles. Two cables that are swapped within a medium are neither seen nor a fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{MediumId, NicId, NicName, Topology};
 use super::cycles::{self, Displaced};
+use super::finding::Finding;
 use super::matching::{self, Group};
-use super::names::{facts, ports};
-use super::{Finding, Link, Observed, Port, links};
+use super::names::{self, facts, ports};
+use super::observed::Observed;
+use super::port::Port;
 use garland_core::nic_facts::NicFacts;
 
-/// Who is where, and what of it isn't as planned.
+/// Where the NICs are, and what of it is not as planned.
 #[derive(Clone, Debug)]
 pub struct Cabling {
-    /// What isn't as planned.
+    /// The differences from the topology.
     pub findings: Vec<Finding>,
-    /// The real NIC of each one of the plan that was found.
+    /// The real NIC of each planned one that was found.
     pub ports: BTreeMap<NicId, Port>,
-    /// All real NICs; devices that are made of others aren't.
+    /// All real NICs, without devices that are made of others.
     pub(super) real: BTreeSet<Port>,
-    /// By planned segment: its NICs that are where they belong.
+    /// The NICs of each planned segment that are on it.
     pub(super) home: BTreeMap<MediumId, Vec<NicId>>,
-    /// NICs whose cabling isn't as planned, or whose peers' isn't.
+    /// NICs whose cabling, or whose peers' cabling, isn't as planned.
     pub(super) accused: BTreeSet<NicId>,
 }
 
 impl Cabling {
-    /// Judges who heard whom.
+    /// Judges the cabling by the NICs that heard each other.
     pub fn of(topology: &Topology, observed: &Observed) -> Self {
         let ports = ports(topology, observed);
         let mut judge = Judge::new(topology, observed, ports);
@@ -40,17 +41,12 @@ impl Cabling {
         Self { findings, ports, real: groups.into_keys().collect(), home, accused }
     }
 
-    /// The links to measure, each both ways: all NICs in every direction.
-    pub fn links(&self, topology: &Topology) -> Vec<Link> {
-        links::to_measure(topology, self)
-    }
-
-    /// The NICs of a planned segment that are where they belong.
+    /// The NICs of a planned segment that are on it.
     pub fn together(&self, segment: MediumId) -> &[NicId] {
         self.home.get(&segment).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the cabling of a NIC is in question.
+    /// Whether the cabling of a NIC is suspect.
     pub fn accuses(&self, nic: NicId) -> bool {
         self.accused.contains(&nic)
     }
@@ -82,9 +78,7 @@ impl<'a> Judge<'a> {
     }
 
     fn name(&self, nic: NicId) -> NicName {
-        self.ports
-            .get(&nic)
-            .map_or_else(|| NicName::of(self.topology, nic), |port| port.name(self.topology))
+        names::name(self.topology, &self.ports, nic)
     }
 
     fn names(&self, nics: &[NicId]) -> Vec<NicName> {
@@ -111,7 +105,7 @@ impl<'a> Judge<'a> {
         self.accused.extend(self.planned(segment));
     }
 
-    /// NICs of the plan that nodes that were reached don't have.
+    /// Finds planned NICs that their node, which was reached, doesn't have.
     fn absent(&mut self) {
         for (id, nic) in self.topology.nics.iter().enumerate() {
             let reached = self.observed.nodes.get(nic.node).is_some_and(Option::is_some);
@@ -122,7 +116,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Where every NIC of the plan is.
+    /// Finds where every planned NIC is.
     fn places(&mut self) {
         let mut found: BTreeMap<MediumId, Vec<NicId>> = BTreeMap::new();
         for nic in self.ports.keys() {
@@ -147,7 +141,7 @@ impl<'a> Judge<'a> {
         self.displaced(displaced, &groups, &found);
     }
 
-    /// A group for each segment, and the other way round.
+    /// The assignment of groups to segments, in both directions.
     fn assign(
         &self,
         found: &BTreeMap<MediumId, Vec<NicId>>,
@@ -165,7 +159,7 @@ impl<'a> Judge<'a> {
         )
     }
 
-    /// NICs of a segment that reach no place of the plan, by the groups that they are.
+    /// Finds NICs of `segment` that reach no planned segment; `strays` are their groups.
     fn missing(&mut self, segment: MediumId, nics: &[NicId], strays: BTreeMap<Group, Vec<NicId>>) {
         let home = self.home[&segment].clone();
         let alone = nics.len() > 2
@@ -182,7 +176,7 @@ impl<'a> Judge<'a> {
                 self.miss(&group, peers);
                 self.accused.extend(group);
             }
-            // One end of a wire is left: its other end is accused by now, or wasn't reached.
+            // The other end of a wire is accused already, or wasn't reached.
             let wire = self.planned(segment).len() == 2;
             if wire && home.len() < 2 {
                 self.accuse(segment);
@@ -204,7 +198,7 @@ impl<'a> Judge<'a> {
         self.findings.push(Finding::Missing { nics, peers, carrier });
     }
 
-    /// NICs at other segments' places.
+    /// Finds NICs that are on other segments.
     fn displaced(
         &mut self,
         mut displaced: Vec<Displaced>,
@@ -240,14 +234,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// All of a wire is in question when one of its ends is; others of a switch are not.
+    /// Accuses both ends of a wire. The other NICs of a hub or switch are not suspect.
     fn accuse_small(&mut self, segment: MediumId) {
         if self.planned(segment).len() <= 2 {
             self.accuse(segment);
         }
     }
 
-    /// NICs that aren't in the plan and hear others.
+    /// Finds NICs that aren't planned and hear others.
     fn unplanned(&mut self) {
         let planned: BTreeMap<&Port, NicId> =
             self.ports.iter().map(|(nic, port)| (port, *nic)).collect();
@@ -271,8 +265,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The number of the group of each NIC. Devices that are made of planned NICs (bonds, VLANs, bridges)
-/// have an Ethernet address of theirs, and aren't NICs.
+/// The group number of each real NIC. Devices that share the Ethernet address of a planned NIC (bonds,
+/// VLANs, bridges) are left out.
 fn groups(observed: &Observed, planned: &BTreeMap<NicId, Port>) -> BTreeMap<Port, Group> {
     let known: BTreeSet<&Port> = planned.values().collect();
     let mut all = Vec::new();

@@ -1,19 +1,18 @@
-//! What links carry: rate, speed, duplex, MTU.
+//! The settings and rates of links: speed, duplex, MTU, goodput.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use super::super::crossing::crossings;
 use super::super::{MediumId, MediumKind, NicId, NicName, Resource, Topology};
-use super::names::facts;
-use super::{Cabling, Finding, Observed};
+use super::cabling::Cabling;
+use super::finding::Finding;
+use super::names::{self, facts};
+use super::observed::{Observed, RateSeen};
 use garland_core::nic_facts::Duplex;
 
-/// What a link must carry of what is planned.
-const TOLERANCE: f64 = 0.8;
-
-/// Bytes on the wire beside a packet, of IPv4 and TCP headers, and of wire that a frame's share of an
-/// acknowledgement takes on a hub; as in [`super::super::bounds`].
+/// Bytes per frame on the wire: Ethernet's overhead, IPv4 and TCP headers, and on a hub the share of an
+/// acknowledgement; as in [`super::super::bounds`].
 const FRAME: f64 = 38.0;
 const HEADERS: f64 = 52.0;
 const ACKNOWLEDGEMENT: f64 = 45.0;
@@ -27,63 +26,35 @@ pub struct Link {
     pub to: NicId,
     /// The receiver's address.
     pub address: Ipv4Addr,
-    /// The largest packet that should pass, in bytes.
+    /// The largest planned packet, in bytes.
     pub mtu: u16,
-    /// TCP payload in bits per second that should pass; none where no rate is planned.
+    /// The planned TCP goodput in bits per second; `None` without a planned rate.
     pub goodput: Option<f64>,
 }
 
-/// What came of full packets on a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MtuSeen {
-    /// The sender.
-    pub from: NicId,
-    /// The receiver.
-    pub to: NicId,
-    /// The largest packet that was answered, in bytes; none when none was.
-    pub passes: Option<u16>,
-}
-
-/// What a link carried.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateSeen {
-    /// The sender.
-    pub from: NicId,
-    /// The receiver.
-    pub to: NicId,
-    /// TCP payload in bits per second.
-    pub measured: f64,
-    /// The same as planned.
-    pub planned: Option<f64>,
-}
-
-impl RateSeen {
-    /// Whether it is slower than planned, beyond what other traffic may take.
-    pub fn is_slow(&self) -> bool {
-        self.planned.is_some_and(|planned| self.measured < TOLERANCE * planned)
-    }
-}
-
-/// The NICs of each segment, each sending to the next: all ports are met in both directions.
-pub(super) fn to_measure(topology: &Topology, cabling: &Cabling) -> Vec<Link> {
-    let mut links = Vec::new();
-    for nics in cabling.home.values() {
-        let nics: Vec<NicId> =
-            nics.iter().copied().filter(|nic| topology.nics[*nic].address.is_some()).collect();
-        for (place, &from) in nics.iter().enumerate() {
-            let to = nics[(place + 1) % nics.len()];
-            let (sender, receiver) = (&topology.nics[from], &topology.nics[to]);
-            if let (Some(address), true) = (receiver.address, sender.node != receiver.node) {
-                let mtu = sender.mtu.min(receiver.mtu);
-                let goodput = goodput(topology, from, to, mtu);
-                links.push(Link { from, to, address, mtu, goodput });
+impl Cabling {
+    /// The links to measure: each NIC of a segment sends to the next, so that all ports are measured in
+    /// both directions.
+    pub fn links(&self, topology: &Topology) -> Vec<Link> {
+        let mut links = Vec::new();
+        for nics in self.home.values() {
+            let nics: Vec<NicId> =
+                nics.iter().copied().filter(|nic| topology.nics[*nic].address.is_some()).collect();
+            for (place, &from) in nics.iter().enumerate() {
+                let to = nics[(place + 1) % nics.len()];
+                let (sender, receiver) = (&topology.nics[from], &topology.nics[to]);
+                if let (Some(address), true) = (receiver.address, sender.node != receiver.node) {
+                    let mtu = sender.mtu.min(receiver.mtu);
+                    let goodput = goodput(topology, from, to, mtu);
+                    links.push(Link { from, to, address, mtu, goodput });
+                }
             }
         }
+        links
     }
-    links
 }
 
-/// TCP payload that passes from a NIC to another one of its segment.
+/// The TCP goodput from a NIC to another one of its segment, in bits per second.
 fn goodput(topology: &Topology, from: NicId, to: NicId, mtu: u16) -> Option<f64> {
     let way = crossings(topology, from, to).into_iter().next()?;
     let mtu = f64::from(mtu.max(576));
@@ -113,24 +84,21 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn name(&self, nic: NicId) -> NicName {
-        self.cabling
-            .ports
-            .get(&nic)
-            .map_or_else(|| NicName::of(self.topology, nic), |port| port.name(self.topology))
+        names::name(self.topology, &self.cabling.ports, nic)
     }
 
     fn segment(&self, nic: NicId) -> MediumId {
         self.segments[self.topology.nics[nic].medium]
     }
 
-    /// Whom a NIC should reach.
+    /// The names of the NICs that a NIC should reach.
     fn peers(&self, nic: NicId) -> Vec<NicName> {
         let nics = 0..self.topology.nics.len();
         let peers = nics.filter(|peer| *peer != nic && self.segment(*peer) == self.segment(nic));
         peers.map(|peer| self.name(peer)).collect()
     }
 
-    /// What a NIC says of itself.
+    /// Judges the settings of a NIC.
     fn settings(&self, id: NicId) -> Vec<Finding> {
         let Some(facts) = facts(self.observed, &self.cabling.ports[&id]) else { return Vec::new() };
         let nic = &self.topology.nics[id];
@@ -156,7 +124,7 @@ impl Judge<'_> {
         findings
     }
 
-    /// Full packets that got lost between NICs that would take them.
+    /// Finds links that drop packets which both NICs accept.
     fn packets(&self) -> Vec<Finding> {
         let right = |nic: NicId| {
             let facts = facts(self.observed, &self.cabling.ports[&nic]);
@@ -165,7 +133,7 @@ impl Judge<'_> {
         let lost = self.observed.mtus.iter().filter_map(|seen| {
             let nics = &self.topology.nics;
             let planned = nics[seen.from].mtu.min(nics[seen.to].mtu);
-            // Where no packet at all is answered, it isn't for its length.
+            // Without any answer the size isn't the cause.
             let passes = seen.passes.filter(|bytes| *bytes < planned)?;
             (right(seen.from) && right(seen.to)).then(|| Finding::LinkMtu {
                 from: self.name(seen.from),
@@ -177,7 +145,7 @@ impl Judge<'_> {
         lost.collect()
     }
 
-    /// Who is slow, told by who else is: with several stations, a slow one is so with all.
+    /// Finds slow NICs and links: a slow NIC is slow with all its peers.
     fn rates(&self) -> Vec<Finding> {
         let mut by_segment: BTreeMap<MediumId, Vec<&RateSeen>> = BTreeMap::new();
         for seen in &self.observed.rates {

@@ -1,29 +1,14 @@
-//! Which real NIC is which of the plan.
+//! Matches real NICs to those of the topology.
 
 use std::collections::BTreeMap;
 
-use super::super::{NicId, NicName, NodeId, Topology};
-use super::Observed;
+use super::super::{NicId, NicName, Topology};
+use super::observed::Observed;
+use super::port::Port;
 use garland_core::nic_facts::NicFacts;
 
-/// A real NIC: its node's place in the topology, and its name there.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Port {
-    /// The node.
-    pub node: NodeId,
-    /// The device's name.
-    pub nic: String,
-}
-
-impl Port {
-    /// For people.
-    pub fn name(&self, topology: &Topology) -> NicName {
-        NicName { node: topology.nodes[self.node].name.clone(), nic: self.nic.clone() }
-    }
-}
-
-/// The real NIC of each one of the plan, where it was found: by its name, or by its address where
-/// only one NIC of the node has that.
+/// The real NIC of each planned one that was found: by its name, or by its address if only one NIC of
+/// the node has it.
 pub(super) fn ports(topology: &Topology, observed: &Observed) -> BTreeMap<NicId, Port> {
     let mut found = BTreeMap::new();
     for (node, facts) in observed.nodes.iter().enumerate() {
@@ -46,7 +31,12 @@ pub(super) fn ports(topology: &Topology, observed: &Observed) -> BTreeMap<NicId,
     found
 }
 
-/// What its node says of a real NIC.
+/// The name of a planned NIC: that of its real NIC, if it was found.
+pub(super) fn name(topology: &Topology, ports: &BTreeMap<NicId, Port>, nic: NicId) -> NicName {
+    ports.get(&nic).map_or_else(|| NicName::of(topology, nic), |port| port.name(topology))
+}
+
+/// The facts of a real NIC that its node reported.
 pub(super) fn facts<'o>(observed: &'o Observed, port: &Port) -> Option<&'o NicFacts> {
     let nics = observed.nodes.get(port.node)?.as_ref()?;
     nics.iter().find(|facts| facts.name == port.nic)

@@ -10,6 +10,7 @@ use super::super::shapes::{
 };
 use super::super::{MediumKind, NicName, Selector, Topology};
 use super::*;
+use garland_core::nic_facts::NicFacts;
 
 fn basis(nodes: u32) -> Basis {
     Basis::numbered("try", nodes).at("100mbit".parse().unwrap())

@@ -1,37 +1,26 @@
-//! Which way packets took, told by what NICs counted.
+//! Finds the routes that packets took, from the counters of NICs.
 //!
-//! Only what NICs send is counted: on a hub every station's NIC counts what any sends.
+//! Only sent frames count: on a hub every NIC receives all frames.
 
 use std::collections::BTreeSet;
 
 use super::super::paths::{Choice, Ways};
 use super::super::{NicId, NicName, NodeId, Topology};
-use super::{Cabling, Finding, Observed, Port};
+use super::cabling::Cabling;
+use super::finding::Finding;
+use super::names;
+use super::observed::{BurstSeen, Observed};
+use super::port::Port;
 
-/// The part of the packets from which on a NIC counts as one of the way; less is other traffic.
+/// The least share of a burst that a NIC on its route must have sent; less is other traffic.
 const GOOD_PART: f64 = 0.25;
-
-/// What came of a burst of datagrams from one node to another's address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BurstSeen {
-    /// The sender.
-    pub from: NodeId,
-    /// The receiver.
-    pub to: NodeId,
-    /// Datagrams that were tried; those that its node refused to send included.
-    pub sent: u32,
-    /// Datagrams that came.
-    pub arrived: u32,
-    /// Frames that each NIC sent meanwhile, of the nodes that were reached.
-    pub carried: Vec<(Port, u64)>,
-}
 
 pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
     let judge = WayJudge::new(topology, cabling);
     observed.bursts.iter().filter_map(|burst| judge.burst(burst)).collect()
 }
 
-/// Compares bursts with the planned ways.
+/// Compares bursts with the planned routes.
 pub struct WayJudge<'a> {
     topology: &'a Topology,
     cabling: &'a Cabling,
@@ -39,12 +28,12 @@ pub struct WayJudge<'a> {
 }
 
 impl<'a> WayJudge<'a> {
-    /// By this plan; ways over cables that are accused already are not judged.
+    /// A judge by `topology`. Routes over accused cables are not judged.
     pub fn new(topology: &'a Topology, cabling: &'a Cabling) -> Self {
         Self { topology, cabling, ways: Ways::of(topology) }
     }
 
-    /// What isn't as planned of a burst.
+    /// The difference of a burst from the planned routes.
     pub fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
         let streams = self.ways.between(burst.from, burst.to);
         let choices: Vec<&Choice> = streams.iter().flat_map(|stream| &stream.there).collect();
@@ -59,7 +48,7 @@ impl<'a> WayJudge<'a> {
         let node = |id: NodeId| self.topology.nodes[id].name.clone();
         let (from, to) = (node(burst.from), node(burst.to));
         let good = |count: u64| count as f64 >= GOOD_PART * f64::from(burst.sent);
-        // What the receiver sends is nothing of the way.
+        // The receiver is no sender of the route.
         let on_way = |port: &Port| port.node != burst.to && self.cabling.real.contains(port);
         let found = burst.carried.iter().filter(|(port, count)| good(*count) && on_way(port));
         let found: Vec<&Port> = found.map(|(port, _)| port).collect();
@@ -102,14 +91,11 @@ impl<'a> WayJudge<'a> {
                 nics.push(*nic);
             }
         }
-        let name = |nic: NicId| {
-            let port = self.port(nic).map(|port| port.name(self.topology));
-            port.unwrap_or_else(|| NicName::of(self.topology, nic))
-        };
+        let name = |nic| names::name(self.topology, &self.cabling.ports, nic);
         nics.into_iter().map(name).collect()
     }
 
-    /// Whether a way leads by nodes whose cables are accused already.
+    /// Whether a route passes nodes with accused cables.
     fn is_consequence(&self, burst: &BurstSeen, choices: &[&Choice]) -> bool {
         let legs = choices.iter().flat_map(|choice| &choice.legs);
         let between = legs.flat_map(|leg| &leg.path.nodes);
@@ -118,7 +104,7 @@ impl<'a> WayJudge<'a> {
         nodes.any(|node| self.topology.nics_of(*node).any(accused))
     }
 
-    /// Whether all NICs of a choice have sent about their share.
+    /// Whether all NICs of a choice sent about half of their share or more.
     fn is_taken(&self, choice: &Choice, burst: &BurstSeen) -> bool {
         let sent = f64::from(burst.sent);
         let count = |nic: NicId| {
@@ -129,7 +115,7 @@ impl<'a> WayJudge<'a> {
             .legs
             .iter()
             .flat_map(|leg| leg.path.senders.iter().map(move |nic| (*nic, leg.share)));
-        // What a node that wasn't reached has sent isn't known.
+        // The counters of nodes that weren't reached are unknown.
         !choice.legs.is_empty()
             && nics.all(|(nic, share)| count(nic).is_none_or(|count| count >= 0.5 * share * sent))
     }

@@ -1,9 +1,11 @@
+//! Errors of node lists, and where they are.
+
 use std::fmt;
 use std::ops::Range;
 
 use thiserror::Error;
 
-use super::{LONGEST_NAME, MOST_NAMES};
+use super::limits::{LONGEST_NAME, MOST_NAMES};
 
 /// A node list that can't be expanded: what is wrong, and where.
 ///
@@ -46,25 +48,25 @@ impl NodeListError {
 /// What can be wrong with a node list.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NodeListProblem {
-    /// The list names nobody: it is empty, or all of it was taken away again.
+    /// The list names no node: it is empty, or all its names were excluded.
     #[error("names no node")]
     Empty,
     /// Nothing stands between two commas, or behind the last one.
     #[error("a comma with no node beside it")]
     EmptyItem,
-    /// A `!` has nothing before it to take from, or nothing behind it to take away.
+    /// A `!` with nothing before it or nothing after it.
     #[error("`!` takes away what follows it from what stands before it: write `n[1-9]!n3`")]
     StrayExclusion,
-    /// A character that no node name holds.
+    /// A character that is not allowed in node names.
     #[error("{0:?} can't be part of a node name: allowed are letters, digits and . - _ : @ %")]
     Character(char),
-    /// The name, or its part behind an `@`, begins with a mark.
+    /// The name, or its part after an `@`, begins with punctuation.
     #[error("a node name begins with a letter, a digit or `_`, not with {0:?}")]
     Start(char),
-    /// The name ends with the mark that something should follow.
+    /// The name ends with a separator.
     #[error("a node name can't end with {0:?}")]
     End(char),
-    /// A name would be longer than any real one.
+    /// A name is longer than [`LONGEST_NAME`].
     #[error("a node name of {0} bytes: the most is {LONGEST_NAME}")]
     LongName(usize),
     /// A `[` without its `]`.
@@ -73,10 +75,10 @@ pub enum NodeListProblem {
     /// A `]` without its `[`, or a `[` inside of brackets.
     #[error("brackets can't be nested, and `]` needs a `[` before it")]
     Nesting,
-    /// What stands in brackets is no list of ranges.
+    /// The text in brackets is not a list of ranges.
     #[error("{0:?} is no range: write a number, `1-20` or `1-20/2`")]
     Range(String),
-    /// A number has more digits than any real one.
+    /// A number has too many digits.
     #[error("a number of {0} digits: the most is 18")]
     LongNumber(usize),
     /// The first number of a range is above its last.
@@ -87,7 +89,7 @@ pub enum NodeListProblem {
         /// The last number as written.
         high: String,
     },
-    /// A range counts in steps of zero.
+    /// The step of a range is zero.
     #[error("a step of 0 never ends")]
     ZeroStep,
     /// The two ends of a range are padded with zeros to different widths.
@@ -101,7 +103,7 @@ pub enum NodeListProblem {
     /// A node is named twice.
     #[error("{0} is named twice")]
     Duplicate(String),
-    /// More names than any real cluster has.
+    /// More names than [`MOST_NAMES`].
     #[error("more than {MOST_NAMES} names")]
     TooMany,
     /// `^` without a path.
@@ -110,7 +112,7 @@ pub enum NodeListProblem {
     /// `@` without a name.
     #[error("`@` needs the name of a group behind it")]
     NoGroupName,
-    /// No group of this name.
+    /// There is no group of this name.
     #[error("no group is called {0}")]
     UnknownGroup(String),
     /// `@slurm` outside of an allocation.
@@ -127,7 +129,7 @@ pub enum NodeListProblem {
     /// A group or file that refers to itself.
     #[error("refers to itself: {0}")]
     Cycle(String),
-    /// Groups of groups of groups, deeper than anybody means.
+    /// Groups and files are nested too deep.
     #[error("groups and files nested deeper than {0}")]
     TooDeep(usize),
 }
@@ -135,7 +137,7 @@ pub enum NodeListProblem {
 /// Where the text of a node list came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It was given, on the command line for example.
+    /// An argument, on the command line for example.
     Given,
     /// The file of this path.
     File(String),
@@ -207,22 +209,21 @@ impl Place {
         &self.expression
     }
 
-    /// The offending bytes of [`expression`](Self::expression); empty at its end when something is
-    /// missing there.
+    /// The byte range of the fault in [`expression`](Self::expression); empty at its end if something
+    /// is missing there.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// The offending byte's offset in the whole text.
+    /// The byte offset of the fault in the whole text.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Two lines for a terminal: the expression, cut to its part around the fault when it is long,
-    /// and carets below the fault. Control characters are replaced, so that a file can't play
-    /// tricks with the terminal.
+    /// Two lines for a terminal: the expression, shortened to the part around the fault, and carets
+    /// below the fault. Control characters are replaced, since a file's text isn't trusted.
     #[must_use]
     pub fn caret(&self) -> String {
         const WIDEST: usize = 76;
@@ -257,7 +258,7 @@ fn harmless(c: char) -> char {
     if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }
 }
 
-/// The nearest character boundary at or below `index`, which may lie beyond the end.
+/// The nearest character boundary at or below `index`, which may be past the end.
 fn floor(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -1,18 +1,17 @@
+//! Evaluation of a node list: from text to names.
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::error::{NodeListError, NodeListProblem, Origin};
+use super::limits::MOST_NAMES;
 use super::scan::{Item, Scanner, What};
 use super::sources::Sources;
 
-/// The most names a list may stand for, counting those it takes away again: far beyond any cluster,
-/// and small enough that a slip of the finger (`n[1-99999999]`) can't fill the memory.
-pub const MOST_NAMES: usize = 1_000_000;
-
-/// How deep groups and files may refer to each other.
+/// The maximum nesting depth of groups and files.
 const DEEPEST: usize = 32;
 
-/// The names a node list stands for, in its order.
+/// Expands a node list to its names, in its order.
 ///
 /// ```
 /// use crate::cluster::nodelist::{NoSources, expand};
@@ -21,8 +20,8 @@ const DEEPEST: usize = 32;
 /// ```
 ///
 /// # Errors
-/// [`NodeListError`] says what is wrong and where: a slip in the syntax, a node named twice, more
-/// than [`MOST_NAMES`] names, an unknown group, an unreadable source, or no names at all.
+/// [`NodeListError`]: a syntax error, a node that is named twice, more than [`MOST_NAMES`] names, an
+/// unknown group, an unreadable source, or no names.
 pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeListError> {
     let mut expander = Expander { sources, budget: MOST_NAMES, open: Vec::new() };
     let names = expander.evaluate(expr, Origin::Given)?;
@@ -34,9 +33,9 @@ pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeList
 
 struct Expander<'s> {
     sources: &'s dyn Sources,
-    /// How many names and references are left: together they bound the work.
+    /// The remaining number of names and references, which bounds the work.
     budget: usize,
-    /// What is being evaluated, outermost first; a source among them again is a cycle.
+    /// The texts being evaluated, outermost first, to find cycles.
     open: Vec<Origin>,
 }
 
@@ -85,7 +84,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// The names of a text that another refers to.
+    /// Evaluates a text that the current one refers to.
     fn refer(&mut self, origin: Origin, text: &str) -> Result<Vec<String>, Trouble> {
         self.spend(1)?;
         if let Some(first) = self.open.iter().position(|open| *open == origin) {

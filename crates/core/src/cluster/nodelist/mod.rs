@@ -24,14 +24,15 @@
 mod error;
 mod expand;
 mod fold;
+mod limits;
 mod pattern;
 mod scan;
 mod sources;
 
 pub use error::{NodeListError, NodeListProblem, Origin, Place};
-pub use expand::{MOST_NAMES, expand};
+pub use expand::expand;
 pub use fold::fold;
-pub use pattern::LONGEST_NAME;
+pub use limits::{LONGEST_NAME, MOST_NAMES};
 pub use sources::{NoSources, Sources};
 
 #[cfg(test)]

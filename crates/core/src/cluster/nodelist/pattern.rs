@@ -1,15 +1,14 @@
+//! Names with ranges in brackets.
+
 use std::ops::Range;
 
-use super::NodeListProblem;
+use super::error::NodeListProblem;
+use super::limits::LONGEST_NAME;
 
-/// The most bytes of a node's name: a host name has at most 253 (RFC 1035, 2.3.4), and there is
-/// room for `lab:`.
-pub const LONGEST_NAME: usize = 260;
-
-/// The most digits that are a number; a longer row of digits is mere text.
+/// The maximum number of digits of a number; a longer row of digits is text.
 pub(super) const LONGEST_NUMBER: usize = 18;
 
-/// A problem and the bytes of the expression it is about.
+/// A problem and its byte range in the expression.
 pub(super) type Fault = (Range<usize>, NodeListProblem);
 
 /// A name with brackets, such as `r[1-2]n[01-20]`.
@@ -24,19 +23,19 @@ pub(super) enum Piece<'a> {
     Numbers(Vec<Numbers>),
 }
 
-/// What one range in brackets stands for; `low <= high` and `step > 0`.
+/// One range in brackets; `low <= high` and `step > 0`.
 #[derive(Debug)]
 pub(super) struct Numbers {
     low: u64,
     high: u64,
     step: u64,
-    /// Padded with zeros to this width.
+    /// The width to which numbers are padded with zeros.
     width: usize,
 }
 
 impl<'a> Pattern<'a> {
-    /// Refused when a name of it would be too long, which also bounds how deep [`each`](Self::each)
-    /// goes.
+    /// Refuses patterns with names that are too long, which also bounds the recursion of
+    /// [`each`](Self::each).
     pub(super) fn new(pieces: Vec<Piece<'a>>) -> Result<Self, NodeListProblem> {
         let longest: usize = pieces.iter().map(Piece::longest).sum();
         if longest > LONGEST_NAME {
@@ -45,7 +44,7 @@ impl<'a> Pattern<'a> {
         Ok(Self { pieces })
     }
 
-    /// How many names it stands for, saturating.
+    /// The number of names, saturating.
     pub(super) fn count(&self) -> u64 {
         self.pieces.iter().map(Piece::count).fold(1, u64::saturating_mul)
     }
@@ -104,7 +103,7 @@ impl Piece<'_> {
 }
 
 impl Numbers {
-    /// Reads `7`, `01-20` or `1-9/2`, which stands at `span` of the expression.
+    /// Parses `7`, `01-20` or `1-9/2`; `span` is its byte range in the expression.
     pub(super) fn read(text: &str, span: Range<usize>) -> Result<Self, Fault> {
         let not_a_range =
             || (span.clone(), NodeListProblem::Range(text.chars().take(40).collect()));
@@ -155,7 +154,7 @@ impl Numbers {
     }
 }
 
-/// The width that leading zeros of a number ask for; zero when it has none.
+/// The width of a number with leading zeros; 0 if it has none.
 pub(super) fn padding(digits: &str) -> usize {
     if digits.len() > 1 && digits.starts_with('0') { digits.len() } else { 0 }
 }

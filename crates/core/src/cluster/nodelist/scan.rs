@@ -1,6 +1,6 @@
 //! The text of a node list as a row of items, read one at a time.
 
-use super::NodeListProblem;
+use super::error::NodeListProblem;
 use super::pattern::{Fault, Numbers, Pattern, Piece};
 use std::ops::Range;
 

@@ -3,7 +3,8 @@
 use super::super::super::Selector;
 use super::super::super::shapes::{Basis, Between, Joined, Mesh, Segment, bonded, mesh, star};
 use super::super::super::{NodeId, Topology};
-use super::super::{Format, NicNames, files};
+use super::super::{Format, NicNames};
+use super::files;
 
 /// The star of 2004: a server and three nodes.
 fn star_of_2004() -> Topology {

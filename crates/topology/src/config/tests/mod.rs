@@ -1,2 +1,15 @@
 mod golden;
 mod refusals;
+
+use super::super::{NodeId, Topology};
+use super::{ConfigFault, ConfigFile, Format, NicNames, NodeConfig};
+
+/// The files of `format` for a node.
+fn files(
+    topology: &Topology,
+    node: NodeId,
+    format: Format,
+    names: &NicNames,
+) -> Result<Vec<ConfigFile>, ConfigFault> {
+    format.files(topology, &NodeConfig::of(topology, node, names)?)
+}

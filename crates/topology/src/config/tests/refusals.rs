@@ -2,7 +2,8 @@
 
 use super::super::super::Selector;
 use super::super::super::shapes::{Basis, Between, Joined, Mesh, Segment, bonded, mesh, star};
-use super::super::{Format, NicNames, NodeConfig, files};
+use super::super::{Format, NicNames, NodeConfig};
+use super::files;
 use garland_core::nic_facts::Ethernet;
 
 fn names(pairs: &[(&str, &str)]) -> NicNames {

@@ -1,0 +1,31 @@
+//! What was measured between two clocks: round trips, and messages in one direction.
+
+/// The four time stamps of a round trip, in nanoseconds of the clock that took them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The node that sent the request; 0 is the head.
+    pub from: usize,
+    /// The node that answered.
+    pub to: usize,
+    /// When the request was sent, by `from`'s clock.
+    pub sent: i64,
+    /// When the request arrived, by `to`'s clock.
+    pub received: i64,
+    /// When the answer was sent, by `to`'s clock.
+    pub answered: i64,
+    /// When the answer arrived, by `from`'s clock.
+    pub back: i64,
+}
+
+/// The two time stamps of bytes that went one way, in nanoseconds of the clock that took them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The sender; 0 is the head.
+    pub from: usize,
+    /// The receiver.
+    pub to: usize,
+    /// When sending began, by `from`'s clock.
+    pub sent: i64,
+    /// When receiving ended, by `to`'s clock.
+    pub received: i64,
+}

@@ -1,0 +1,12 @@
+//! A measured point of the curve.
+
+use serde::Serialize;
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// The number of nodes.
+    pub nodes: u32,
+    /// The time of the whole work, in seconds.
+    pub seconds: f64,
+}

@@ -1,0 +1,29 @@
+//! A part of the cluster that is at fault, and how bad it is.
+
+/// A part of the cluster. Nodes are given by their indices.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A node in both directions, with all partners: its cable, its NIC or the host.
+    Node(usize),
+    /// The sending direction of a node, to all partners.
+    Sending(usize),
+    /// The receiving direction of a node, from all partners.
+    Receiving(usize),
+    /// Two nodes in both directions: the cable or the route between them.
+    Pair(usize, usize),
+    /// The direction from the first node to the second.
+    OneWay(usize, usize),
+    /// All pairs between two groups: the cable or the route that joins them.
+    Between(Vec<usize>, Vec<usize>),
+}
+
+/// A part that is worse than its peers by more than chance explains.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accusation {
+    /// The part.
+    pub part: Part,
+    /// Its performance relative to a healthy part, from 0 to 1.
+    pub share: f64,
+    /// The threshold of `share`: a part above it is not accused.
+    pub bound: f64,
+}

@@ -1,0 +1,128 @@
+//! Keys that the nodes of a copy derive from its secret.
+//!
+//! A sealing key is derived from the copy's secret, the sealing node, an incarnation number and the run
+//! of 2^14 blocks that the block is in. A key seals at most 64 GiB (2^32 blocks of AES), far below what
+//! AES-GCM allows (NIST SP 800-38D; draft-irtf-cfrg-aead-limits).
+
+use std::collections::VecDeque;
+
+use aws_lc_rs::aead::{self, LessSafeKey, UnboundKey};
+use aws_lc_rs::hkdf;
+use serde::{Deserialize, Serialize};
+
+use crate::copy_id::CopyId;
+use garland_core::plan::NodeId;
+
+/// The secret of one copy or session: 32 random bytes that travel only in the control channel.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Secret(pub [u8; 32]);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// The number of consecutive blocks that one key seals: a power of two.
+pub(super) const KEY_BLOCKS: u64 = 1 << 14;
+
+/// The number of opening keys that are kept. Each source of a copy uses one at a time; blocks that are
+/// sent again use others, which are needed once.
+const OPENING_MAX: usize = 64;
+
+/// The name of a sealing key within a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KeyName {
+    pub(super) sealer: NodeId,
+    incarnation: u64,
+    /// The index of the run of [`KEY_BLOCKS`] blocks.
+    run: u64,
+}
+
+impl KeyName {
+    pub(super) fn new(sealer: NodeId, incarnation: u64, index: u64) -> Self {
+        Self { sealer, incarnation, run: index / KEY_BLOCKS }
+    }
+}
+
+/// The keys of one copy: the MAC key of its frames, and its sealing keys.
+pub struct Keys {
+    mark: [u8; 32],
+    prk: hkdf::Prk,
+    /// The most recently used opening keys, the newest first.
+    opening: VecDeque<(KeyName, LessSafeKey)>,
+}
+
+impl Keys {
+    /// The keys of `copy`.
+    #[must_use]
+    pub fn new(secret: &Secret, copy: CopyId) -> Self {
+        let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, &copy.0).extract(&secret.0);
+        let mark = expand(&prk, &[b"garland/1 frame mark"]);
+        Self { mark, prk, opening: VecDeque::new() }
+    }
+
+    /// The MAC of a frame's bytes: a keyed BLAKE3, truncated to 16 bytes.
+    pub(super) fn mark(&self, body: &[u8]) -> [u8; 16] {
+        let hash = blake3::keyed_hash(&self.mark, body);
+        hash.as_bytes()[..16].try_into().expect("a BLAKE3 hash has 32 bytes")
+    }
+
+    /// Whether `mark` is the MAC of `body`; compares in constant time.
+    pub(super) fn is_mark(&self, body: &[u8], mark: &[u8; 16]) -> bool {
+        aws_lc_rs::constant_time::verify_slices_are_equal(&self.mark(body), mark).is_ok()
+    }
+
+    /// Derives the key `name`.
+    pub(super) fn sealing_key(&self, name: KeyName) -> LessSafeKey {
+        sealing_key(&self.prk, name)
+    }
+
+    /// The key `name`, from the cache of opening keys.
+    pub(super) fn opening_key(&mut self, name: KeyName) -> &LessSafeKey {
+        let at = self.opening.iter().position(|(known, _)| *known == name);
+        let entry = at.and_then(|at| self.opening.remove(at));
+        let entry = entry.unwrap_or_else(|| (name, sealing_key(&self.prk, name)));
+        self.opening.truncate(OPENING_MAX - 1);
+        self.opening.push_front(entry);
+        &self.opening[0].1
+    }
+}
+
+fn sealing_key(prk: &hkdf::Prk, name: KeyName) -> LessSafeKey {
+    let KeyName { sealer, incarnation, run } = name;
+    let [incarnation, run] = [incarnation, run].map(u64::to_le_bytes);
+    let info: [&[u8]; 4] = [b"garland/1 seal", &sealer.0.to_le_bytes(), &incarnation, &run];
+    let key = UnboundKey::new(&aead::AES_256_GCM, &expand(prk, &info));
+    LessSafeKey::new(key.expect("the key has the cipher's length"))
+}
+
+fn expand(prk: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
+    let mut key = [0; 32];
+    let okm = prk.expand(info, hkdf::HKDF_SHA256).expect("32 bytes are within HKDF's reach");
+    okm.fill(&mut key).expect("the output has the length asked for");
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::{Frame, Kind};
+    use super::*;
+
+    #[test]
+    fn few_keys_are_kept_to_open_blocks() {
+        let copy = CopyId([3; 16]);
+        let mut keys = Keys::new(&Secret([5; 32]), copy);
+        for incarnation in 0..4 * OPENING_MAX as u64 {
+            let mut frame = Frame::bare(Kind::Block, copy, 0, 7);
+            (frame.sealed, frame.incarnation) = (true, incarnation);
+            (frame.length, frame.packed) = (3, 3);
+            let header = frame.to_bytes(&keys);
+            let mut block = b"abc".to_vec();
+            let tag = keys.sealer(NodeId(0), incarnation, 7).seal(&frame, &header, &mut block);
+            block.extend(tag);
+            keys.open(&frame, &header, &mut block).unwrap();
+            assert!(keys.opening.len() <= OPENING_MAX);
+        }
+    }
+}

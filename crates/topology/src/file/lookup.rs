@@ -1,0 +1,54 @@
+//! Nodes, media and NICs by their names.
+
+use super::error::{Fault, TopologyFileProblem};
+use crate::{MediumId, NicId, NodeId, Topology};
+use garland_core::form::{Alone, Text, expand_text};
+use garland_core::nearest::nearest;
+
+/// The nodes of a node list; `file` is the text of the whole file.
+pub(super) fn nodes(
+    file: &str,
+    topology: &Topology,
+    names: &Text<'_>,
+) -> Result<Vec<NodeId>, Fault> {
+    let found = expand_text(file, names, &Alone("a topology file"))?;
+    let known = || topology.nodes.iter().map(|node| node.name.as_str());
+    found
+        .into_iter()
+        .map(|name| {
+            topology
+                .node(&name)
+                .ok_or_else(|| unknown("node of this topology", name, names, known()))
+        })
+        .collect()
+}
+
+/// The medium with this name.
+pub(super) fn medium(topology: &Topology, name: &Text<'_>) -> Result<MediumId, Fault> {
+    let mut known = topology.media.iter().map(|medium| medium.name.as_str());
+    known.clone().position(|medium| medium == name.value).ok_or_else(|| {
+        unknown("medium of this topology", name.value.to_owned(), name, known.by_ref())
+    })
+}
+
+/// The fault of an unknown name, with the nearest known one as a hint.
+fn unknown<'a>(
+    what: &str,
+    name: String,
+    text: &Text<'_>,
+    known: impl Iterator<Item = &'a str>,
+) -> Fault {
+    let near = nearest(&name, known).map(str::to_owned);
+    Fault::new(
+        text.span.clone(),
+        TopologyFileProblem::Unknown { what: what.to_owned(), name, near },
+    )
+}
+
+/// The NIC of `node` with this name.
+pub(super) fn nic(topology: &Topology, node: NodeId, name: &Text<'_>) -> Result<NicId, Fault> {
+    let found = topology.nics_of(node).find(|(_, nic)| nic.name == name.value);
+    let known = topology.nics_of(node).map(|(_, nic)| nic.name.as_str());
+    let what = format!("NIC of {}", topology.nodes[node].name);
+    found.map(|(id, _)| id).ok_or_else(|| unknown(&what, name.value.to_owned(), name, known))
+}

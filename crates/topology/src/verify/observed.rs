@@ -1,0 +1,73 @@
+//! What agents saw of a network.
+
+use std::collections::BTreeSet;
+
+use super::super::{NicId, NodeId};
+use super::port::Port;
+use garland_core::nic_facts::NicFacts;
+
+/// What agents saw of a network.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// The NICs of each node; `None` for a node that wasn't reached.
+    pub nodes: Vec<Option<Vec<NicFacts>>>,
+    /// The pairs of NICs that heard each other: (listener, sender).
+    pub heard: BTreeSet<(Port, Port)>,
+    /// NICs that carry the control channel. They need not be in the topology.
+    pub management: BTreeSet<Port>,
+    /// The packet sizes that passed planned links.
+    pub mtus: Vec<MtuSeen>,
+    /// The rates of planned links.
+    pub rates: Vec<RateSeen>,
+    /// The bursts of datagrams between nodes.
+    pub bursts: Vec<BurstSeen>,
+}
+
+/// The largest packet that passes a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MtuSeen {
+    /// The sender.
+    pub from: NicId,
+    /// The receiver.
+    pub to: NicId,
+    /// The largest packet that was answered, in bytes; `None` if none was.
+    pub passes: Option<u16>,
+}
+
+/// The measured rate of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSeen {
+    /// The sender.
+    pub from: NicId,
+    /// The receiver.
+    pub to: NicId,
+    /// The TCP goodput in bits per second.
+    pub measured: f64,
+    /// The planned goodput in bits per second.
+    pub planned: Option<f64>,
+}
+
+/// The least share of the planned goodput that a link must have.
+const TOLERANCE: f64 = 0.8;
+
+impl RateSeen {
+    /// Whether the link is slower than planned, with tolerance for other traffic.
+    pub fn is_slow(&self) -> bool {
+        self.planned.is_some_and(|planned| self.measured < TOLERANCE * planned)
+    }
+}
+
+/// The result of a burst of datagrams from one node to another's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BurstSeen {
+    /// The sender.
+    pub from: NodeId,
+    /// The receiver.
+    pub to: NodeId,
+    /// Datagrams that were sent or refused by the sender's kernel.
+    pub sent: u32,
+    /// Datagrams that arrived.
+    pub arrived: u32,
+    /// Frames that each NIC of a reached node sent in the meantime.
+    pub carried: Vec<(Port, u64)>,
+}

@@ -1,0 +1,19 @@
+//! The identity of a real NIC.
+
+use super::super::{NicName, NodeId, Topology};
+
+/// A real NIC: its node's index in the topology, and the device name on it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Port {
+    /// The node.
+    pub node: NodeId,
+    /// The device name.
+    pub nic: String,
+}
+
+impl Port {
+    /// The name for people.
+    pub fn name(&self, topology: &Topology) -> NicName {
+        NicName { node: topology.nodes[self.node].name.clone(), nic: self.nic.clone() }
+    }
+}
