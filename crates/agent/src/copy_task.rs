@@ -297,8 +297,8 @@ impl CopyTask {
     fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
         let began = self.member.trace.now();
         let finishing = std::mem::take(&mut *self.finishing.steps());
-        let beside = self.member.take_beside();
-        for thread in self.threads.into_iter().chain(finishing).chain(beside) {
+        let side = self.member.take_side_threads();
+        for thread in self.threads.into_iter().chain(finishing).chain(side) {
             // Its panic has been printed; there is nothing more to say about it here.
             let _ = thread.join();
         }

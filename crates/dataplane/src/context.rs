@@ -1,14 +1,15 @@
 //! One node's part in one copy: what its threads share.
 
-mod beside;
 mod flow;
 mod lane_handle;
 mod memory;
 mod notice;
+mod side_feeds;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
@@ -18,11 +19,11 @@ use garland_protocol::{
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
-use self::beside::Beside;
-pub use self::beside::Starter;
 pub use self::flow::{Awaited, Flow};
 pub use self::lane_handle::{LaneCommand, LaneHandle};
 pub use self::notice::Notice;
+use self::side_feeds::SideFeeds;
+pub use self::side_feeds::Starter;
 use crate::awake::Awake;
 use crate::calls::Calls;
 use crate::compress::{Packing, PackingPace, Zeros};
@@ -107,9 +108,7 @@ pub struct CopyContext {
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
     notices: Box<dyn Fn(Notice) + Send + Sync>,
-    /// Those that are fed beside a lane, and how more are.
-    beside: Mutex<Vec<Beside>>,
-    start_beside: OnceLock<Box<Starter>>,
+    side_feeds: SideFeeds,
     closing: AtomicBool,
     finishing: AtomicBool,
     first: AtomicBool,
@@ -203,8 +202,7 @@ impl CopyContext {
             had: if parts.is_source { 0 } else { sink.here() },
             sink: Mutex::new(if parts.is_source { sink } else { sink.awaiting_signatures() }),
             notices: parts.notices,
-            beside: Mutex::default(),
-            start_beside: OnceLock::new(),
+            side_feeds: SideFeeds::default(),
             closing: AtomicBool::new(false),
             finishing: AtomicBool::new(false),
             first: AtomicBool::new(false),
@@ -312,7 +310,7 @@ impl CopyContext {
                 .filter(|(_, lane)| lane.is_used())
                 .map(|(number, lane)| {
                     let view = lane.flow.view(number);
-                    LaneView { went: view.went + self.went_beside(number), ..view }
+                    LaneView { went: view.went + self.side_feeds.sent(number), ..view }
                 })
                 .collect(),
         }
@@ -326,12 +324,9 @@ impl CopyContext {
         self.store.stop();
         self.pool.close();
         for lane in self.lanes.get().into_iter().flatten() {
-            if !lane.at_rest.load(Ordering::SeqCst) {
-                lane.cut_all();
-            }
-            lane.wake.raise();
+            lane.close();
         }
-        self.close_beside();
+        self.side_feeds.close();
     }
 
     /// Has the copy fail here as soon as its store fails by itself.
@@ -382,17 +377,35 @@ impl CopyContext {
     pub fn serve_until(&self, bound: u64) {
         self.sink().serve_until(bound);
         self.wake_all();
-        self.wake_beside();
+        self.side_feeds.wake();
     }
 
     /// Gives a lane its new hops; ends at once what hangs in the old ones.
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
-            self.route_beside(&route);
+            for error in self.side_feeds.route(&route, &self.closing) {
+                self.tell(Notice::Failed(format!("feeding a node beside a lane: {error}")));
+            }
             let route = route.firm();
             lane.cut_others(&route);
             lane.post(LaneCommand::Event(RelayEvent::Route(route)));
         }
+    }
+
+    /// Sets how threads are started that feed a downstream on the side of a lane. Called once, before
+    /// the threads of the lanes run.
+    pub fn start_side_feeds_by(&self, start: Box<Starter>) {
+        self.side_feeds.start_by(start);
+    }
+
+    /// Makes the threads that feed on the side of a lane check again whether they can continue.
+    pub fn wake_side_feeds(&self) {
+        self.side_feeds.wake();
+    }
+
+    /// Takes the threads that feed on the side of a lane, to be joined after the copy is over.
+    pub fn take_side_threads(&self) -> impl Iterator<Item = JoinHandle<()>> {
+        self.side_feeds.take_threads()
     }
 
     /// What a heartbeat says of this copy.

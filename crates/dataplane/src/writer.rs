@@ -33,7 +33,7 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
     let mut keys = Keys::new(&member.secret, member.copy);
     let mut turns = member.store.is_ordered().then(Turns::default);
     let mut unwrapping = Unwrapping::default();
-    let mut recorder = member.trace.recorder(Stage::Write);
+    let mut recorder = Recorder::new(&member.trace, Stage::Write);
     let mut began = recorder.now();
     loop {
         if let Some(turns) = &mut turns

@@ -111,7 +111,7 @@ impl Feeding {
     /// Ends it, and waits for its threads.
     pub fn end(self) {
         self.member.close();
-        let threads = self.threads.into_iter().chain(self.member.take_beside());
+        let threads = self.threads.into_iter().chain(self.member.take_side_threads());
         let _all = leaving::join_all(&self.member, threads, leaving::after(FAREWELL));
     }
 }

@@ -1,7 +1,7 @@
 //! The outside of a lane's thread: its letter box, and the links that it works on.
 
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,7 +40,7 @@ struct Link {
 
 /// The outside of a lane's thread.
 pub struct LaneHandle {
-    mail: Sender<LaneCommand>,
+    command: Sender<LaneCommand>,
     /// Raised with every letter.
     pub wake: Wake,
     links: Mutex<Vec<Link>>,
@@ -60,10 +60,10 @@ impl LaneHandle {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn new() -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
-        let (mail, letters) = channel();
+        let (command, commands) = channel();
         let wake = Wake::new()?;
         let handle = Self {
-            mail,
+            command,
             wake,
             links: Mutex::default(),
             flow: Arc::default(),
@@ -71,12 +71,12 @@ impl LaneHandle {
             ended: AtomicBool::new(false),
             at_rest: AtomicBool::new(false),
         };
-        Ok((Arc::new(handle), letters))
+        Ok((Arc::new(handle), commands))
     }
 
     /// Tells the lane's thread; a thread that has ended needs no telling.
-    pub fn post(&self, mail: LaneCommand) {
-        let _ = self.mail.send(mail);
+    pub fn post(&self, command: LaneCommand) {
+        let _ = self.command.send(command);
         self.wake.raise();
     }
 
@@ -167,8 +167,12 @@ impl LaneHandle {
         }
     }
 
-    pub(super) fn cut_all(&self) {
-        self.links().iter().for_each(Link::cut);
+    /// Cuts the links of a thread that is at work, and wakes the thread.
+    pub(super) fn close(&self) {
+        if !self.at_rest.load(Ordering::SeqCst) {
+            self.links().iter().for_each(Link::cut);
+        }
+        self.wake.raise();
     }
 
     fn links(&self) -> MutexGuard<'_, Vec<Link>> {

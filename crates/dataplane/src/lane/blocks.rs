@@ -19,21 +19,21 @@ use garland_transport::link::break_reason;
 impl Lane {
     pub(super) fn feed(&mut self, index: u64, incarnation: u64, again: bool, to: &[u32]) {
         self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
-        self.passage.awaits(Awaited::Disk);
-        let asked = self.passage.begin();
-        let recorder = self.passage.recorder();
+        self.tracer.awaits(Awaited::Disk);
+        let asked = self.tracer.begin();
+        let recorder = self.tracer.recorder();
         let prepared = self.feeder.prepare(index, incarnation, again, recorder);
-        self.passage.prepared(asked);
+        self.tracer.prepared(asked);
         match prepared {
             Ok(prepared) => {
-                self.passage.awaits(Awaited::Down);
-                let (began, since) = (self.passage.begin(), clock::now_ns());
-                self.tell_digests(index, to);
+                self.tracer.awaits(Awaited::Down);
+                let (began, since) = (self.tracer.begin(), clock::now_ns());
+                self.send_digests(index, to);
                 let block = &prepared.buffer[..prepared.length];
-                let mut onward = onward(&self.downs, &self.fed, to);
-                send_block(&mut onward, &prepared.header, block, &mut self.passage);
-                let (peers, errors) = outcome(onward);
-                self.passage.fed(began, index, prepared.length, &peers);
+                let mut writers = writers(&self.downs, &self.fed, to);
+                send_block(&mut writers, &prepared.header, block, &mut self.tracer);
+                let (peers, errors) = outcome(writers);
+                self.tracer.fed(began, index, prepared.length, &peers);
                 let sending = clock::now_ns().saturating_sub(since);
                 let bytes = prepared.length * peers.len();
                 self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -64,23 +64,23 @@ impl Lane {
     pub(super) fn receive(&mut self, store: Store, forward: &[u32]) {
         let Some((frame, header)) = self.header.take() else { return };
         let length = frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 };
-        let waits = self.passage.awaits(Awaited::Disk);
+        let waits = self.tracer.awaits(Awaited::Disk);
         let mut buffer = match store {
             Store::No => None,
             Store::IfRoom => self.member.pool.try_take(),
             Store::Yes => self.await_buffer(),
         };
-        self.passage.waited(Stage::WaitBuffer, waits);
-        self.tell_digests(frame.index, forward);
+        self.tracer.waited(Stage::WaitBuffer, waits);
+        self.send_digests(frame.index, forward);
         let Some((_, up)) = &self.up else { return };
-        self.passage.awaits(Awaited::Up);
-        let began = self.passage.begin();
-        let mut onward = onward(&self.downs, &self.fed, forward);
-        onward.iter_mut().for_each(|down| down.give(&header));
+        self.tracer.awaits(Awaited::Up);
+        let began = self.tracer.begin();
+        let mut writers = writers(&self.downs, &self.fed, forward);
+        writers.iter_mut().for_each(|down| down.give(&header));
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
-        let moved = self.conduit.transfer(up, &mut onward, keep, length, &mut self.passage);
-        let (peers, errors) = outcome(onward);
-        self.passage.passed(began, frame.index, length, &peers);
+        let moved = self.forwarder.transfer(up, &mut writers, keep, length, &mut self.tracer);
+        let (peers, errors) = outcome(writers);
+        self.tracer.passed(began, frame.index, length, &peers);
         self.lose(errors);
         if let Err(error) = moved {
             buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
@@ -102,12 +102,12 @@ impl Lane {
     /// A buffer; none when the copy is over, and when a letter ends the waiting: this node is to hold
     /// nobody up any more, or has other neighbours. Then the block goes by, to come again.
     fn await_buffer(&mut self) -> Option<Vec<u8>> {
-        let Self { member, letters, unread, .. } = self;
-        let ends = |mail: &LaneCommand| {
-            matches!(mail, LaneCommand::Event(RelayEvent::Detached | RelayEvent::Route(_)))
+        let Self { member, commands, unread, .. } = self;
+        let ends = |command: &LaneCommand| {
+            matches!(command, LaneCommand::Event(RelayEvent::Detached | RelayEvent::Route(_)))
         };
         member.pool.take_unless(|| {
-            unread.extend(letters.try_iter());
+            unread.extend(commands.try_iter());
             unread.iter().any(ends)
         })
     }
@@ -150,7 +150,11 @@ impl Lane {
 }
 
 /// The links of these epochs.
-fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<DownstreamWriter<'a>> {
+fn writers<'a>(
+    downs: &'a [(u32, TcpStream)],
+    fed: &[Fed],
+    to: &[u32],
+) -> Vec<DownstreamWriter<'a>> {
     let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);
     let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
     these
@@ -164,9 +168,9 @@ fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<Dow
 }
 
 /// The peers that a block went to, and the links that broke meanwhile.
-fn outcome(onward: Vec<DownstreamWriter<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
-    let peers = onward.iter().map(|down| down.peer).collect();
-    let broken = onward.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
+fn outcome(writers: Vec<DownstreamWriter<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
+    let peers = writers.iter().map(|down| down.peer).collect();
+    let broken = writers.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
     (peers, broken.collect())
 }
 
@@ -176,7 +180,7 @@ fn send_block(
     downs: &mut [DownstreamWriter<'_>],
     header: &[u8],
     block: &[u8],
-    passage: &mut LaneTracer,
+    tracer: &mut LaneTracer,
 ) {
     if let [down] = downs {
         down.error = write_block(down.stream, header, block).err();
@@ -184,10 +188,10 @@ fn send_block(
     }
     downs.iter_mut().for_each(|down| down.give(header));
     for slice in block.chunks(SLICE_MAX) {
-        let mut now = passage.now();
+        let mut now = tracer.now();
         for down in downs.iter_mut() {
             down.give(slice);
-            now = passage.sent(now, down.peer, slice.len());
+            now = tracer.sent(now, down.peer, slice.len());
         }
     }
 }

@@ -42,8 +42,8 @@ impl Lane {
             LinkSide::Up => self.fed_by.map(|(peer, _)| peer),
             LinkSide::Down => self.fed.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer),
         };
-        let at = self.passage.neighbor(peer.unwrap_or(NONE));
-        let began = self.passage.now();
+        let at = self.tracer.neighbor(peer.unwrap_or(NONE));
+        let began = self.tracer.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         let lost = move |reason| {
             LaneCommand::Event(match side {
@@ -58,11 +58,11 @@ impl Lane {
             let to = link::Dial { address, hop, secret, keys, congestion, transport };
             let dialed = link::dial(&to, member.parking.as_deref());
             member.trace.took(Stage::Dial, at, began);
-            let mail = match dialed {
+            let command = match dialed {
                 Ok(stream) => LaneCommand::Link(side, epoch, stream),
                 Err(error) => lost(format!("linking to {address}: {error}")),
             };
-            handle.post(mail);
+            handle.post(command);
         });
         if let Err(error) = begun {
             outside.post(lost(format!("linking to {address}: {}", reason(&error))));
@@ -137,7 +137,7 @@ impl Lane {
 
     /// What comes from upstream when all of this copy has come is the next copy's greeting: the
     /// upstream has heard sooner that this one is over. A link that has ended is lost as ever.
-    pub(super) fn give_up_to_the_next(&mut self, parking: &LinkPool) {
+    pub(super) fn hand_over_upstream(&mut self, parking: &LinkPool) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
             let up = self.up.take();

@@ -33,14 +33,14 @@ impl Lane {
             std::iter::once(self.handle.wake.as_fd()).chain(up).chain(downs).collect();
         let has_up = up.is_some();
         let stage = awaited.filter(|_| !more && !at_rest);
-        let began = self.passage.awaits(stage.map_or(Awaited::Rest, Awaited::of));
+        let began = self.tracer.awaits(stage.map_or(Awaited::Rest, Awaited::of));
         // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
         let since = held.then(|| self.member.pool.begin_waiting());
         let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
         since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
         match stage {
-            Some(stage) => self.passage.waited(stage, began),
-            None => self.passage.rested(began),
+            Some(stage) => self.tracer.waited(stage, began),
+            None => self.tracer.rested(began),
         }
         self.handle.at_rest.store(false, Ordering::SeqCst);
         let ready = ready?;
@@ -53,7 +53,7 @@ impl Lane {
         asking.into_iter().for_each(|epoch| self.read_down(epoch));
         if has_up && ready[1] {
             match self.member.parking.clone() {
-                Some(parking) if up_over => self.give_up_to_the_next(&parking),
+                Some(parking) if up_over => self.hand_over_upstream(&parking),
                 _ => self.read_up(),
             }
         }
@@ -83,7 +83,7 @@ impl Lane {
         match link::read_frame(stream, &self.member.keys) {
             Ok((frame, _)) => {
                 if frame.kind == Kind::Resume {
-                    self.begin_telling(epoch, frame.index);
+                    self.begin_digests(epoch, frame.index);
                 }
                 self.handle(match frame.kind {
                     Kind::Have => RelayEvent::Told(epoch, frame.index, frame.bits),

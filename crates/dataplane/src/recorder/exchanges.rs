@@ -3,8 +3,8 @@
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, NONE, Stage};
 
+use super::at::At;
 use super::collector::Collector;
-use super::thread::At;
 
 /// When each node was given which order; 0 where none is open.
 #[derive(Debug)]

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use garland_core::trace::{Exchange, NONE, Span, Stage};
 use garland_protocol::Route;
 
+use super::at::At;
 use super::meter::Meter;
-use super::thread::{At, Recorder};
+use super::thread::Recorder;
 use crate::context::{Awaited, Flow};
 
 /// A lane's recorder.

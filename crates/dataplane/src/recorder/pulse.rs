@@ -7,8 +7,8 @@ use garland_core::trace::Stage;
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 
+use super::at::At;
 use super::collector::Collector;
-use super::thread::At;
 
 /// As late as this any thread may be now and then.
 const LATE_NS: u64 = 100_000_000;

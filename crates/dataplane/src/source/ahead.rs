@@ -235,7 +235,7 @@ impl Shared {
     fn work(self: &Arc<Self>) {
         let _watch = self.member.awake.watch();
         let mut bench = BlockMaker::new(&self.member, self.lane);
-        let mut recorder = self.member.trace.recorder(Stage::Read);
+        let mut recorder = Recorder::new(&self.member.trace, Stage::Read);
         let mut idle = recorder.now();
         let stages = &self.member.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {
