@@ -14,8 +14,9 @@ use garland_sys::mptcp::Transport;
 use garland_sys::{clock, threads};
 
 use self::ends::Ends;
-use crate::agent::{Agent, Expected};
+use crate::agent::Agent;
 use crate::comparison::Comparison;
+use crate::expected::Expected;
 use crate::session::Session;
 use garland_dataplane::block_index::{Bringing, Records, Reuse, bring};
 use garland_dataplane::budget::{Busy, Reservation};
@@ -281,7 +282,7 @@ impl CopyTask {
         then: impl FnOnce(&CopyContext) + Send + 'static,
     ) -> Vec<Vec<u8>> {
         let (member, name) = (Arc::clone(&self.member), self.name());
-        agent.leave(member.copy);
+        agent.expected().remove(member.copy);
         member.sample_now();
         member.close();
         let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {
@@ -327,7 +328,7 @@ fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinH
 
 /// Lets neighbours come for a copy's part, and others of the node see it.
 fn announce(agent: &Agent, member: &Arc<CopyContext>, source: Option<&Arc<dyn Content>>) {
-    agent.expect(member.copy, Expected::CopyContext(Arc::clone(member)));
+    agent.expected().add(member.copy, Expected::CopyContext(Arc::clone(member)));
     agent.doings().add_copy(member, name(member, source));
 }
 

@@ -11,7 +11,8 @@ use garland_protocol::{
 };
 use garland_sys::{tcp, threads};
 
-use crate::agent::{Agent, Expected};
+use crate::agent::Agent;
+use crate::expected::Expected;
 use crate::files::{self, FileListener};
 use crate::giving::{self, Leave, TICKET_LEN};
 use crate::greeters::Greeters;
@@ -101,7 +102,7 @@ fn let_in(
                 parking.park(stream, None);
             }
         }
-        Ok(Peer::Guest(invitation, number)) => invitation.seat(number, stream),
+        Ok(Peer::Guest(invitation, number)) => invitation.add(number, stream),
         Ok(Peer::Mount(Welcomed { to, number, binding })) => to.enter(stream, number, &binding),
         Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
             Ok(()) => log(&format!("gave its program to {peer}")),
@@ -155,10 +156,10 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
             }
         }
         Purpose::Probe => {
-            let (invitation, number) = probe::greet_guest(agent, &mut peer, &bytes)?;
+            let (invitation, number) = probe::greet_guest(agent.expected(), &mut peer, &bytes)?;
             Ok(Peer::Guest(invitation, number))
         }
-        Purpose::Files => files::greet(agent, &mut peer, &bytes).map(Peer::Mount),
+        Purpose::Files => files::greet(agent.expected(), &mut peer, &bytes).map(Peer::Mount),
         Purpose::Binary => {
             let mut ticket = [0; TICKET_LEN];
             peer.read_exact(&mut ticket)?;
@@ -170,7 +171,7 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
 }
 
 fn find(agent: &Agent, copy: CopyId, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
-    let expected = agent.await_expected(copy, PATIENCE)?;
+    let expected = agent.expected().wait(copy, PATIENCE)?;
     let given = match &expected {
         Expected::CopyContext(member) => (member.secret.clone(), Arc::clone(&member.keys)),
         Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),

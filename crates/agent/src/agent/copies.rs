@@ -12,7 +12,7 @@ use garland_sys::threads;
 use super::Agent;
 use crate::comparison::Comparison;
 use crate::copy_task::{CopyTask, Refusal};
-use crate::orders::Event;
+use crate::orders::{Begun, Event};
 use crate::session::Session;
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::calls::Calls;
@@ -24,9 +24,6 @@ pub type Parts = Arc<Mutex<Vec<CopyTask>>>;
 
 /// When the head is gone, a destination that is still being opened for so long hangs.
 const OPENING: Duration = Duration::from_secs(1);
-
-/// How a copy's beginning ended.
-pub type Begun = (CopyId, Result<CopyTask, Refusal>);
 
 pub fn lock(parts: &Parts) -> MutexGuard<'_, Vec<CopyTask>> {
     parts.lock().unwrap_or_else(PoisonError::into_inner)

@@ -61,7 +61,7 @@ impl Agent {
                 ToAgent::Disk(order) => disk_tests.push(disk::start(self, session, order)),
                 ToAgent::Balance(order) => depot.obey(order),
                 ToAgent::Farm(order) => desk.obey(order),
-                ToAgent::Files(order) => mounts.let_in(session, order),
+                ToAgent::Files(order) => mounts.open(session, order),
                 ToAgent::ServeBinary(tickets, seconds) => {
                     self.tickets.add(session, tickets, seconds);
                 }
@@ -93,7 +93,7 @@ impl Agent {
         session.end();
         heart.stop();
         drop((desk, surveyor, depot, seat, comparing, mounts));
-        stands.into_iter().for_each(|order| self.leave(order));
+        stands.into_iter().for_each(|order| self.expected().remove(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         copies.end(&given);

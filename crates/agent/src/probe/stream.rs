@@ -14,7 +14,7 @@ use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{arrival, clock, random, tcp, threads};
 
 use super::SILENCE;
-use super::runner::Place;
+use crate::probe::meeting_state::MeetingState;
 use counter::Counter;
 use garland_sys::error::reason;
 pub use together::Together;
@@ -30,12 +30,12 @@ const LOOK_NS: u64 = 1_000_000;
 
 /// Takes part in a meeting's streams, to its end.
 pub fn take_part(
-    place: &Place,
+    meeting: &MeetingState,
     task: &StreamTask,
     dials: bool,
     streams: &[TcpStream],
 ) -> Result<(), String> {
-    let is_over = || place.is_over();
+    let is_over = || meeting.is_over();
     let sends = |number: u16| (number < task.forward) == dials;
     let received = (0..).zip(streams).filter(|(number, _)| !sends(*number)).count();
     let together = Together::new(received);
@@ -60,7 +60,7 @@ pub fn take_part(
         begun.into_iter().map(join).collect()
     });
     for result in results {
-        place.found(result.map_err(|error| format!("its stream broke: {}", reason(&error)))?);
+        meeting.found(result.map_err(|error| format!("its stream broke: {}", reason(&error)))?);
     }
     Ok(())
 }

@@ -10,9 +10,9 @@ use garland_sys::event::{self, Interest};
 use garland_sys::{clock, tcp};
 
 use super::super::SILENCE;
-use super::super::runner::Place;
 use super::memory::Memory;
 use super::round::broken;
+use crate::probe::meeting_state::MeetingState;
 
 /// What is read at a time, at most.
 const SCRATCH: usize = 256 << 10;
@@ -23,7 +23,7 @@ const PATIENT_POLLS: u32 = 1000;
 
 /// One side of a round.
 pub struct Flow<'a> {
-    place: &'a Place,
+    meeting: &'a MeetingState,
     stream: &'a TcpStream,
     polls: bool,
     /// Whether writes are timed, and the time is told after each wait.
@@ -44,7 +44,7 @@ pub struct Flow<'a> {
 impl<'a> Flow<'a> {
     /// A side that sends what `memory` has; only an initiator's is to be timed.
     pub fn new(
-        place: &'a Place,
+        meeting: &'a MeetingState,
         stream: &'a TcpStream,
         polls: bool,
         memory: Memory,
@@ -59,7 +59,7 @@ impl<'a> Flow<'a> {
             stream.set_read_timeout(None).map_err(|error| broken(&error))?;
         }
         Ok(Self {
-            place,
+            meeting,
             stream,
             polls,
             times,
@@ -141,7 +141,7 @@ impl<'a> Flow<'a> {
                     self.idle_ns += now - since;
                     return Ok(now);
                 }
-                if Duration::from_nanos(now - since) > SILENCE || self.place.is_over() {
+                if Duration::from_nanos(now - since) > SILENCE || self.meeting.is_over() {
                     return Err(broken(&io::ErrorKind::TimedOut.into()));
                 }
                 if polls > PATIENT_POLLS {

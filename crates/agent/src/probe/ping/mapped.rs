@@ -12,10 +12,10 @@ use garland_sys::segment::Segment;
 use garland_sys::{clock, random};
 
 use super::super::SILENCE;
-use super::super::runner::Place;
 use super::round::{Order, broken, read};
 use super::tally::Tally;
-use crate::probe::ping::transport::ProbeTransport;
+use super::transport::ProbeTransport;
+use crate::probe::meeting_state::MeetingState;
 use garland_sys::error::reason;
 
 /// The most memory that two agents share, in bytes.
@@ -41,7 +41,7 @@ const LOOKS: u32 = 4096;
 
 /// A piece of shared memory.
 pub struct Mapped<'a> {
-    place: &'a Place,
+    meeting: &'a MeetingState,
     segment: Segment,
     /// Messages of all rounds so far.
     serial: u64,
@@ -51,7 +51,7 @@ pub struct Mapped<'a> {
 impl<'a> Mapped<'a> {
     /// Both sides open the same memory: the target makes it and says where it is.
     pub fn meet(
-        place: &'a Place,
+        meeting: &'a MeetingState,
         task: &PingTask,
         initiates: bool,
         stream: &TcpStream,
@@ -66,13 +66,13 @@ impl<'a> Mapped<'a> {
         }
         let words = HEAD + usize::try_from(ring / 8).unwrap_or(0).max(WALK);
         let segment = match initiates {
-            true => find(place, stream)?,
-            false => offer(place, words, stream)?,
+            true => find(meeting, stream)?,
+            false => offer(meeting, words, stream)?,
         };
         if segment.words().len() < words {
             return Err("the other agent's memory is too small".to_owned());
         }
-        Ok(Self { place, segment, serial: 0, copy: Vec::new() })
+        Ok(Self { meeting, segment, serial: 0, copy: Vec::new() })
     }
 
     fn work(&self) -> &[AtomicU64] {
@@ -111,7 +111,7 @@ impl<'a> Mapped<'a> {
             tally.sojourn.record_many(took * depth.min(group) / group, group);
             tally.work_ns[0] += took;
             done += group;
-            if done % (64 * together) < together && self.place.is_over() {
+            if done % (64 * together) < together && self.meeting.is_over() {
                 return Err("the meeting's time is over".to_owned());
             }
         }
@@ -151,7 +151,7 @@ impl<'a> Mapped<'a> {
                 begun += 1;
             }
             let sent = clock::now_ns();
-            answers.take(self.serial + done, &mut copy, self.place)?;
+            answers.take(self.serial + done, &mut copy, self.meeting)?;
             now = clock::now_ns();
             waited_ns += now - sent;
             tally.sojourn.record(now.saturating_sub(begins[(done % depth) as usize]));
@@ -193,7 +193,7 @@ impl ProbeTransport for Mapped<'_> {
         copy.resize(words_of(order.size), 1);
         let (asks, answers) = (self.slots(order, false), self.slots(order, true));
         for number in self.serial..self.serial + order.count {
-            asks.take(number, &mut copy, self.place)?;
+            asks.take(number, &mut copy, self.meeting)?;
             answers.put(number, &copy);
         }
         self.serial += order.count;
@@ -223,7 +223,7 @@ impl Slots<'_> {
     }
 
     /// Waits for message `number`.
-    fn take(&self, number: u64, message: &mut [u64], place: &Place) -> Result<(), String> {
+    fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> Result<(), String> {
         let slot = self.slot(number);
         let mut looks = 0_u32;
         let mut deadline_ns = None;
@@ -232,7 +232,7 @@ impl Slots<'_> {
             if looks.is_multiple_of(LOOKS) {
                 let now = clock::now_ns();
                 let silence = u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
-                if now > *deadline_ns.get_or_insert(now + silence) || place.is_over() {
+                if now > *deadline_ns.get_or_insert(now + silence) || meeting.is_over() {
                     return Err(broken(&std::io::ErrorKind::TimedOut.into()));
                 }
                 // The other one may need this CPU.
@@ -278,7 +278,7 @@ fn machine() -> [u8; 36] {
     id
 }
 
-fn offer(place: &Place, words: usize, mut stream: &TcpStream) -> Result<Segment, String> {
+fn offer(meeting: &MeetingState, words: usize, mut stream: &TcpStream) -> Result<Segment, String> {
     let segment =
         Segment::new(words).map_err(|error| format!("making shared memory: {}", reason(&error)))?;
     let [token] = segment.words().first_chunk::<1>().ok_or("no memory")?;
@@ -291,13 +291,13 @@ fn offer(place: &Place, words: usize, mut stream: &TcpStream) -> Result<Segment,
     bytes.extend(secret.to_le_bytes());
     stream.write_all(&bytes).map_err(|error| broken(&error))?;
     // It must stay until the initiator has it, or has said that it hasn't.
-    read(place, stream, &mut [0; 1])?;
+    read(meeting, stream, &mut [0; 1])?;
     Ok(segment)
 }
 
-fn find(place: &Place, mut stream: &TcpStream) -> Result<Segment, String> {
+fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, String> {
     let mut bytes = [0; 36 + 4 + 4 + 8];
-    read(place, stream, &mut bytes)?;
+    read(meeting, stream, &mut bytes)?;
     if bytes[..36] != machine() {
         return Err("shared memory is only between agents of one machine: \
                     take --transport tcp, or nodes such as local[1-2]"

@@ -6,10 +6,10 @@ use garland_core::histogram::Histogram;
 use garland_protocol::{PingPoint, PingSample};
 use garland_sys::clock;
 
-use super::super::runner::Place;
 use super::round::{self, Order};
 use super::tally::Tally;
-use crate::probe::ping::transport::ProbeTransport;
+use super::transport::ProbeTransport;
+use crate::probe::meeting_state::MeetingState;
 
 /// Operations that nobody counts, before those that are.
 const WARM_UP: u64 = 200;
@@ -35,7 +35,7 @@ pub fn timer_ns() -> u64 {
 
 /// Measures one point.
 pub fn measure(
-    place: &Place,
+    meeting: &MeetingState,
     number: u32,
     point: &PingPoint,
     stream: &TcpStream,
@@ -50,9 +50,9 @@ pub fn measure(
     };
     let mut lead = |order: Order, tally: &mut Tally| -> Result<(), String> {
         order.send(stream)?;
-        round::await_ready(place, stream)?;
+        round::await_ready(meeting, stream)?;
         tally.elapsed_ns += means.run(&order, tally)?;
-        tally.work_ns[1] += round::read_receipt(place, stream)?;
+        tally.work_ns[1] += round::read_receipt(meeting, stream)?;
         Ok(())
     };
     let mut warm = Tally::default();

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use garland_protocol::{PING_DEPTH_MAX, PING_SIZE_MAX, PingKind};
 
-use super::super::runner::Place;
+use crate::probe::meeting_state::MeetingState;
 use garland_transport::link::break_reason;
 
 const LEN: usize = 24;
@@ -51,9 +51,9 @@ impl Order {
     }
 
     /// Waits for the initiator's next order, and says that this side is ready; `None` at the end.
-    pub fn receive(place: &Place, mut stream: &TcpStream) -> Result<Option<Self>, String> {
+    pub fn receive(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Option<Self>, String> {
         let mut bytes = [0; LEN];
-        read(place, stream, &mut bytes)?;
+        read(meeting, stream, &mut bytes)?;
         let kind = match bytes[0] {
             b'E' => return Ok(None),
             b'G' => PingKind::Get,
@@ -73,8 +73,8 @@ impl Order {
 }
 
 /// Waits until the target is ready.
-pub fn await_ready(place: &Place, stream: &TcpStream) -> Result<(), String> {
-    read(place, stream, &mut [0; 8])
+pub fn await_ready(meeting: &MeetingState, stream: &TcpStream) -> Result<(), String> {
+    read(meeting, stream, &mut [0; 8])
 }
 
 /// Tells the initiator how long this side was at work.
@@ -83,15 +83,19 @@ pub fn send_receipt(mut stream: &TcpStream, work_ns: u64) -> Result<(), String> 
 }
 
 /// How long the target was at work, in nanoseconds.
-pub fn read_receipt(place: &Place, stream: &TcpStream) -> Result<u64, String> {
+pub fn read_receipt(meeting: &MeetingState, stream: &TcpStream) -> Result<u64, String> {
     let mut bytes = [0; 8];
-    read(place, stream, &mut bytes)?;
+    read(meeting, stream, &mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
 }
 
 /// Reads all of `bytes`.
-pub fn read(place: &Place, mut stream: &TcpStream, bytes: &mut [u8]) -> Result<(), String> {
-    stream.read_exact(bytes).map_err(|error| match place.is_over() {
+pub fn read(
+    meeting: &MeetingState,
+    mut stream: &TcpStream,
+    bytes: &mut [u8],
+) -> Result<(), String> {
+    stream.read_exact(bytes).map_err(|error| match meeting.is_over() {
         true => "the meeting's time is over".to_owned(),
         false => broken(&error),
     })

@@ -6,24 +6,24 @@ use std::net::TcpStream;
 
 use garland_sys::clock;
 
-use super::super::runner::Place;
 use super::flow::Flow;
 use super::memory::Memory;
 use super::round::Order;
 use super::tally::Tally;
-use crate::probe::ping::transport::ProbeTransport;
+use super::transport::ProbeTransport;
+use crate::probe::meeting_state::MeetingState;
 
 /// A TCP connection.
 pub struct Wire<'a> {
-    place: &'a Place,
+    meeting: &'a MeetingState,
     stream: &'a TcpStream,
     polls: bool,
 }
 
 impl<'a> Wire<'a> {
     /// Over `stream`; this side `polls`, or sleeps while it waits.
-    pub fn new(place: &'a Place, stream: &'a TcpStream, polls: bool) -> Self {
-        Self { place, stream, polls }
+    pub fn new(meeting: &'a MeetingState, stream: &'a TcpStream, polls: bool) -> Self {
+        Self { meeting, stream, polls }
     }
 }
 
@@ -35,7 +35,7 @@ impl ProbeTransport for Wire<'_> {
     fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         let (ask, answer) = order.bytes();
         let depth = u64::from(order.depth);
-        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(ask), true)?;
+        let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(ask), true)?;
         let mut begins = vec![0; order.depth as usize];
         let (mut begun, mut done) = (0_u64, 0_u64);
         let mut now = clock::now_ns();
@@ -72,7 +72,7 @@ impl ProbeTransport for Wire<'_> {
 
     fn serve(&mut self, order: &Order) -> Result<u64, String> {
         let (ask, answer) = order.bytes();
-        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(answer), false)?;
+        let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(answer), false)?;
         let asked = order.count.saturating_mul(ask);
         let owed = order.count.saturating_mul(answer);
         let mut now = 0;

@@ -12,8 +12,8 @@ use garland_fabric::words::{self, ANSWER_MAX, Answer, Order, PREFIX, VERSION};
 use garland_sys::{clock, event};
 
 use super::super::super::SILENCE;
-use super::super::super::runner::Place;
 use super::super::round::broken;
+use crate::probe::meeting_state::MeetingState;
 use garland_fabric::find::find;
 use garland_sys::error::reason;
 
@@ -57,8 +57,8 @@ pub fn out_of_turn() -> String {
 
 impl Helper {
     /// Starts the helper, and hears its hello.
-    pub fn start(place: &Place, stream: &TcpStream) -> Result<Self, String> {
-        let (path, name, hint) = match (find(), place.helper()) {
+    pub fn start(meeting: &MeetingState, stream: &TcpStream) -> Result<Self, String> {
+        let (path, name, hint) = match (find(), meeting.helper()) {
             (Ok(path), _) => (path, None, ""),
             (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
             (Err(missing), None) => return Err(missing),
@@ -81,7 +81,7 @@ impl Helper {
         let input = Some(input);
         let mut helper = Self { name, child, input, output, received: Vec::new(), leftover: None };
         let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
-        let hello = helper.answer(place, stream, Some(deadline_ns));
+        let hello = helper.answer(meeting, stream, Some(deadline_ns));
         match hello.map_err(|why| format!("{why}{hint}"))? {
             Answer::Hello(VERSION) => Ok(helper),
             Answer::Hello(version) => Err(format!(
@@ -96,14 +96,14 @@ impl Helper {
     pub fn ask(
         &mut self,
         order: &Order,
-        place: &Place,
+        meeting: &MeetingState,
         stream: &TcpStream,
     ) -> Result<Answer, String> {
         let input = self.input.as_mut().ok_or_else(out_of_turn)?;
         if input.write_all(&words::frame(order)).is_err() {
             return Err(self.obituary());
         }
-        match self.answer(place, stream, None)? {
+        match self.answer(meeting, stream, None)? {
             Answer::Refused(reason) => {
                 if !matches!(order, Order::List(_) | Order::Open(_) | Order::Meet(_)) {
                     give_way(stream);
@@ -120,7 +120,11 @@ impl Helper {
 
     /// Waits until the other agent says something. Nothing is asked of the helper meanwhile, but it
     /// must live.
-    pub fn wait_for_other(&mut self, place: &Place, stream: &TcpStream) -> Result<(), String> {
+    pub fn wait_for_other(
+        &mut self,
+        meeting: &MeetingState,
+        stream: &TcpStream,
+    ) -> Result<(), String> {
         let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
         loop {
             let fds = [self.output.as_fd(), stream.as_fd()];
@@ -128,7 +132,7 @@ impl Helper {
             match ready[..] {
                 [true, _] => return Err(self.obituary()),
                 [_, true] => return Ok(()),
-                _ if place.is_over() => return Err("the meeting's time is over".to_owned()),
+                _ if meeting.is_over() => return Err("the meeting's time is over".to_owned()),
                 _ if clock::now_ns() > deadline_ns => {
                     return Err(broken(&io::ErrorKind::TimedOut.into()));
                 }
@@ -139,7 +143,7 @@ impl Helper {
 
     fn answer(
         &mut self,
-        place: &Place,
+        meeting: &MeetingState,
         stream: &TcpStream,
         deadline_ns: Option<u64>,
     ) -> Result<Answer, String> {
@@ -161,7 +165,7 @@ impl Helper {
                     Err(error) => return Err(broken(&error)),
                 }
             }
-            if place.is_over() {
+            if meeting.is_over() {
                 return Err("the meeting's time is over".to_owned());
             }
             if deadline_ns.is_some_and(|deadline| clock::now_ns() > deadline) {
