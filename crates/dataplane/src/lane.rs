@@ -1,4 +1,4 @@
-//! A lane's thread: obeys its relay machine with real sockets.
+//! The thread of a lane: executes the orders of its relay machine on real sockets.
 
 mod blocks;
 mod digests;
@@ -24,7 +24,8 @@ use crate::forwarder::Forwarder;
 use crate::recorder::{LaneTracer, Recorder};
 use crate::writer::Arrived;
 
-/// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
+/// A relay forwards a block in this many slices: a chain of N nodes takes the time of N slices to
+/// fill.
 const SLICES: usize = 4;
 
 /// A lane on this node.
@@ -42,30 +43,30 @@ pub struct Lane {
     /// The signed digests of the lane's blocks, shared with the threads that feed on its side.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
-    /// Who feeds this node by the present route, and the link's epoch.
+    /// The index of the upstream in the plan and the epoch of the link, by the present route.
     fed_by: Option<(u16, u32)>,
-    /// Whom this node feeds by the present route.
+    /// The downstreams of the present route.
     fed: Vec<Fed>,
-    /// It fed one beside the lane, which it is to feed no more.
+    /// It fed a downstream on the side, and is no longer needed.
     is_over: bool,
-    /// Links from neighbours that came before the route that names them.
+    /// Links that neighbours opened before the route that names them arrived.
     early: Vec<(LinkSide, u32, TcpStream)>,
-    /// The header of the block that the machine is about to receive.
+    /// The header of the next block to be received.
     header: Option<(Frame, [u8; FRAME_LEN])>,
-    /// What is noted of the blocks' way.
+    /// Records the trace.
     tracer: LaneTracer,
     commands: Receiver<LaneCommand>,
-    /// Letters that came while something was waited for, unread.
+    /// Commands that arrived during a wait, not executed yet.
     unread: VecDeque<LaneCommand>,
 }
 
-/// A downstream that the present route names.
+/// A downstream of the present route.
 struct Fed {
-    /// Its place in the plan.
+    /// Its index in the plan.
     peer: u16,
     /// The link's epoch.
     epoch: u32,
-    /// Where it listens, if this node opens the link.
+    /// Its address, if this node opens the link.
     address: Option<SocketAddr>,
 }
 
@@ -107,10 +108,10 @@ impl Lane {
         }
     }
 
-    /// Works until the copy is over here; parks the links on which nothing is under way then.
+    /// Works until the copy is over on this node; then hands idle links to the pool.
     pub fn run(mut self) {
         let what = if self.member.is_source { Stage::Send } else { Stage::Relay };
-        // A trace has one thread a lane.
+        // A trace has one thread per lane.
         let recorder = match self.relay.is_beside() {
             false => Recorder::new(&self.member.trace, what),
             true => Recorder::default(),
@@ -127,8 +128,8 @@ impl Lane {
         self.member.tell_if_complete();
         while !self.member.is_closing() {
             self.handle.wake.lower();
-            // Every event's orders are obeyed before the next event: a block whose header has been
-            // read belongs to the link that it came by, and a letter may replace that link.
+            // All orders of an event are executed before the next event: a block whose header was
+            // read belongs to its link, which a command may replace.
             let mut more = self.obey_all();
             while let Some(command) = self.next_command() {
                 self.apply_command(command);
@@ -148,8 +149,8 @@ impl Lane {
         self.unread.pop_front().or_else(|| self.commands.try_recv().ok())
     }
 
-    /// Obeys until there is nothing to do, or a block was fed: what the downstream asks must not
-    /// wait until there is nothing more to feed. Says whether there may be more to do.
+    /// Executes orders until there are none, or a block was sent: requests of downstreams must not
+    /// wait until all blocks are sent. Returns whether there may be more orders.
     fn obey_all(&mut self) -> bool {
         while let Some(order) = self.poll() {
             let feeds = matches!(order, RelayOrder::Feed { .. });
@@ -212,8 +213,8 @@ impl Lane {
                 } else if expected.iter().max().is_none_or(|&newest| newest < epoch) {
                     self.early.push((side, epoch, stream));
                 }
-                // Else it is from a neighbour that has been replaced since, or of a dial that took
-                // longer than its route lasted: closing the link tells it so.
+                // Otherwise it is from a neighbour that was replaced, or of a dial that outlasted
+                // its route: closing the link is the answer.
             }
         }
     }

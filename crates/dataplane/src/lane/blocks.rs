@@ -1,4 +1,4 @@
-//! A lane's blocks: fed, received, and passed on while they still arrive.
+//! The blocks of a lane: sent, received, and forwarded while they arrive.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -94,13 +94,13 @@ impl Lane {
         self.handle.received.store(self.relay.received(), Ordering::Relaxed);
         if let (Some(buffer), Some(writer)) = (buffer, &self.writer) {
             self.member.stages.write.enter();
-            // A writer that ended has told why.
+            // A writer that has ended has reported why.
             let _ = writer.send(Arrived { frame, header, buffer, length });
         }
     }
 
-    /// A buffer; none when the copy is over, and when a letter ends the waiting: this node is to hold
-    /// nobody up any more, or has other neighbours. Then the block goes by, to come again.
+    /// Waits for a buffer. None when the copy is over, or when a command ends the wait because this
+    /// node is detached or has a new route: then the block passes, to be sent again later.
     fn await_buffer(&mut self) -> Option<Vec<u8>> {
         let Self { member, commands, unread, .. } = self;
         let ends = |command: &LaneCommand| {
@@ -112,7 +112,7 @@ impl Lane {
         })
     }
 
-    /// Gives up the links that broke while a block went to them.
+    /// Closes the links that broke while a block was sent.
     fn lose(&mut self, errors: Vec<(u32, io::Error)>) {
         for (epoch, error) in errors {
             self.lose_down(epoch, break_reason(&error));
@@ -141,7 +141,7 @@ impl Lane {
         }
     }
 
-    /// Whether a block is one of this lane, of the right length and kind.
+    /// Whether a block belongs to this lane and has the right length and kind.
     fn fits(&self, frame: &Frame) -> bool {
         let known = self.blocks.ordinal(frame.index).is_some();
         let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
@@ -149,7 +149,7 @@ impl Lane {
     }
 }
 
-/// The links of these epochs.
+/// Writers for the links with these epochs.
 fn writers<'a>(
     downs: &'a [(u32, TcpStream)],
     fed: &[Fed],
@@ -167,15 +167,15 @@ fn writers<'a>(
         .collect()
 }
 
-/// The peers that a block went to, and the links that broke meanwhile.
+/// The peers which a block was sent to, and the links that broke meanwhile.
 fn outcome(writers: Vec<DownstreamWriter<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
     let peers = writers.iter().map(|down| down.peer).collect();
     let broken = writers.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
     (peers, broken.collect())
 }
 
-/// Sends a header and its block: to one in as few calls as its socket takes, to several slice by slice
-/// in turn.
+/// Sends a header and its block: to one downstream in as few calls as possible, to several slice by
+/// slice in turn.
 fn send_block(
     downs: &mut [DownstreamWriter<'_>],
     header: &[u8],
@@ -196,7 +196,7 @@ fn send_block(
     }
 }
 
-/// Sends a header and its block; gathered into one call where the socket takes it.
+/// Sends a header and its block, in one call if the socket takes it.
 fn write_block(mut stream: &TcpStream, header: &[u8], block: &[u8]) -> io::Result<()> {
     let slices = [io::IoSlice::new(header), io::IoSlice::new(block)];
     let sent = loop {
