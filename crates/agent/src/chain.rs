@@ -1,4 +1,4 @@
-//! The standing chain: links to the next node, opened before any copy needs them.
+//! The standing chain: links to the next node, opened before a copy needs them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::expected::Expected;
 use garland_transport::link::{self, Dial, Hop};
 use garland_transport::link_pool::LinkPool;
 
-/// The most links that one order may ask a node for.
+/// The most links of one order.
 const MOST: usize = 64;
 
-/// Obeys an order to stand: lets the neighbour in that holds its `secret`, and connects to those
-/// at `addresses`. What it couldn't reach, and why.
+/// Executes an order to open standing links: accepts the neighbour which knows `secret`, and
+/// connects to those at `addresses`. Returns those that failed, and why.
 pub fn stand(
     agent: &Agent,
     order: CopyId,

@@ -1,4 +1,4 @@
-//! The jobs of an executor, and what its threads do.
+//! The jobs of an executor, and its threads.
 
 use std::collections::VecDeque;
 use std::io;

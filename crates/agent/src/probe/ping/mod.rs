@@ -1,5 +1,5 @@
 //! Small gets, puts and messages between two agents. A point is measured in rounds, which the
-//! initiator announces: between rounds it looks at what it knows and whether that is enough.
+//! initiator announces; after each round it decides whether the result is precise enough.
 
 mod burner;
 pub mod fabric;

@@ -1,5 +1,5 @@
-//! What initiator and target say to each other between rounds, over the meeting's connection: an
-//! order of 24 bytes, a word that the target is ready, and after the round its receipt.
+//! Messages between initiator and target about rounds, over the meeting's connection: an order of
+//! 24 bytes, a word when the target is ready, and after the round its receipt.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -11,23 +11,23 @@ use garland_transport::link::break_reason;
 
 const LEN: usize = 24;
 
-/// A round: so many operations of a kind.
+/// A round of operations of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// The operation; `None` ends the meeting.
+    /// The operation; none ends the meeting.
     pub kind: Option<PingKind>,
-    /// Its bytes.
+    /// Bytes of an operation.
     pub size: u32,
-    /// How many in flight at most.
+    /// The most operations in flight.
     pub depth: u32,
-    /// How many.
+    /// The number of operations.
     pub count: u64,
     /// Operations per second to begin.
     pub rate: Option<u32>,
 }
 
 impl Order {
-    /// The end.
+    /// Ends the meeting.
     pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
 
     /// Bytes of a request and of its answer over a stream.
@@ -35,7 +35,7 @@ impl Order {
         self.kind.unwrap_or(PingKind::Msg).bytes(self.size)
     }
 
-    /// Tells the target.
+    /// Sends the order to the target.
     pub fn send(&self, mut stream: &TcpStream) -> Result<(), String> {
         let mut bytes = [0; LEN];
         bytes[0] = match self.kind {
@@ -50,7 +50,7 @@ impl Order {
         stream.write_all(&bytes).map_err(|error| broken(&error))
     }
 
-    /// Waits for the initiator's next order, and says that this side is ready; `None` at the end.
+    /// Receives the next order and confirms it; none at the end.
     pub fn receive(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Option<Self>, String> {
         let mut bytes = [0; LEN];
         read(meeting, stream, &mut bytes)?;
@@ -77,12 +77,12 @@ pub fn await_ready(meeting: &MeetingState, stream: &TcpStream) -> Result<(), Str
     read(meeting, stream, &mut [0; 8])
 }
 
-/// Tells the initiator how long this side was at work.
+/// Sends the initiator the time for which this side was at work.
 pub fn send_receipt(mut stream: &TcpStream, work_ns: u64) -> Result<(), String> {
     stream.write_all(&work_ns.to_le_bytes()).map_err(|error| broken(&error))
 }
 
-/// How long the target was at work, in nanoseconds.
+/// The time for which the target was at work, in nanoseconds.
 pub fn read_receipt(meeting: &MeetingState, stream: &TcpStream) -> Result<u64, String> {
     let mut bytes = [0; 8];
     read(meeting, stream, &mut bytes)?;

@@ -1,6 +1,6 @@
-//! Gets, puts and messages over a TCP connection. What is asked for together goes out in one write,
-//! and what has come in is answered in one: that is where the rate of many in flight comes from.
-//! The target's CPU serves gets and puts: they are emulated.
+//! Gets, puts and messages over a TCP connection. Requests that are made together go out in one
+//! write, and what has arrived is answered in one: that makes the rate of many operations in
+//! flight. Gets and puts are emulated: the target's CPU serves them.
 
 use std::net::TcpStream;
 
@@ -21,7 +21,7 @@ pub struct Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Over `stream`; this side `polls`, or sleeps while it waits.
+    /// Uses `stream`; this side `polls`, or sleeps while it waits.
     pub fn new(meeting: &'a MeetingState, stream: &'a TcpStream, polls: bool) -> Self {
         Self { meeting, stream, polls }
     }
@@ -40,7 +40,7 @@ impl ProbeTransport for Wire<'_> {
         let (mut begun, mut done) = (0_u64, 0_u64);
         let mut now = clock::now_ns();
         let start = now;
-        // When an operation is to begin, by the rate: whatever held it up counts.
+        // The time at which an operation is due at the rate: delays of its beginning count.
         let intended = |number: u64| {
             order.rate.map(|rate| start + number.saturating_mul(1_000_000_000) / u64::from(rate))
         };

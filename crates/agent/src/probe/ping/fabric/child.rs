@@ -1,4 +1,4 @@
-//! The helper process: orders in, answers out, each with a deadline.
+//! The helper process: receives orders and sends answers, with timeouts.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -17,46 +17,46 @@ use crate::probe::meeting_state::MeetingState;
 use garland_fabric::find::find;
 use garland_sys::error::reason;
 
-/// What a helper that the head has brought is called.
+/// The name of a helper which the head has sent.
 const BROUGHT: &str = "garland-fabric (as the head brought it)";
 
-/// Why that one may not run.
+/// Why it may fail to run.
 const ELSEWHERE: &str = "; it needs the head's processor and C library, or a later one: a node of \
                          another kind wants one of its own, in PATH or in ~/.local/bin";
 
-/// How often a wait looks whether the meeting is over.
+/// How often a wait polls whether the meeting is over.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How long a helper may take to end by itself.
+/// How long a helper may take to exit by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What is read at a time.
+/// Bytes that are read at a time.
 const READ: usize = 64 << 10;
 
-/// Where the provider `shm` keeps what its processes share, and how its addresses begin.
+/// The directory of shared memory of the provider `shm`, and the beginning of its addresses.
 const SHARED: &str = "/dev/shm";
 const SHARED_ADDRESS: &[u8] = b"fi_shm://";
 
-/// A helper at work.
+/// A running helper.
 pub struct Helper {
-    /// What it is called in messages.
+    /// Its name in messages.
     name: String,
     child: Child,
-    /// `None` once it is to end.
+    /// None once it is told to exit.
     input: Option<ChildStdin>,
     output: ChildStdout,
     received: Vec<u8>,
-    /// A file that it would leave behind if it were killed.
+    /// A file which it would leave behind if it were killed.
     leftover: Option<PathBuf>,
 }
 
-/// What is wrong with a helper that answers what wasn't asked.
+/// The error of a helper which sends an unexpected answer.
 pub fn out_of_turn() -> String {
     "garland-fabric answered what it wasn't asked".to_owned()
 }
 
 impl Helper {
-    /// Starts the helper, and hears its hello.
+    /// Starts the helper, and awaits its hello.
     pub fn start(meeting: &MeetingState, stream: &TcpStream) -> Result<Self, String> {
         let (path, name, hint) = match (find(), meeting.helper()) {
             (Ok(path), _) => (path, None, ""),
@@ -65,8 +65,8 @@ impl Helper {
         };
         let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
         let mut command = Command::new(path);
-        // It ends by itself when its input does, and then leaves nothing: whoever kills the agent
-        // with all its group must not take it along.
+        // It exits by itself when its input ends, and cleans up: a kill of the agent's process
+        // group must not include it.
         command
             .arg0("garland-fabric")
             .process_group(0)
@@ -92,7 +92,8 @@ impl Helper {
         }
     }
 
-    /// Has an order obeyed. The wait ends with the meeting, or when the other agent leaves it.
+    /// Sends an order and awaits the answer. The wait ends with the meeting, or when the other
+    /// agent leaves it.
     pub fn ask(
         &mut self,
         order: &Order,
@@ -118,8 +119,7 @@ impl Helper {
         }
     }
 
-    /// Waits until the other agent says something. Nothing is asked of the helper meanwhile, but it
-    /// must live.
+    /// Waits until the other agent sends something. The helper must be running meanwhile.
     pub fn wait_for_other(
         &mut self,
         meeting: &MeetingState,
@@ -158,7 +158,7 @@ impl Helper {
             if ready.first() == Some(&true) {
                 self.receive()?;
             } else if ready.get(1) == Some(&true) {
-                // What the other agent says next is for later; that it has left is for now.
+                // Data from the other agent is read later; its end is an error now.
                 match stream.peek(&mut [0]) {
                     Ok(0) => return Err(broken(&io::ErrorKind::UnexpectedEof.into())),
                     Ok(_) => watches = false,
@@ -174,7 +174,7 @@ impl Helper {
         }
     }
 
-    /// The answer that has been received, if it is whole.
+    /// Takes a complete answer from the received bytes.
     fn take(&mut self) -> Result<Option<Answer>, String> {
         let Some(prefix) = self.received.first_chunk::<PREFIX>() else { return Ok(None) };
         let wrong = |what: String| format!("garland-fabric: {what}");
@@ -199,7 +199,7 @@ impl Helper {
         }
     }
 
-    /// How it ended, in words.
+    /// How the helper ended, in words.
     fn obituary(&mut self) -> String {
         let ended = self.await_end();
         let name = &self.name;
@@ -225,28 +225,28 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // No more orders: it closes its endpoint and ends.
+        // The end of its input: it closes its endpoint and exits.
         self.input = None;
         if self.await_end().is_none() {
-            // One that has ended meanwhile needs no killing.
+            // Fails if it has exited meanwhile.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
         if let Some(file) = self.leftover.take() {
-            // There is none where it has ended by itself.
+            // Does not exist if it has exited by itself.
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-/// Operations fail, too, when the other side is gone. Then its agent knows why: it is let speak first,
-/// and leaves when it has.
+/// Waits for the other agent to report first. Operations also fail when the other side is gone, and
+/// then its agent knows the reason.
 fn give_way(stream: &TcpStream) {
-    // Whatever comes of it, there is a reason to tell already.
+    // Whatever the result, an error is reported afterwards.
     let _ = event::wait_readable(&[stream.as_fd()], Some(FAREWELL));
 }
 
-/// The file that an address of the provider `shm` stands for.
+/// The file of an address of the provider `shm`.
 fn shared_file(address: &[u8]) -> Option<PathBuf> {
     let name = address.strip_prefix(SHARED_ADDRESS)?;
     let name = name.split(|&byte| byte == 0).next()?;
