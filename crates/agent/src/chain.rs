@@ -1,21 +1,22 @@
-//! The standing chain: links to the next node, opened before any copy needs them.
+//! The standing chain: links to the next node, opened before a copy needs them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use garland_protocol::{CopyId, Keys, Secret};
 
-use crate::agent::{self, Expected};
+use crate::agent::Agent;
+use crate::expected::Expected;
 use garland_transport::link::{self, Dial, Hop};
 use garland_transport::link_pool::LinkPool;
 
-/// The most links that one order may ask a node for.
+/// The most links of one order.
 const MOST: usize = 64;
 
-/// Obeys an order to stand: lets the neighbour in that holds its `secret`, and connects to those
-/// at `addresses`. What it couldn't reach, and why.
+/// Executes an order to open standing links: accepts the neighbour which knows `secret`, and
+/// connects to those at `addresses`. Returns those that failed, and why.
 pub fn stand(
-    agent: &agent::Agent,
+    agent: &Agent,
     order: CopyId,
     secret: &Secret,
     addresses: &[SocketAddr],
@@ -24,7 +25,7 @@ pub fn stand(
         return vec!["it doesn't stay, and so keeps no links".to_owned()];
     };
     let keys = Arc::new(Keys::new(secret, order));
-    agent.expect(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
+    agent.expected().add(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
     let transport = agent.transport();
     let open = |&address: &SocketAddr| {
         let hop = Hop { copy: order, lane: 0, epoch: 0 };

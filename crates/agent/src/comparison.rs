@@ -1,4 +1,4 @@
-//! What is at the destination of a copy that is to come: the agent's side.
+//! The agent's side of a comparison: which parts of a copy its destination already has.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,14 +26,14 @@ use garland_dataplane::budget::Reservation;
 use garland_dataplane::store::{Left, remove_stale, target};
 use garland_dataplane::tree::Gathered;
 
-/// How often the head hears that reading goes on.
+/// How often progress is reported to the head.
 const TELL: Duration = Duration::from_secs(1);
 
-/// Bytes that a block's digests take meanwhile: of the file that is there, of what an interrupted
-/// copy left, of the source, and of what this node read of it.
+/// Memory per block in bytes: digests of the existing file, of the partial file, of the source, and
+/// of the part which this node read.
 const DIGESTS: u64 = 4 * 33;
 
-/// What a copy that is to come is compared with.
+/// A comparison for a copy that follows.
 pub struct Comparison {
     asked: Compare,
     stop: AtomicBool,
@@ -43,28 +43,28 @@ pub struct Comparison {
 #[derive(Default)]
 struct State {
     found: Option<Found>,
-    /// A tree whose catalogue comes.
+    /// A tree whose catalogue is being received.
     coming: Option<Coming>,
-    /// What is there of a tree.
+    /// The files of the tree that are in place.
     tree: Option<FoundTree>,
-    /// The source's digests, as far as they were told.
+    /// The digests of the source, as far as received.
     told: Vec<[u8; 32]>,
-    /// Given back when the copy takes its own, or nothing comes of it.
+    /// The memory, released when the copy takes its own, or does not follow.
     share: Option<Reservation>,
 }
 
-/// What is there.
+/// What the destination has.
 #[derive(Default)]
 struct Found {
-    /// The file that has the name.
+    /// The existing file.
     old: Option<Old>,
-    /// What an interrupted copy left.
+    /// The partial file of an interrupted copy.
     left: Option<(Holding, Left)>,
-    /// What this node has read of a source that it sees by itself.
+    /// The part of a shared source which this node has read.
     shared: Option<Holding>,
 }
 
-/// The file that has the name: its folder, its name there, its path, and what it has.
+/// The existing file: its directory, name, path and digests.
 struct Old {
     folder: OwnedFd,
     name: OsString,
@@ -73,7 +73,7 @@ struct Old {
 }
 
 impl Comparison {
-    /// Looks at what is there, from a thread of its own, and tells the head.
+    /// Starts a thread that compares, and reports to the head.
     pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, asked: Compare) -> Arc<Self> {
         let stop = AtomicBool::new(false);
         let comparison = Arc::new(Self { asked, stop, state: Mutex::default() });
@@ -81,7 +81,7 @@ impl Comparison {
         comparison
     }
 
-    /// Finds something out from a thread of its own, and tells the head.
+    /// Runs a question in a thread of its own, and sends the answer to the head.
     fn answer(
         self: &Arc<Self>,
         agent: &Arc<Agent>,
@@ -94,17 +94,17 @@ impl Comparison {
             its.send(&FromAgent::Compared(answer));
         });
         if begun.is_err() {
-            // The copy is made as if nothing were there.
+            // The copy is made as if nothing existed.
             session.send(&FromAgent::Compared(Compared::Nothing));
         }
     }
 
-    /// Nobody needs it any more.
+    /// Stops reading: the result is no longer needed.
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Gives its memory back, to the copy that takes what it found; how many bytes of it that takes as
+    /// Releases its memory for the copy that uses the result. Returns the bytes that are needed as
     /// long as the copy lasts.
     pub fn release(&self) -> usize {
         let mut state = self.state();
@@ -125,7 +125,7 @@ impl Comparison {
         }
         let bytes = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // Where there is no room for it, the copy is made as if nothing were there.
+        // Without memory the copy is made as if nothing existed.
         let share = self.asked.check().ok().and_then(|()| agent.budget().take(bytes).ok());
         let found = share.as_ref().and_then(|_| self.find(agent, session));
         let Some(found) = found else { return Compared::Nothing };
@@ -136,7 +136,8 @@ impl Comparison {
         Compared::Found { length, root: root.unwrap_or_default() }
     }
 
-    /// Waits for a tree's catalogue, if there is something of it, and room for what it takes.
+    /// Waits for the catalogue of a tree, if the destination has something of it and there is
+    /// memory for it.
     fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline) -> Option<()> {
         self.asked.check().ok()?;
         let Compare { path, layout, .. } = &self.asked;
@@ -152,7 +153,7 @@ impl Comparison {
         Some(())
     }
 
-    /// Takes a parcel of a tree's catalogue; reads what is here of the tree once all of it is there.
+    /// Adds a parcel of the catalogue; after the last one reads the files that are in place.
     fn listen(
         self: &Arc<Self>,
         agent: &Arc<Agent>,
@@ -195,7 +196,7 @@ impl Comparison {
         is_something.then_some(found)
     }
 
-    /// The file that has the name, and what an interrupted copy left.
+    /// Examines the existing file and the partial file.
     fn at_the_place(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
         let Compare { path, name, layout, .. } = &self.asked;
         let root = agent.root();
@@ -217,7 +218,7 @@ impl Comparison {
         Some(Found { old, left, shared: None })
     }
 
-    /// Takes more of the source's digests; says what of them is here once they are all told.
+    /// Adds digests of the source. After the last ones returns what exists of it.
     pub fn take(&self, parcel: Vec<[u8; 32]>, more: bool) -> Option<Compared> {
         let blocks = usize::try_from(self.asked.layout.blocks()).unwrap_or(usize::MAX);
         let mut state = self.state();
@@ -246,8 +247,8 @@ impl Comparison {
         Some(Compared::Has { blocks: all, left })
     }
 
-    /// What of the copy that begins is here; nothing where it is another copy than was asked for, or
-    /// of another source.
+    /// What exists for the copy that begins; none if it is another copy than the one compared, or
+    /// has another source.
     pub fn reuse(&self, begin: &Begin) -> Option<Reuse> {
         self.stop();
         let State { found, told, tree, .. } = std::mem::take(&mut *self.state());
@@ -268,7 +269,7 @@ impl Comparison {
         match old {
             Some(old) if is_whole(&old) => {
                 let Old { folder, name, path, holding } = old;
-                // Nobody will go on with it.
+                // It is not resumed.
                 drop(left);
                 remove_stale(&folder, &name);
                 let (file, stamp, digests) = holding.into_whole()?;
@@ -302,7 +303,7 @@ impl Comparison {
     }
 }
 
-/// Tells the head now and then that reading goes on.
+/// Reports progress to the head at intervals.
 fn progress(session: &Arc<Session>) -> impl Fn() {
     let (session, told) = (Arc::clone(session), Mutex::new(clock::now_ns()));
     move || {
@@ -314,7 +315,7 @@ fn progress(session: &Arc<Session>) -> impl Fn() {
     }
 }
 
-/// Opens a plain file of this agent's own user.
+/// Opens a regular file of this agent's own user.
 fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = openat(folder, name, flags, Mode::empty())?;
@@ -326,7 +327,7 @@ fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
-/// What a controller has asked for last.
+/// The comparisons of one controller.
 pub struct Comparing {
     agent: Arc<Agent>,
     session: Arc<Session>,
@@ -334,12 +335,12 @@ pub struct Comparing {
 }
 
 impl Comparing {
-    /// Nothing has been asked for.
+    /// No comparison yet.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         Self { agent: Arc::clone(agent), session: Arc::clone(session), last: None }
     }
 
-    /// Begins another comparison, or tells the last one more of the source's digests.
+    /// Begins a comparison, or continues the present one.
     pub fn obey(&mut self, order: CompareOrder) {
         match order {
             CompareOrder::Stat(asked) => {
@@ -359,7 +360,7 @@ impl Comparing {
         }
     }
 
-    /// The last one.
+    /// The present comparison.
     pub fn last(&self) -> Option<Arc<Comparison>> {
         self.last.clone()
     }

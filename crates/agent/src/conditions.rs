@@ -1,6 +1,6 @@
-//! What about the node may change what is measured on it: kept in the record, and warned about where
-//! it matters (`garland_analysis::conditions`). Everything is as the kernel says it; what it doesn't say
-//! is left out.
+//! Conditions of the node which may affect a measurement: they are recorded, and
+//! `garland_analysis::conditions` warns about them. All are as the kernel reports them; unknown
+//! ones are omitted.
 
 use std::fs;
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ pub fn of_machine() -> Vec<(String, String)> {
     conditions.0
 }
 
-/// The node's conditions, those of a connection's way among them.
+/// The node's conditions, those of the route of a connection included.
 pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     let mut conditions = Conditions(Vec::new());
     conditions.machine();
@@ -28,7 +28,7 @@ pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     }
     let own = stream.local_addr().map(|own| own.ip().to_canonical());
     let peer = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-    // A node may have its address on the loopback, and send by other NICs, packet by packet.
+    // A node's address may be on the loopback, with packets sent over other NICs.
     let name = own.ok().and_then(nic::with_address).filter(|name| peer || name != "lo");
     if let Some(name) = name {
         conditions.nic(&name);
@@ -36,21 +36,21 @@ pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     conditions.0
 }
 
-/// Watches whether somebody sets the wall clock meanwhile: what is measured doesn't mind, but what
-/// else bears the time would be off.
+/// Detects that the wall clock is set: measurements are not affected, but recorded times would be
+/// wrong.
 pub struct Watch {
     apart_ns: i128,
 }
 
 impl Watch {
-    /// From now on.
+    /// Starts now.
     pub fn begin() -> Self {
         Self { apart_ns: apart_ns() }
     }
 
-    /// What happened until now, if anything did.
+    /// What has happened since, if anything.
     pub fn end(&self) -> Option<(String, String)> {
-        /// A clock that is only disciplined moves by less in any meeting.
+        /// A clock that is slewed changes by less during a meeting.
         const STEP_NS: u128 = 100_000_000;
         let step = (apart_ns() - self.apart_ns).unsigned_abs();
         let step = u64::try_from(step).ok().filter(|&step| u128::from(step) >= STEP_NS)?;
@@ -66,7 +66,7 @@ struct Conditions(Vec<(String, String)>);
 
 impl Conditions {
     fn add(&mut self, name: &str, value: String) {
-        // What a kernel says is short; what doesn't end is no condition.
+        // The kernel's values are short; longer ones are ignored.
         if !value.is_empty() && value.len() < 200 {
             self.0.push((name.to_owned(), value));
         }
@@ -118,8 +118,8 @@ impl Conditions {
     }
 }
 
-/// Whether `/sys/class/net` tells of this interface: it shows the network of whoever mounted it,
-/// which in a namespace is another.
+/// Whether `/sys/class/net` shows this interface: it shows the network namespace in which it was
+/// mounted.
 fn is_of_this_network(name: &str) -> bool {
     let path = format!("/sys/class/net/{name}/address");
     let Some(shown) = fs::read_to_string(path).ok().filter(|_| !name.contains('/')) else {
@@ -130,7 +130,7 @@ fn is_of_this_network(name: &str) -> bool {
     own.is_some_and(|own| own == shown.trim())
 }
 
-/// Rising numbers as the kernel writes lists of CPUs: `0-3,8`.
+/// Ascending numbers in the kernel's format for lists of CPUs: `0-3,8`.
 fn ranges(cpus: &[usize]) -> String {
     let runs = cpus.chunk_by(|one, next| one + 1 == *next);
     let run = |run: &[usize]| match run {

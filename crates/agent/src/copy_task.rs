@@ -1,4 +1,4 @@
-//! An agent's part in one copy, from its beginning to its end.
+//! One copy on an agent, from beginning to end.
 
 mod ends;
 
@@ -14,8 +14,9 @@ use garland_sys::mptcp::Transport;
 use garland_sys::{clock, threads};
 
 use self::ends::Ends;
-use crate::agent::{Agent, Expected};
+use crate::agent::Agent;
 use crate::comparison::Comparison;
+use crate::expected::Expected;
 use crate::session::Session;
 use garland_dataplane::block_index::{Bringing, Records, Reuse, bring};
 use garland_dataplane::budget::{Busy, Reservation};
@@ -30,11 +31,11 @@ use garland_dataplane::source::Content;
 use garland_dataplane::stall::Faults;
 use garland_sys::error::reason;
 
-/// Why a copy can't begin here.
+/// Why a copy cannot begin here.
 pub enum Refusal {
-    /// Its memory is taken by other copies.
+    /// The memory is used by other copies.
     Busy(Busy),
-    /// For this reason.
+    /// Any other reason.
     Failed(String),
 }
 
@@ -44,26 +45,26 @@ impl From<String> for Refusal {
     }
 }
 
-/// A copy that this agent takes part in.
+/// A copy on this agent.
 pub struct CopyTask {
     member: Arc<CopyContext>,
-    /// What it gives, if it gives.
+    /// Its source, if this agent is one.
     source: Option<Arc<dyn Content>>,
-    /// What is found out about its file before that gets its name.
+    /// What to do with the file before it is renamed.
     read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Finishing,
     records: Records,
-    /// Given back when the part is over: the copy's, and what was found of a tree takes.
+    /// The memory of the copy, and of a tree's comparison, released when it is over.
     _shares: (Reservation, Option<Reservation>),
 }
 
-/// How far the end of a part is.
+/// The state of the end of a copy.
 #[derive(Default)]
 struct Finishing {
     /// The threads that prepare, commit and settle, one after the other.
     steps: Mutex<Vec<JoinHandle<()>>>,
-    /// It was prepared before it is committed.
+    /// It was prepared before the commit.
     is_prepared: AtomicBool,
 }
 
@@ -74,8 +75,8 @@ impl Finishing {
 }
 
 impl CopyTask {
-    /// Opens the file and starts the lanes, in the memory of `share` if the head has queued
-    /// for it, and with what was found there if it was `compared`; says why it can't.
+    /// Opens the files and starts the lanes. Uses the memory `share` if the head has queued for it,
+    /// and the results of a comparison.
     pub fn begin(
         agent: &Agent,
         session: &Arc<Session>,
@@ -147,30 +148,30 @@ impl CopyTask {
         Ok(Self { member, source, read_back, threads, finishing, records, _shares: shares })
     }
 
-    /// What the part's threads share.
+    /// The state which the threads of the copy share.
     pub fn member(&self) -> &Arc<CopyContext> {
         &self.member
     }
 
-    /// Where its bytes go, for messages.
+    /// Where its bytes go to or come from, for messages.
     pub fn name(&self) -> String {
         name(&self.member, self.source.as_ref())
     }
 
-    /// Takes what is to stand beside the file.
+    /// Sets the manifest.
     pub fn attach(&self, text: Vec<u8>) {
         self.member.store.attach(text);
     }
 
-    /// Lets every lane drop what the disk can't take.
+    /// Lets all lanes forward blocks which the disk cannot take.
     pub fn detach(&self) {
         for lane in self.member.lanes.get().into_iter().flatten() {
             lane.post(LaneCommand::Event(RelayEvent::Detached));
         }
     }
 
-    /// Makes everything ready that must be there before the file gets its name, from a thread of its own:
-    /// a slow disk must not keep the head's orders waiting.
+    /// Does all work that must precede the rename, in a thread of its own: a slow disk must not
+    /// delay the head's orders.
     pub fn prepare(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session, wanted) =
             (Arc::clone(&self.member), Arc::clone(session), self.read_back);
@@ -194,8 +195,8 @@ impl CopyTask {
         });
     }
 
-    /// Puts the file under its final name, or looks whether the source is what it was, from a thread of its own: the node goes on feeding
-    /// others meanwhile, and a slow disk must not keep the head's orders waiting.
+    /// Renames the file, or checks whether the source is unchanged, in a thread of its own: the
+    /// node continues to feed others, and a slow disk must not delay the head's orders.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
         let (source, wanted) = (self.source.clone(), self.read_back);
@@ -224,33 +225,33 @@ impl CopyTask {
             }
             let answer = match &result {
                 Ok(()) => FromAgent::Committed(member.copy, Box::new(member.report())),
-                // Whoever ended the copy knows why.
+                // Ignore errors after the copy was ended.
                 Err(_) if member.is_closing() => return,
                 Err(reason) => FromAgent::Failed(member.copy, reason.clone()),
             };
             session.send_after(member.faults.control(), answer);
             match result {
                 Ok(()) => remember(&member, &records),
-                // What isn't what it should be is nothing to go on with.
+                // A file with wrong contents is not left to be resumed.
                 Err(_) => member.store.abandon(),
             }
         });
     }
 
-    /// Removes what the commit replaced: every node has committed.
+    /// Removes what the commit replaced: all nodes have committed.
     pub fn settle(&self) {
         let member = Arc::clone(&self.member);
         self.finish(move || member.store.settle());
     }
 
-    /// Does a step of the end, after those that were begun before.
+    /// Runs a step of the end, after the previous ones.
     fn finish(&self, step: impl FnOnce() + Send + 'static) {
         let mut steps = self.finishing.steps();
         let before = std::mem::take(&mut *steps);
         let member = Arc::clone(&self.member);
         let teller = Arc::clone(&member);
         let thread = threads::spawn("commit", move || {
-            // Its panic has been printed; there is nothing more to say about it here.
+            // Panics have been printed already.
             before.into_iter().for_each(|step| drop(step.join()));
             member.finish();
             step();
@@ -261,27 +262,26 @@ impl CopyTask {
         }
     }
 
-    /// The head has given the copy up, or is done with it: what was prepared and isn't settled is taken
-    /// back.
+    /// Ends the copy by order of the head; undoes a commit that is not settled. Returns the trace.
     pub fn close(self, agent: &Agent) -> Vec<Vec<u8>> {
         self.end_with(agent, |member| member.store.withdraw())
     }
 
-    /// Ends the part: threads joined; what isn't committed is left to the next copy, or removed. Gives what was noted of it, in
-    /// parcels; none if nothing was, and if it hangs on its disk: then the rest is done when that
-    /// answers.
+    /// Ends the copy: joins its threads; a file that is not committed is left for the next copy, or
+    /// removed. Returns the trace in parcels; none if nothing was recorded, or if the disk hangs:
+    /// then the rest is done when it answers.
     pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
         self.end_with(agent, |_| {})
     }
 
-    /// The same, with something done when its threads have ended.
+    /// Ends the copy, and calls `then` when its threads have ended.
     fn end_with(
         self,
         agent: &Agent,
         then: impl FnOnce(&CopyContext) + Send + 'static,
     ) -> Vec<Vec<u8>> {
         let (member, name) = (Arc::clone(&self.member), self.name());
-        agent.leave(member.copy);
+        agent.expected().remove(member.copy);
         member.sample_now();
         member.close();
         let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {
@@ -297,9 +297,9 @@ impl CopyTask {
     fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
         let began = self.member.trace.now();
         let finishing = std::mem::take(&mut *self.finishing.steps());
-        let beside = self.member.take_beside();
-        for thread in self.threads.into_iter().chain(finishing).chain(beside) {
-            // Its panic has been printed; there is nothing more to say about it here.
+        let side = self.member.take_side_threads();
+        for thread in self.threads.into_iter().chain(finishing).chain(side) {
+            // A panic has been printed already.
             let _ = thread.join();
         }
         then(&self.member);
@@ -319,25 +319,25 @@ impl CopyTask {
     }
 }
 
-/// Brings what is here already; where that can't be, the copy fails here.
+/// Starts to copy the blocks that exist in other files; if that fails the copy fails.
 fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinHandle<()>> {
     let told = |error| member.tell(Notice::Failed(reason(&error)));
     bring(member, bringing).map_err(told).ok()
 }
 
-/// Lets neighbours come for a copy's part, and others of the node see it.
+/// Accepts the links of a copy, and shows it in the node's activity.
 fn announce(agent: &Agent, member: &Arc<CopyContext>, source: Option<&Arc<dyn Content>>) {
-    agent.expect(member.copy, Expected::CopyContext(Arc::clone(member)));
+    agent.expected().add(member.copy, Expected::CopyContext(Arc::clone(member)));
     agent.doings().add_copy(member, name(member, source));
 }
 
-/// Where a part's bytes go to or come from.
+/// Where the bytes of a copy go to or come from.
 fn name(member: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
     source.map_or_else(|| member.store.name(), |source| source.name())
 }
 
-/// What is here of a copy, and the memory for it, `lasting` bytes where it is of a tree; where there is
-/// no room for that, all of it is sent.
+/// What exists of a copy, and the memory for it, of which a tree needs `lasting` bytes; without
+/// memory everything is sent.
 fn found(
     agent: &Agent,
     begin: &Begin,
@@ -349,7 +349,7 @@ fn found(
     (compared.and_then(|compared| compared.reuse(begin)), share)
 }
 
-/// Whether all blocks are here, and are those that the head has read.
+/// Whether all blocks are present and equal to those which the head has read.
 fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), String> {
     let sink = member.sink();
     let same = sink.is_complete() && sink.root() == Some(root);
@@ -357,7 +357,7 @@ fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), String> {
     if same { Ok(()) } else { Err(other()) }
 }
 
-/// What comes before a file is made stable: a known fault, and reading it back.
+/// Makes the file stable, with an injected delay, and reads it back.
 fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     if let Some(longer) = member.faults.fsync() {
         member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
@@ -365,10 +365,10 @@ fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     read_back(member, wanted)
 }
 
-/// So many bytes are worth leaving to the next copy.
+/// The number of bytes from which a partial file is left for the next copy.
 const LEFT: u64 = 4 << 20;
 
-/// Remembers what the file has.
+/// Records the digests of the file.
 fn remember(member: &CopyContext, records: &Records) {
     if let Some(file) = member.store.file().filter(|_| !member.layout.open) {
         let digests = member.sink().held_contents();

@@ -1,4 +1,4 @@
-//! Commands on a node: started as they are given, their output passed on, killed with their head.
+//! Commands on a node: their output is sent to the head, and they are killed with its session.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -16,25 +16,25 @@ use crate::agent::Agent;
 use crate::session::Session;
 use garland_sys::error::reason;
 
-/// A command that was started, and the thread that waits for it.
+/// A running command, and the thread that waits for it.
 pub struct Running {
     group: Option<u32>,
     waiting: Option<JoinHandle<()>>,
 }
 
-/// Starts `command` and tells `session` what becomes of it.
+/// Starts `command` and reports to `session`.
 pub fn start(agent: &Agent, session: Arc<Session>, command: Vec<Vec<u8>>) -> Running {
     let mut words = command.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();
     let mut command = Command::new(&program);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own, so that all it started can be ended with it.
+    // A process group of its own, so that all its processes can be killed together.
     command.process_group(0);
     limits::restore_open_files_in(&mut command);
     if let Some(folder) = agent.folder() {
         command.current_dir(folder);
     }
-    // The thread first: a command that nobody waits for isn't started.
+    // Start the thread first: if it cannot be created the command must not run.
     let (give, given) = channel();
     let its = Arc::clone(&session);
     let waiting = threads::spawn("exec", move || {
@@ -46,7 +46,7 @@ pub fn start(agent: &Agent, session: Arc<Session>, command: Vec<Vec<u8>>) -> Run
     match started {
         Ok((child, waiting)) => {
             let group = Some(child.id());
-            // The thread takes it: it has nothing else to wait for.
+            // Cannot fail: the thread waits for it.
             let _ = give.send(child);
             Running { group, waiting: Some(waiting) }
         }
@@ -59,14 +59,14 @@ pub fn start(agent: &Agent, session: Arc<Session>, command: Vec<Vec<u8>>) -> Run
 }
 
 impl Running {
-    /// Ends the command and all of its group, if it is still there.
+    /// Kills the command with its process group, if it still runs.
     pub fn end(self) {
         let over = self.waiting.as_ref().is_none_or(JoinHandle::is_finished);
         if let (Some(group), false) = (self.group, over) {
             process::kill_group(group);
         }
         if let Some(waiting) = self.waiting {
-            // Its panic has been printed; there is nothing more to say about it here.
+            // A panic has been printed already.
             let _ = waiting.join();
         }
     }
@@ -80,14 +80,14 @@ fn wait(mut child: Child, session: &Arc<Session>) {
         Ok(passing) => passing,
         Err(error) => {
             process::kill_group(child.id());
-            // It is dead: this takes no time.
+            // It was killed: this takes no time.
             let _ = child.wait();
             let why = format!("passing its output on: {}", reason(&error));
             return session.send(&FromAgent::ExecFailed(why));
         }
     };
     for thread in passing {
-        // Its panic has been printed; the exit code is still worth telling.
+        // A panic has been printed already; report the exit code nevertheless.
         let _ = thread.join();
     }
     session.send(&match child.wait() {

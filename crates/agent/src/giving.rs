@@ -1,8 +1,8 @@
-//! Giving the agent's own program to nodes that lack it: the head hands out tickets, each good for
-//! one node and one time, and nobody without one gets a byte.
+//! Gives the agent's own program to nodes that lack it. The head issues tickets, each valid for one
+//! node and one use; without a ticket nothing is sent.
 //!
-//! The program is no secret, and the node checks the digest that the head told it over ssh; tickets
-//! only keep strangers from costing anything.
+//! The program is no secret, and the node verifies the digest which the head told it over ssh;
+//! tickets only keep strangers from causing traffic.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -17,22 +17,22 @@ use garland_sys::clock;
 use crate::session::Session;
 use garland_dataplane::image::Image;
 
-/// Bytes of a ticket on the wire: hexadecimal, since shells say it.
+/// Bytes of a ticket on the wire, in hexadecimal, because shells print it.
 pub const TICKET_LEN: usize = 64;
 
-/// Nodes that are given the program at a time; further ones are turned away.
+/// The number of nodes that are served at a time; further ones are refused.
 const AT_ONCE: usize = 8;
 
-/// Tickets that are kept; the oldest go first.
+/// The number of tickets that are kept; the oldest are removed first.
 const TICKETS_MAX: usize = 1024;
 
-/// How long a node that is faster than the order to serve it is kept waiting.
+/// How long to wait for the order that announces a ticket.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a node may take for all of it.
+/// Timeout for sending the program.
 const WHOLE: Duration = Duration::from_secs(120);
 
-/// The tickets that controllers gave out.
+/// The valid tickets.
 #[derive(Default)]
 pub struct GivingRights {
     open: Mutex<Vec<Ticket>>,
@@ -42,12 +42,12 @@ pub struct GivingRights {
 
 struct Ticket {
     secret: Secret,
-    /// The controller that gave it out, while it is there.
+    /// The session of the controller that issued it.
     session: Weak<Session>,
     until_ns: u64,
 }
 
-/// The right to be given the program, once.
+/// The permission to receive the program, once.
 pub struct Leave<'a>(&'a AtomicUsize);
 
 impl Drop for Leave<'_> {
@@ -57,7 +57,7 @@ impl Drop for Leave<'_> {
 }
 
 impl GivingRights {
-    /// Takes what a controller gives out, good for so many seconds.
+    /// Adds tickets of a controller, valid for `seconds`.
     pub fn add(&self, session: &Arc<Session>, secrets: Vec<Secret>, seconds: u16) {
         let until_ns = clock::now_ns() + u64::from(seconds) * 1_000_000_000;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +69,7 @@ impl GivingRights {
         self.more.notify_all();
     }
 
-    /// Redeems the ticket that a peer presented in hexadecimal, if it is one.
+    /// Redeems a ticket in hexadecimal, if it is valid.
     pub fn redeem(&self, said: &[u8; TICKET_LEN]) -> Option<Leave<'_>> {
         let said = parse(said)?;
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Ticket {
     }
 }
 
-/// Sends the running program, and waits until the peer has it.
+/// Sends the running program, and waits until the peer has received it.
 ///
 /// # Errors
 /// When the peer is gone or too slow.
@@ -122,7 +122,7 @@ pub fn give(stream: &mut TcpStream, _leave: &Leave<'_>) -> io::Result<()> {
         stream.write_all(&buffer[..read])?;
     }
     stream.shutdown(Shutdown::Write)?;
-    // Closed before the peer has read all, the connection could take the last bytes with it.
+    // Closing a connection with unread input would reset it, and could discard the last bytes.
     let _ = stream.read(&mut [0])?;
     Ok(())
 }

@@ -1,31 +1,31 @@
-//! The peers that are greeting an agent: bounded in all, and for each address, so that nobody takes
-//! every place.
+//! Limits the peers that are greeting an agent, in total and per address, so that no peer can block
+//! others.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Peers that may be greeting at a time; further ones are turned away at once.
+/// The number of peers that may be greeting at a time; further ones are refused.
 const ALL: usize = 256;
 
-/// Peers of one address that may: those of a neighbour's 64 lanes, and a few besides.
+/// The limit per address: a neighbour's 64 lanes, and some more.
 const OF_ONE: usize = 72;
 
-/// Who is greeting just now.
+/// The peers that are greeting.
 #[derive(Default)]
 pub struct Greeters(Mutex<HashMap<IpAddr, usize>>);
 
-/// The right to greet. It ends when it is dropped.
+/// The permission to greet, until it is dropped.
 pub struct Place {
     of: Arc<Greeters>,
     origin: IpAddr,
 }
 
 impl Greeters {
-    /// A place for a peer at `address`.
+    /// Admits a peer at `address`.
     ///
     /// # Errors
-    /// Says why there is none.
+    /// Why it is refused.
     pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, &'static str> {
         let origin = origin(address);
         let mut greeting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,8 +53,8 @@ impl Drop for Place {
     }
 }
 
-/// What counts as one address: of IPv6 the network of 64 bits, all of which one host may have. On a
-/// link's own network each address is a neighbour's.
+/// The unit of the limit per address: for IPv6 the 64-bit network, all of which one host may own.
+/// Link-local addresses count individually.
 fn origin(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) if !six.is_unicast_link_local() && !six.is_loopback() => {

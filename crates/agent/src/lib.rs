@@ -1,6 +1,7 @@
-//! The agent: the process on a node that obeys the head's orders.
+//! The agent: the process on a node which executes the head's orders.
 //!
-//! The control channel has threads of its own, so that no disk and no full socket can silence a node.
+//! The control channel has threads of its own, so that neither a disk that hangs nor a full socket can
+//! silence a node.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ mod conditions;
 mod copy_task;
 mod disk;
 mod exec;
+mod expected;
 mod farm;
 mod files;
 mod giving;
@@ -20,11 +22,13 @@ mod listener;
 mod orders;
 mod part_reader;
 mod probe;
+mod run;
 mod session;
 mod stat;
 mod survey;
 mod view;
 mod waiter;
 
-pub use agent::{AgentConfig, AgentError, run_agent};
+pub use agent::{AgentConfig, AgentError};
 pub use farm::{JobExecutor, Place, facts, guard};
+pub use run::run_agent;

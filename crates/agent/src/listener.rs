@@ -1,5 +1,5 @@
-//! The agent's one port: tells controllers, neighbours, nodes that lack the program and strangers
-//! apart, and spends little on strangers.
+//! The agent's port: distinguishes controllers, neighbours, nodes that lack the program, and
+//! strangers, on which it spends little.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,8 @@ use garland_protocol::{
 };
 use garland_sys::{tcp, threads};
 
-use crate::agent::{Agent, Expected};
+use crate::agent::Agent;
+use crate::expected::Expected;
 use crate::files::{self, FileListener};
 use crate::giving::{self, Leave, TICKET_LEN};
 use crate::greeters::Greeters;
@@ -24,18 +25,18 @@ use garland_transport::greeting::Welcomed;
 use garland_transport::link::{self, LinkError};
 use garland_transport::timed::Timed;
 
-/// How long a peer may take for all that it says while it greets.
+/// Timeout for the greeting of a peer.
 const GREETING: Duration = Duration::from_secs(5);
 
-/// How long a neighbour that comes before its copy waits for it.
+/// How long a neighbour that connects before its copy begins waits for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Accepts until the process ends.
+/// Accepts connections until the process exits.
 pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
     let greeters = Arc::new(Greeters::default());
     loop {
         let Ok((stream, peer)) = listener.accept() else {
-            // Out of descriptors, most likely: those in use will be given back.
+            // Probably out of file descriptors: wait until some are closed.
             std::thread::sleep(Duration::from_millis(50));
             continue;
         };
@@ -58,14 +59,14 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
     }
 }
 
-/// Greets those who begin to speak on a parked connection as if it were new: no more of them at a
-/// time than are parked.
+/// Greets a peer that sends on a parked connection like one on a new connection. Their number is
+/// bounded by the pool.
 pub fn attend_parked(agent: &Arc<Agent>) {
     let Some(parking) = agent.parking() else { return };
     parking.attend(|stream| {
         let its = Arc::clone(agent);
         let begun = threads::spawn("peer", move || {
-            // One whose peer isn't known any more is broken.
+            // The address is unknown if the connection is broken.
             let Ok(peer) = stream.peer_addr() else { return };
             let greeted = meet(&its, &stream);
             let_in(&its, greeted, stream, peer);
@@ -88,9 +89,10 @@ fn let_in(
             if let Some(lane) = member.lane(hop.lane) {
                 let side = if member.is_source { LinkSide::Down } else { LinkSide::Up };
                 if member.is_source {
-                    // Who opens a link chooses for what it sends; here the bytes go the other way.
+                    // The node which opens a link sets the congestion control for what it sends;
+                    // here the data flows the other way.
                     let names: Vec<&str> = member.congestion.iter().map(String::as_str).collect();
-                    // Where the kernel doesn't even tell, its default is in force, and works.
+                    // Optional: the kernel's default works, too.
                     let _ = tcp::choose_congestion(&stream, &names);
                 }
                 lane.post(LaneCommand::Link(side, hop.epoch, stream));
@@ -101,7 +103,7 @@ fn let_in(
                 parking.park(stream, None);
             }
         }
-        Ok(Peer::Guest(invitation, number)) => invitation.seat(number, stream),
+        Ok(Peer::Guest(invitation, number)) => invitation.add(number, stream),
         Ok(Peer::Mount(Welcomed { to, number, binding })) => to.enter(stream, number, &binding),
         Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
             Ok(()) => log(&format!("gave its program to {peer}")),
@@ -114,11 +116,11 @@ fn let_in(
 enum Peer<'a> {
     Controller(Arc<Session>),
     Neighbour(Arc<CopyContext>, link::Hop),
-    /// A neighbour that wants nothing yet.
+    /// A neighbour with a standing link.
     Standing,
     /// A node that lacks the program and was told to fetch it here.
     Newcomer(Leave<'a>),
-    /// The other agent of a meeting, with its connection of this number.
+    /// The other agent of a meeting, and the number of its connection.
     Guest(Arc<Invitation>, u16),
     /// A mount, with one of its connections.
     Mount(Welcomed<Arc<FileListener>>),
@@ -130,7 +132,7 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
     let mut peer = Timed::begin(stream, GREETING);
     let (theirs, bytes) = match link::read_preamble(&mut peer) {
         Err(LinkError::Version(error @ VersionError::Version { .. })) => {
-            // Another version learns which one this is.
+            // Tell a peer of another version which one this is.
             let ours = Preamble::ours(Purpose::Link).to_bytes();
             std::io::Write::write_all(&mut stream, &ours)?;
             return Err(error.into());
@@ -155,10 +157,10 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
             }
         }
         Purpose::Probe => {
-            let (invitation, number) = probe::greet_guest(agent, &mut peer, &bytes)?;
+            let (invitation, number) = probe::greet_guest(agent.expected(), &mut peer, &bytes)?;
             Ok(Peer::Guest(invitation, number))
         }
-        Purpose::Files => files::greet(agent, &mut peer, &bytes).map(Peer::Mount),
+        Purpose::Files => files::greet(agent.expected(), &mut peer, &bytes).map(Peer::Mount),
         Purpose::Binary => {
             let mut ticket = [0; TICKET_LEN];
             peer.read_exact(&mut ticket)?;
@@ -170,7 +172,7 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
 }
 
 fn find(agent: &Agent, copy: CopyId, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
-    let expected = agent.await_expected(copy, PATIENCE)?;
+    let expected = agent.expected().wait(copy, PATIENCE)?;
     let given = match &expected {
         Expected::CopyContext(member) => (member.secret.clone(), Arc::clone(&member.keys)),
         Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),

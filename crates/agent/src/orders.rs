@@ -1,37 +1,41 @@
-//! A controller's orders, read by a thread that obeys none of them: whoever asks for the time, or what
-//! the node is doing, gets it at once, whatever the agent is busy with.
+//! Reading a controller's orders in a thread of its own, which answers requests for the time and for the
+//! node's activity at once, however busy the agent is.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use garland_protocol::{FromAgent, ToAgent};
+use garland_protocol::{CopyId, FromAgent, ToAgent};
 use garland_sys::{clock, threads};
 
-use crate::agent::{Agent, Begun};
+use crate::agent::Agent;
+use crate::copy_task::{CopyTask, Refusal};
 use crate::session::Session;
 use crate::view;
 
-/// Orders that wait to be obeyed; further ones wait in the connection.
+/// Capacity of the queue of orders; further ones wait in the connection.
 const WAITING: usize = 64;
 
-/// What who obeys orders is given.
+/// How the beginning of a copy ended.
+pub type Begun = (CopyId, Result<CopyTask, Refusal>);
+
+/// An event for the thread that executes orders.
 pub enum Event {
     /// An order.
     Order(ToAgent),
-    /// A copy has begun, or couldn't.
+    /// A copy has begun, or failed to.
     Begun(Box<Begun>),
     /// The controller is gone.
     Gone,
 }
 
-/// How those who obey orders are told more, and what they are given.
+/// The two ends of the queue of events.
 pub type Orders = (SyncSender<Event>, Receiver<Event>);
 
-/// Reads the session's orders until the controller is gone; others may give, too.
+/// Starts the thread that queues the session's orders until the controller is gone.
 ///
 /// # Errors
-/// When the system makes no thread for it.
+/// When no thread can be started.
 pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Orders> {
     let (pass_on, orders) = sync_channel(WAITING);
     let (doings, session) = (Arc::clone(agent.doings()), Arc::clone(session));
@@ -47,7 +51,7 @@ pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Orders> {
                 return;
             }
         }
-        // Who obeys may have ended before.
+        // Fails if the receiving thread has ended.
         let _ = pass_on.send(Event::Gone);
     })?;
     Ok((tell, orders))

@@ -1,5 +1,4 @@
-//! A part of a source that this node sees by itself: read here, so that the head needn't read and send
-//! it.
+//! Reads a part of a source which this node can access itself, so that the head need not send it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,7 +14,7 @@ use garland_dataplane::block_index::holding::{Holding, digest_all};
 use garland_dataplane::block_index::stamp::stamp;
 use garland_dataplane::source::{Content, Source};
 
-/// Reads a node's part of the source, and says with `tell` what it has read, or why it can't.
+/// Reads a node's part of the source, and reports with `tell` what it has read, or why it cannot.
 pub fn read_part(
     agent: &Agent,
     layout: Layout,

@@ -17,12 +17,12 @@ use garland_dataplane::tree::TreeSource;
 use garland_transport::link::{self, LinkError};
 use garland_transport::timed::Timed;
 
-/// How long a write to the head waits at a time before it is looked whether the session is over. A head
-/// that reads nothing for longer isn't gone: whoever reads its output (`garland exec .. | less`) may
-/// take any time. One that is gone is the kernel's to notice: its host no longer acknowledges.
+/// How often a blocked write to the head polls whether the session is over. A head that reads
+/// nothing may be paused by the reader of its output (`garland exec .. | less`); the kernel notices
+/// one that is gone, since its host no longer acknowledges.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Trees that a head may have an agent look at: each stays in memory as long as the head.
+/// The most trees that a head may keep open: each stays in memory as long as the session.
 const TREES_MAX: usize = 16;
 
 /// An open control channel to a head. Threads share it: any may send, one receives.
@@ -30,13 +30,13 @@ pub struct Session {
     channel: Mutex<Channel>,
     sending: Mutex<TcpStream>,
     receiving: Mutex<(TcpStream, Vec<u8>)>,
-    /// Trees that were looked at for the head; it may have them copied.
+    /// Trees that were scanned for the head, which may copy them.
     trees: Mutex<Vec<Arc<TreeSource>>>,
     over: AtomicBool,
 }
 
 impl Session {
-    /// Greets a peer that says it is a controller; its preamble, `theirs`, has been read.
+    /// Greets a peer which claims to be a controller; its preamble, `theirs`, has been read.
     pub fn accept(
         peer: &mut Timed<'_>,
         theirs: &[u8; PREAMBLE_LEN],
@@ -71,8 +71,8 @@ impl Session {
         Ok(session)
     }
 
-    /// The first message of this handshake may be an old one, sent again by someone who listened
-    /// on the way. Only who made it can answer the agent's part of it.
+    /// Waits for a message which only the owner of the key can send: the first message of the
+    /// handshake may be a replayed one.
     fn await_proof(&self, peer: &mut Timed<'_>) -> Result<(), LinkError> {
         let refused = |_| LinkError::Channel(ChannelError::Refused);
         let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,13 +83,13 @@ impl Session {
         Ok(receiving.0.set_read_timeout(None)?)
     }
 
-    /// What about this node and its way to the head may change what is measured.
+    /// Conditions of this node and of its route to the head which may affect measurements.
     #[must_use]
     pub fn conditions(&self) -> Vec<(String, String)> {
         conditions::of(&self.sending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps a tree that was looked at; says its number, or none where there are too many.
+    /// Keeps a scanned tree. Returns its number, or none if there are too many.
     pub fn keep(&self, tree: TreeSource) -> Option<u32> {
         let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         let number = u32::try_from(trees.len()).ok().filter(|_| trees.len() < TREES_MAX)?;
@@ -97,13 +97,13 @@ impl Session {
         Some(number)
     }
 
-    /// The tree of that number.
+    /// The tree of this number.
     pub fn tree(&self, number: u32) -> Option<Arc<TreeSource>> {
         let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         trees.get(usize::try_from(number).ok()?).cloned()
     }
 
-    /// The head is gone: nobody waits for what is being looked at.
+    /// The head is gone: stops its scans.
     pub fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ impl Session {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Sends a message. A head that is gone is noticed by `receive`.
+    /// Sends a message. `receive` notices if the head is gone.
     pub fn send(&self, message: &FromAgent) {
         let mut stream = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bytes = Vec::new();
@@ -122,12 +122,12 @@ impl Session {
             channel.seal(&message.to_bytes(), &mut bytes)
         };
         if sealed.is_err() || write_whole(&mut *stream, &bytes, || self.is_over()).is_err() {
-            // Half a message can't be mended: end the channel.
+            // A partial message cannot be completed: close the channel.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Sends a message later, from a thread of its own; at once if `late` is nothing.
+    /// Sends a message after a delay, in a thread of its own; at once without a delay.
     pub fn send_after(self: &Arc<Self>, late: Duration, message: FromAgent) {
         if late.is_zero() {
             return self.send(&message);
@@ -147,7 +147,7 @@ impl Session {
     /// Waits for the next message.
     ///
     /// # Errors
-    /// When the head is gone, or isn't who it was.
+    /// When the head is gone, or the message is not authentic.
     pub fn receive(&self) -> io::Result<ToAgent> {
         let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, received) = &mut *receiving;
@@ -174,7 +174,7 @@ impl Session {
     }
 }
 
-/// Writes all of `bytes`, however long the reader pauses, unless it `is_over` meanwhile.
+/// Writes all of `bytes`, however long the reader pauses, until `is_over` returns true.
 fn write_whole(
     mut stream: impl Write,
     mut bytes: &[u8],

@@ -1,4 +1,4 @@
-//! What a node has to give, asked before a copy from it can be planned.
+//! Reports what a node has, before a copy from it can be planned.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -24,10 +24,10 @@ use garland_dataplane::store::MANIFEST;
 use garland_dataplane::tree::{ScanOptions, Tally, TreeSource};
 use garland_sys::error::reason;
 
-/// The most bytes of an answer's sights: what else stands in the message is short.
+/// The most bytes of replies in an answer: the rest of the message is short.
 const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
 
-/// Looks, from a thread of its own, and tells the head.
+/// Examines paths in a thread of its own, and reports to the head.
 pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: StatRequest) {
     let (agent, its) = (Arc::clone(agent), Arc::clone(session));
     let begun = threads::spawn("look", move || {
@@ -53,7 +53,7 @@ fn file(root: &Root, path: &Path) -> Result<StatReply, String> {
     Ok(StatReply { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
 }
 
-/// All that is below `path`, which is kept for the head; one plain file is what it is.
+/// Scans all below `path` and keeps it for the head; a single regular file is reported as it is.
 fn tree(
     agent: &Agent,
     session: &Session,
@@ -88,7 +88,7 @@ fn tree(
     })
 }
 
-/// All stripes that there are of `path`: what has a manifest.
+/// All stripes of `path` which have a manifest.
 fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
     let path = Path::new(OsStr::from_bytes(path));
     let name = path.file_name().ok_or_else(|| format!("{} names no file", path.display()))?;
@@ -107,7 +107,7 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
         };
         let manifest = match manifest(root, &at(MANIFEST)) {
             Ok(manifest) => manifest,
-            // A copy that is finished removes these at any moment.
+            // A copy that finishes removes these at any time.
             Err(_) if suffix.starts_with(ASIDE.as_bytes()) => continue,
             Err(reason) => return Err(reason),
         };
@@ -123,8 +123,8 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
     Ok(sights)
 }
 
-/// What the names of stripes in `folder` have behind the file's, `start`. Stripes that a newer copy was
-/// replacing have a word between.
+/// The suffixes of stripes in `folder`, after the file's name `start`. Stripes that a newer copy
+/// was replacing have another word in between.
 fn suffixes(folder: &OwnedFd, start: &[u8], name: usize) -> Result<Vec<Vec<u8>>, String> {
     let entries = Dir::read_from(folder)
         .map_err(|error| format!("reading the folder: {}", reason(&error.into())))?;

@@ -1,4 +1,4 @@
-//! A head's place in an agent's queue, from its asking until its copy begins or it is gone.
+//! A head's place in an agent's queue for memory, until its copy begins or the head is gone.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use garland_sys::threads;
 
 use garland_dataplane::budget::{Budget, QueueTicket, Reservation};
 
-/// A place in the queue, and the share once it is there.
+/// A place in the queue, and the memory once it is granted.
 pub struct Waiter {
     turn: Arc<QueueTicket>,
     share: Arc<Mutex<Option<Reservation>>>,
@@ -16,10 +16,10 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Queues for `bytes` of `budget`; `tell` is called when they are there.
+    /// Queues for `bytes` of `budget`; `tell` is called when they are granted.
     ///
     /// # Errors
-    /// When the system makes no thread for it.
+    /// When no thread can be started.
     pub fn take(
         budget: &Arc<Budget>,
         bytes: usize,
@@ -38,7 +38,7 @@ impl Waiter {
         Ok(Self { turn, share, waiting: Some(waiting) })
     }
 
-    /// The share, if it is there.
+    /// The memory, if it is granted.
     pub fn share(self) -> Option<Reservation> {
         self.share.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -48,7 +48,7 @@ impl Drop for Waiter {
     fn drop(&mut self) {
         self.turn.leave();
         if let Some(waiting) = self.waiting.take() {
-            // Its panic has been printed; there is nothing more to say about it here.
+            // A panic has been printed already.
             let _ = waiting.join();
         }
     }

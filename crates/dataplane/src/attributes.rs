@@ -1,4 +1,4 @@
-//! Extended attributes of files and folders, access control lists among them.
+//! Extended attributes of files and directories, including access control lists.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,22 +6,23 @@ use std::os::fd::AsFd;
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
 use rustix::io::Errno;
 
-/// The most that the kernel gives of a list of names, or of a value, in bytes.
+/// The kernel's limit for a list of names, and for a value, in bytes.
 const MOST: usize = 64 << 10;
 
-/// Bytes of a short list of names.
+/// Buffer size for a short list of names, in bytes.
 const FEW: usize = 128;
 
-/// What is copied: the user's own, access control lists, capabilities, and what only root sees. The
-/// others are the system's and say something of the machine.
+/// Prefixes of the attributes that are copied: the user's, access control lists, capabilities, and
+/// those of root. The others describe the machine.
 const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
 
-/// The attributes of an open file or folder; none where its file system has none.
+/// Reads the attributes of an open file or directory; empty where the file system does not support
+/// them.
 ///
 /// # Errors
-/// When they can't be read.
+/// When they cannot be read.
 pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    // Most have none, or few.
+    // Most files have none, or few.
     if matches!(flistxattr(&fd, &mut [0_u8; FEW][..]), Ok(0)) {
         return Ok(Vec::new());
     }
@@ -41,10 +42,10 @@ pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(found)
 }
 
-/// Gives attributes to an open file or folder.
+/// Sets attributes of an open file or directory.
 ///
 /// # Errors
-/// When one can't be given; says which.
+/// When one cannot be set; the message names it.
 pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
     for (name, value) in attributes {
         fsetxattr(&fd, name.as_slice(), value, XattrFlags::empty()).map_err(|error| {

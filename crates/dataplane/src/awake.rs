@@ -1,16 +1,16 @@
-//! How long the busiest thread of an agent's copies was awake: on a CPU, or waiting for one. A copy
-//! whose every thread sleeps now and then is held up by something else.
+//! The time which the busiest thread of an agent's copies was awake: running, or waiting for a CPU.
+//! If every thread sleeps at times, the copy is limited by something other than CPU time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_sys::schedule::Account;
 
-/// The most that any watched thread was awake, in nanoseconds.
+/// The longest time which a watched thread was awake, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Awake(AtomicU64);
 
-/// A thread that is watched from its beginning until this is dropped.
+/// Watches a thread until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     awake: Arc<Awake>,
@@ -26,7 +26,7 @@ impl Awake {
         Watch { awake: Arc::clone(self), before_ns: account.awake_ns(), account }
     }
 
-    /// The most since this was asked last, of the threads that have ended.
+    /// The longest time since the last call, among threads that have ended.
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::AcqRel)
     }

@@ -1,15 +1,15 @@
-//! The memory that all copies of an agent share, and the queue for it.
+//! The memory which all copies of an agent share, and the queue for it.
 //!
-//! A copy first asks without waiting, everywhere at once. If any agent has no room it gives back
-//! what it has got and asks again one agent after another, in an order that all heads share, and
-//! waits at each: so no two heads ever wait for each other. At one agent whoever came first is
-//! first, and nobody who doesn't wait overtakes those who do.
+//! A copy first requests memory on all agents at once, without waiting. If any agent has none free,
+//! the copy releases what it got and requests it from one agent after another, in an order common
+//! to all heads, waiting at each: so two heads never wait for each other. The queue of an agent is
+//! first come, first served; requests that do not wait never overtake it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that an agent's copies may take: two large copies, or many small ones. What an agent has
-/// besides (its code, its sessions, what the allocator keeps) stays below 12 MiB.
+/// Memory for the copies of an agent, in bytes: two large copies, or many small ones. The rest of
+/// an agent (its code, its sessions, the allocator) stays below 12 MiB.
 pub const BYTES: usize = 52 << 20;
 
 /// An agent's memory for copies.
@@ -23,12 +23,12 @@ pub struct Budget {
 struct State {
     taken: usize,
     copies: u32,
-    /// Who waits, by number.
+    /// The numbers of those that wait.
     queue: VecDeque<u64>,
     next: u64,
 }
 
-/// A copy's share of it, given back when it is dropped.
+/// The memory of one copy, released when it is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,
@@ -43,16 +43,15 @@ pub struct QueueTicket {
     bytes: usize,
 }
 
-/// There is no room now.
+/// The memory is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
-    /// Copies that have some of it.
+    /// The number of copies that use it.
     pub copies: u32,
 }
 
 impl Budget {
-    /// A share of `bytes`, if there is room and nobody waits. Whoever is alone gets it, however
-    /// large it is.
+    /// Reserves `bytes`, if they are free and the queue is empty. A single copy gets any amount.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Reservation, Busy> {
         let mut state = self.lock();
         if state.queue.is_empty() && state.fits(bytes) {
@@ -62,7 +61,7 @@ impl Budget {
         }
     }
 
-    /// A place at the queue's end, for a share of `bytes`.
+    /// Joins the end of the queue for `bytes`.
     pub fn queue(self: &Arc<Self>, bytes: usize) -> QueueTicket {
         let mut state = self.lock();
         state.next += 1;
@@ -89,7 +88,7 @@ impl State {
 }
 
 impl QueueTicket {
-    /// Waits for the share, however long it takes; `None` once the place is given up.
+    /// Waits for the memory, without a timeout; none once the ticket is given up.
     pub fn wait(&self) -> Option<Reservation> {
         let mut state = self.budget.lock();
         loop {
@@ -97,7 +96,7 @@ impl QueueTicket {
             if place == 0 && state.fits(self.bytes) {
                 state.queue.pop_front();
                 let share = self.budget.share(&mut state, self.bytes);
-                // There may be room for the next one, too.
+                // There may be memory for the next one, too.
                 self.budget.changed.notify_all();
                 return Some(share);
             }
@@ -105,7 +104,7 @@ impl QueueTicket {
         }
     }
 
-    /// Gives the place up.
+    /// Leaves the queue.
     pub fn leave(&self) {
         self.budget.lock().queue.retain(|&number| number != self.number);
         self.budget.changed.notify_all();
@@ -113,7 +112,7 @@ impl QueueTicket {
 }
 
 impl Reservation {
-    /// Whether it is enough for `bytes`.
+    /// Whether it suffices for `bytes`.
     pub fn covers(&self, bytes: usize) -> bool {
         bytes <= self.bytes
     }

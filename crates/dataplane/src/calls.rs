@@ -1,5 +1,5 @@
-//! Calls on a disk that are under way: which of them makes no progress, and since when. A call that
-//! hangs in the kernel can't be ended, but it can be named by another thread.
+//! Disk calls that are under way: which of them makes no progress, and since when. A call that
+//! hangs in the kernel cannot be ended, but another thread can report it.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -8,23 +8,24 @@ use garland_sys::block_device::BlockDevice;
 use garland_sys::clock;
 use garland_sys::thread_io::Thread;
 
-/// A call is of interest when it has made no progress for so many nanoseconds.
+/// Time without progress from which a call is reported, in nanoseconds.
 const NOTED_NS: u64 = 1_000_000_000;
 
-/// Who looks less often than this was stopped itself: what passed then says nothing of the disk.
+/// A longer pause between two polls means that the process was suspended: it is not held against
+/// the disk.
 const LOOKS_NS: u64 = 1_000_000_000;
 
-/// Bytes a second that a very slow disk takes.
+/// The rate of a very slow disk in bytes per second.
 const SLOWEST: u64 = 5_000_000;
 
-/// Bytes of a path that are told.
+/// The length of a reported path in characters.
 const PATH_MAX: usize = 300;
 
 /// The calls of one store or source.
 #[derive(Debug, Default)]
 pub struct Calls {
     state: Mutex<State>,
-    /// The disk, if they all go to one that tells what it does.
+    /// The disk, if all calls go to one whose counters are known.
     disk: OnceLock<Option<BlockDevice>>,
 }
 
@@ -32,7 +33,7 @@ pub struct Calls {
 struct State {
     calls: Vec<OpenCall>,
     next: u64,
-    /// When somebody looked last.
+    /// The time of the last poll.
     looked_ns: u64,
 }
 
@@ -43,29 +44,29 @@ struct OpenCall {
     path: Arc<str>,
     allowance_ns: u64,
     thread: Thread,
-    /// When it last got on, as far as anybody can tell.
+    /// The last time at which it made progress, as far as known.
     moved_ns: u64,
     seen: Option<CallState>,
 }
 
-/// What was seen of a call's progress.
+/// The observed progress of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CallState {
-    /// Bytes and calls of its thread.
+    /// The I/O counter of its thread.
     thread: Option<u64>,
-    /// Reads, writes and flushes that its disk has ended.
+    /// The number of reads, writes and flushes which its disk has completed.
     disk: Option<(u64, u64, u64)>,
-    /// Steps that its store has done.
+    /// The number of steps which its store has done.
     steps: u64,
 }
 
 impl Calls {
-    /// Says which disk the calls go to, if that is known; the first word counts.
+    /// Sets the disk which the calls go to, if known. Only the first call counts.
     pub fn go_to(&self, device: Option<u64>) {
         self.disk.get_or_init(|| device.and_then(BlockDevice::of));
     }
 
-    /// Does a call of so many bytes.
+    /// Does a call of `bytes` bytes, which is watched meanwhile.
     pub fn during<T>(
         &self,
         operation: DiskCall,
@@ -94,8 +95,8 @@ impl Calls {
         result
     }
 
-    /// The call that is overdue most, of those that have made no progress for a while; `steps` are what
-    /// their store has done so far. To be asked several times a second.
+    /// The most overdue of the calls without progress; `steps` are those of their store so far.
+    /// Polled several times per second.
     #[must_use]
     pub fn pending(&self, steps: u64) -> Option<PendingCall> {
         self.pending_at(clock::now_ns(), steps)

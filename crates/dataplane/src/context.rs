@@ -1,14 +1,15 @@
-//! One node's part in one copy: what its threads share.
+//! The state of one copy on one node, shared by its threads.
 
-mod beside;
 mod flow;
 mod lane_handle;
 mod memory;
 mod notice;
+mod side_feeds;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
@@ -18,11 +19,11 @@ use garland_protocol::{
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
-use self::beside::Beside;
-pub use self::beside::Starter;
 pub use self::flow::{Awaited, Flow};
 pub use self::lane_handle::{LaneCommand, LaneHandle};
 pub use self::notice::Notice;
+use self::side_feeds::SideFeeds;
+pub use self::side_feeds::Starter;
 use crate::awake::Awake;
 use crate::calls::Calls;
 use crate::compress::{Packing, PackingPace, Zeros};
@@ -34,134 +35,132 @@ use crate::store::Store;
 use crate::writing::Writing;
 use garland_transport::link_pool::LinkPool;
 
-/// When a copy ends, a call that has made no progress for so long hangs.
+/// Time without progress after which a call is considered to hang when a copy ends, in nanoseconds.
 const HANGS_NS: u64 = 1_000_000_000;
 
-/// One node's part in one copy.
+/// The state of one copy on one node.
 pub struct CopyContext {
     /// The copy.
     pub copy: CopyId,
-    /// This node's place in the plan.
+    /// This node's index in the plan.
     pub me: NodeId,
-    /// What the keys are derived from.
+    /// The secret from which the keys are derived.
     pub secret: Secret,
-    /// By which the source signs what its blocks contain, or others check it.
+    /// The key with which the source signs digests, or other nodes verify them.
     digest_key: DigestKey,
-    /// What was signed, by lane.
+    /// The signed digests, by lane.
     windows: Mutex<BTreeMap<u16, Arc<Mutex<DigestWindows>>>>,
-    /// The keys, to mark frames and to seal.
+    /// The keys to authenticate frames and to seal blocks.
     pub keys: Arc<Keys>,
     /// Whether blocks are sealed.
     pub sealed: bool,
-    /// Whether the copy's bytes come from here.
+    /// Whether this node is the source.
     pub is_source: bool,
-    /// How many blocks each lane may have in memory, if that was said.
+    /// The number of blocks which each lane may have in memory, if limited.
     pub buffers: Option<u16>,
-    /// Whether every block that is written is told of.
+    /// Whether every written block is reported.
     pub acknowledge: bool,
-    /// How many blocks are where.
+    /// The number of blocks in each stage of the pipeline.
     pub stages: Stages,
-    /// How many lanes this node is on.
+    /// The number of lanes which this node is on.
     pub lane_count: usize,
-    /// How the source is cut.
+    /// The division of the source into blocks.
     pub layout: Layout,
-    /// Where the bytes go.
+    /// The destination of the bytes.
     pub store: Box<dyn Store>,
-    /// Buffers for blocks on their way to the store.
+    /// Buffers for blocks which wait to be written.
     pub pool: Pool,
     /// The lanes, set once.
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
-    /// What the writer's writes take.
+    /// The time of the writer's writes.
     pub writing: Writing,
-    /// Calls on the disk that it gives from; its store has its own.
+    /// Calls on the disk of the source; the store has its own.
     pub calls: Calls,
-    /// Nanoseconds of CPU that opening blocks took.
+    /// CPU time for opening blocks, in nanoseconds.
     pub opening_ns: AtomicU64,
-    /// How the blocks that are read here are packed.
+    /// How the blocks that are read here are compressed.
     pub packing: PackingPace,
     /// The digests of zeros.
     pub zeros: Zeros,
-    /// Bytes of blocks that have been fed from here, as they were on the wire.
+    /// Bytes of blocks that were sent, as on the wire.
     pub sent_bytes: AtomicU64,
-    /// A stream's last block, if it is shorter than the others, and its length; set once.
+    /// Index and length of a stream's last block, if it is shorter than the others; set once.
     short: OnceLock<(u64, u32)>,
-    /// The digest of the file here, once it is known.
+    /// The digest of the file, once it is known.
     pub summed: OnceLock<Summed>,
-    /// Congestion controls to ask for, best first.
+    /// Congestion controls to use, best first.
     pub congestion: Vec<String>,
-    /// What the links that this node opens speak.
+    /// The transport of links which this node opens.
     pub transport: Transport,
-    /// Bytes a second that may go down each link; as many as it can where it is 0.
+    /// The rate limit of each link in bytes per second; 0 for none.
     pub pace: u64,
-    /// Where links come from and go to that outlive the copy; the head has none.
+    /// The pool of links that outlive the copy; the head has none.
     pub parking: Option<Arc<LinkPool>>,
-    /// What happens, as it is noted.
+    /// The trace.
     pub trace: Arc<Collector>,
-    /// What goes wrong here on purpose.
+    /// Injected faults.
     pub faults: Faults,
-    /// How long its threads are awake.
+    /// Measures how long its threads are awake.
     pub awake: Arc<Awake>,
-    /// How many blocks it had before anything was sent.
+    /// The number of blocks that were present before the copy.
     had: u64,
-    /// CPU nanoseconds that the agent had used before this copy.
+    /// CPU time in nanoseconds which the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
     notices: Box<dyn Fn(Notice) + Send + Sync>,
-    /// Those that are fed beside a lane, and how more are.
-    beside: Mutex<Vec<Beside>>,
-    start_beside: OnceLock<Box<Starter>>,
+    side_feeds: SideFeeds,
     closing: AtomicBool,
     finishing: AtomicBool,
     first: AtomicBool,
     completed: AtomicBool,
 }
 
-/// What a member is made of.
+/// The parameters of a [`CopyContext`].
 pub struct CopyConfig {
     /// The copy.
     pub copy: CopyId,
-    /// This node's place in the plan.
+    /// This node's index in the plan.
     pub me: NodeId,
-    /// What the keys are derived from.
+    /// The secret from which the keys are derived.
     pub secret: Secret,
-    /// By which the source signs what its blocks contain, or others check it.
+    /// The key with which the source signs digests, or other nodes verify them.
     pub digest_key: DigestKey,
     /// Whether blocks are sealed.
     pub sealed: bool,
-    /// Whether the copy's bytes come from here.
+    /// Whether this node is the source.
     pub is_source: bool,
-    /// How many blocks each lane may have in memory, if that was said.
+    /// The number of blocks which each lane may have in memory, if limited.
     pub buffers: Option<u16>,
-    /// Whether every block that is written is told of.
+    /// Whether every written block is reported.
     pub acknowledge: bool,
-    /// How the blocks that are read here are packed.
+    /// How the blocks that are read here are compressed.
     pub packing: Packing,
-    /// What is held at the start.
+    /// What is present at the start.
     pub sink: Sink,
-    /// How many lanes this node is on.
+    /// The number of lanes which this node is on.
     pub lane_count: usize,
-    /// Where the bytes go.
+    /// The destination of the bytes.
     pub store: Box<dyn Store>,
-    /// Congestion controls to ask for, best first.
+    /// Congestion controls to use, best first.
     pub congestion: Vec<String>,
-    /// What the links that this node opens speak.
+    /// The transport of links which this node opens.
     pub transport: Transport,
-    /// Bytes a second that may go down each link; as many as it can where it is 0.
+    /// The rate limit of each link in bytes per second; 0 for none.
     pub pace: u64,
-    /// Where links come from and go to that outlive the copy.
+    /// The pool of links that outlive the copy.
     pub parking: Option<Arc<LinkPool>>,
-    /// Where what happens is noted.
+    /// The trace.
     pub trace: Arc<Collector>,
-    /// What goes wrong here on purpose.
+    /// Injected faults.
     pub faults: Faults,
-    /// Who is told how long its threads were awake.
+    /// Measures how long its threads are awake.
     pub awake: Arc<Awake>,
-    /// Who is told.
+    /// Receives reports of the threads.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
 }
 
 impl CopyContext {
-    /// A node's part in a copy, with no lane yet.
+    /// A copy without lanes.
     #[must_use]
     pub fn new(parts: CopyConfig) -> Self {
         let CopyConfig { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
@@ -203,8 +202,7 @@ impl CopyContext {
             had: if parts.is_source { 0 } else { sink.here() },
             sink: Mutex::new(if parts.is_source { sink } else { sink.awaiting_signatures() }),
             notices: parts.notices,
-            beside: Mutex::default(),
-            start_beside: OnceLock::new(),
+            side_feeds: SideFeeds::default(),
             closing: AtomicBool::new(false),
             finishing: AtomicBool::new(false),
             first: AtomicBool::new(false),
@@ -212,12 +210,12 @@ impl CopyContext {
         }
     }
 
-    /// What this node holds.
+    /// The blocks which this node holds.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the source signed about the blocks of a lane.
+    /// The signed digests of a lane.
     #[must_use]
     pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,14 +223,14 @@ impl CopyContext {
         Arc::clone(windows.entry(lane).or_insert_with(new))
     }
 
-    /// The bytes of a block that is here.
+    /// The length of a block that is present, in bytes.
     #[must_use]
     pub fn block_length(&self, index: u64) -> u32 {
         let short = self.short.get().filter(|(last, _)| *last == index);
         short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
     }
 
-    /// Whether block `index` may have `length` bytes; of a stream one may have less than the others.
+    /// Whether block `index` may have `length` bytes; the last one of a stream may be shorter.
     #[must_use]
     pub fn takes_length(&self, index: u64, length: u32) -> bool {
         let whole = self.layout.block_length(index);
@@ -242,22 +240,22 @@ impl CopyContext {
         length == whole
     }
 
-    /// Tells whoever speaks for the node.
+    /// Sends a report.
     pub fn tell(&self, notice: Notice) {
         (self.notices)(notice);
     }
 
-    /// Tells, once, that the first block has come.
+    /// Reports the first block, once.
     pub fn tell_first(&self) {
         if !self.first.swap(true, Ordering::Relaxed) {
             self.tell(Notice::First);
         }
     }
 
-    /// Tells, once, that everything is here, when it is: held by a receiver, read by the head.
+    /// Reports, once, that everything is present: held by a receiver, or read by the head.
     ///
-    /// Who had all before the copy began waits until the chain has come and ended: links that stand
-    /// would be lost to a copy that is over before they have been greeted on.
+    /// A node which had everything before the copy waits until the chain has ended: links of a copy
+    /// that is over before they were greeted would be lost.
     pub fn tell_if_complete(&self) {
         let mut lanes = self.lanes.get().into_iter().flatten();
         let had_all = self.had > 0 && self.had == self.layout.blocks();
@@ -278,18 +276,18 @@ impl CopyContext {
         }
     }
 
-    /// Whether the copy is over here.
+    /// Whether the copy is over on this node.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// All is here: it is made stable, read back, or given its name from now on.
+    /// From now on the copy is made stable, read back, or renamed.
     pub fn finish(&self) {
         self.finishing.store(true, Ordering::Relaxed);
     }
 
-    /// What there is to be seen of the copy here, under this name.
+    /// A snapshot of the copy for `garland top`, under `name`.
     #[must_use]
     pub fn view(&self, name: &str) -> CopyView {
         let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
@@ -312,29 +310,26 @@ impl CopyContext {
                 .filter(|(_, lane)| lane.is_used())
                 .map(|(number, lane)| {
                     let view = lane.flow.view(number);
-                    LaneView { went: view.went + self.went_beside(number), ..view }
+                    LaneView { went: view.went + self.side_feeds.sent(number), ..view }
                 })
                 .collect(),
         }
     }
 
-    /// Ends the copy here: no thread waits for anything any more.
+    /// Ends the copy on this node: no thread waits any longer.
     pub fn close(&self) {
-        // A lane that goes to work has said so before it looks whether the copy is over: it sees
-        // this, or is seen at work here.
+        // A lane first stores that it is at work and then checks whether the copy is over: either
+        // it sees this, or its links are cut here.
         self.closing.store(true, Ordering::SeqCst);
         self.store.stop();
         self.pool.close();
         for lane in self.lanes.get().into_iter().flatten() {
-            if !lane.at_rest.load(Ordering::SeqCst) {
-                lane.cut_all();
-            }
-            lane.wake.raise();
+            lane.close();
         }
-        self.close_beside();
+        self.side_feeds.close();
     }
 
-    /// Has the copy fail here as soon as its store fails by itself.
+    /// Fails the copy when its store fails between two calls.
     pub fn watch_store(self: &Arc<Self>) {
         let watching = Arc::downgrade(self);
         self.store.watch(Box::new(move |reason| {
@@ -350,52 +345,70 @@ impl CopyContext {
         self.lanes.get()?.get(usize::from(number))
     }
 
-    /// Cuts links over which nothing comes back, where another rail may hold. A node of one rail whose
-    /// wire is dead is soon silent as a whole.
+    /// Cuts silent links if there is another rail. A node with one rail whose wire is dead becomes
+    /// silent itself.
     pub fn cut_silent_links(&self) {
         let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.lane_count > 1);
         lanes.for_each(|lane| lane.cut_silent());
     }
 
-    /// Asks the kernel for its counters, if it is time for it.
+    /// Samples the kernel's counters if the last sample is old enough.
     pub fn sample(&self) {
         self.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));
     }
 
-    /// Asks the kernel for its counters at once.
+    /// Samples the kernel's counters at once.
     pub fn sample_now(&self) {
         self.trace.sample_now(self.lanes.get().map_or(&[], Vec::as_slice));
     }
 
-    /// Lets all lanes but one look again whether they may go on.
+    /// Wakes all lanes but one, to check again whether they can continue.
     pub fn wake_others(&self, number: u16) {
         let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
-    /// Lets all lanes look again whether they may go on.
+    /// Wakes all lanes, to check again whether they can continue.
     pub fn wake_all(&self) {
         self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
     }
 
-    /// Feeds the blocks before `bound`, and lets those who want others wait.
+    /// Serves the blocks before `bound`; requests for others wait.
     pub fn serve_until(&self, bound: u64) {
         self.sink().serve_until(bound);
         self.wake_all();
-        self.wake_beside();
+        self.side_feeds.wake();
     }
 
-    /// Gives a lane its new hops; ends at once what hangs in the old ones.
+    /// Sets the route of a lane, and cuts the links that are not part of it.
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
-            self.route_beside(&route);
+            for error in self.side_feeds.route(&route, &self.closing) {
+                self.tell(Notice::Failed(format!("feeding a node beside a lane: {error}")));
+            }
             let route = route.firm();
             lane.cut_others(&route);
             lane.post(LaneCommand::Event(RelayEvent::Route(route)));
         }
     }
 
-    /// What a heartbeat says of this copy.
+    /// Sets how threads are started that feed a downstream on the side of a lane. Called once, before
+    /// the threads of the lanes run.
+    pub fn start_side_feeds_by(&self, start: Box<Starter>) {
+        self.side_feeds.start_by(start);
+    }
+
+    /// Makes the threads that feed on the side of a lane check again whether they can continue.
+    pub fn wake_side_feeds(&self) {
+        self.side_feeds.wake();
+    }
+
+    /// Takes the threads that feed on the side of a lane, to be joined after the copy is over.
+    pub fn take_side_threads(&self) -> impl Iterator<Item = JoinHandle<()>> {
+        self.side_feeds.take_threads()
+    }
+
+    /// The report for a heartbeat.
     #[must_use]
     pub fn report(&self) -> Report {
         let received = |lane: &Arc<LaneHandle>| LaneReport {
@@ -403,14 +416,14 @@ impl CopyContext {
             hop: lane.hop(),
         };
         let lanes: Vec<_> = self.lanes.get().into_iter().flatten().map(received).collect();
-        // A source holds all from the start: what it has given is what is of interest.
+        // A source holds everything from the start: report what it has sent.
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
             held: if self.is_source { given() } else { self.sink().held() },
             had: self.had,
             whole: self.sink().whole(),
             lanes,
-            // What is written in its order is read back file by file, where every file is there.
+            // An ordered store is read back file by file, and every node has all files.
             holder: self.is_source || self.store.is_holder() && !self.store.is_ordered(),
             depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
@@ -424,7 +437,7 @@ impl CopyContext {
         }
     }
 
-    /// The call on its disk that has gone on for longest without progress, if one does so for a second.
+    /// The call on its disk which makes no progress for longest, at least for a second.
     #[must_use]
     pub fn pending(&self) -> Option<PendingCall> {
         let stored = self.store.calls().and_then(|calls| calls.pending(self.store.steps()));
@@ -432,7 +445,7 @@ impl CopyContext {
         stored.into_iter().chain(given).max_by_key(PendingCall::weight)
     }
 
-    /// Whether it hangs on its disk: what has to end there isn't waited for.
+    /// Whether its disk hangs: then the end of its threads is not awaited.
     #[must_use]
     pub fn hangs(&self) -> bool {
         self.pending().is_some_and(|call| call.overdue_ns() >= HANGS_NS)

@@ -1,5 +1,4 @@
-//! Making blocks ready to be sent: by the head from the source, by everyone else from what they
-//! hold.
+//! Preparing blocks to be sent: the head reads them from the source, other nodes from their store.
 
 use std::sync::Arc;
 
@@ -11,43 +10,43 @@ use crate::context::CopyContext;
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
 
-/// A block as it goes on the wire: its header, and its bytes with the tag behind them.
+/// A block as it is sent: its header, and its bytes followed by the authentication tag.
 pub struct Prepared {
-    /// The header's bytes.
+    /// The bytes of the header.
     pub header: [u8; FRAME_LEN],
     /// A buffer whose first `length` bytes follow the header.
     pub buffer: Vec<u8>,
-    /// How many.
+    /// The number of bytes that follow the header.
     pub length: usize,
 }
 
-/// Why a block can't be fed.
+/// Why a block cannot be sent.
 #[derive(Debug, Error)]
 pub enum FeedError {
-    /// It can't be read.
+    /// It cannot be read.
     #[error("reading {0}: {1}")]
     Read(String, String),
-    /// It isn't what it was.
+    /// Its bytes have changed.
     #[error("{0} changed while it was copied")]
     Changed(String),
-    /// A stream went by, and the block is no longer kept.
+    /// A stream has passed the block, which is no longer kept.
     #[error("{0} can't be read twice, and block {1} isn't kept any more")]
     Gone(String, u64),
-    /// A stream has broken off, or what is elsewhere can't be had: the source itself says so.
+    /// A stream has ended early, or a remote source has failed; the message is that of the source.
     #[error("{0}")]
     Broken(String),
-    /// It hasn't come yet from where it is: it may be asked for again.
+    /// It has not arrived from a remote source yet; it may be requested again.
     #[error("it hasn't come yet")]
     NotYet,
-    /// It never will be: the source has ended, after so many blocks.
+    /// It does not exist: the source has ended after this many blocks.
     #[error("the source has only {0} blocks")]
     Ended(u64),
 }
 
-/// Gives a lane the blocks that it feeds.
+/// Prepares the blocks which a lane sends.
 pub trait Feeder: Send {
-    /// The block `index`, sealed under `incarnation`; notes what it took. One that is wanted `again` is
-    /// no part of the lane's run.
+    /// Prepares block `index`, sealed under `incarnation`, and records the time. A block that is
+    /// sent `again` is not part of the lane's sequence.
     fn prepare(
         &mut self,
         index: u64,
@@ -55,7 +54,7 @@ pub trait Feeder: Send {
         again: bool,
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError>;
-    /// Takes back the buffer of a block that has gone out.
+    /// Takes back the buffer of a block that was sent.
     fn recycle(&mut self, buffer: Vec<u8>);
 }
 
@@ -66,7 +65,7 @@ pub struct Wrapper {
 }
 
 impl Wrapper {
-    /// A wrapper for `lane` of the copy that `member` takes part in.
+    /// A wrapper for `lane` of the copy of `member`.
     #[must_use]
     pub fn new(member: &CopyContext, lane: u16) -> Self {
         let mut frame = Frame::bare(Kind::Block, member.copy, lane, 0);
@@ -75,7 +74,8 @@ impl Wrapper {
         Self { frame, sealer: None }
     }
 
-    /// Seals the first `packed` bytes of `buffer`, which are a block of `length` bytes in this form.
+    /// Seals the first `packed` bytes of `buffer`: a block of `length` bytes in the encoding
+    /// `form`.
     pub fn wrap(
         &mut self,
         keys: &Keys,
@@ -103,7 +103,7 @@ impl Wrapper {
     }
 }
 
-/// Feeds from what a node holds.
+/// Feeds from a node's store.
 pub struct StoreFeeder {
     member: Arc<CopyContext>,
     wrapper: Wrapper,
@@ -111,7 +111,7 @@ pub struct StoreFeeder {
 }
 
 impl StoreFeeder {
-    /// A feeder for `lane` of the copy that `member` takes part in.
+    /// A feeder for `lane` of the copy of `member`.
     #[must_use]
     pub fn new(member: Arc<CopyContext>, lane: u16) -> Self {
         let wrapper = Wrapper::new(&member, lane);
@@ -139,7 +139,7 @@ impl Feeder for StoreFeeder {
         let content = content_digest(&buffer[..length]);
         let is_same = read.is_ok() && member.sink().content(index) == Some(content);
         if !is_same && store.is_ordered() {
-            // Not every file of a tree need be there.
+            // Some files of a tree may be missing.
             member.sink().unserve(index);
             self.spare = Some(buffer);
             return Err(FeedError::Gone(store.name(), index));

@@ -1,6 +1,6 @@
-//! How a block's bytes get from the upstream's socket to those of the downstreams and to a buffer,
-//! slice by slice while they still arrive: they are read once into this process's memory and written
-//! on from there.
+//! Moves the bytes of a block from the upstream's socket to those of the downstreams and to a
+//! buffer, slice by slice while they arrive. They are read once into this process's memory and
+//! written from there.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -9,28 +9,28 @@ use garland_sys::tcp;
 
 use crate::recorder::LaneTracer;
 
-/// Bytes that are read and written at a time when bytes are copied.
+/// Bytes that are copied at a time.
 const SLICE: usize = 256 << 10;
 
-/// The most bytes that a relay waits for before it passes them on. Larger slices cost more than
-/// the wake-ups they save: the bytes have left the processor's cache when they are taken.
+/// The most bytes that a relay collects before it forwards them. Larger slices cost more than the
+/// wake-ups they save: the bytes have left the CPU's cache when they are read.
 pub const SLICE_MAX: usize = 64 << 10;
 
-/// A downstream that a block goes on to.
+/// A downstream which receives a block.
 #[derive(Debug)]
 pub struct DownstreamWriter<'a> {
     /// The link's epoch.
     pub epoch: u32,
-    /// Its place in the plan.
+    /// Its index in the plan.
     pub peer: u16,
     /// Its link.
     pub stream: &'a TcpStream,
-    /// It broke; it got nothing after that.
+    /// The error that broke the link; nothing is written after it.
     pub error: Option<io::Error>,
 }
 
 impl DownstreamWriter<'_> {
-    /// Gives it bytes, if it isn't broken.
+    /// Writes `bytes`, unless the link is broken.
     pub fn give(&mut self, bytes: &[u8]) {
         if self.error.is_none() {
             self.error = self.stream.write_all(bytes).err();
@@ -38,7 +38,7 @@ impl DownstreamWriter<'_> {
     }
 }
 
-/// A lane's way through one node.
+/// Moves the blocks of a lane through one node.
 #[derive(Debug)]
 pub struct Forwarder {
     scratch: Vec<u8>,
@@ -46,19 +46,19 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// A way through the node. Bytes are passed on when `slice` of them have come in: less would
-    /// wake the CPU for drops, more would make a long chain slow to fill.
+    /// A forwarder which collects `slice` bytes before it forwards them: less would wake the CPU
+    /// too often, more would make a long chain slow to fill.
     #[must_use]
     pub fn new(slice: usize) -> Self {
         Self { scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
     }
 
-    /// Moves `length` bytes from `up` to all of `downs` and into `keep`, whichever are given. If `up`
-    /// breaks, what the others have yet to get is made up by zeros, so that their streams keep their
-    /// form.
+    /// Moves `length` bytes from `up` to all of `downs` and into `keep`, if given. If `up` breaks,
+    /// the downstreams receive zeros for the rest of the block, so that their streams stay in
+    /// frame.
     ///
     /// # Errors
-    /// When the upstream broke before the block was whole.
+    /// When the upstream broke within the block.
     pub fn transfer(
         &mut self,
         up: &TcpStream,
@@ -124,12 +124,13 @@ impl Forwarder {
     }
 }
 
-/// Asks to be woken when `bytes` have come in. Without it the relay is woken more often, no more.
+/// Sets SO_RCVLOWAT, so that the thread is woken when `bytes` have arrived. Optional: without it
+/// the thread is woken more often.
 fn set_low_water(up: &TcpStream, bytes: usize) {
     let _ = tcp::set_low_water(up, u32::try_from(bytes).unwrap_or(u32::MAX));
 }
 
-/// Moves what has come in, at most `length` bytes, through this process's memory; how many.
+/// Moves the bytes that have arrived, at most `length`. Returns their number.
 fn copy_slice(
     scratch: &mut Vec<u8>,
     up: &TcpStream,
@@ -148,7 +149,7 @@ fn copy_slice(
     Ok(came.len())
 }
 
-/// Takes what has come in, at most `length` bytes, into `keep` or else `scratch`.
+/// Reads the bytes that have arrived, at most `length`, into `keep` or else `scratch`.
 fn take_slice<'a>(
     scratch: &'a mut Vec<u8>,
     up: &TcpStream,

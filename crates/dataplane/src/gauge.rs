@@ -1,24 +1,24 @@
-//! How many blocks each stage of the pipeline has at a time: the depth that was achieved, beside the
-//! one that was allowed.
+//! The number of blocks in each stage of the pipeline over time: the depth that was achieved, as
+//! opposed to the one that was allowed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_protocol::{Stage, StageDepth};
 use garland_sys::clock;
 
-/// The stages of one node's part in a copy.
+/// The stages of one copy on one node.
 #[derive(Debug, Default)]
 pub struct Stages {
-    /// Blocks being read and sealed.
+    /// Blocks that are read and sealed.
     pub read: Gauge,
-    /// Blocks ready to be sent.
+    /// Blocks that are ready to be sent.
     pub ready: Gauge,
-    /// Blocks received, being opened and written.
+    /// Received blocks that are opened and written.
     pub write: Gauge,
 }
 
 impl Stages {
-    /// The depths of those that had anything.
+    /// The depths of all stages that had blocks.
     pub fn depths(&self) -> Vec<StageDepth> {
         let stages =
             [(Stage::Read, &self.read), (Stage::Ready, &self.ready), (Stage::Write, &self.write)];
@@ -26,7 +26,7 @@ impl Stages {
     }
 }
 
-/// A stage: how many blocks are in it.
+/// The number of blocks in a stage.
 #[derive(Debug, Default)]
 pub struct Gauge(Mutex<State>);
 
@@ -34,29 +34,29 @@ pub struct Gauge(Mutex<State>);
 struct State {
     now: u32,
     most: u32,
-    /// When the number changed last, in monotonic nanoseconds.
+    /// The time of the last change, in monotonic nanoseconds.
     since_ns: u64,
-    /// Nanoseconds with any block.
+    /// Nanoseconds with at least one block.
     busy_ns: u64,
     /// Blocks times nanoseconds.
     area: u128,
 }
 
 impl Gauge {
-    /// A block comes in.
+    /// A block enters the stage.
     pub fn enter(&self) {
         let mut state = self.settled();
         state.now += 1;
         state.most = state.most.max(state.now);
     }
 
-    /// A block goes out.
+    /// A block leaves the stage.
     pub fn leave(&self) {
         let mut state = self.settled();
         state.now = state.now.saturating_sub(1);
     }
 
-    /// All of them go out.
+    /// All blocks leave the stage.
     pub fn clear(&self) {
         self.settled().now = 0;
     }
@@ -67,7 +67,7 @@ impl Gauge {
         Some(StageDepth { stage, mean: u32::try_from(mean).unwrap_or(u32::MAX), most: state.most })
     }
 
-    /// What was counted until now.
+    /// The state with the time up to now included.
     fn settled(&self) -> MutexGuard<'_, State> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = clock::now_ns();

@@ -1,12 +1,12 @@
-//! Programs as nodes get them: without what only debuggers read.
+//! The program as it is sent to nodes: without debug sections.
 //!
-//! Every agent and every head of one build gives the same bytes, whether its own file still has
-//! its debug sections or not, so that they are known by one digest.
+//! All agents and heads of one build send the same bytes, whether or not their own file has debug
+//! sections, so that they have one digest.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Take};
 
-/// Where the system shows a process its own program, also when the file has been replaced since.
+/// The path of the running program, which is valid even if its file was replaced.
 const RUNNING: &str = "/proc/self/exe";
 
 /// Bytes of a 64-bit ELF header (System V ABI, chapter 4).
@@ -14,7 +14,7 @@ const HEADER: usize = 64;
 /// Bytes of a program header.
 const PROGRAM_HEADER: usize = 56;
 
-/// A program, to be read from its beginning to its end.
+/// A program that is read from its beginning to its end.
 pub struct Image {
     length: u64,
     head: Cursor<Vec<u8>>,
@@ -25,20 +25,20 @@ impl Image {
     /// Opens the running program.
     ///
     /// # Errors
-    /// When the system doesn't let it be read.
+    /// When it cannot be read.
     pub fn running() -> io::Result<Self> {
         Self::of(File::open(RUNNING)?)
     }
 
-    /// The program in a file that is at its beginning.
+    /// The program in a file, whose offset is 0.
     ///
     /// # Errors
-    /// When it can't be read, or is too short to be one.
+    /// When it cannot be read, or is too short.
     pub fn of(mut file: File) -> io::Result<Self> {
         let whole = file.metadata()?.len();
         let mut head = vec![0; HEADER];
         file.read_exact(&mut head)?;
-        // Debug sections may be most of the file, and stand behind all that is loaded.
+        // Debug sections may be most of the file; they follow all loaded segments.
         let length = match program_headers(&head) {
             Some(bytes) => {
                 head.resize(HEADER + bytes, 0);
@@ -53,7 +53,7 @@ impl Image {
         Ok(Self { length, head: Cursor::new(head), rest })
     }
 
-    /// Its bytes in all.
+    /// The length in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
@@ -69,8 +69,8 @@ impl Read for Image {
     }
 }
 
-/// The bytes of the program headers behind a 64-bit, little-endian ELF header; `None` when it is
-/// another format.
+/// The length in bytes of the program headers after a 64-bit, little-endian ELF header; none for
+/// any other format.
 fn program_headers(head: &[u8]) -> Option<usize> {
     let short = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
     let usual = head.starts_with(b"\x7fELF\x02\x01")
@@ -79,7 +79,7 @@ fn program_headers(head: &[u8]) -> Option<usize> {
     Some(short(56) * PROGRAM_HEADER).filter(|&bytes| usual && bytes > 0)
 }
 
-/// Where the last loaded byte ends.
+/// The end of the last loaded segment.
 fn loaded(program_headers: &[u8]) -> u64 {
     let parts = program_headers.chunks_exact(PROGRAM_HEADER);
     parts.map(|part| long(part, 8).saturating_add(long(part, 32))).max().unwrap_or(0)
@@ -91,7 +91,7 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The section table was behind the loaded part: a header that names it would be wrong.
+/// Clears the reference to the section table, which is cut off.
 fn forget_sections(head: &mut [u8]) {
     head[40..48].fill(0);
     head[60..64].fill(0);

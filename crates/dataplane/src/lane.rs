@@ -1,8 +1,9 @@
-//! A lane's thread: obeys its relay machine with real sockets.
+//! The thread of a lane: executes the orders of its relay machine on real sockets.
 
 mod blocks;
 mod digests;
 mod links;
+mod sent_digests;
 mod waiting;
 
 use std::collections::VecDeque;
@@ -16,14 +17,15 @@ use garland_protocol::{
     DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
 
-use self::digests::SentDigests;
+use self::sent_digests::SentDigests;
 use crate::context::{CopyContext, LaneCommand, LaneHandle, Notice};
 use crate::feed::Feeder;
 use crate::forwarder::Forwarder;
 use crate::recorder::{LaneTracer, Recorder};
 use crate::writer::Arrived;
 
-/// A relay passes a block on in so many slices: a chain of N nodes takes N slices' time to fill.
+/// A relay forwards a block in this many slices: a chain of N nodes takes the time of N slices to
+/// fill.
 const SLICES: usize = 4;
 
 /// A lane on this node.
@@ -35,65 +37,51 @@ pub struct Lane {
     handle: Arc<LaneHandle>,
     feeder: Box<dyn Feeder>,
     writer: Option<Sender<Arrived>>,
-    conduit: Forwarder,
+    forwarder: Forwarder,
     up: Option<(u32, TcpStream)>,
     downs: Vec<(u32, TcpStream)>,
-    /// What the source signed about the lane's blocks; those that feed beside it have it, too.
+    /// The signed digests of the lane's blocks, shared with the threads that feed on its side.
     windows: Arc<Mutex<DigestWindows>>,
-    /// What each downstream has of it.
-    told: Vec<SentDigests>,
-    /// Who feeds this node by the present route, and the link's epoch.
+    sent_digests: SentDigests,
+    /// The index of the upstream in the plan and the epoch of the link, by the present route.
     fed_by: Option<(u16, u32)>,
-    /// Whom this node feeds by the present route.
+    /// The downstreams of the present route.
     fed: Vec<Fed>,
-    /// It fed one beside the lane, which it is to feed no more.
+    /// It fed a downstream on the side, and is no longer needed.
     is_over: bool,
-    /// Links from neighbours that came before the route that names them.
+    /// Links that neighbours opened before the route that names them arrived.
     early: Vec<(LinkSide, u32, TcpStream)>,
-    /// The header of the block that the machine is about to receive.
+    /// The header of the next block to be received.
     header: Option<(Frame, [u8; FRAME_LEN])>,
-    /// What is noted of the blocks' way.
-    passage: LaneTracer,
-    letters: Receiver<LaneCommand>,
-    /// Letters that came while something was waited for, unread.
+    /// Records the trace.
+    tracer: LaneTracer,
+    commands: Receiver<LaneCommand>,
+    /// Commands that arrived during a wait, not executed yet.
     unread: VecDeque<LaneCommand>,
 }
 
-/// A downstream that the present route names.
+/// A downstream of the present route.
 struct Fed {
-    /// Its place in the plan.
+    /// Its index in the plan.
     peer: u16,
     /// The link's epoch.
     epoch: u32,
-    /// Where it listens, if this node opens the link.
+    /// Its address, if this node opens the link.
     address: Option<SocketAddr>,
 }
 
-/// What a lane is made of.
-pub struct LaneParts {
-    /// Its number in the plan.
-    pub number: u16,
-    /// Its blocks.
-    pub blocks: LaneBlocks,
-    /// Its machine.
-    pub relay: Relay,
-    /// The node's part in the copy.
-    pub member: Arc<CopyContext>,
-    /// Its outside.
-    pub handle: Arc<LaneHandle>,
-    /// Where the blocks it feeds come from.
-    pub feeder: Box<dyn Feeder>,
-    /// Who writes what it receives; nobody at the head.
-    pub writer: Option<Sender<Arrived>>,
-    /// What its thread is told.
-    pub letters: Receiver<LaneCommand>,
-}
-
 impl Lane {
-    /// A lane with no hops yet.
+    /// A lane without links. `ends` are its handle and the receiver of its commands; the head has no
+    /// `writer`.
     #[must_use]
-    pub fn new(parts: LaneParts) -> Self {
-        let LaneParts { number, blocks, relay, member, handle, feeder, writer, letters } = parts;
+    pub fn new(
+        member: Arc<CopyContext>,
+        (number, blocks): (u16, LaneBlocks),
+        relay: Relay,
+        (handle, commands): (Arc<LaneHandle>, Receiver<LaneCommand>),
+        feeder: Box<dyn Feeder>,
+        writer: Option<Sender<Arrived>>,
+    ) -> Self {
         let slice = member.layout.block_size as usize / SLICES;
         let windows = member.windows(number);
         Self {
@@ -104,31 +92,31 @@ impl Lane {
             handle,
             feeder,
             writer,
-            conduit: Forwarder::new(slice),
+            forwarder: Forwarder::new(slice),
             up: None,
             downs: Vec::new(),
             windows,
-            told: Vec::new(),
+            sent_digests: SentDigests::default(),
             fed_by: None,
             fed: Vec::new(),
             is_over: false,
             early: Vec::new(),
             header: None,
-            passage: LaneTracer::default(),
-            letters,
+            tracer: LaneTracer::default(),
+            commands,
             unread: VecDeque::new(),
         }
     }
 
-    /// Works until the copy is over here; parks the links on which nothing is under way then.
+    /// Works until the copy is over on this node; then hands idle links to the pool.
     pub fn run(mut self) {
         let what = if self.member.is_source { Stage::Send } else { Stage::Relay };
-        // A trace has one thread a lane.
+        // A trace has one thread per lane.
         let recorder = match self.relay.is_beside() {
-            false => self.member.trace.recorder(what),
+            false => Recorder::new(&self.member.trace, what),
             true => Recorder::default(),
         };
-        self.passage = LaneTracer::new(recorder, self.number, Arc::clone(&self.handle.flow));
+        self.tracer = LaneTracer::new(recorder, self.number, Arc::clone(&self.handle.flow));
         let _watch = self.member.awake.watch();
         self.work();
         if let Some(parking) = self.member.parking.clone() {
@@ -140,11 +128,11 @@ impl Lane {
         self.member.tell_if_complete();
         while !self.member.is_closing() {
             self.handle.wake.lower();
-            // Every event's orders are obeyed before the next event: a block whose header has been
-            // read belongs to the link that it came by, and a letter may replace that link.
+            // All orders of an event are executed before the next event: a block whose header was
+            // read belongs to its link, which a command may replace.
             let mut more = self.obey_all();
-            while let Some(mail) = self.next_letter() {
-                self.read_mail(mail);
+            while let Some(command) = self.next_command() {
+                self.apply_command(command);
                 more = self.obey_all();
             }
             if self.member.is_closing() || self.is_over {
@@ -157,12 +145,12 @@ impl Lane {
         }
     }
 
-    fn next_letter(&mut self) -> Option<LaneCommand> {
-        self.unread.pop_front().or_else(|| self.letters.try_recv().ok())
+    fn next_command(&mut self) -> Option<LaneCommand> {
+        self.unread.pop_front().or_else(|| self.commands.try_recv().ok())
     }
 
-    /// Obeys until there is nothing to do, or a block was fed: what the downstream asks must not
-    /// wait until there is nothing more to feed. Says whether there may be more to do.
+    /// Executes orders until there are none, or a block was sent: requests of downstreams must not
+    /// wait until all blocks are sent. Returns whether there may be more orders.
     fn obey_all(&mut self) -> bool {
         while let Some(order) = self.poll() {
             let feeds = matches!(order, RelayOrder::Feed { .. });
@@ -195,8 +183,8 @@ impl Lane {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read_mail(&mut self, mail: LaneCommand) {
-        match mail {
+    fn apply_command(&mut self, command: LaneCommand) {
+        match command {
             LaneCommand::Event(RelayEvent::Route(route)) => self.take_route(route),
             LaneCommand::Event(event) => {
                 let landed = if let RelayEvent::Landed(index, landing) = event {
@@ -209,7 +197,7 @@ impl Lane {
                     if landing == Landing::Written && self.member.acknowledge {
                         self.member.tell(Notice::Written(index));
                     }
-                    self.member.wake_beside();
+                    self.member.wake_side_feeds();
                     self.member.tell_if_complete();
                 }
             }
@@ -225,14 +213,14 @@ impl Lane {
                 } else if expected.iter().max().is_none_or(|&newest| newest < epoch) {
                     self.early.push((side, epoch, stream));
                 }
-                // Else it is from a neighbour that has been replaced since, or of a dial that took
-                // longer than its route lasted: closing the link tells it so.
+                // Otherwise it is from a neighbour that was replaced, or of a dial that outlasted
+                // its route: closing the link is the answer.
             }
         }
     }
 
     fn take_route(&mut self, route: Route) {
-        self.passage.route(&route);
+        self.tracer.route(&route);
         self.handle.note_peers(&route);
         self.is_over = self.relay.is_beside() && route.downstreams.is_empty();
         let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
@@ -248,7 +236,7 @@ impl Lane {
             self.dial(LinkSide::Up, epoch, address);
         }
         for (side, epoch, stream) in std::mem::take(&mut self.early) {
-            self.read_mail(LaneCommand::Link(side, epoch, stream));
+            self.apply_command(LaneCommand::Link(side, epoch, stream));
         }
     }
 
@@ -282,7 +270,7 @@ impl Lane {
             }
             RelayOrder::SendDown(epoch, kind, index) => {
                 if kind == Kind::End {
-                    self.tell_all_digests(epoch, index);
+                    self.send_all_digests(epoch, index);
                 }
                 if let Some((_, stream)) = self.downs.iter().find(|(of, _)| *of == epoch) {
                     let sent = self.send(stream, &self.frame(kind, index));

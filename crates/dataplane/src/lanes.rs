@@ -1,4 +1,4 @@
-//! A node's lanes in one copy: their threads, and the writer behind them.
+//! Starting the threads of a node's lanes in one copy, and of their writer.
 
 use std::io;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use garland_sys::threads;
 
 use crate::context::{CopyContext, LaneHandle, Starter};
 use crate::feed::{Feeder, StoreFeeder};
-use crate::lane::{Lane, LaneParts};
+use crate::lane::Lane;
 use crate::source::{Content, SourceFeeder};
 use crate::writer;
 
-/// Starts the lanes that this node is `on`, of `all` lanes of the copy. A node with a `source` feeds
-/// from it; any other feeds from what it holds, and has a writer.
+/// Starts the lanes which this node is `on`, of `all` lanes of the copy. A node with a `source` feeds
+/// from it; any other feeds from its store, and has a writer.
 ///
 /// # Errors
-/// When the system has no descriptors or threads left.
+/// When the system has no file descriptors or threads left.
 pub fn start(
     member: &Arc<CopyContext>,
     all: &[LaneBlocks],
@@ -29,35 +29,24 @@ pub fn start(
     let (arrived, arrivals) = channel();
     let (mut handles, mut lanes) = (Vec::new(), Vec::new());
     for (number, &blocks) in (0..).zip(all) {
-        let (handle, letters) = LaneHandle::new()?;
+        let (handle, commands) = LaneHandle::new()?;
         handles.push(Arc::clone(&handle));
         if on(number) {
-            lanes.push((number, blocks, handle, letters));
+            lanes.push((number, blocks, handle, commands));
         }
     }
     // Set before any thread runs, and only here.
     let _ = member.lanes.set(handles);
-    member.feed_beside_by(beside(member, all, source));
+    member.start_side_feeds_by(side_starter(member, all, source));
     let mut begun = Vec::new();
     let begin = || -> io::Result<()> {
-        for (number, blocks, handle, letters) in lanes {
-            let (member, source) = (Arc::clone(member), source.cloned());
+        for (number, blocks, handle, commands) in lanes {
             let writer = source.is_none().then(|| arrived.clone());
-            let feeder = feeder(&member, source.clone(), number, blocks)?;
-            begun.push(threads::spawn("lane", move || {
-                let relay = Relay::new(blocks, source.is_some());
-                Lane::new(LaneParts {
-                    number,
-                    blocks,
-                    relay,
-                    member,
-                    handle,
-                    feeder,
-                    writer,
-                    letters,
-                })
-                .run();
-            })?);
+            let relay = Relay::new(blocks, source.is_some());
+            let feeder = feeder(member, source, number, blocks)?;
+            let ends = (handle, commands);
+            let lane = Lane::new(Arc::clone(member), (number, blocks), relay, ends, feeder, writer);
+            begun.push(threads::spawn("lane", move || lane.run())?);
         }
         if source.is_none() {
             let member = Arc::clone(member);
@@ -67,11 +56,11 @@ pub fn start(
         Ok(())
     };
     if let Err(error) = begin() {
-        // Those that were started end, and nothing of the copy stays.
+        // End the threads that were started; nothing of the copy stays.
         member.close();
         drop(arrived);
         for thread in begun {
-            // Its panic has been printed; there is nothing more to say about it here.
+            // A panic has been printed already.
             let _ = thread.join();
         }
         return Err(error);
@@ -79,13 +68,13 @@ pub fn start(
     Ok(begun)
 }
 
-/// How a thread is started that feeds a node beside a lane.
-fn beside(
+/// Returns the function that starts a thread which feeds a downstream on the side of a lane.
+fn side_starter(
     member: &Arc<CopyContext>,
     all: &[LaneBlocks],
     source: Option<&Arc<dyn Content>>,
 ) -> Box<Starter> {
-    // A member that knew itself would never go.
+    // A strong reference would be a cycle.
     let member = Arc::downgrade(member);
     let (all, source) = (all.to_vec(), source.cloned());
     Box::new(move |route: &Route| {
@@ -94,35 +83,27 @@ fn beside(
         let number = route.lane;
         let blocks = all.get(usize::from(number)).copied().ok_or_else(gone)?;
         let epoch = route.epochs_down().next().ok_or_else(gone)?;
-        let (handle, letters) = LaneHandle::new()?;
+        let (handle, commands) = LaneHandle::new()?;
         let outside = Arc::clone(&handle);
-        let feeder = feeder(&member, source.clone(), number, blocks)?;
-        let thread = threads::spawn("beside", move || {
-            let relay = Relay::beside(blocks, epoch);
-            Lane::new(LaneParts {
-                number,
-                blocks,
-                relay,
-                member,
-                handle,
-                feeder,
-                writer: None,
-                letters,
-            })
-            .run();
-        })?;
+        let relay = Relay::beside(blocks, epoch);
+        let feeder = feeder(&member, source.as_ref(), number, blocks)?;
+        let lane = Lane::new(member, (number, blocks), relay, (handle, commands), feeder, None);
+        let thread = threads::spawn("beside", move || lane.run())?;
         Ok((outside, thread))
     })
 }
 
 fn feeder(
     member: &Arc<CopyContext>,
-    source: Option<Arc<dyn Content>>,
+    source: Option<&Arc<dyn Content>>,
     lane: u16,
     blocks: LaneBlocks,
 ) -> io::Result<Box<dyn Feeder>> {
     Ok(match source {
-        Some(source) => Box::new(SourceFeeder::start(Arc::clone(member), source, lane, blocks)?),
+        Some(source) => {
+            let (member, source) = (Arc::clone(member), Arc::clone(source));
+            Box::new(SourceFeeder::start(member, source, lane, blocks)?)
+        }
         None => Box::new(StoreFeeder::new(Arc::clone(member), lane)),
     })
 }

@@ -1,5 +1,5 @@
-//! Ending without waiting for what hangs in the kernel: such a thread is left behind, and goes with its
-//! process, or when its disk answers.
+//! Joining threads without waiting for those that hang in the kernel: these are left behind until
+//! their disk answers or the process exits.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,14 +8,13 @@ use garland_sys::clock;
 
 use crate::context::CopyContext;
 
-/// What ends takes no longer than this, unless it is a disk that gets on.
+/// Timeout for a thread, unless its disk makes progress.
 const CAP: Duration = Duration::from_secs(10);
 
-/// The longest sleep between two looks.
+/// The longest pause between two polls.
 const NAP: Duration = Duration::from_millis(2);
 
-/// Waits until `thread` has ended, of a copy's part that is over; not if it hangs on its disk. What it
-/// gave.
+/// Joins a thread of a copy that is over and returns its result; none if it hangs on its disk.
 pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     let began = clock::now_ns();
     let hangs = || match member.pending() {
@@ -25,8 +24,8 @@ pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     until(&thread, hangs).then(|| thread.join().ok())?
 }
 
-/// Waits for all of `threads`, but no longer than until `deadline_ns`, and for none that hangs on its
-/// disk; whether all have ended.
+/// Joins all of `threads` until `deadline_ns`, except those that hang on their disk. Returns
+/// whether all have ended.
 pub fn join_all(
     member: &CopyContext,
     threads: impl Iterator<Item = JoinHandle<()>>,
@@ -38,14 +37,14 @@ pub fn join_all(
         let ended = until(&thread, late);
         all &= ended;
         if ended {
-            // Its panic has been printed; there is nothing more to say about it here.
+            // A panic has been printed already.
             let _ = thread.join();
         }
     }
     all
 }
 
-/// So many nanoseconds from now.
+/// The monotonic time in nanoseconds after `time` has passed.
 pub fn after(time: Duration) -> u64 {
     clock::now_ns().saturating_add(nanoseconds(time))
 }
@@ -54,14 +53,14 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Waits until a thread has ended, or it is `over`; whether it has ended. Most end at once: the first
-/// looks are close to each other.
+/// Waits until a thread has ended, or `over` returns true. Returns whether it has ended. The first
+/// pauses are short: most threads end at once.
 fn until<T>(thread: &JoinHandle<T>, mut over: impl FnMut() -> bool) -> bool {
     let mut nap = Duration::from_micros(20);
     while !thread.is_finished() {
         std::thread::sleep(nap);
         nap = (nap * 2).min(NAP);
-        // A look takes a lock or two: not for every thread that ends within a millisecond.
+        // `over` takes locks: it is not polled during the first millisecond.
         if nap == NAP && over() {
             return thread.is_finished();
         }

@@ -1,7 +1,7 @@
-//! The data plane of one member of a copy, head or agent: lanes move sealed blocks, writers and
+//! The data plane of a node in a copy, on head and agents: lanes move sealed blocks, writers and
 //! stores put them on disk, sources read them.
 //!
-//! It is plain threads and blocking calls: one thread a lane moves blocks, one writes them.
+//! It uses plain threads and blocking calls: one thread per lane moves blocks, one writes them.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What an agent has to say that no head is there to hear: lines on its standard error, which is a
-//! file for an agent that stays.
+//! The agent's log, for what concerns no head: lines on its standard error, which is a file for an
+//! agent that stays.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,25 +9,25 @@ use std::sync::{Mutex, PoisonError};
 
 use garland_core::printable;
 
-/// A log longer than this, in bytes, is cut.
+/// The size from which a log is cut, in bytes.
 const MAX: u64 = 256 << 10;
 
-/// Bytes of its end that are kept then.
+/// Bytes at its end that are kept.
 const KEPT: usize = 64 << 10;
 
-/// Writes a line to the agent's log. Whoever reads it may be gone, which is no reason to stop.
+/// Writes a line to the agent's log. Errors are ignored: the reader may be gone.
 pub fn log(line: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    // Some of it comes from strangers, and whoever reads it does so on a terminal.
+    // Parts of the line may come from strangers, and it may be read on a terminal.
     let _ = writeln!(io::stderr(), "{}", printable::text(line));
     if let Ok(fd) = io::stderr().as_fd().try_clone_to_owned() {
-        // A log that can't be cut, such as a pipe, is somebody else's to bound.
+        // Fails for logs that are not files, such as pipes.
         let _ = cut(&File::from(fd));
     }
 }
 
-/// Keeps the end of a file that has grown too long and is written by appending.
+/// Keeps the end of a file that has become too long and is opened for appending.
 fn cut(log: &File) -> io::Result<()> {
     let stat = log.metadata()?;
     if !stat.is_file() || stat.len() <= MAX {

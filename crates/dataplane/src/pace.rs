@@ -1,40 +1,39 @@
-//! A disk as slow as an emulated node's shall be. Only labs have such disks; what else runs on their
-//! nodes is as fast as the machine's.
+//! Emulated disks, which set the pace of reads and writes on nodes of a lab.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_sys::clock;
 
-/// No more than this of its own delays an emulated disk makes up for.
+/// The most delay of its own which an emulated disk makes up for, in nanoseconds.
 const MOST_LATE_NS: u64 = 100_000_000;
 
-/// A disk that does one thing after another, reads as writes, so many bytes a second.
+/// A disk that does one request after another, reads and writes alike, at a given rate.
 #[derive(Debug)]
 pub struct Pace {
     bytes_per_second: u64,
     queue: Mutex<Queue>,
 }
 
-/// What a disk has still to do, in monotonic nanoseconds.
+/// The present work of a disk, in monotonic nanoseconds.
 #[derive(Debug, Default)]
 struct Queue {
-    /// When it will have done what it was given.
+    /// The time at which it has done all requests.
     free_ns: u64,
-    /// How much later than `free_ns` the last one was told that it is done: whoever asks next
-    /// couldn't have asked before, and a machine that has no processor to spare isn't a slow disk.
+    /// How much later than `free_ns` the last request returned. The next caller could not have
+    /// called earlier, and a machine short of CPU time is not a slow disk.
     late_ns: u64,
 }
 
 impl Pace {
-    /// A disk that has nothing to do yet.
+    /// An idle disk.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), queue: Mutex::default() }
     }
 
-    /// Does `work`, which reads or writes so many bytes, and takes no less time over it than this
-    /// disk would.
+    /// Does `work`, which reads or writes `bytes` bytes, and takes at least the time which this
+    /// disk needs.
     pub fn pass<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let takes = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_second);
         let takes = u64::try_from(takes).unwrap_or(u64::MAX);

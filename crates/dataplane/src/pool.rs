@@ -1,11 +1,11 @@
-//! A bounded number of block buffers: the most memory that a copy takes on a node.
+//! A bounded number of block buffers: most of the memory that a copy uses on a node.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_sys::clock;
 
-/// Buffers for whole blocks, made once and used again.
+/// Buffers for whole blocks, which are reused.
 #[derive(Debug)]
 pub struct Pool {
     state: Mutex<State>,
@@ -16,25 +16,25 @@ pub struct Pool {
 #[derive(Debug)]
 struct State {
     free: Vec<Vec<u8>>,
-    /// Buffers that may still be made.
+    /// The number of buffers that may still be allocated.
     unmade: usize,
     closed: bool,
     waited_ns: u64,
-    /// When those who wait now began to, in monotonic nanoseconds.
+    /// The beginnings of the present waits, in monotonic nanoseconds.
     waiting_since: Vec<u64>,
 }
 
-/// Bytes that all buffers of a copy may have together.
+/// The memory limit for all buffers of a copy, in bytes.
 const BUDGET: usize = 24 << 20;
 
-/// How often who waits for a buffer looks whether it is still to wait.
+/// How often a wait for a buffer polls whether to continue.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The fewest buffers that a copy goes on with.
+/// The fewest buffers of a copy.
 const FEWEST: usize = 3;
 
-/// How many buffers of `size` bytes a copy of `blocks` blocks may have: no more than the budget
-/// holds, and than there are blocks.
+/// The number of buffers of `size` bytes for a copy of `blocks` blocks: limited by the memory, and
+/// by the number of blocks.
 #[must_use]
 pub fn count(size: usize, blocks: u64) -> usize {
     let most = (BUDGET / size.max(1)).clamp(FEWEST, 256);
@@ -55,14 +55,14 @@ impl Pool {
         Self { state: Mutex::new(state), returned: Condvar::new(), size }
     }
 
-    /// A buffer, if one is free.
+    /// Takes a buffer, if one is free.
     #[must_use]
     pub fn try_take(&self) -> Option<Vec<u8>> {
         self.lock().take(self.size)
     }
 
-    /// A buffer; waits until one is free. `None` once the pool is closed, or as soon as the waiting is
-    /// `over`, which is asked every now and then.
+    /// Takes a buffer; waits until one is free. None once the pool is closed, or when `over`
+    /// returns true, which is polled.
     #[must_use]
     pub fn take_unless(&self, mut over: impl FnMut() -> bool) -> Option<Vec<u8>> {
         let mut state = self.lock();
@@ -84,30 +84,30 @@ impl Pool {
         buffer
     }
 
-    /// Counts from now on as waiting for the writer, until `end_waiting` is given what this gives.
+    /// Begins a wait for the writer, to be ended by [`Self::end_waiting`] with the returned time.
     #[must_use]
     pub fn begin_waiting(&self) -> u64 {
         self.lock().begin_waiting()
     }
 
-    /// The waiting that began at `since` is over.
+    /// Ends the wait that began at `since`.
     pub fn end_waiting(&self, since: u64) {
         self.lock().end_waiting(since);
     }
 
-    /// Gives a buffer back.
+    /// Returns a buffer.
     pub fn give(&self, buffer: Vec<u8>) {
         self.lock().free.push(buffer);
         self.returned.notify_one();
     }
 
-    /// Ends all waiting, now and later.
+    /// Ends all waits, now and later.
     pub fn close(&self) {
         self.lock().closed = true;
         self.returned.notify_all();
     }
 
-    /// Nanoseconds that takers have waited, in all, those who still wait included.
+    /// The total time of all waits in nanoseconds, present ones included.
     #[must_use]
     pub fn waited_ns(&self) -> u64 {
         let now = clock::now_ns();

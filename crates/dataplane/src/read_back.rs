@@ -1,5 +1,5 @@
-//! Reading back what was written, before it gets its name: does the medium have what came, and what
-//! is the file's digest?
+//! Reading back what was written before it is renamed: compares the medium with what was received,
+//! and computes the digest of the file.
 
 use garland_core::trace::Stage;
 use garland_protocol::{Checksum, ReadBack, Summed, Summing};
@@ -12,10 +12,10 @@ use garland_sys::error::reason;
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Finds out what is `wanted` of all that `member` holds; a digest is in its report from then on.
+/// Does what is `wanted` with all blocks of `member`; a digest is part of its report from then on.
 ///
 /// # Errors
-/// When a block isn't what came, in words; or nobody can say.
+/// When a block differs from what was received, or cannot be read; in words.
 pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     let store = &*member.store;
     if wanted.verify {
@@ -23,7 +23,7 @@ pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
         let over = || member.is_closing();
         store.prove(&member.trace, &over).map_err(|error| error.to_string())?;
     }
-    // What is written in its order has been compared file by file.
+    // An ordered store has been compared file by file.
     if wanted == ReadBack::default() || !store.is_holder() || store.is_ordered() {
         return Ok(());
     }
@@ -65,17 +65,17 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     }
     if let (Some(checksum), Some(whole)) = (wanted.checksum, whole) {
         let summed = Summed { checksum, digest: whole.finish(), path: store.path() };
-        // It is read once.
+        // Set once: the file is read once.
         let _ = member.summed.set(summed);
     }
     Ok(())
 }
 
-/// Changes a byte of what was written, as a disk would that loses what it was given.
+/// Changes a byte of what was written, to emulate a disk that loses data.
 fn spoil(store: &dyn Store, place: u64) {
     let mut byte = [0];
     if store.read_at(place, &mut byte).is_ok() {
-        // What can't be spoilt stays as it is.
+        // An error leaves the byte unchanged.
         let _ = store.write_at(place, &[!byte[0]]);
     }
 }

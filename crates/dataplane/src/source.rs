@@ -1,4 +1,4 @@
-//! A copy's source: a file, what it was when it was opened, and its bytes.
+//! A file as the source of a copy.
 
 mod ahead;
 mod content;
@@ -25,10 +25,10 @@ use crate::pace::Pace;
 use crate::usage::Usage;
 use garland_sys::error::reason;
 
-/// Why a source can't be copied.
+/// Why a source cannot be copied.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// It can't be opened or read.
+    /// It cannot be opened or read.
     #[error("{operation} {path}: {reason}")]
     Io {
         /// What was tried.
@@ -38,7 +38,7 @@ pub enum SourceError {
         /// Why it failed.
         reason: String,
     },
-    /// It is no file.
+    /// It is not a file.
     #[error("{path} is {is}, and only plain files can be copied so far")]
     NotAFile {
         /// The source.
@@ -48,21 +48,21 @@ pub enum SourceError {
     },
 }
 
-/// An open source file and what it was when it was opened.
+/// An open source file, and its attributes when it was opened.
 #[derive(Debug)]
 pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
-    /// What it was when it was opened, for those who remember files.
+    /// Its stamp when it was opened, for the records of digests.
     opened: Opened,
-    /// Bytes from its beginning that are copied.
+    /// The number of bytes that are copied, from its beginning.
     length: u64,
-    /// Bytes of it that take room.
+    /// The bytes that it occupies on the disk.
     room: u64,
     disk: Option<Arc<Pace>>,
     usage: Option<Arc<Usage>>,
-    /// The units that it has of a file; all of it where there is none.
+    /// The stripe of the file that is copied; none for the whole file.
     stripe: Option<Stripe>,
 }
 
@@ -77,22 +77,22 @@ impl Source {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// When it isn't there, can't be read, or is no file.
+    /// When it does not exist, cannot be read, or is not a file.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         Self::open_in(&Root::Free, path)
     }
 
-    /// Opens the file at `path` under `root`.
+    /// Opens the file at `path` below `root`.
     ///
     /// # Errors
-    /// When it isn't there, can't be read, leads out of the root, or is no file.
+    /// When it does not exist, cannot be read, is outside of the root, or is not a file.
     pub fn open_in(root: &Root, path: &Path) -> Result<Self, SourceError> {
         let error = |operation, error: &io::Error| SourceError::Io {
             operation,
             path: path.display().to_string(),
             reason: reason(error),
         };
-        // Without waiting: a pipe would wait for its writer.
+        // Non-blocking: the open of a pipe would wait for its writer.
         let file = File::from(root.open_entry(path).map_err(|e| error("opening", &e))?);
         let stat = file.metadata().map_err(|e| error("asking about", &e))?;
         let kind = stat.file_type();
@@ -106,12 +106,12 @@ impl Source {
         let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
         let opened = Opened::now(&file).map_err(|e| error("asking about", &e))?;
         if identity.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
-            // As those of /proc are.
+            // Like files in /proc.
             let is = "a file that doesn't tell its length";
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
         let (path, length) = (path.to_owned(), identity.length);
-        // Where file systems keep less than there is, as those that compress do, there may be none.
+        // File systems that compress may store fewer bytes without any hole.
         let taken = stat.blocks().saturating_mul(512);
         let sparse = taken < length
             && rustix::fs::seek(&file, SeekFrom::Hole(0)).is_ok_and(|hole| hole < length);
@@ -129,7 +129,7 @@ impl Source {
         })
     }
 
-    /// All of a block device.
+    /// The whole of a block device.
     fn of_device(file: File, path: &Path) -> io::Result<Self> {
         let length = rustix::fs::seek(&file, SeekFrom::End(0))?;
         let identity = Identity { length, modified: (0, 0), changed: (0, 0) };
@@ -147,17 +147,17 @@ impl Source {
         })
     }
 
-    /// Bytes that it takes on a disk: fewer than its length where it has holes.
+    /// The bytes that it occupies on the disk: fewer than its length if it has holes.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// The first `length` bytes of an open file, which is on `disk`, if there is one; how long it is
-    /// read is noted in `usage`. `path` is for messages.
+    /// The first `length` bytes of an open file on `disk`, the node's emulated disk; the time of
+    /// reads is added to `usage`. `path` is for messages.
     ///
     /// # Errors
-    /// When the system doesn't say what file it is.
+    /// When the status of the file cannot be read.
     pub fn of(
         file: File,
         path: PathBuf,
@@ -171,19 +171,19 @@ impl Source {
         Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe: None })
     }
 
-    /// The same file on an emulated node's disk of so many bytes per second.
+    /// Puts the file on an emulated disk with this rate in bytes per second.
     #[must_use]
     pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
         Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
     }
 
-    /// The same file on the disk that a node's copies share.
+    /// Puts the file on the emulated disk which a node's copies share.
     #[must_use]
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }
 
-    /// The same file, which has only these units of the one that is copied.
+    /// Sets the stripe which the file contains.
     #[must_use]
     pub fn with_stripe(self, stripe: Option<Stripe>) -> Self {
         Self { stripe, ..self }
@@ -194,22 +194,22 @@ impl Source {
         &self.file
     }
 
-    /// Remembers the digests of all its blocks, if it is what it was when it was opened.
+    /// Records the digests of all its blocks, if its stamp is unchanged.
     pub fn remember(&self, records: &Records, layout: Layout, digests: &[[u8; 32]]) {
         records.note(&self.file, &self.opened, layout, digests);
     }
 
-    /// Its permission bits.
+    /// The permission bits.
     ///
     /// # Errors
-    /// When the system doesn't say.
+    /// When the status of the file cannot be read.
     pub fn mode(&self) -> io::Result<u32> {
         let stat = self.file.metadata()?;
-        // What is on a disk is for those who may read disks.
+        // The contents of a disk are only for its owner.
         Ok(if stat.file_type().is_block_device() { 0o600 } else { stat.mode() & 0o7777 })
     }
 
-    /// When it was modified last: seconds and nanoseconds since the start of 1970.
+    /// The modification time, in seconds and nanoseconds since 1970.
     #[must_use]
     pub fn modified(&self) -> (i64, u32) {
         let (seconds, nanos) = self.identity.modified;
@@ -273,7 +273,7 @@ impl Identity {
     fn of(file: &File) -> io::Result<Self> {
         let stat = file.metadata()?;
         if stat.file_type().is_block_device() {
-            // Nothing tells whether it was written to; its digests do, where it is read again.
+            // A device has no stamp; a second read is compared by digests.
             let length = rustix::fs::seek(file, SeekFrom::End(0))?;
             return Ok(Self { length, modified: (0, 0), changed: (0, 0) });
         }

@@ -1,11 +1,11 @@
-//! Known faults of a node (`--inject`), to test what must find them.
+//! Injected faults of a node (`--inject`), to test what must detect them.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_protocol::{Injection, Stall};
 
-/// What is wrong with this node on purpose; nothing, mostly.
+/// The faults injected into this node; usually none.
 #[derive(Debug, Default)]
 pub struct Faults {
     source: Option<Stalling>,
@@ -14,20 +14,20 @@ pub struct Faults {
     fsync: Duration,
     control: Duration,
     rot: Option<u64>,
-    /// The place of a byte that is still to flip.
+    /// The offset of a byte that is still to be flipped.
     flip: Mutex<Option<u64>>,
 }
 
-/// Something that stands still now and then.
+/// A part of the node that pauses at intervals.
 #[derive(Debug)]
 struct Stalling {
     stall: Stall,
-    /// Bytes until the next pause. Who comes during a pause waits as well, as for one disk.
+    /// Bytes until the next pause. During a pause all threads wait, as for one disk.
     left: Mutex<u64>,
 }
 
 impl Faults {
-    /// These faults; of each kind the last one counts.
+    /// The faults of `injections`; the last one of each kind counts.
     pub fn new(injections: &[Injection]) -> Self {
         let mut faults = Self::default();
         let stalling = |stall: Stall| Some(Stalling { stall, left: Mutex::new(stall.first) });
@@ -45,33 +45,33 @@ impl Faults {
         faults
     }
 
-    /// So many bytes are to be read from the source.
+    /// Called before `bytes` bytes are read from the source.
     pub fn before_reading(&self, bytes: usize) {
         self.source.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// So many bytes are to be written.
+    /// Called before `bytes` bytes are written.
     pub fn before_writing(&self, bytes: usize) {
         self.sink.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// So many bytes are to be sent.
+    /// Called before `bytes` bytes are sent.
     pub fn before_sending(&self, bytes: usize) {
         self.sender.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// How much longer making the file stable takes; none if it is as fast as it can be.
+    /// The additional time of making the file stable, if any.
     pub fn fsync(&self) -> Option<Duration> {
         Some(self.fsync).filter(|longer| !longer.is_zero())
     }
 
-    /// The place of a byte of the file that isn't on the medium what was written.
+    /// The offset of a byte which the medium corrupts.
     pub fn rot(&self) -> Option<u64> {
         self.rot
     }
 
-    /// The byte that flips in the memory of the source, once, among the `length` ones from `offset` on:
-    /// counted from there.
+    /// The position, among the `length` bytes at `offset`, of the byte which flips in the source's
+    /// memory, once.
     pub fn flip(&self, offset: u64, length: usize) -> Option<usize> {
         let mut flip = self.flip.lock().unwrap_or_else(PoisonError::into_inner);
         let byte = flip.and_then(|place| usize::try_from(place.checked_sub(offset)?).ok());
@@ -80,7 +80,7 @@ impl Faults {
         Some(byte)
     }
 
-    /// How late answers to the head's orders come.
+    /// The delay of answers to the head's orders.
     pub fn control(&self) -> Duration {
         self.control
     }

@@ -1,5 +1,5 @@
-//! The test's own file: without a name from its beginning where the file system can, else from
-//! right after it; its room reserved, and never the disk's last.
+//! The file of a test: without a name, or unlinked right after it was created. Its space is
+//! reserved, and the file system is never filled.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,14 +20,15 @@ use rustix::io::Errno;
 use crate::store::{partial_name, remove_stale};
 use garland_sys::error::reason;
 
-/// The hidden name begins with a dot and this, where there must be one.
+/// The beginning of the hidden name, after a dot, where a name is needed.
 const NAME: &str = "garland-disk";
 
-/// What is left free: this part of the file system, or so many bytes if that is less.
+/// The space that is left free: this fraction of the file system, or a number of bytes if that is
+/// less.
 const RESERVE_PART: u64 = 20;
 const RESERVE_MAX: u64 = 4 << 30;
 
-/// A file for a test, gone when it is dropped or the process ends.
+/// A file for a test. It vanishes when it is dropped or the process exits.
 #[derive(Debug)]
 pub struct TestFile {
     file: File,
@@ -35,10 +36,10 @@ pub struct TestFile {
 }
 
 impl TestFile {
-    /// Makes a file of `size` bytes in the folder `path`.
+    /// Creates a file of `size` bytes in the directory `path`.
     ///
     /// # Errors
-    /// When there is no such folder, it can't be written, or has no room: in words.
+    /// When there is no such directory, or it cannot be written, or has no space; in words.
     pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, String> {
         let path = Path::new(OsStr::from_bytes(path));
         let shown = path.display();
@@ -51,7 +52,7 @@ impl TestFile {
         refuse_to_fill(&shown.to_string(), size, free, reserve)?;
         let file = unnamed(&folder)
             .map_err(|error| format!("creating a file in {shown}: {}", reason(&error)))?;
-        // Others may reserve theirs at the same time: who finds too little left gives up.
+        // Other tests may reserve space at the same time: give up if too little is left.
         allocate(&file, size).map_err(|error| {
             format!("reserving {} on {shown}: {}", bytes::format(size), reason(&error))
         })?;
@@ -67,15 +68,15 @@ impl TestFile {
         &self.file
     }
 
-    /// Bytes that were free before.
+    /// The bytes that were free before.
     pub fn free(&self) -> u64 {
         self.free
     }
 
-    /// Lets reads and writes go past the page cache, or through it.
+    /// Switches between direct I/O and the page cache.
     ///
     /// # Errors
-    /// When the file system can't.
+    /// When the file system does not support it.
     pub fn set_direct(&self, direct: bool) -> io::Result<()> {
         let mut flags = fcntl_getfl(&self.file)?;
         flags.set(OFlags::DIRECT, direct);
@@ -83,12 +84,12 @@ impl TestFile {
     }
 }
 
-/// Bytes that are free for this user, and those that are to stay free.
+/// The bytes that are free for this user, and those that are to stay free.
 fn room(folder: &OwnedFd) -> io::Result<(u64, u64)> {
     let stat = fstatvfs(folder)?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
     if stat.f_blocks == 0 {
-        // Such as an unlimited tmpfs: the memory is looked at elsewhere.
+        // For example an unlimited tmpfs: memory is checked elsewhere.
         return Ok((u64::MAX, 0));
     }
     Ok((bytes(stat.f_bavail), (bytes(stat.f_blocks) / RESERVE_PART).min(RESERVE_MAX)))
@@ -121,24 +122,24 @@ fn unnamed(folder: &OwnedFd) -> io::Result<File> {
     }
 }
 
-/// A file whose name is taken away at once. Who is killed in between leaves an empty file under a
-/// hidden name, which the next test removes.
+/// Creates a file and unlinks it at once. A process that is killed in between leaves an empty file
+/// under a hidden name, which the next test removes.
 fn named_and_forgotten(folder: &OwnedFd, flags: OFlags) -> io::Result<File> {
     remove_stale(folder, OsStr::new(NAME));
     let tag = random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat();
     let name = partial_name(OsStr::new(NAME), &tag);
     let fd = openat(folder, &name, flags, Mode::from_raw_mode(0o600))?;
-    // Locked, so that another test doesn't take it for a stale one.
+    // Locked, so that no other test removes it as stale.
     let locked = lock::try_lock(&fd);
     unlinkat(folder, &name, AtFlags::empty())?;
     locked?;
     Ok(File::from(fd))
 }
 
-/// Reserves the room on the disk, so that the test doesn't meet its end.
+/// Reserves the space on the disk.
 fn allocate(file: &File, size: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, size) {
-        // Not every file system can; then a full disk is met on the way.
+        // Not supported everywhere; then a full disk is found during the test.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
         Err(error) => Err(error.into()),

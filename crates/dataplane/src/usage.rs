@@ -1,25 +1,25 @@
-//! For how long a disk was in use, as whoever uses it sees it.
+//! The time for which a disk was in use, as seen by its users.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_sys::clock;
 
-/// The time in which at least one of several threads was at it.
+/// The time in which at least one of several threads used it.
 #[derive(Debug, Default)]
 pub struct Usage(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Threads that are at it now.
+    /// The number of present users.
     users: u32,
-    /// Since when there is one, in monotonic nanoseconds.
+    /// The beginning of the present use, in monotonic nanoseconds.
     since_ns: u64,
-    /// Nanoseconds before that.
+    /// Nanoseconds of earlier uses.
     used_ns: u64,
 }
 
 impl Usage {
-    /// Does `work`, and takes its time.
+    /// Does `work`, and adds its time.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         {
             let mut state = self.lock();
@@ -37,7 +37,7 @@ impl Usage {
         result
     }
 
-    /// Nanoseconds in use, in all.
+    /// The total time in nanoseconds.
     #[must_use]
     pub fn used_ns(&self) -> u64 {
         let state = self.lock();

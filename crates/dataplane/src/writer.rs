@@ -1,4 +1,4 @@
-//! The writer: opens blocks and writes them, apart from the lane that received them.
+//! The writer of a node: opens received blocks and writes them, in a thread apart from the lanes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use crate::context::{CopyContext, LaneCommand, Notice};
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
 
-/// A block that has come in whole.
+/// A complete block.
 pub struct Arrived {
     /// Its header.
     pub frame: Frame,
-    /// Its header's bytes, which the seal covers.
+    /// The bytes of the header, which the seal covers.
     pub header: [u8; FRAME_LEN],
     /// Its bytes.
     pub buffer: Vec<u8>,
-    /// How many of them.
+    /// The number of bytes in the buffer.
     pub length: usize,
 }
 
-/// Writes what arrives until nobody sends any more, or the store fails.
+/// Writes blocks until all senders are gone, or the store fails.
 pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
     let _watch = member.awake.watch();
     let mut keys = Keys::new(&member.secret, member.copy);
     let mut turns = member.store.is_ordered().then(Turns::default);
     let mut unwrapping = Unwrapping::default();
-    let mut recorder = member.trace.recorder(Stage::Write);
+    let mut recorder = Recorder::new(&member.trace, Stage::Write);
     let mut began = recorder.now();
     loop {
         if let Some(turns) = &mut turns
@@ -65,15 +65,15 @@ fn at(frame: &Frame) -> At {
     At::block(frame.lane, frame.index)
 }
 
-/// A stream's blocks that are here before their turn. The sink lets in no more than there are
-/// buffers for.
+/// Blocks of a stream that arrived before their turn. The sink admits no more than there are
+/// buffers.
 #[derive(Default)]
 struct Turns {
     next: u64,
     early: BTreeMap<u64, Arrived>,
-    /// So many bytes of the next one are of no interest any more.
+    /// The number of bytes of the next one that are no longer needed.
     done: usize,
-    /// For blocks that are brought.
+    /// For blocks that are present already.
     buffer: Vec<u8>,
 }
 
@@ -85,8 +85,8 @@ impl Turns {
         self.early.insert(arrived.frame.index, arrived);
     }
 
-    /// Writes the blocks whose turn it is, as far as they are here: what has come, and what this node
-    /// had before. Says whether the store took them.
+    /// Writes the next blocks in order, as far as they are here: received ones, and those this node
+    /// had before. Returns whether the store accepted them.
     fn go_on(
         &mut self,
         member: &Arc<CopyContext>,
@@ -119,18 +119,17 @@ impl Turns {
     }
 }
 
-/// What became of a block that was here before.
+/// The result for a block that was present before.
 enum Brought {
     /// It is written.
     Whole,
-    /// It isn't what it was, and has to be sent; so many bytes of it are of no interest any more.
+    /// It has changed and must be sent; this many of its bytes are no longer needed.
     Some(usize),
     /// The store failed.
     Failed,
 }
 
-/// Has the store take a block that was here before; what of its bytes is needed is read, and is what
-/// it was.
+/// Makes the store take a block that was present before. Bytes that it needs are read and verified.
 fn bring(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -159,7 +158,7 @@ fn bring(
     brought
 }
 
-/// How many of the block's bytes are written, or not needed.
+/// The number of the block's bytes that are written, or not needed.
 fn bring_bytes(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -180,9 +179,9 @@ fn bring_bytes(
     store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
 }
 
-/// Opens a block in its buffer and compares what it contains with the digest that the source signed:
-/// whoever sealed other bytes, or a fault between hashing and sealing, is found here. Says whether it
-/// is what the source has.
+/// Opens a block in its buffer and compares its contents with the digest which the source signed.
+/// Finds wrong bytes of whichever node sealed it, and errors between hashing and sealing. Returns
+/// whether they are equal.
 fn verify(
     member: &CopyContext,
     keys: &mut Keys,
@@ -199,19 +198,19 @@ fn verify(
     sound
 }
 
-/// What unpacks blocks, and where to.
+/// Decompresses blocks, and holds the result.
 #[derive(Default)]
 struct Unwrapping {
     unpacker: Unpacker,
     room: Vec<u8>,
-    /// The block that is in `room`.
+    /// The index of the block in `room`.
     holds: Option<u64>,
 }
 
 impl Unwrapping {
-    /// The digest of what an opened block contains; `None` if it isn't what its header says.
+    /// The digest of an opened block's contents; none if they do not match the header.
     fn digest(&mut self, zeros: &Zeros, frame: &Frame, buffer: &[u8]) -> Option<[u8; 32]> {
-        // Blocks that are asked for again may come in another form.
+        // A block that is sent again may have another encoding.
         self.holds = None;
         match frame.form {
             Encoding::Zeros | Encoding::Hole => Some(zeros.digest(frame.length as usize)),
@@ -221,7 +220,7 @@ impl Unwrapping {
         }
     }
 
-    /// The bytes of an opened block; `None` if it holds others than its header says.
+    /// The contents of an opened block; none if they do not match the header.
     fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
         let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
         match frame.form {
@@ -239,7 +238,7 @@ impl Unwrapping {
     }
 }
 
-/// Writes an opened block, but for so many bytes at its beginning; says whether the store took it.
+/// Writes an opened block without its first `done` bytes. Returns whether the store accepted it.
 fn write(
     member: &CopyContext,
     unwrapping: &mut Unwrapping,
@@ -250,7 +249,7 @@ fn write(
     let length = frame.length as usize;
     let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
     let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
-        // It was unpacked before, to be compared with its digest.
+        // It was decompressed before, to compare its digest.
         let reason = format!("unpacking block {} again failed", frame.index);
         member.tell(Notice::Failed(reason));
         return false;
@@ -269,7 +268,7 @@ fn write(
     recorder.took(Stage::Write, at(&frame), began, length);
     if let Err(error) = written {
         if member.is_closing() {
-            // What waited was told to end.
+            // The wait was ended.
             return false;
         }
         let reason = format!("writing {}: {}", member.store.name(), reason(&error));
@@ -282,7 +281,7 @@ fn write(
     true
 }
 
-/// Tells a block's lane how it ended.
+/// Reports the result for a block to its lane.
 fn land(member: &CopyContext, frame: &Frame, landing: Landing) {
     if let Some(lane) = member.lane(frame.lane) {
         lane.post(LaneCommand::Event(RelayEvent::Landed(frame.index, landing)));

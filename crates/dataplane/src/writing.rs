@@ -1,32 +1,33 @@
-//! How long a copy's writer has slept in its writes. That is the disk's doing (or a pipe's reader's);
-//! a writer that only lacks a CPU is awake.
+//! The time for which a copy's writer slept in its writes. It waited for the disk, or a pipe's
+//! reader; a writer that waits for a CPU is awake.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 
-/// The writer's account of its writes.
+/// Measures the writer's writes.
 #[derive(Debug, Default)]
 pub struct Writing(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The writer's thread; none before it has begun.
+    /// The writer's thread; none before it has started.
     account: Option<Account>,
-    /// Nanoseconds asleep in the writes that are done.
+    /// Nanoseconds asleep in completed writes.
     blocked_ns: u64,
-    /// When the present write began, and how long the thread had been awake by then.
+    /// The beginning of the present write, and the time for which the thread had been awake by
+    /// then.
     present: Option<(u64, u64)>,
 }
 
 impl Writing {
-    /// Tells that the calling thread is the writer.
+    /// Sets the calling thread as the writer.
     pub fn begin(&self) {
         self.lock().account = Some(Account::of_this_thread());
     }
 
-    /// Does a write and takes its time.
+    /// Does a write and measures it.
     pub fn measure<T>(&self, write: impl FnOnce() -> T) -> T {
         {
             let mut state = self.lock();
@@ -39,7 +40,7 @@ impl Writing {
         written
     }
 
-    /// Nanoseconds that the writer has slept in writes, in all, the present one included.
+    /// The total time asleep in writes in nanoseconds, the present one included.
     #[must_use]
     pub fn blocked_ns(&self) -> u64 {
         let state = self.lock();

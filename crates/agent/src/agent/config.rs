@@ -1,4 +1,4 @@
-//! How an agent is started, and why it can't be.
+//! The configuration of an agent, and why it cannot start.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,44 +10,44 @@ use thiserror::Error;
 
 use garland_dataplane::block_index::Records;
 
-/// How an agent is started.
+/// The configuration of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// The folder that no path leads out of; the whole file system when there is none.
+    /// The directory which no path leads out of; the whole file system by default.
     pub root: Option<PathBuf>,
-    /// The public keys of those who may command.
+    /// The public keys of the controllers.
     pub controllers: Vec<PublicKey>,
     /// The port to listen on; 0 for any.
     pub port: u16,
-    /// The key pair to be known by; a fresh one when there is none.
+    /// The key pair of the agent; a new one by default.
     pub keys: Option<KeyPair>,
-    /// How long to stay without anything to do. Without it the agent ends with its first
-    /// controller, or when its standard input ends.
+    /// How long to stay without a session. By default the agent exits with its first controller, or
+    /// when its standard input ends.
     pub stay: Option<Duration>,
-    /// Bytes per second of the node's disk, where an emulated one is slower than the machine's.
+    /// The rate of the node's emulated disk in bytes per second, if it has one.
     pub disk: Option<u64>,
-    /// What it remembers of files that it has written.
+    /// The records of files which it has written.
     pub records: Records,
-    /// What it takes for links; each copy says what links are opened by.
+    /// The transport which it accepts; each copy chooses that of the links it opens.
     pub transport: Transport,
 }
 
-/// Why an agent can't start.
+/// Why an agent cannot start.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// Its folder can't be opened.
+    /// Its root directory cannot be opened.
     #[error("opening the agent's root {0}: {1}")]
     Root(String, io::Error),
-    /// Its port can't be had.
+    /// Its port is not available.
     #[error("listening on port {0}: {1}")]
     Listen(u16, io::Error),
-    /// It can't watch the links that it is to keep.
+    /// It cannot watch standing links.
     #[error("watching standing links: {0}")]
     Parking(io::Error),
-    /// It can't start the threads that it needs.
+    /// It cannot start its threads.
     #[error("{0}")]
     Thread(io::Error),
-    /// Its ready line can't be said.
+    /// It cannot print its ready line.
     #[error("telling the launcher that the agent is ready: {0}")]
     Ready(io::Error),
 }

@@ -1,5 +1,5 @@
-//! The copies that an agent takes part in for one controller. Beginning one opens files, which may
-//! hang: a thread of its own does that, and orders are read meanwhile.
+//! The copies of one controller on an agent. A copy begins by opening files, which may hang: a
+//! thread of its own does that, while orders are read.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -12,21 +12,19 @@ use garland_sys::threads;
 use super::Agent;
 use crate::comparison::Comparison;
 use crate::copy_task::{CopyTask, Refusal};
-use crate::orders::Event;
+use crate::orders::{Begun, Event};
 use crate::session::Session;
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::calls::Calls;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// The parts in copies that it has here.
+/// The running copies.
 pub type Parts = Arc<Mutex<Vec<CopyTask>>>;
 
-/// When the head is gone, a destination that is still being opened for so long hangs.
+/// When the head is gone, a copy that begins is awaited for this long; then its files are
+/// considered to hang.
 const OPENING: Duration = Duration::from_secs(1);
-
-/// How a copy's beginning ended.
-pub type Begun = (CopyId, Result<CopyTask, Refusal>);
 
 pub fn lock(parts: &Parts) -> MutexGuard<'_, Vec<CopyTask>> {
     parts.lock().unwrap_or_else(PoisonError::into_inner)
@@ -37,15 +35,15 @@ pub struct Copies {
     agent: Arc<Agent>,
     session: Arc<Session>,
     parts: Parts,
-    /// Files that are being opened.
+    /// The files that are being opened.
     opening: Arc<Calls>,
-    /// Copies that begin, and what was ordered since.
+    /// Copies that are beginning, and their orders since.
     beginning: HashMap<CopyId, Vec<ToAgent>>,
     tell: SyncSender<Event>,
 }
 
 impl Copies {
-    /// None yet; `tell` is how threads of its own come back to who reads orders.
+    /// No copies; `tell` sends events of its threads to the thread that executes orders.
     pub fn new(
         agent: &Arc<Agent>,
         session: &Arc<Session>,
@@ -72,7 +70,7 @@ impl Copies {
             let begun = opening.during(DiskCall::Open, &path, 0, || {
                 CopyTask::begin(&agent, &session, begin, share, compared.as_deref())
             });
-            // With the controller gone nobody wants it any more.
+            // The controller is gone: end the copy.
             if let Err(lost) = tell.send(Event::Begun(Box::new((copy, begun))))
                 && let Event::Begun(begun) = lost.0
                 && let (_, Ok(part)) = *begun
@@ -86,7 +84,8 @@ impl Copies {
         }
     }
 
-    /// Waits for the next order; takes note of what has begun meanwhile. None when the head is gone.
+    /// Waits for the next order; meanwhile handles copies that have begun. None when the head is
+    /// gone.
     pub fn next_order(&mut self, given: &Receiver<Event>) -> Option<ToAgent> {
         loop {
             match given.recv() {
@@ -97,7 +96,7 @@ impl Copies {
         }
     }
 
-    /// A copy has begun, or couldn't.
+    /// Handles a copy that has begun, or failed to.
     fn begun(&mut self, (copy, result): Begun) {
         let Some(orders) = self.beginning.remove(&copy) else {
             // The head is gone.
@@ -120,7 +119,7 @@ impl Copies {
         orders.into_iter().for_each(|order| self.obey(copy, order));
     }
 
-    /// Obeys an order of a copy, as soon as that has begun.
+    /// Executes an order of a copy, as soon as the copy has begun.
     pub fn obey(&mut self, copy: CopyId, order: ToAgent) {
         if let Some(orders) = self.beginning.get_mut(&copy) {
             return orders.push(order);
@@ -141,9 +140,10 @@ impl Copies {
         }
     }
 
-    /// Ends a copy's part, and hands over what was noted of it once all else is said.
+    /// Ends a copy, and sends its trace after all other messages.
     pub fn close(&mut self, copy: CopyId) {
-        // What is just being made can't be removed yet; if it hangs, nobody waits for the answer.
+        // A file that is being created cannot be removed yet; if it hangs, nobody waits for the
+        // answer.
         if let Some(orders) = self.beginning.get_mut(&copy) {
             return orders.push(ToAgent::Close(copy));
         }
@@ -154,7 +154,7 @@ impl Copies {
         };
         let parcels = part.map_or_else(Vec::new, |part| part.close(&self.agent));
         self.session.send(&FromAgent::Closed(copy));
-        // Nothing is said, too: the head waits for it.
+        // The head waits for a trace: send an empty one, too.
         let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };
         let last = parcels.len() - 1;
         for (at, parcel) in parcels.into_iter().enumerate() {
@@ -162,8 +162,8 @@ impl Copies {
         }
     }
 
-    /// The head is gone: nothing of its copies stays but what is committed, or left to the next. What
-    /// hangs isn't waited for.
+    /// Ends all copies because the head is gone: only what is committed, or left for the next copy,
+    /// stays. Calls that hang are not awaited.
     pub fn end(mut self, given: &Receiver<Event>) {
         while !self.beginning.is_empty() {
             match given.recv_timeout(OPENING) {
@@ -182,7 +182,7 @@ impl Copies {
     }
 }
 
-/// What a copy opens, for messages.
+/// The path which a copy opens, for messages.
 fn path_of(begin: &Begin) -> String {
     let path = match &begin.end {
         End::Source(origin) => &origin.path,

@@ -1,4 +1,4 @@
-//! What says that a node is alive, and what it has come to, from a thread that no disk can block.
+//! Heartbeats and reports of a node, from a thread that no disk can block.
 
 use std::io;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use crate::session::Session;
 use garland_dataplane::calls::Calls;
 use garland_dataplane::recorder::Pulse;
 
-/// How often an agent says that it is alive.
+/// Interval between heartbeats.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// The thread that says every so often that the node is alive.
+/// The thread that sends heartbeats.
 pub struct Heart {
     stop: Sender<()>,
     beat: JoinHandle<()>,
 }
 
 impl Heart {
-    /// Starts it; `parts` are what it tells of, and `opening` what those that begin hang in.
+    /// Starts the thread. It reports on `parts`, and on files that are being opened (`opening`).
     ///
     /// # Errors
-    /// When the system makes no thread for it.
+    /// When no thread can be started.
     pub fn start(session: Arc<Session>, (parts, opening): (Parts, Arc<Calls>)) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let beat = threads::spawn("heart", move || {
             let mut pulse = Pulse::begin(HEARTBEAT);
             while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
-                // Only the members are kept: a part's end must not wait for a heartbeat.
+                // Hold only the contexts: the end of a copy must not wait for a heartbeat.
                 let members: Vec<_> =
                     lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
                 let stood = pulse.beat();
@@ -55,7 +55,7 @@ impl Heart {
 
     pub fn stop(self) {
         drop(self.stop);
-        // Its panic has been printed; there is nothing more to say about it here.
+        // A panic has been printed already.
         let _ = self.beat.join();
     }
 }

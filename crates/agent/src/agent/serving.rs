@@ -1,4 +1,4 @@
-//! What an agent does for one controller: its orders, and the end of everything when it is gone.
+//! Serving one controller: its orders, and the cleanup when it is gone.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 impl Agent {
-    /// Serves one controller until it is gone, and cleans up after it.
+    /// Serves one controller until it is gone, then cleans up.
     pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
         let parts: Parts = Arc::default();
         let opening: Arc<Calls> = Arc::default();
@@ -48,7 +48,7 @@ impl Agent {
         let shutdown = loop {
             let Some(order) = copies.next_order(&given) else { break false };
             match order {
-                // What was asked has been answered already.
+                // These were answered when they were read.
                 ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View => {}
                 ToAgent::Exec(command) => {
                     commands.push(exec::start(self, Arc::clone(session), command));
@@ -61,7 +61,7 @@ impl Agent {
                 ToAgent::Disk(order) => disk_tests.push(disk::start(self, session, order)),
                 ToAgent::Balance(order) => depot.obey(order),
                 ToAgent::Farm(order) => desk.obey(order),
-                ToAgent::Files(order) => mounts.let_in(session, order),
+                ToAgent::Files(order) => mounts.open(session, order),
                 ToAgent::ServeBinary(tickets, seconds) => {
                     self.tickets.add(session, tickets, seconds);
                 }
@@ -93,24 +93,25 @@ impl Agent {
         session.end();
         heart.stop();
         drop((desk, surveyor, depot, seat, comparing, mounts));
-        stands.into_iter().for_each(|order| self.leave(order));
+        stands.into_iter().for_each(|order| self.expected().remove(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         copies.end(&given);
         self.end_if(shutdown);
     }
 
-    /// One controller less; ends the process with the last one, or where one has `asked` for it.
+    /// Ends a session; exits the process after the last one, or if a controller `asked` for it.
     fn end_if(&self, asked: bool) {
         self.active_ns.store(clock::now_ns(), Ordering::Release);
-        // A head may have several channels: one for what goes on, others for files on their way.
+        // A head may have several channels: one for orders, others for files.
         let is_last = self.sessions.fetch_sub(1, Ordering::AcqRel) == 1;
         if asked || is_last && self.config.stay.is_none() {
             std::process::exit(0);
         }
     }
 
-    /// Starts the threads of a session. Where that can't be, it is closed, which the controller sees.
+    /// Starts the threads of a session. If that fails the session is closed, which the controller
+    /// notices.
     fn attend(&self, session: &Arc<Session>, seen: (Parts, Arc<Calls>)) -> Option<(Heart, Orders)> {
         let heart = Heart::start(Arc::clone(session), seen);
         let begun = heart.and_then(|heart| Ok((heart, orders::read(self, session)?)));
@@ -118,7 +119,8 @@ impl Agent {
         begun.map_err(told).ok()
     }
 
-    /// Opens the links of a standing chain, and says which ones failed; gives back the order's identity.
+    /// Opens the links of a standing chain, and reports those that failed. Returns the order's
+    /// identity.
     fn stand(
         self: &Arc<Self>,
         session: &Session,
@@ -131,7 +133,7 @@ impl Agent {
         order
     }
 
-    /// How many links stand here.
+    /// The number of standing links.
     fn links(&self) -> u32 {
         let links = self.parking.as_ref().map_or(0, |parking| parking.count());
         u32::try_from(links).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! A copy that this agent feeds, in the head's place.
+//! A copy which this agent feeds in place of the head.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -24,25 +24,25 @@ use garland_dataplane::stall::Faults;
 use garland_dataplane::store;
 use garland_sys::error::reason;
 
-/// How long its threads may take to end, where the disk gets on.
+/// Timeout for its threads, while the disk makes progress.
 const FAREWELL: Duration = Duration::from_secs(60);
 
-/// Bytes of a lane's threads and what it reads into.
+/// The memory of a lane's threads and buffers in bytes.
 const LANE: usize = 1 << 20;
 
 /// A copy under way.
 pub struct Feeding {
     member: Arc<CopyContext>,
     threads: Vec<JoinHandle<()>>,
-    /// Given back when it is over.
+    /// Released when the copy is over.
     _share: Reservation,
 }
 
 impl Feeding {
-    /// Begins to feed `source` as `begin` says.
+    /// Begins to feed `source` according to `begin`.
     ///
     /// # Errors
-    /// When there is no memory or descriptor left for it, in words.
+    /// When there is no memory or no file descriptor left, in words.
     pub fn begin(
         agent: &Agent,
         session: &Arc<Session>,
@@ -78,7 +78,7 @@ impl Feeding {
             congestion: begin.congestion,
             transport: Transport::mptcp_if(begin.mptcp),
             pace: 0,
-            // Each round's connections are its own: their accounts begin at nothing.
+            // Every round has connections of its own: their statistics start at zero.
             parking: None,
             awake: Arc::clone(agent.awake()),
             trace: Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None),
@@ -97,21 +97,21 @@ impl Feeding {
         self.member.copy == copy
     }
 
-    /// Its first hop has changed.
+    /// Sets the route of its first hop.
     pub fn route(&self, route: Route) {
         self.member.route(route);
     }
 
-    /// The kernel's account of each lane's connection, as far as it is TCP.
+    /// The kernel's statistics of each lane's connection; none over MPTCP.
     pub fn accounts(&self) -> Vec<TxStats> {
         let lanes = (0..).zip(self.member.lanes.get().into_iter().flatten());
         lanes.filter_map(|(number, lane)| Some(went(number, &lane.account()?))).collect()
     }
 
-    /// Ends it, and waits for its threads.
+    /// Ends the copy, and waits for its threads.
     pub fn end(self) {
         self.member.close();
-        let threads = self.threads.into_iter().chain(self.member.take_beside());
+        let threads = self.threads.into_iter().chain(self.member.take_side_threads());
         let _all = leaving::join_all(&self.member, threads, leaving::after(FAREWELL));
     }
 }

@@ -1,4 +1,4 @@
-//! The file that a node's copies are made of: without a name, gone with the test.
+//! The test file of a node, without a name.
 
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use garland_sys::error::reason;
 /// Bytes that are written or read at a time.
 const PIECE: usize = 1 << 20;
 
-/// The file.
+/// The test file.
 pub struct BalanceFile {
     file: TestFile,
     path: String,
@@ -27,11 +27,11 @@ pub struct BalanceFile {
 }
 
 impl BalanceFile {
-    /// Makes a file of `size` random bytes in the folder `path`, where there is room for another of
-    /// that length; gives up once `stop` is set.
+    /// Creates a file of `size` random bytes in the directory `path`, with space for another of
+    /// that length; stops when `stop` is set.
     ///
     /// # Errors
-    /// When it can't be, in words.
+    /// When it cannot be created, in words.
     pub fn make(
         agent: &Agent,
         path: &[u8],
@@ -56,8 +56,8 @@ impl BalanceFile {
         Ok((stock, place))
     }
 
-    /// Writes one random piece again and again, each time turned by another byte: no two blocks are
-    /// alike, and none can be compressed.
+    /// Writes one random piece repeatedly, each time combined with another byte: no two blocks are
+    /// equal, and none can be compressed.
     fn fill(&self, stop: &AtomicBool) -> Result<(), String> {
         let file = self.file.file();
         let mut piece = vec![0; PIECE];
@@ -74,15 +74,15 @@ impl BalanceFile {
         file.sync_all().map_err(failed)
     }
 
-    /// Has none of its first `size` bytes in the page cache if they shall be `cold`, or all of them;
-    /// what is there, where the kernel tells.
+    /// Drops the first `size` bytes from the page cache if `cold`, or reads them into it. Returns
+    /// what is cached, if the kernel reports it.
     ///
     /// # Errors
-    /// When it can't be read, in words.
+    /// When the file cannot be read, in words.
     pub fn prepare(&self, size: u64, cold: bool) -> Result<Option<DiskCached>, String> {
         let file = self.file.file();
         if cold {
-            // A file system without a page cache of its own keeps it: what is there is told.
+            // A file system may keep its pages; the result is reported.
             let _ = file.sync_all().and_then(|()| cache::forget(file));
         } else {
             let mut piece = vec![0; PIECE];
@@ -100,10 +100,10 @@ impl BalanceFile {
         }))
     }
 
-    /// Its first `length` bytes, to be copied.
+    /// The first `length` bytes as a source.
     ///
     /// # Errors
-    /// When it hasn't so many, or this process has no descriptors left.
+    /// When the file is shorter, or no file descriptors are left.
     pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, String> {
         if length > self.size {
             let [length, size] = [length, self.size].map(bytes::format);

@@ -1,10 +1,8 @@
-//! Copies between the disks of pairs of nodes, or within a node, all at once: the disk/net balance
-//! test.
+//! The agent's side of the balance test: copies between the disks of pairs of nodes, or within a
+//! node, all at the same time.
 //!
-//! Every copy is a lane of the one engine, of one hop: from a node to its partner or to itself. The
-//! node that has the file takes the head's place in the copy's plan and feeds it; the head itself
-//! only decides, over the control channels, as it does for any copy. A local copy differs from a
-//! remote one in nothing but its hop, which is the node's own loopback instead of a wire.
+//! Every copy is an ordinary copy of one hop. The node which has the file takes the head's index in
+//! the plan and feeds it; the head only decides, over the control channels.
 
 mod feeding;
 mod file;

@@ -1,4 +1,5 @@
-//! An agent's side of the balance test: a thread that does what one head orders, in order.
+//! The agent's side of the balance test: a thread which executes the orders of one head in
+//! sequence.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,24 +15,24 @@ use crate::balance::file::BalanceFile;
 use crate::session::Session;
 use garland_sys::error::reason;
 
-/// What one head has ordered. Dropping it ends all of it, but doesn't wait: a disk that hangs must
-/// not keep the agent from its next head.
+/// The balance tests of one head. Dropping it ends them without waiting: a disk that hangs must not
+/// keep the agent from its next head.
 pub struct BalanceService {
     agent: Arc<Agent>,
     session: Arc<Session>,
     stop: Arc<AtomicBool>,
-    /// To the thread, once there is one.
+    /// The orders for the thread, once it is started.
     orders: Option<Sender<BalanceOrder>>,
 }
 
 impl BalanceService {
-    /// A depot with nothing in it.
+    /// A service without a test file.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         let (agent, session) = (Arc::clone(agent), Arc::clone(session));
         Self { agent, session, stop: Arc::default(), orders: None }
     }
 
-    /// Has an order done.
+    /// Queues an order.
     pub fn obey(&mut self, order: BalanceOrder) {
         if self.orders.is_none() {
             let (orders, receiver) = channel();
@@ -51,7 +52,7 @@ impl BalanceService {
                 }
             }
         }
-        // The thread ends with this value only.
+        // The thread ends only with this value.
         self.orders.iter().for_each(|orders| drop(orders.send(order.clone())));
     }
 }
@@ -88,7 +89,7 @@ impl Keeper {
     fn obey(&mut self, order: BalanceOrder) -> Result<(), String> {
         match order {
             BalanceOrder::Stock { path, size } => {
-                // The old one's room first.
+                // Release the space of the old file first.
                 self.stock = None;
                 let (stock, place) = BalanceFile::make(&self.agent, &path, size, &self.stop)?;
                 self.stock = Some(stock);
@@ -137,7 +138,7 @@ impl Keeper {
     }
 }
 
-/// What the node had done by some time.
+/// The counters of the node at some time.
 struct Since {
     now_ns: u64,
     disk_ns: u64,
@@ -147,7 +148,7 @@ struct Since {
 
 impl Since {
     fn now(agent: &Agent) -> Self {
-        // What earlier copies did.
+        // Discard what earlier copies did.
         agent.awake().take();
         Self {
             now_ns: clock::now_ns(),

@@ -1,4 +1,4 @@
-//! The two ends of a part: where bytes go and what of them is there, or where they come from.
+//! The ends of a copy on an agent: its store, and what exists there already, or its source.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,20 +14,20 @@ use garland_dataplane::context::CopyContext;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Store, StoreError};
 
-/// The ends of a part.
+/// The ends of a copy.
 pub struct Ends {
-    /// Where its bytes go.
+    /// The destination of its bytes.
     pub store: Box<dyn Store>,
-    /// What it gives, if it gives.
+    /// Its source, if this agent is one.
     pub source: Option<Arc<dyn Content>>,
-    /// What is held at the start, and what is to be.
+    /// What is present at the start, and what is to come.
     pub sink: Sink,
-    /// What is still to be brought from other files.
+    /// The blocks to be copied from other files.
     pub bringing: Option<Bringing>,
 }
 
 impl Ends {
-    /// Opens them, for the copy `tag`; what is there already may be of `reuse`.
+    /// Opens the ends of the copy `tag`; `reuse` is what exists at the destination.
     pub fn open(
         agent: &Agent,
         session: &Session,
@@ -78,7 +78,7 @@ impl Ends {
             (Some(Reuse::Some { digests, others, left }), _) => {
                 let (holding, left) = left.unzip();
                 let (sink, bringing) = sink_of(layout, digests, (others, disk), holding.as_ref());
-                // What is of no use isn't kept locked.
+                // Unused files must not stay locked.
                 drop(holding);
                 let store = match left.filter(|_| sink.held() > 0) {
                     Some(left) => store::resume(destination, root, layout, tag, disk, left),

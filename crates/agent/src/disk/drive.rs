@@ -1,5 +1,5 @@
-//! Operations kept in flight until the time is over or every block was visited: by io_uring, by
-//! threads where that can't be had, and one at a time by plain calls.
+//! Keeps operations in flight until the time is over or all blocks were visited: with io_uring,
+//! with threads where it is not available, or one at a time with plain calls.
 
 use std::fs::File;
 use std::io;
@@ -14,31 +14,31 @@ use garland_sys::{clock, random, threads};
 
 use super::walk::Walk;
 
-/// What a measurement may use.
+/// The parameters of a measurement.
 pub struct Drive<'a> {
-    /// The test's file.
+    /// The test file.
     pub file: &'a File,
-    /// What to do.
+    /// The kind of operations.
     pub job: DiskJob,
-    /// Where.
+    /// The order of offsets.
     pub walk: Walk,
-    /// No operation begins after so many nanoseconds.
+    /// No operation begins after this many nanoseconds.
     pub time_ns: u64,
-    /// Set when nobody wants the result any more.
+    /// Set when the result is no longer wanted.
     pub stop: &'a AtomicBool,
 }
 
-/// What was done.
+/// The result of a measurement.
 #[derive(Debug, Default)]
 pub struct Moved {
-    /// How long each operation took, in nanoseconds.
+    /// The duration of each operation in nanoseconds.
     pub times: Histogram,
-    /// From the first submission to the last completion.
+    /// The time from the first submission to the last completion.
     pub elapsed_ns: u64,
 }
 
 impl Drive<'_> {
-    /// Moves blocks with io_uring.
+    /// Measures with io_uring.
     pub fn by_ring(&self) -> io::Result<Moved> {
         let (depth, block) = self.shape();
         let mut ring = Ring::new(self.file, depth, block)?;
@@ -79,7 +79,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Moves blocks with one thread an operation in flight.
+    /// Measures with one thread per operation in flight.
     pub fn by_threads(&self) -> io::Result<Moved> {
         let next = AtomicU64::new(0);
         let begin = clock::now_ns();
@@ -100,7 +100,7 @@ impl Drive<'_> {
         Ok(moved)
     }
 
-    /// Moves blocks one at a time.
+    /// Measures with one call at a time.
     pub fn by_calls(&self) -> io::Result<Moved> {
         let begin = clock::now_ns();
         let times = self.one_by_one(&AtomicU64::new(0), begin)?;
@@ -130,7 +130,7 @@ impl Drive<'_> {
         }
     }
 
-    /// The offset of the next operation, if there is to be one; there is always a first.
+    /// The offset of the next operation, if there is to be one; the first is always done.
     fn next(&self, at: u64, elapsed_ns: u64) -> Option<u64> {
         let over = elapsed_ns >= self.time_ns || self.stop.load(Ordering::Relaxed);
         if over && at > 0 { None } else { self.walk.offset(at) }
@@ -144,14 +144,14 @@ impl Drive<'_> {
         let wanted = self.job.block as usize;
         match self.job.direction {
             _ if moved == wanted => Ok(()),
-            // A write ends short where the disk does.
+            // A short write means that the disk is full.
             DiskDirection::Write => Err(io::ErrorKind::StorageFull.into()),
             DiskDirection::Read => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 }
 
-/// Random bytes: a disk that compresses must not look faster than it is.
+/// Fills the buffer with random bytes: a disk that compresses must not look faster.
 fn fill(buffer: &mut [u8]) {
     buffer.chunks_mut(256).for_each(|chunk| {
         let bytes = random::bytes::<256>();
@@ -160,8 +160,7 @@ fn fill(buffer: &mut [u8]) {
     });
 }
 
-/// Makes each page of the buffer another than any before: a disk that finds duplicates must not look
-/// faster either.
+/// Makes each page of the buffer unique: a disk that deduplicates must not look faster.
 fn stamp(buffer: &mut [u8], at: u64) {
     for (page, chunk) in buffer.chunks_mut(4096).enumerate() {
         let number = (at << 16 | page as u64).to_le_bytes();

@@ -1,4 +1,4 @@
-//! The measurements of a test, one after the other, and what proves that they are of the disk.
+//! The measurements of a test in sequence, and the preparations that make them depend on the disk.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,33 +21,33 @@ use garland_sys::error::reason;
 /// Bytes of a sequential operation.
 const LONG: u32 = 1 << 20;
 
-/// Bytes of a random one.
+/// Bytes of a random operation.
 const SHORT: u32 = 4 << 10;
 
-/// Sequential operations in flight past the page cache: enough that none waits for the next.
+/// Sequential direct operations in flight: enough that the disk is never idle.
 const STREAM_DEPTH: u16 = 8;
 
 use DiskDirection::{Read, Write};
 use DiskPattern::{Random, Sequential};
 use DiskWay::{Buffered, Direct, Stable};
 
-/// A test under way.
+/// A running test.
 struct Test<'a> {
     order: &'a DiskOrder,
     file: TestFile,
     place: DiskPlace,
     stop: &'a AtomicBool,
     tell: &'a dyn Fn(DiskEvent),
-    /// Bytes of the file that have been written: nobody reads what was never on the disk.
+    /// The number of bytes of the file that were written: other offsets are not read.
     extent: u64,
-    /// Random walks so far, so that no two visit the same blocks in the same order.
+    /// The number of random walks so far, so that no two visit the same blocks in the same order.
     walks: u64,
 }
 
-/// Tests the disk as `order` says, and tells what it finds as it finds it.
+/// Tests the disk as `order` requests, and reports each result.
 ///
 /// # Errors
-/// When something can't be measured, in words: what was told before holds.
+/// When something cannot be measured, in words; earlier results are valid.
 pub fn run(
     root: &Root,
     order: &DiskOrder,
@@ -66,7 +66,7 @@ pub fn run(
 impl Test<'_> {
     fn all(mut self) -> Result<(), String> {
         let direct = self.place.no_direct.is_empty();
-        // What others read must have been written: that is measured in any case.
+        // Reads need written blocks: writing is always measured.
         let first = self.take(job(Write, Sequential, Buffered, 1))?;
         self.extent = first.bytes;
         self.measure(Read, Sequential, Buffered, 1)?;
@@ -81,7 +81,7 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Random operations at doubling depths, until more in flight brings nothing.
+    /// Measures random operations at doubling depths, until more in flight do not raise the rate.
     fn sweep(&mut self, direction: DiskDirection) -> Result<(), String> {
         let mut rates = Vec::new();
         let mut depth = 1;
@@ -97,7 +97,7 @@ impl Test<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Measures, if that is wanted.
+    /// Measures, if requested.
     fn measure(
         &mut self,
         direction: DiskDirection,
@@ -109,7 +109,7 @@ impl Test<'_> {
         if self.order.only.has(&job) { self.take(job).map(Some) } else { Ok(None) }
     }
 
-    /// Measures, and tells.
+    /// Measures, and reports.
     fn take(&mut self, job: DiskJob) -> Result<DiskFigures, String> {
         if self.is_stopped() {
             return Err("the head is gone".to_owned());
@@ -126,7 +126,7 @@ impl Test<'_> {
 
     fn figures(&self, job: DiskJob) -> io::Result<DiskFigures> {
         let file = self.file.file();
-        // Nothing of an earlier measurement is left to be written, nor to be read from memory.
+        // Flush and drop the page cache, so that earlier measurements have no effect.
         file.sync_all()?;
         cache::forget(file)?;
         let before = self.cached();

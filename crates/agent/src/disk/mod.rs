@@ -1,7 +1,8 @@
-//! Tests of a node's disk: what the folder that copies go to can do, measured in a file of the
-//! test's own that has no name, and is gone with the test however that ends.
+//! Disk tests: measure the directory which copies go to, in a file without a name that vanishes with
+//! the test.
 
 mod drive;
+mod gate;
 mod jobs;
 pub mod place;
 mod walk;
@@ -12,31 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_protocol::{DiskEvent, DiskOrder, FromAgent};
 use garland_sys::threads;
 
+pub use self::gate::Gate;
 use crate::agent::Agent;
 use crate::session::Session;
 use garland_sys::error::reason;
 
-/// Lets one test in at a time: two would measure each other.
-#[derive(Default)]
-pub struct Gate(Arc<AtomicBool>);
-
-/// A place behind the gate.
-struct TestPermit(Arc<AtomicBool>);
-
-impl Gate {
-    fn enter(&self) -> Option<TestPermit> {
-        let taken = self.0.swap(true, Ordering::AcqRel);
-        (!taken).then(|| TestPermit(Arc::clone(&self.0)))
-    }
-}
-
-impl Drop for TestPermit {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
-}
-
-/// A test that was started. Dropping it stops it, but doesn't wait: a disk that hangs must not keep
+/// A running test. Dropping it stops the test without waiting for it: a disk that hangs must not keep
 /// the agent from its next head.
 pub struct Testing(Arc<AtomicBool>);
 
@@ -46,14 +28,13 @@ impl Drop for Testing {
     }
 }
 
-/// Starts what `order` asks for and tells `session` how it goes.
+/// Starts the test that `order` requests, and reports to `session`.
 pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, order: DiskOrder) -> Testing {
     let stop = Arc::new(AtomicBool::new(false));
     let testing = Testing(Arc::clone(&stop));
     let (agent, its) = (Arc::clone(agent), Arc::clone(session));
     let begun = threads::spawn("disk", move || {
-        let session = its;
-        let tell = |event| session.send(&FromAgent::Disk(event));
+        let tell = |event| its.send(&FromAgent::Disk(event));
         let result = match agent.disk_gate().enter() {
             Some(_turn) => jobs::run(agent.root(), &order, &stop, &tell),
             None => {

@@ -1,4 +1,4 @@
-//! What a test's file lies on: the file system, the block device below it and its settings.
+//! What a test file is on: the file system, the block device below it and its settings.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,7 +13,7 @@ use crate::conditions;
 use garland_dataplane::test_file::TestFile;
 use garland_sys::error::reason;
 
-/// The settings that are told, files in the device's `queue` folder.
+/// The reported settings: files in the device's `queue` directory.
 const SETTINGS: [&str; 10] = [
     "scheduler",
     "read_ahead_kb",
@@ -27,14 +27,15 @@ const SETTINGS: [&str; 10] = [
     "wbt_lat_usec",
 ];
 
-/// Looks at where `test` lies. Whatever can't be found out stays empty.
+/// Describes what `test` is on. Unknown fields stay empty.
 pub fn of(test: &TestFile) -> DiskPlace {
     let number = test.file().metadata().map_or(0, |metadata| metadata.dev());
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let (system, mounted) = mount(&mounts, major, minor).unwrap_or_default();
     let device = device_folder(major, minor).or_else(|| {
-        // btrfs and its like have numbers of their own, and are mounted from a device.
+        // btrfs and similar file systems have device numbers of their own, and are mounted from a
+        // device.
         let number = fs::metadata(&mounted).ok()?.rdev();
         device_folder(rustix::fs::major(number), rustix::fs::minor(number))
     });
@@ -60,10 +61,10 @@ pub fn of(test: &TestFile) -> DiskPlace {
     }
 }
 
-/// Refuses files of `size` bytes in all that would take the memory that other programs need.
+/// Refuses files of `size` bytes in total that would use memory which other programs need.
 ///
 /// # Errors
-/// When the file system is memory and they would take more than half of what is free, in words.
+/// When the file system is in memory and they would take more than half of what is free, in words.
 pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), String> {
     match memory_available() {
         Some(free) if place.in_memory && free / 2 < size => Err(format!(
@@ -77,7 +78,7 @@ pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), String> {
     }
 }
 
-/// Bytes of memory that can be used without pushing others out.
+/// The memory that is available without swapping, in bytes.
 fn memory_available() -> Option<u64> {
     let memory = fs::read_to_string("/proc/meminfo").ok()?;
     Some(kib(&memory, "MemAvailable").saturating_mul(1024)).filter(|&bytes| bytes > 0)
@@ -92,7 +93,7 @@ fn why_no_ring(file: &File) -> io::Result<()> {
     Ring::new(file, 1, 4096).map(drop)
 }
 
-/// Kind and source of the file system with this device number.
+/// Type and source of the file system with this device number.
 fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     let number = format!("{major}:{minor}");
     let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
@@ -100,7 +101,7 @@ fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     Some((words.next()?.to_owned(), words.next()?.to_owned()))
 }
 
-/// The folder in /sys of the device, of the whole disk for a partition.
+/// The directory in /sys of the device; of the whole disk for a partition.
 fn device_folder(major: u32, minor: u32) -> Option<PathBuf> {
     let folder = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     folder.ancestors().take(2).find(|folder| folder.join("queue").is_dir()).map(Path::to_owned)

@@ -1,8 +1,8 @@
-//! The order in which a file's blocks are visited: each once, in a row or shuffled.
+//! The order in which the blocks of a file are visited: each once, sequential or shuffled.
 
 use garland_protocol::DiskPattern;
 
-/// Offsets of blocks, by the number of the visit.
+/// The offset of each visit.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     pattern: DiskPattern,
@@ -12,14 +12,14 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// A walk through all whole blocks of `block` bytes in the first `extent` bytes; `seed` tells
-    /// shuffles apart.
+    /// Visits all whole blocks of `block` bytes in the first `extent` bytes; `seed` selects the
+    /// shuffle.
     pub fn new(pattern: DiskPattern, block: u32, extent: u64, seed: u64) -> Self {
         let block = u64::from(block.max(1));
         Self { pattern, block, blocks: extent / block, seed }
     }
 
-    /// The offset of the visit number `at`; nothing when all blocks were visited.
+    /// The offset of visit `at`; none when all blocks were visited.
     pub fn offset(&self, at: u64) -> Option<u64> {
         if at >= self.blocks {
             return None;
@@ -33,8 +33,9 @@ impl Walk {
         )
     }
 
-    /// A permutation of the blocks: one of the next power of two, walked on until it is inside.
-    /// Multiplying by an odd number and folding the high half onto the low one can both be undone.
+    /// A permutation of the blocks: a permutation of the next power of two, repeated until the
+    /// result is in range. Both its steps, multiplication by an odd number and folding the high
+    /// half onto the low one, can be inverted.
     fn shuffled(&self, at: u64) -> u64 {
         let bits = self.blocks.next_power_of_two().ilog2();
         let mask = (1_u64 << bits) - 1;

@@ -1,4 +1,4 @@
-//! What is said of jobs that have ended: many at a time where more are about to end.
+//! Reports the ends of jobs, several in one message while more are about to end.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,13 +10,13 @@ use garland_sys::threads;
 /// How long an end may wait for others.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Ends that are told together at most.
+/// The most ends in one message.
 const TOGETHER: usize = 64;
 
-/// Takes what is said.
+/// Receives events.
 pub type Tell = Arc<dyn Fn(FarmEvent) + Send + Sync>;
 
-/// Ends that aren't told yet.
+/// Ends that are not reported yet.
 pub struct EventBatcher {
     tell: Tell,
     ends: Mutex<(Vec<TaskEnd>, bool)>,
@@ -24,10 +24,10 @@ pub struct EventBatcher {
 }
 
 impl EventBatcher {
-    /// Tells by `tell`, from a thread of its own where nobody else does.
+    /// Reports events to `tell`; a thread of its own reports those that would wait too long.
     ///
     /// # Errors
-    /// When the system makes no thread for it.
+    /// When no thread can be started.
     pub fn begin(tell: Tell) -> io::Result<Arc<Self>> {
         let saying = Self { tell, ends: Mutex::default(), changed: Condvar::new() };
         let saying = Arc::new(saying);
@@ -36,12 +36,12 @@ impl EventBatcher {
         Ok(saying)
     }
 
-    /// Says something at once.
+    /// Reports an event at once.
     pub fn tell(&self, event: FarmEvent) {
         (self.tell)(event);
     }
 
-    /// A job has ended; whether nothing else is about to.
+    /// A job has ended; `is_last` if no other is about to.
     pub fn ended(&self, end: TaskEnd, is_last: bool) {
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         ends.0.push(end);
@@ -54,7 +54,7 @@ impl EventBatcher {
         }
     }
 
-    /// Nothing more will be said.
+    /// Ends the thread.
     pub fn end(&self) {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
         self.changed.notify_one();

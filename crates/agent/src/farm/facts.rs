@@ -1,10 +1,10 @@
-//! What this node has for jobs.
+//! The resources of this node for jobs.
 
 use garland_protocol::NodeFacts;
 use garland_sys::{cgroup, process};
 
-/// What this node has for jobs: processors that this process may use, of a share of one the whole, and
-/// memory that it may have.
+/// The resources of this node for jobs: the CPUs which this process may use, rounded down to whole
+/// ones, and its memory limit.
 pub fn facts() -> NodeFacts {
     let (all_memory, free) = (process::total_memory(), process::available_memory());
     let memory = cgroup::memory();
@@ -20,7 +20,7 @@ pub fn facts() -> NodeFacts {
     }
 }
 
-/// The mean clock of all processors, as `/proc/cpuinfo` gives it.
+/// The mean clock rate of all CPUs in `/proc/cpuinfo`.
 fn mhz(cpuinfo: &str) -> Option<f64> {
     let clocks = cpuinfo.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;

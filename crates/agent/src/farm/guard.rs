@@ -1,5 +1,5 @@
-//! What kills an agent's jobs when the agent itself is killed, and can't: a process of its own that knows
-//! which are running, and hears when nobody speaks to it any more.
+//! The guard: a process which kills an agent's jobs if the agent itself is killed. It knows which
+//! jobs are running, and notices that the agent is gone.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,21 +11,21 @@ use std::time::Duration;
 
 use garland_sys::{process, random};
 
-/// The running program, which knows how to guard.
+/// The running program, which has the guard as a hidden command.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// Bytes of a word to the guard: that a job has begun (1) or is about to end (0), and its process group;
-/// or that there will be no more (2).
+/// Bytes of a message to the guard: 1 if a job has begun or 0 if it is about to end, and its
+/// process group; or 2 if no more will follow.
 const WORD: usize = 5;
 
-/// A variable in the environment of all jobs of a bench: one that was started just before the agent was
-/// killed isn't known otherwise.
+/// A variable in the environment of all jobs of an executor; it identifies those that were started
+/// just before the agent was killed.
 pub const MARK: &str = "GARLAND_BENCH";
 
-/// A job that is being started has its own environment within this time.
+/// The time within which a job that is being started has its environment.
 const STARTING: Duration = Duration::from_millis(200);
 
-/// The guard of a bench.
+/// The guard of an executor.
 pub struct Guard {
     child: Child,
     input: Mutex<Option<ChildStdin>>,
@@ -33,7 +33,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts it.
+    /// Starts the guard.
     pub fn start() -> io::Result<Self> {
         let mut command = Command::new(PROGRAM);
         let mark: String = random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat();
@@ -44,17 +44,17 @@ impl Guard {
         Ok(Self { child, input, mark })
     }
 
-    /// What its jobs have as [`MARK`] in their environment.
+    /// The value of [`MARK`] in the environment of the jobs.
     pub fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// The job whose processes are in this group has begun.
+    /// A job with this process group has begun.
     pub fn begun(&self, group: u32) {
         self.say(1, group);
     }
 
-    /// It is about to end: its number may be another's soon.
+    /// A job is about to end: the number of its group may be reused.
     pub fn ended(&self, group: u32) {
         self.say(0, group);
     }
@@ -64,7 +64,7 @@ impl Guard {
         word[1..].copy_from_slice(&group.to_ne_bytes());
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         if input.as_mut().is_some_and(|input| input.write_all(&word).is_err()) {
-            // A guard that was killed is missed by nobody but a bench that is killed, too.
+            // Only needed if this process is killed as well.
             *input = None;
         }
     }
@@ -72,13 +72,13 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // A bench that ends by itself has ended its jobs.
+        // An executor that ends regularly has ended its jobs.
         self.say(2, 0);
         let _ = self.child.wait();
     }
 }
 
-/// Guards until `input` ends; then kills what is running, and what has this `mark`.
+/// Guards until `input` ends; then kills the running jobs, and all processes with this `mark`.
 pub fn guard(mut input: impl Read, mark: &str) {
     let mut running = HashSet::new();
     let mut word = [0; WORD];
@@ -97,12 +97,12 @@ pub fn guard(mut input: impl Read, mark: &str) {
     sweep(mark);
 }
 
-/// Kills the groups that processes with this mark lead.
+/// Kills the process groups whose leaders have this mark.
 fn sweep(mark: &str) {
     let wanted = format!("{MARK}={mark}").into_bytes();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let number = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
-        // One that has ended meanwhile has none, and others' can't be read.
+        // Empty for processes that have ended, and for those of other users.
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         let has_mark = environment.split(|&byte| byte == 0).any(|variable| variable == wanted);
         number.filter(|_| has_mark).into_iter().for_each(process::kill_group);

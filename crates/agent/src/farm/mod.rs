@@ -1,4 +1,4 @@
-//! Jobs of a farm: run on a node, and handed out by the head.
+//! Running the jobs of a farm on a node.
 
 mod batcher;
 mod executor;
@@ -9,6 +9,7 @@ mod run;
 mod service;
 mod snapshot;
 mod window;
+mod workers;
 
 pub use executor::JobExecutor;
 pub use facts::facts;

@@ -1,4 +1,4 @@
-//! What a job says: read as it comes, so that it never waits, and kept in part.
+//! The output of a job: read as it is written, so that the job never blocks, and kept in part.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read};
@@ -9,15 +9,15 @@ use garland_core::farm::last_words::last_words;
 use garland_protocol::OUTPUT_HALF;
 use garland_sys::event;
 
-/// Reads of a pipe before anything else is looked at: more than it can hold. A job may write faster than it
-/// can be read.
+/// The most reads of a pipe at a time: more than it can hold. A job may write faster than it can be
+/// read.
 const READS: usize = 64;
 
-/// Bytes of the end of its standard error that are kept for its last words: more than these have, since
-/// there may be empty lines.
+/// Bytes at the end of standard error that are kept for the last lines: more than those have, since
+/// lines may be empty.
 const ERRORS: usize = 2 << 10;
 
-/// The beginning and the end of what was said, and how much of it is lost between.
+/// The beginning and the end of the output, and the number of bytes lost between.
 #[derive(Debug, Default)]
 pub struct Output {
     beginning: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Adds what was said.
+    /// Adds output.
     pub fn add(&mut self, bytes: &[u8]) {
         let room = OUTPUT_HALF - self.beginning.len();
         let (first, rest) = bytes.split_at(room.min(bytes.len()));
@@ -37,7 +37,7 @@ impl Output {
         self.lost += over as u64;
     }
 
-    /// What is kept, with a line where something is lacking.
+    /// The kept output, with a line that marks a gap.
     pub fn into_bytes(self) -> Vec<u8> {
         let mut bytes = self.beginning;
         if self.lost > 0 {
@@ -48,17 +48,17 @@ impl Output {
     }
 }
 
-/// What a job says, by both of its ways to say something.
+/// The output of a job.
 #[derive(Debug, Default)]
 pub struct Talk {
-    /// All of it, in the order in which it came.
+    /// Standard output and standard error, in the order of arrival.
     pub all: Output,
-    /// The end of its standard error.
+    /// The end of standard error.
     errors: VecDeque<u8>,
 }
 
 impl Talk {
-    /// Adds what came from standard error.
+    /// Adds bytes of standard error.
     fn add_error(&mut self, bytes: &[u8]) {
         self.all.add(bytes);
         let kept = &bytes[bytes.len().saturating_sub(ERRORS)..];
@@ -67,29 +67,29 @@ impl Talk {
         self.errors.drain(..over);
     }
 
-    /// The last lines of its standard error.
+    /// The last lines of standard error.
     pub fn last_words(&mut self) -> Vec<Text> {
         last_words(self.errors.make_contiguous())
     }
 }
 
-/// The pipes of a job: its standard output, and its standard error; none any more that nobody writes to.
+/// The pipes of standard output and standard error; none once they are closed.
 pub struct Pipes([Option<PipeReader>; 2]);
 
 impl Pipes {
-    /// Two that never wait, and what is written to.
+    /// Two pipes with non-blocking read ends, and their write ends.
     pub fn new() -> io::Result<(Self, [io::PipeWriter; 2])> {
         let (output, to_output) = pipe()?;
         let (errors, to_errors) = pipe()?;
         Ok((Self([Some(output), Some(errors)]), [to_output, to_errors]))
     }
 
-    /// Those that may still have something.
+    /// The open pipes.
     pub fn open(&self) -> impl Iterator<Item = &PipeReader> {
         self.0.iter().flatten()
     }
 
-    /// Reads what can be read now.
+    /// Reads what is available.
     pub fn read(&mut self, talk: &mut Talk) {
         let [output, errors] = &mut self.0;
         drain(output, &mut |bytes| talk.all.add(bytes));
@@ -97,7 +97,7 @@ impl Pipes {
     }
 }
 
-/// Reads what can be read now, and not for ever; a pipe that nobody writes to any more is closed.
+/// Reads what is available, within bounds; closes a pipe without writers.
 fn drain(pipe: &mut Option<PipeReader>, add: &mut dyn FnMut(&[u8])) {
     let mut buffer = [0; 16 << 10];
     for _ in 0..READS {
@@ -112,7 +112,7 @@ fn drain(pipe: &mut Option<PipeReader>, add: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// A pipe whose reading end never waits.
+/// A pipe with a non-blocking read end.
 fn pipe() -> io::Result<(PipeReader, io::PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     event::never_block(reader.as_fd())?;

@@ -1,4 +1,4 @@
-//! One job on this node: started, watched, ended.
+//! Runs one job: starts it, watches it, and ends it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -19,17 +19,17 @@ use super::guard::{Guard, MARK};
 use super::output::{Pipes, Talk};
 use garland_sys::error::reason;
 
-/// Where a job runs.
+/// The directories of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// The folder that commands run in; this process's own if there is none.
+    /// The working directory of commands; by default that of this process.
     pub folder: Option<PathBuf>,
-    /// The folder that jobs' own folders are in.
+    /// The directory of the jobs' own directories.
     pub own: Option<PathBuf>,
 }
 
 impl Place {
-    /// The folder that a task runs in.
+    /// The working directory of a task.
     pub fn of(&self, task: &FarmTask) -> Option<PathBuf> {
         match (&self.own, task.own_folder) {
             (Some(own), true) => Some(own.join(task.job.to_string())),
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-/// Runs a task to its end, or until `stop` is raised; what it said, too.
+/// Runs a task until it ends, or `stop` is raised. Returns its output, too.
 pub fn run(
     task: &FarmTask,
     place: &Place,
@@ -95,7 +95,7 @@ fn start(
         }
     };
     command.stdin(Stdio::null()).stdout(to_output).stderr(to_errors);
-    // A group of its own, so that all it started can be ended with it.
+    // A process group of its own, so that all its processes can be killed together.
     command.process_group(0).env("GARLAND_JOB", task.job.to_string());
     if let Some(guard) = guard {
         command.env(MARK, guard.mark());
@@ -107,7 +107,7 @@ fn start(
     Ok((command.spawn()?, pipes))
 }
 
-/// Reads what the job says until it has ended, is stopped, or has taken too long.
+/// Reads the output of a job until it has ended, is stopped, or exceeds its time.
 fn watch(
     (job, mut pipes): (Child, Pipes),
     task: &FarmTask,
@@ -138,8 +138,8 @@ fn watch(
             break;
         }
     }
-    // All of the group: what the job has left running is no part of any job. Its number is its own until
-    // it has been waited for.
+    // Kill the whole group: processes which the job left running belong to no job. The number stays
+    // reserved until the leader was waited for.
     process::kill_group(job.id());
     about_to_end();
     let ended = child::reap(&job)?;
@@ -156,7 +156,8 @@ fn watch(
     Ok((outcome, ended))
 }
 
-/// Gives outputs the names that they are to have, if the job ended well; else takes them away. Their bytes.
+/// Renames outputs to their final names if the job succeeded, else removes them. Returns their
+/// bytes.
 fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result<u64, String> {
     let path = |name: &Text| {
         let name = Path::new(OsStr::from_bytes(name.bytes()));
@@ -171,7 +172,7 @@ fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result
     }
     for (made, name) in &task.outputs {
         if !is_done {
-            // Most that fail have made none.
+            // Jobs that fail have usually created none.
             let _ = fs::remove_file(path(made));
         } else if made != name {
             let failed = |error| format!("naming {name}: {}", reason(&error));

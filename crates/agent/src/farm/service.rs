@@ -18,24 +18,24 @@ use crate::session::Session;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// Jobs of one controller. When it is dropped they are killed, and their files are gone.
+/// The jobs of one controller. Dropping it kills them and removes their files.
 pub struct JobService {
     agent: Arc<Agent>,
     session: Arc<Session>,
     bench: Option<JobExecutor>,
-    /// The folder that jobs' own folders are in.
+    /// The directory of the jobs' own directories.
     own: Option<PathBuf>,
     window: Option<Window>,
 }
 
 impl JobService {
-    /// Nothing is open yet.
+    /// No executor yet.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         let (agent, session) = (Arc::clone(agent), Arc::clone(session));
         Self { agent, session, bench: None, own: None, window: None }
     }
 
-    /// Does what the controller wants.
+    /// Executes an order.
     pub fn obey(&mut self, order: FarmOrder) {
         match order {
             FarmOrder::Open { slots, folder } => self.open(slots, &folder),
@@ -63,7 +63,7 @@ impl JobService {
             }
             FarmOrder::Clear(job) => {
                 if let Some(own) = &self.own {
-                    // What can't be removed now is tried again at the end.
+                    // Tried again at the end if it fails.
                     let _ = fs::remove_dir_all(own.join(job.to_string()));
                 }
             }
@@ -92,17 +92,17 @@ impl JobService {
         self.tell(FarmEvent::Opened(facts));
     }
 
-    /// The path of this name in the agent's folder.
+    /// A path in the agent's directory.
     fn path(&self, name: &Text) -> PathBuf {
         let name = Path::new(OsStr::from_bytes(name.bytes()));
         self.agent.folder().map_or_else(|| name.to_owned(), |folder| folder.join(name))
     }
 
-    /// Makes a job's folder, and those in it that its files lie in.
+    /// Creates a job's directory, and the subdirectories of its files.
     fn make(&self, job: u32, folders: &[Text]) -> Result<(), String> {
         let own = self.own.as_ref().ok_or("no run is open")?.join(job.to_string());
         let failed = |error| format!("making its folder {}: {}", own.display(), reason(&error));
-        // An earlier try may have left something.
+        // Remove what an earlier try may have left.
         let _ = fs::remove_dir_all(&own);
         fs::create_dir_all(&own).map_err(failed)?;
         folders
@@ -114,11 +114,11 @@ impl JobService {
 
 impl Drop for JobService {
     fn drop(&mut self) {
-        // Jobs first: they use the window.
+        // Jobs first: they use the mount.
         self.bench = None;
         self.window = None;
         if let Some(own) = &self.own {
-            // Where no job had files there is none.
+            // Does not exist if no job had files.
             let _ = fs::remove_dir_all(own);
         }
     }

@@ -1,4 +1,4 @@
-//! What of a bench's jobs there is to be seen while they run.
+//! A view of an executor's jobs.
 
 use std::sync::{Arc, Weak};
 
@@ -6,29 +6,26 @@ use garland_core::farm::{Command, Text};
 use garland_protocol::{Account, JobView};
 use garland_sys::clock;
 
-use crate::farm::executor::Shared;
+use super::workers::Shared;
 
-/// Shows a bench's jobs as long as it is there.
+/// A view of an executor's jobs, empty once the executor is gone.
 #[derive(Clone)]
 pub struct JobsSnapshot(Weak<Shared>);
 
 impl JobsSnapshot {
-    pub(super) fn new(bench: &Arc<Shared>) -> Self {
-        Self(Arc::downgrade(bench))
+    pub(super) fn new(executor: &Arc<Shared>) -> Self {
+        Self(Arc::downgrade(executor))
     }
 
-    /// Whether the bench is there.
+    /// Whether the executor still exists.
     pub fn is_there(&self) -> bool {
         self.0.strong_count() > 0
     }
 
-    /// Adds its jobs to an account.
+    /// Adds the jobs to `account`.
     pub fn add_to(&self, account: &mut Account) {
-        let Some(bench) = self.0.upgrade() else { return };
-        let (running, waiting) = {
-            let state = bench.lock();
-            (state.running.clone(), state.waiting.len())
-        };
+        let Some(executor) = self.0.upgrade() else { return };
+        let (running, waiting) = executor.jobs();
         let now = clock::now_ns();
         account.jobs.extend(running.iter().map(|(task, since_ns)| JobView {
             job: task.job,

@@ -1,5 +1,4 @@
-//! A node's window on the files of the machine that has them: a mount, in a process of its own that ends
-//! with this one.
+//! A mount of the head's files on a node, by a process of its own that ends with this one.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,20 +11,20 @@ use garland_sys::clock;
 
 use garland_sys::error::reason;
 
-/// The running program, which knows how to mount.
+/// The running program, which can mount.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// How long a mount may take to go.
+/// Timeout for unmounting.
 const FAREWELL: Duration = Duration::from_secs(8);
 
-/// A mount that stands.
+/// A mount.
 pub struct Window {
     child: Child,
     folder: PathBuf,
 }
 
 impl Window {
-    /// Mounts on `folder`, which is made.
+    /// Mounts on `folder`, which is created.
     pub fn open(folder: &Path, opening: &Opening) -> Result<Self, String> {
         fs::create_dir_all(folder)
             .map_err(|error| format!("making {}: {}", folder.display(), reason(&error)))?;
@@ -35,7 +34,7 @@ impl Window {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         if let Some(input) = &mut child.stdin {
-            // A process that is gone by now says why.
+            // A process that has ended reports why.
             let _ = input.write_all(&opening.told());
         }
         let mut line = String::new();
@@ -49,7 +48,7 @@ impl Window {
     fn why(mut self) -> String {
         let mut said = String::new();
         if let Some(mut errors) = self.child.stderr.take() {
-            // What it said before is enough.
+            // What was read before suffices.
             let _ = errors.read_to_string(&mut said);
         }
         let line = said.lines().next().unwrap_or("nothing was said");
@@ -64,14 +63,14 @@ impl Drop for Window {
         let deadline = clock::now_ns() + u64::try_from(FAREWELL.as_nanos()).unwrap_or(0);
         while matches!(self.child.try_wait(), Ok(None)) {
             if clock::now_ns() > deadline {
-                // Who uses the mount gets errors from now on.
+                // Processes which use the mount get errors from now on.
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 break;
             }
             std::thread::sleep(LOOK);
         }
-        // Only if it is empty: what is mounted there must stay.
+        // Fails unless it is empty: files below a mount that stays must not be removed.
         let _ = fs::remove_dir(&self.folder);
     }
 }

@@ -1,4 +1,4 @@
-//! A file's attributes, as statx tells them.
+//! A file's attributes, from statx(2).
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -7,13 +7,13 @@ use garland_protocol::{Attr, FileKind, Stamp};
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp, statx};
 use rustix::io::Errno;
 
-/// Of the name in a folder itself, not of what it may link to.
+/// The attributes of a name in a directory; does not follow a symbolic link.
 pub fn of_name(folder: impl AsFd, name: &OsStr) -> Result<Attr, Errno> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, mask).map(|stat| translate(&stat))
 }
 
-/// Of what is open.
+/// The attributes of an open file.
 pub fn of_open(fd: impl AsFd) -> Result<Attr, Errno> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     statx(fd, "", AtFlags::EMPTY_PATH, mask).map(|stat| translate(&stat))
@@ -37,7 +37,7 @@ fn translate(stat: &Statx) -> Attr {
         links: stat.stx_nlink,
         user: stat.stx_uid,
         group: stat.stx_gid,
-        // As the kernel packs it for those who have 32 bits for it.
+        // The kernel's encoding in 32 bits.
         number: minor & 0xff | (major & 0xfff) << 8 | (minor & 0xf_ff00) << 12,
         size: stat.stx_size,
         blocks: stat.stx_blocks,

@@ -1,4 +1,4 @@
-//! What a mount has open here.
+//! The open files of a mount.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,16 +9,16 @@ use rustix::io::Errno;
 
 use super::listing::Listing;
 
-/// The most that one mount may have open.
+/// The most open files of one mount.
 const MOST: usize = 16 << 10;
 
-/// An open file or folder.
+/// An open file or directory.
 pub enum Open {
     File(File),
     Folder(Mutex<Listing>),
 }
 
-/// All of a mount's.
+/// The open files of a mount, by handle.
 #[derive(Default)]
 pub struct Handles {
     open: Mutex<HashMap<u64, Arc<Open>>>,
@@ -26,7 +26,7 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Keeps `open`; the handle that it is known by.
+    /// Adds `open`. Returns its handle.
     pub fn keep(&self, open: Open) -> Result<u64, Errno> {
         let mut all = self.lock();
         if all.len() >= MOST {
@@ -37,12 +37,12 @@ impl Handles {
         Ok(handle)
     }
 
-    /// What is open under `handle`.
+    /// The file of a handle.
     pub fn find(&self, handle: u64) -> Result<Arc<Open>, Errno> {
         self.lock().get(&handle).cloned().ok_or(Errno::BADF)
     }
 
-    /// Does `work` with the file that is open under `handle`.
+    /// Does `work` with the file of a handle.
     pub fn file<T>(
         &self,
         handle: u64,
@@ -54,9 +54,9 @@ impl Handles {
         }
     }
 
-    /// Closes what is open under `handle`.
+    /// Closes a handle.
     pub fn close(&self, handle: u64) {
-        // Dropped once the lock is given back: closing may wait for a disk.
+        // Dropped after the lock is released: closing may wait for a disk.
         let closed = self.lock().remove(&handle);
         drop(closed);
     }

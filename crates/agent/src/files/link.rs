@@ -1,5 +1,5 @@
-//! One connection of a mount. A few threads share it: one of them waits for a question while others
-//! obey theirs, and whoever has read one obeys it, so that no question changes hands.
+//! One connection of a mount. A few threads share it: one waits for a request while others execute
+//! theirs. The thread which has read a request executes it.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -10,15 +10,14 @@ use garland_sys::threads;
 
 use crate::files::service::FileService;
 
-/// How many questions are obeyed at a time: those with large answers take memory, the others wait for
-/// disks.
+/// The number of threads: large answers take memory, other requests wait for disks.
 const BULK_THREADS: usize = 3;
 const SMALL_THREADS: usize = 8;
 
-/// A buffer that has grown beyond this is given back when it is used no more.
+/// A buffer larger than this is freed when it is no longer used.
 const KEPT: usize = 64 << 10;
 
-/// A connection with both of its directions.
+/// A connection with both its directions.
 pub struct Link {
     asks: Mutex<(TcpStream, Line)>,
     answers: Mutex<(TcpStream, Line)>,
@@ -37,10 +36,10 @@ impl Link {
         Arc::new(Self { asks, answers, shop })
     }
 
-    /// Starts the threads; `ended` is called by each of them when the connection is no good any more.
+    /// Starts the threads. Each calls `ended` when the connection is broken.
     ///
     /// # Errors
-    /// When the system makes no thread at all; fewer than wanted do as well.
+    /// When no thread can be started; fewer than wanted suffice.
     pub fn serve(
         self: &Arc<Self>,
         number: u16,
@@ -69,7 +68,7 @@ impl Link {
         Ok(())
     }
 
-    /// Reads a question, obeys it and answers.
+    /// Reads a request, executes it and answers.
     fn turn(&self, body: &mut Vec<u8>, frame: &mut Vec<u8>) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let opener = self.receive(body)?;

@@ -1,5 +1,5 @@
-//! A folder's entries, some at a time, each with its attributes: whoever lists a folder asks for
-//! these next, most often.
+//! The entries of a directory, some at a time, each with its attributes, which are usually
+//! requested next.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -11,13 +11,13 @@ use rustix::io::Errno;
 
 use super::attr;
 
-/// Some bytes of an answer's entries, after which the answer is full.
+/// Bytes of entries after which an answer is full.
 const ENOUGH: usize = 48 << 10;
 
-/// About what an entry's attributes take.
+/// The approximate size of an entry's attributes in bytes.
 const ATTR: usize = 70;
 
-/// A folder that is being listed.
+/// A directory that is being listed.
 pub struct Listing {
     folder: OwnedFd,
     dir: Dir,

@@ -1,5 +1,5 @@
-//! The agent's side of mounts: it obeys what they ask about this node's files, as the user that it
-//! runs as and within its root. Connections come in by the listener, like a copy's links.
+//! The agent's side of mounts: it serves requests on this node's files, as its own user and within its
+//! root. Connections come from the listener, like the links of a copy.
 
 mod attr;
 mod change;
@@ -7,7 +7,9 @@ mod handles;
 mod link;
 mod listener;
 mod listing;
+mod mounts;
 mod places;
 mod service;
 
-pub use listener::{FileListener, Mounts, greet};
+pub use listener::FileListener;
+pub use mounts::{Mounts, greet};

@@ -1,5 +1,5 @@
-//! Where a path leads below the agent's root: a folder and one name in it. No link is followed on the
-//! way: the mount has followed them already, by its own view.
+//! Resolves paths below the agent's root to a directory and a name in it. Symbolic links are not
+//! followed: the mount has followed them in its own view.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -10,24 +10,24 @@ use garland_sys::confine::{self, Root};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-/// The top of what a mount sees.
+/// The root of what a mount sees.
 pub struct Places {
     top: OwnedFd,
 }
 
-/// A folder that is open only to look names up in it, and a name.
+/// A directory that is open only for lookups, and a name.
 pub struct Place<'a> {
     pub folder: OwnedFd,
     pub name: &'a OsStr,
 }
 
 impl Places {
-    /// The agent's root; the whole file system where it has none.
+    /// The agent's root; the whole file system if it has none.
     pub fn new(root: &Root) -> std::io::Result<Self> {
         Ok(Self { top: root.top()? })
     }
 
-    /// Where `path` leads; the root itself is `.` in itself.
+    /// Resolves `path`; the root is `.` in itself.
     pub fn find<'a>(&self, path: &'a [u8]) -> Result<Place<'a>, Errno> {
         let (above, name) = match path.iter().rposition(|&byte| byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -40,23 +40,23 @@ impl Places {
 }
 
 impl Place<'_> {
-    /// Opens what is there itself, whatever it is, to look at it and no more.
+    /// Opens the file itself with O_PATH, whatever it is.
     pub fn itself(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         openat(&self.folder, self.name, flags, Mode::empty())
     }
 
-    /// Opens what is there with `flags`; a link isn't followed, and nothing waits.
+    /// Opens the file with `flags`; does not follow a symbolic link, and does not block.
     pub fn open(&self, flags: OFlags, mode: u16) -> Result<OwnedFd, Errno> {
         let never = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         openat(&self.folder, self.name, flags | never, Mode::from_raw_mode(mode.into()))
     }
 }
 
-/// The name by which calls that take no such descriptor reach what it stands for.
+/// The path by which system calls that do not accept an O_PATH descriptor reach its file.
 pub fn by_descriptor(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd))
 }
 
-/// Where absolute names begin.
+/// The directory of absolute names.
 pub const ANYWHERE: std::os::fd::BorrowedFd<'static> = CWD;

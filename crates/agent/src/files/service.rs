@@ -1,4 +1,4 @@
-//! What is asked, done.
+//! Executes the requests of a mount.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -22,11 +22,11 @@ use super::places::{ANYWHERE, Place, Places, by_descriptor};
 use super::{attr, change};
 use garland_dataplane::pace::Pace;
 
-/// A change within this time of the last one might leave no trace in a file's times: their ticks are
-/// a few milliseconds apart.
+/// Two changes within this time may leave equal times of a file: their resolution is a few
+/// milliseconds.
 const TICK_NS: u64 = 100_000_000;
 
-/// What a mount has here.
+/// The state of a mount on this node.
 pub struct FileService {
     places: Places,
     handles: Handles,
@@ -38,7 +38,7 @@ impl FileService {
         Ok(Self { places: Places::new(root)?, handles: Handles::default(), disk })
     }
 
-    /// Obeys; what is read goes behind what `frame` holds.
+    /// Executes a request; appends bytes that are read to `frame`.
     pub fn obey(&self, ask: &Ask, payload: &[u8], frame: &mut Vec<u8>) -> Result<Answer, Errno> {
         match ask {
             Ask::Stat(FileRef::Path(path)) => {
@@ -128,7 +128,7 @@ impl FileService {
         match attr.kind {
             garland_protocol::FileKind::File => {}
             garland_protocol::FileKind::Folder => return Err(Errno::ISDIR),
-            // The kernel of the mount's machine has pipes and devices of its own under such names.
+            // Pipes and devices belong to the kernel of the mount's machine.
             _ => return Err(Errno::NXIO),
         }
         if let Some(mode) = flags.create.filter(|_| made) {
@@ -152,7 +152,7 @@ impl FileService {
         frame.reserve_exact(length);
         let mut have = 0;
         while have < length {
-            // Into memory that nobody has to fill with zeros first; it may be a little more than asked.
+            // Read into uninitialised capacity; it may be slightly more than requested.
             match pread(file, spare_capacity(frame), offset + have as u64) {
                 Ok(0) => break,
                 Ok(read) => have += read,
@@ -207,7 +207,7 @@ impl FileService {
     }
 }
 
-/// Opens a file, and says whether it was made.
+/// Opens a file. Returns whether it was created.
 fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
     let mut how = match (flags.read, flags.write) {
         (true, true) => OFlags::RDWR,
@@ -217,7 +217,7 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
     how.set(OFlags::APPEND, flags.append);
     how.set(OFlags::TRUNC, flags.truncate);
     let Some(mode) = flags.create else { return Ok((place.open(how, 0)?.into(), false)) };
-    // Others may make and remove it meanwhile, but hardly all the time.
+    // Another process may create and remove it at the same time, but hardly always.
     for _ in 0..8 {
         match place.open(how | OFlags::CREATE | OFlags::EXCL, mode) {
             Ok(file) => return Ok((file.into(), true)),
@@ -233,8 +233,8 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
     Err(Errno::AGAIN)
 }
 
-/// Gives back the permissions that the agent's own umask has taken: the one that counts is of the
-/// process that asked, and has been obeyed there.
+/// Restores the permissions removed by the agent's umask: the umask of the requesting process was
+/// applied there.
 fn mend_mode(fd: impl AsFd, attr: Attr, mode: u16) -> Result<Attr, Errno> {
     let umask = process::umask() & 0o777;
     let taken = mode & !attr.mode & u16::try_from(umask).unwrap_or(0);
@@ -256,7 +256,7 @@ fn make(place: &Place<'_>, kind: &NewKind, mode: u16) -> Result<Attr, Errno> {
         NewKind::Folder => {
             mkdirat(folder, name, bits)?;
             let made = place.open(OFlags::RDONLY | OFlags::DIRECTORY, 0);
-            // A folder that its own maker may not read stays as it is.
+            // A directory which its owner may not read stays as it is.
             let Ok(made) = made else { return attr::of_name(folder, name) };
             let attr = attr::of_open(&made)?;
             return mend_mode(made, attr, mode);

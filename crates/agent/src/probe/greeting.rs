@@ -1,4 +1,4 @@
-//! How two agents that were told to meet greet each other for it.
+//! The greeting of two agents which meet.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use garland_sys::tcp;
 
 use super::SILENCE;
 use super::guest::Invitation;
-use crate::agent::{Agent, Expected};
+use crate::expected::{Expectations, Expected};
 use garland_transport::greeting::{introduce, welcome};
 use garland_transport::link::LinkError;
 use garland_transport::timed::Timed;
 
-/// Connects to the other agent for the connection `number` of `meeting`.
+/// Opens the connection `number` of `meeting` to the other agent.
 pub fn dial(
     address: SocketAddr,
     meeting: &Meeting,
@@ -37,7 +37,7 @@ pub fn dial(
     Ok(stream)
 }
 
-/// The size that a meeting's packets are kept to, if they are.
+/// The packet size which a meeting requests, in bytes.
 fn packet(task: &Task) -> Option<u16> {
     match task {
         Task::Stream(task) => task.packet,
@@ -45,14 +45,14 @@ fn packet(task: &Task) -> Option<u16> {
     }
 }
 
-/// Answers a peer that says it comes for a meeting; its preamble, `theirs`, has been read.
+/// Answers a peer which comes for a meeting; its preamble, `theirs`, has been read.
 pub fn greet_guest(
-    agent: &Agent,
+    expected: &Expectations,
     peer: &mut Timed<'_>,
     theirs: &[u8; PREAMBLE_LEN],
 ) -> Result<(Arc<Invitation>, u16), LinkError> {
     let welcomed = welcome(peer, Purpose::Probe, theirs, |id| {
-        let Some(Expected::Guest(invitation)) = agent.await_expected(id, SILENCE) else {
+        let Some(Expected::Guest(invitation)) = expected.wait(id, SILENCE) else {
             return None;
         };
         Some((invitation.secret().clone(), invitation))

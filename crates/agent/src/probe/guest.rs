@@ -1,4 +1,4 @@
-//! The side of a meeting that waits: the connections come in by the listener, in any order.
+//! The accepting side of a meeting: its connections come from the listener, in any order.
 
 use std::io;
 use std::net::TcpStream;
@@ -7,47 +7,47 @@ use std::time::Duration;
 
 use garland_protocol::Secret;
 
-/// What the other agent of a meeting is let in for.
+/// The connections which the other agent of a meeting is expected to open.
 pub struct Invitation {
     secret: Secret,
-    seats: Mutex<Vec<Option<TcpStream>>>,
-    taken: Condvar,
+    /// By number.
+    streams: Mutex<Vec<Option<TcpStream>>>,
+    arrived: Condvar,
 }
 
 impl Invitation {
-    /// For a guest that holds `secret` and comes with so many connections.
+    /// Expects `streams` connections of a guest which knows `secret`.
     pub fn new(secret: Secret, streams: u16) -> Self {
-        let seats = (0..streams).map(|_| None).collect();
-        Self { secret, seats: Mutex::new(seats), taken: Condvar::new() }
+        let streams = (0..streams).map(|_| None).collect();
+        Self { secret, streams: Mutex::new(streams), arrived: Condvar::new() }
     }
 
-    /// What the guest must hold.
+    /// The secret which the guest must know.
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// The guest's connection `number` has come; one that wasn't invited is closed.
-    pub fn seat(&self, number: u16, stream: TcpStream) {
-        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seat) = seats.get_mut(usize::from(number)).filter(|seat| seat.is_none()) {
-            *seat = Some(stream);
-            self.taken.notify_all();
+    /// Adds the guest's connection `number`; closes one that is not expected.
+    pub fn add(&self, number: u16, stream: TcpStream) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = streams.get_mut(usize::from(number)).filter(|slot| slot.is_none()) {
+            *slot = Some(stream);
+            self.arrived.notify_all();
         }
     }
 
-    /// All connections, in the order of their numbers.
+    /// Waits for all connections and returns them in the order of their numbers.
     ///
     /// # Errors
-    /// When they haven't all come in time.
+    /// When some are missing after `patience`.
     pub fn all(&self, patience: Duration) -> io::Result<Vec<TcpStream>> {
-        let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        let absent = |seats: &mut Vec<Option<TcpStream>>| seats.iter().any(Option::is_none);
-        let (mut seats, _) = self
-            .taken
-            .wait_timeout_while(seats, patience, absent)
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let absent = |streams: &mut Vec<Option<TcpStream>>| streams.iter().any(Option::is_none);
+        let (mut streams, _) = self
+            .arrived
+            .wait_timeout_while(streams, patience, absent)
             .unwrap_or_else(PoisonError::into_inner);
-        let late = seats.iter().any(Option::is_none);
-        let streams: Vec<TcpStream> = std::mem::take(&mut *seats).into_iter().flatten().collect();
-        if late { Err(io::ErrorKind::TimedOut.into()) } else { Ok(streams) }
+        let all: Option<Vec<TcpStream>> = std::mem::take(&mut *streams).into_iter().collect();
+        all.ok_or_else(|| io::ErrorKind::TimedOut.into())
     }
 }

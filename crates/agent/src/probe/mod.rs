@@ -1,7 +1,8 @@
-//! Measuring what lies between two agents: they meet by the head's order, and measure.
+//! Measuring the network between two agents, which meet by order of the head.
 
 mod greeting;
 mod guest;
+mod meeting_state;
 mod ping;
 mod runner;
 pub mod stream;
@@ -11,6 +12,6 @@ pub use guest::Invitation;
 pub use ping::fabric::Brought;
 pub use runner::Running;
 
-/// How long the other agent may leave one without a sign: longer than the head takes to miss its
-/// heartbeats, since the head knows which of the two is gone.
+/// Timeout for the other agent. Longer than the head takes to miss heartbeats, since the head knows
+/// which of the two is gone.
 pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(8);

@@ -1,4 +1,4 @@
-//! Streams: one thread a connection sends, or receives and measures.
+//! Streams: one thread per connection, which sends, or receives and measures.
 
 mod counter;
 mod together;
@@ -14,28 +14,28 @@ use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{arrival, clock, random, tcp, threads};
 
 use super::SILENCE;
-use super::runner::Place;
+use crate::probe::meeting_state::MeetingState;
 use counter::Counter;
 use garland_sys::error::reason;
 pub use together::Together;
 
-/// What a receiver says when it has counted enough.
+/// Sent by a receiver that has measured enough.
 const ENOUGH: u8 = b'.';
 
-/// How much is read at a time.
+/// Bytes that are read at a time.
 const READ: usize = 256 << 10;
 
-/// How often a sender that has room looks for what else there is to know.
+/// How often a sender that does not block checks for the end.
 const LOOK_NS: u64 = 1_000_000;
 
-/// Takes part in a meeting's streams, to its end.
+/// Takes part in all streams of a meeting.
 pub fn take_part(
-    place: &Place,
+    meeting: &MeetingState,
     task: &StreamTask,
     dials: bool,
     streams: &[TcpStream],
 ) -> Result<(), String> {
-    let is_over = || place.is_over();
+    let is_over = || meeting.is_over();
     let sends = |number: u16| (number < task.forward) == dials;
     let received = (0..).zip(streams).filter(|(number, _)| !sends(*number)).count();
     let together = Together::new(received);
@@ -60,12 +60,12 @@ pub fn take_part(
         begun.into_iter().map(join).collect()
     });
     for result in results {
-        place.found(result.map_err(|error| format!("its stream broke: {}", reason(&error)))?);
+        meeting.found(result.map_err(|error| format!("its stream broke: {}", reason(&error)))?);
     }
     Ok(())
 }
 
-/// A connection's account as it is told.
+/// The statistics of a connection, as they are reported.
 pub fn went(number: u16, info: &TcpInfo) -> TxStats {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     TxStats {
@@ -81,8 +81,8 @@ pub fn went(number: u16, info: &TcpInfo) -> TxStats {
     }
 }
 
-/// Sends until the receiver has enough, or `is_over` gives it up. What is under way then is dropped
-/// with the connection, which doesn't block from now on.
+/// Sends until the receiver has enough, or `is_over` returns true. Unsent data is dropped with the
+/// connection, which is non-blocking from now on.
 ///
 /// # Errors
 /// When the stream breaks, or takes nothing for [`SILENCE`].
@@ -91,7 +91,7 @@ pub fn send(
     mut stream: &TcpStream,
     is_over: &dyn Fn() -> bool,
 ) -> io::Result<TcpInfo> {
-    // Bytes that no link compresses.
+    // Bytes that no link can compress.
     let length = task.write as usize;
     let mut bytes = random::bytes::<4096>().repeat(length.div_ceil(4096));
     bytes.truncate(length);
@@ -123,14 +123,14 @@ pub fn send(
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The receiver said so and was gone before it was heard.
+            // The receiver has sent its word and closed the connection.
             Err(_) if has_enough(stream)? => return Ok(account(stream)),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// By MPTCP there is none; the rates stand by themselves.
+/// Unknown over MPTCP; the rates do not depend on it.
 fn account(stream: &TcpStream) -> TcpInfo {
     TcpInfo::of(stream).unwrap_or_default()
 }
@@ -153,11 +153,11 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Receives until the rates of all that are counted together are known, and measures this one,
-/// unless `is_over` gives it up. The number of its connection isn't its business.
+/// Receives until the rates of all streams are known, and measures this one; stops when `is_over`
+/// returns true. Sets no number.
 ///
 /// # Errors
-/// When the stream breaks, or is silent for as long as the socket waits.
+/// When the stream breaks, or is silent until the socket's timeout.
 pub fn receive(
     task: &StreamTask,
     stream: &TcpStream,
@@ -205,7 +205,7 @@ fn count(
         if let Some(count) = &count
             && (together.is_counted() || together.is_broken())
         {
-            // A sender that is gone by now has said all that it had to.
+            // Fails if the sender is gone, which no longer matters.
             let _ = stream.write_all(&[ENOUGH]);
             return Ok(*count);
         }

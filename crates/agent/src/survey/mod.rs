@@ -1,5 +1,5 @@
-//! Looking at the network: which NICs there are, whom each reaches, what passes. An agent does it on
-//! the head's order; [`Survey`] is the head's side.
+//! Surveys of the network: which NICs a node has, which nodes each reaches, and which packets pass.
+//! An agent does them by order of the head.
 
 mod mtu;
 mod nics;
@@ -19,7 +19,7 @@ use crate::session::Session;
 use garland_sys::error::reason;
 use responder::Responder;
 
-/// What an agent does of surveys for one controller. Dropping it ends all of it.
+/// The surveys of one controller. Dropping it ends them.
 pub struct Surveyor {
     session: Arc<Session>,
     responder: Arc<Mutex<Option<Responder>>>,
@@ -27,13 +27,13 @@ pub struct Surveyor {
 }
 
 impl Surveyor {
-    /// One that has no orders yet.
+    /// No orders yet.
     pub fn new(session: &Arc<Session>) -> Self {
         Self { session: Arc::clone(session), responder: Arc::default(), working: None }
     }
 
-    /// Obeys an order; its answer goes to the controller when it is there. One order is obeyed at a
-    /// time, and each takes a bounded time.
+    /// Executes an order; the answer is sent to the controller when it is ready. Orders are
+    /// executed in sequence, each in a bounded time.
     pub fn obey(&mut self, order: SurveyOrder) {
         self.wait();
         let (session, responder) = (Arc::clone(&self.session), Arc::clone(&self.responder));
@@ -53,7 +53,7 @@ impl Surveyor {
 
     fn wait(&mut self) {
         if let Some(working) = self.working.take() {
-            // Its panic has been printed; there is nothing more to say about it here.
+            // A panic has been printed already.
             let _ = working.join();
         }
     }

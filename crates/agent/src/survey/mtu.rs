@@ -1,4 +1,4 @@
-//! The largest packet that passes: tried at its planned length, and by halves below it.
+//! Finds the largest packet that passes: tries the planned length, then bisects.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,10 +13,10 @@ use super::responder::ECHO;
 /// Bytes of IPv4 and UDP headers.
 const HEADERS: u16 = 28;
 
-/// What every host must take (RFC 791).
+/// The datagram size which every host must accept (RFC 791).
 const LEAST: u16 = 576;
 
-/// How long each try waits for its answer: a lost packet and a busy node are no short MTU.
+/// Timeouts of the attempts: a lost packet or a busy node must not look like a small MTU.
 const PATIENCE: [Duration; 4] = [
     Duration::from_millis(50),
     Duration::from_millis(100),
@@ -27,7 +27,7 @@ const PATIENCE: [Duration; 4] = [
 /// The most probes of one order.
 const MOST: usize = 1024;
 
-/// For each probe the largest packet that was answered.
+/// For each probe, the largest packet that was answered.
 pub fn find(probes: &[MtuProbe]) -> io::Result<Vec<Option<u16>>> {
     probes.iter().take(MOST).map(largest).collect()
 }
@@ -51,7 +51,7 @@ fn largest(probe: &MtuProbe) -> io::Result<Option<u16>> {
     Ok(Some(good))
 }
 
-/// Whether a packet of so many bytes is answered.
+/// Whether a packet of `bytes` bytes is answered.
 fn passes(
     socket: &DatagramSocket,
     probe: &MtuProbe,
@@ -66,7 +66,7 @@ fn passes(
         match socket.send(&packet, probe.to) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(EMSGSIZE) => return Ok(false),
-            // Nobody has answered who has the address, or there is no way there: none passes.
+            // No host answers for the address, or there is no route: nothing passes.
             Err(_) => {}
         }
         let deadline =

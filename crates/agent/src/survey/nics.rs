@@ -7,7 +7,7 @@ use garland_core::nic_facts::Ethernet;
 use garland_core::nic_facts::NicFacts;
 use garland_sys::{link_settings, nic};
 
-/// What is known of each.
+/// The properties of each.
 pub fn facts() -> io::Result<Vec<NicFacts>> {
     let facts = nic::list()?.into_iter().map(|nic| {
         let agreed = link_settings::agreed(&nic.name)?;
@@ -24,7 +24,7 @@ pub fn facts() -> io::Result<Vec<NicFacts>> {
     facts.collect()
 }
 
-/// Frames that each has sent.
+/// The number of frames which each has sent.
 pub fn sent() -> io::Result<Vec<(String, u32)>> {
     Ok(nic::list()?.into_iter().map(|nic| (nic.name, nic.sent)).collect())
 }

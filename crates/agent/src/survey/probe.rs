@@ -1,15 +1,15 @@
-//! What a probe says: the run's token, and the node and NIC that it left by.
+//! The contents of a probe: the token of the run, and the node and NIC which sent it.
 
 use garland_protocol::Token;
 
-/// Before the NIC's name: the token and the node's number.
+/// Bytes before the NIC's name: the token and the node's number.
 const HEAD: usize = 20;
 
-/// The longest probe: a device's name has 15 bytes at most.
+/// The length of the longest probe: a device's name has 15 bytes at most.
 pub const LONGEST: usize = HEAD + 1 + 15;
 
-/// A probe's bytes. Frames are padded to Ethernet's least length on their way, so the name's length
-/// stands before it.
+/// The bytes of a probe. Frames are padded to Ethernet's minimum, so the length of the name
+/// precedes it.
 pub fn write(token: &Token, node: u32, nic: &str) -> Vec<u8> {
     let name = &nic.as_bytes()[..nic.len().min(LONGEST - HEAD - 1)];
     let mut bytes = token.to_vec();
@@ -19,7 +19,7 @@ pub fn write(token: &Token, node: u32, nic: &str) -> Vec<u8> {
     bytes
 }
 
-/// The node and NIC of a probe with this token; `None` for anything else.
+/// The node and NIC of a probe with this token; none for anything else.
 pub fn read(token: &Token, bytes: &[u8]) -> Option<(u32, String)> {
     let (head, rest) = bytes.split_at_checked(HEAD)?;
     let (theirs, node) = head.split_at(token.len());

@@ -1,4 +1,5 @@
-//! Everybody sends by every NIC, several times, and listens on all meanwhile: who hears whom.
+//! All nodes send over every NIC, several times, and listen on all of them, to find which nodes
+//! reach each other.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,7 +16,8 @@ use garland_sys::{clock, event, nic};
 use super::probe;
 use garland_sys::error::reason;
 
-/// When probes are sent, after the order: not all nodes have it at once, and a frame may get lost.
+/// When probes are sent after the order: nodes receive it at different times, and frames may be
+/// lost.
 const SENT_AFTER: [Duration; 5] = [
     Duration::from_millis(150),
     Duration::from_millis(350),
@@ -24,13 +26,13 @@ const SENT_AFTER: [Duration; 5] = [
     Duration::from_millis(950),
 ];
 
-/// How long is listened for.
+/// How long to listen.
 const LISTEN: Duration = Duration::from_millis(1400);
 
-/// The most probes that are kept: a thousand nodes on one medium with a NIC each, and some.
+/// The most probes that are kept: a thousand nodes on one medium with a NIC each, and some more.
 const MOST: usize = 4096;
 
-/// By frames of their own EtherType; refused where the agent may not.
+/// Probes with frames of an EtherType of their own; refused without privileges.
 pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     let mut sockets = Vec::new();
     for nic in nic::list()? {
@@ -39,13 +41,13 @@ pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(SurveyAnswer::Refused(reason(&error)));
             }
-            // It has gone meanwhile, or is down: it hears nothing.
+            // The interface was removed, or is down: it receives nothing.
             Err(_) => {}
         }
     }
     let send = || {
         for (name, socket) in &sockets {
-            // One that is down is told by its carrier.
+            // An interface that is down is known by its carrier.
             let _ = socket.broadcast(&probe::write(&token, node, name));
         }
     };
@@ -62,8 +64,8 @@ pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     Ok(SurveyAnswer::Heard(heard.into_iter().collect()))
 }
 
-/// By datagrams to everybody on `port`: each NIC sends its own, and the kernel says by which one
-/// they came.
+/// Probes with broadcast datagrams on `port`, sent over each NIC; the kernel reports the NIC on
+/// which one arrives.
 pub fn datagrams(token: Token, node: u32, port: u16) -> io::Result<SurveyAnswer> {
     let everybody = SocketAddrV4::new(Ipv4Addr::BROADCAST, port);
     let ears = DatagramSocket::open(port, None)?;
@@ -75,7 +77,7 @@ pub fn datagrams(token: Token, node: u32, port: u16) -> io::Result<SurveyAnswer>
     let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
     let send = || {
         for (name, socket) in &sockets {
-            // One that is down is told by its carrier.
+            // An interface that is down is known by its carrier.
             let _ = socket.send(&probe::write(&token, node, name), everybody);
         }
     };
@@ -100,7 +102,7 @@ fn note(heard: &mut BTreeSet<Heard>, token: &Token, by: &str, bytes: &[u8]) {
     }
 }
 
-/// Sends at its times and receives until the end.
+/// Sends at the given times and receives until the end.
 fn exchange(
     fds: &[BorrowedFd<'_>],
     send: impl Fn(),

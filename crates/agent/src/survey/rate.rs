@@ -1,5 +1,5 @@
-//! What a link carries: a short stream by one NIC, measured where it arrives, as meetings' streams are.
-//! Before it goes how long it is to take, and after it comes its rate.
+//! Measures the rate of a link with a short stream over one NIC, at the receiver, like streams of
+//! meetings. The stream starts with its duration and is answered with its rate.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -10,25 +10,25 @@ use garland_sys::{clock, tcp};
 
 use crate::probe::stream::{self, Together};
 
-/// The longest that a stream may be asked to take.
+/// The longest duration of a stream that may be requested, in milliseconds.
 const MOST_MILLIS: u32 = 2_000;
 
-/// One that hasn't settled is counted so many times as long.
+/// A stream that is not steady is measured for this many times its duration.
 const UNSETTLED: u32 = 3;
 
 /// Bytes of a write.
 const WRITE: u32 = 256 << 10;
 
-/// How much longer than its longest a stream may take to be over, and its rate to be told.
+/// How much longer than its duration a stream may take, its answer included.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a connection may take to be there.
+/// Timeout for a connection.
 const CONNECT: Duration = Duration::from_secs(2);
 
-/// How long the receiver waits for the sender to have heard the rate.
+/// How long the receiver waits until the sender has read the rate.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The stream of so many milliseconds: in the first quarter TCP finds its pace.
+/// A stream of `millis` milliseconds; the first quarter is TCP's warm-up.
 fn task(millis: u32) -> StreamTask {
     let millis = millis.clamp(4, MOST_MILLIS);
     let (warm_up_ms, least_ms) = (millis / 4, millis - millis / 4);
@@ -36,7 +36,7 @@ fn task(millis: u32) -> StreamTask {
     StreamTask { forward: 1, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms }
 }
 
-/// Whether a stream that begins now has taken too long, to be asked again and again.
+/// Returns whether a stream that begins now has taken too long; to be polled.
 fn too_long(task: &StreamTask) -> impl Fn() -> bool {
     let longest = Duration::from_millis(u64::from(task.warm_up_ms + task.most_ms)) + PATIENCE;
     let deadline = after(longest);
@@ -47,10 +47,10 @@ fn after(time: Duration) -> u64 {
     clock::now_ns() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX >> 1)
 }
 
-/// Sends by one NIC until the receiver has measured it.
+/// Sends over one NIC until the receiver has measured it.
 pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer> {
     let mut stream = tcp::connect_by(nic, to.into(), CONNECT)?;
-    // The wire is to be measured, not what bbr takes it for.
+    // Measure the wire, not bbr's model of it.
     tcp::choose_congestion(&stream, &tcp::PREFERRED)?;
     stream.write_all(&millis.to_le_bytes())?;
     let task = task(millis);
@@ -62,8 +62,8 @@ pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer
     Ok(SurveyAnswer::Rate(f64::from_le_bytes(rate)))
 }
 
-/// Measures what comes in by a connection, for as long as its first 4 bytes say, answers how many bits
-/// a second that is, and waits for the sender to go.
+/// Measures a connection for as long as its first 4 bytes request, answers with the bits per
+/// second, and waits for the sender to close.
 pub fn receive(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -73,7 +73,7 @@ pub fn receive(mut stream: TcpStream) -> io::Result<()> {
     let came = stream::receive(&task, &stream, &Together::new(1), &too_long(&task))?;
     let rate = came.bytes as f64 * 8e9 / came.elapsed_ns.max(1) as f64;
     stream.write_all(&rate.to_le_bytes())?;
-    // Closed with bytes unread, the connection would take the rate with it.
+    // Closing a connection with unread bytes would discard the rate.
     let deadline = after(FAREWELL);
     let mut rest = vec![0; WRITE as usize];
     while clock::now_ns() < deadline && stream.read(&mut rest)? > 0 {}

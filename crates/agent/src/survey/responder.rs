@@ -1,5 +1,5 @@
-//! What answers the probes of others: datagrams are sent back in short or counted, connections are
-//! measured. It answers strangers too, with less than they sent.
+//! Answers probes: datagrams are echoed in short form or counted, connections are measured.
+//! Strangers are answered with less than they sent.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,15 +17,15 @@ use garland_sys::{tcp, threads};
 
 use super::rate;
 
-/// A datagram that wants an answer: this, a number of 4 bytes, and padding.
+/// A datagram that requests an answer: this byte, a number of 4 bytes, and padding.
 pub const ECHO: u8 = b'e';
-/// A datagram that is counted: this and its burst's number of 4 bytes.
+/// A datagram that is counted: this byte and the number of its burst in 4 bytes.
 const BURST: u8 = b'b';
 
-/// Bursts whose counts are kept.
+/// The number of bursts whose counts are kept.
 const BURSTS: usize = 64;
 
-/// Connections that are measured at a time.
+/// The number of connections that are measured at a time.
 const CONNECTIONS: usize = 64;
 
 /// The most datagrams of a burst.
@@ -40,7 +40,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// On ports of its own.
+    /// Opens ports of its own.
     pub fn open() -> io::Result<Self> {
         let (datagrams, listener) =
             (DatagramSocket::open(0, None)?, tcp::listen(0, Transport::Tcp)?);
@@ -56,12 +56,12 @@ impl Responder {
         Ok(responder)
     }
 
-    /// Where datagrams and connections are answered.
+    /// The ports for datagrams and connections.
     pub fn ports(&self) -> (u16, u16) {
         self.ports
     }
 
-    /// How many datagrams of a burst came; they are forgotten.
+    /// Takes the number of datagrams that arrived of a burst.
     pub fn take(&mut self, burst: u32) -> u32 {
         lock(&self.counts).remove(&burst).unwrap_or(0)
     }
@@ -71,15 +71,15 @@ impl Drop for Responder {
     fn drop(&mut self) {
         self.end.raise();
         for thread in self.threads.drain(..) {
-            // Its panic has been printed; there is nothing more to say about it here.
+            // A panic has been printed already.
             let _ = thread.join();
         }
     }
 }
 
-/// Sends `count` small datagrams of a burst; how many its own node let go.
+/// Sends `count` small datagrams of a burst. Returns how many its own node accepted.
 pub fn burst(to: SocketAddrV4, number: u32, count: u32) -> io::Result<u32> {
-    // So many at once pass every queue.
+    // The number which all queues accept at once.
     const TOGETHER: u32 = 20;
     let socket = DatagramSocket::open(0, None)?;
     let mut bytes = vec![BURST];
@@ -106,7 +106,7 @@ fn answer(socket: &DatagramSocket, counts: &Mutex<BTreeMap<u32, u32>>, end: &Wak
             let Some(&number) = rest.first_chunk::<4>() else { continue };
             match kind {
                 ECHO => {
-                    // By the way it came: routing may know another one back.
+                    // Over the interface on which it arrived: routing may choose another one.
                     let _ = socket.send_by(arrival.interface, &number, arrival.from);
                 }
                 BURST => {
@@ -137,9 +137,9 @@ fn accept(listener: &TcpListener, end: &Wake) {
             continue;
         }
         let its = Arc::clone(&open);
-        // It ends by itself in a bounded time.
+        // Ends by itself in a bounded time.
         let begun = threads::spawn("rate", move || {
-            // A sender that went away has nobody to tell.
+            // The error of a sender that went away concerns nobody.
             let _ = rate::receive(stream);
             its.fetch_sub(1, Ordering::AcqRel);
         });

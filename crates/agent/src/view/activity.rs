@@ -1,4 +1,5 @@
-//! What one agent is at, and its door for the node's other agents.
+//! The present activity of an agent, and the socket on which it reports it to other agents of the
+//! node.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,45 +16,45 @@ use garland_dataplane::context::CopyContext;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// How long an agent that asks may leave the answer unread.
+/// How long another agent may leave the answer unread.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Copies and benches that an agent has, while they last.
+/// The copies and executors of an agent.
 #[derive(Default)]
 pub struct Activity {
-    /// What the names of all doors of the node begin with, if that is known.
+    /// The prefix of the names of all sockets of the node, if known.
     doors: Option<String>,
     busy: Mutex<Busy>,
-    /// The name of its door, once it has had something to do.
+    /// The name of its socket, once it has been active.
     door: OnceLock<Option<String>>,
 }
 
 #[derive(Default)]
 struct Busy {
-    /// Parts in copies, and what they are called.
+    /// Copies and their names.
     copies: Vec<(Weak<CopyContext>, String)>,
     benches: Vec<JobsSnapshot>,
 }
 
 impl Activity {
-    /// Nothing yet, of an agent that has this root.
+    /// No activity, of an agent with this root.
     pub fn new(root: Option<&Path>) -> Self {
         let doors = siblings::prefix(root.unwrap_or(Path::new("/")));
         let said = |error| log(&format!("no other agents are seen: {}", reason(&error)));
         Self { doors: doors.map_err(said).ok(), ..Self::default() }
     }
 
-    /// What the names of all doors of the node begin with, if that is known.
+    /// The prefix of the names of all sockets of the node, if known.
     pub fn doors(&self) -> Option<&str> {
         self.doors.as_deref()
     }
 
-    /// The name of its own door, if it has one.
+    /// The name of its own socket, if it has one.
     pub fn door(&self) -> Option<&str> {
         self.door.get()?.as_deref()
     }
 
-    /// It takes part in a copy; where its bytes go to or come from is `name`.
+    /// Adds a copy; `name` is where its bytes go to or come from.
     pub fn add_copy(self: &Arc<Self>, member: &Arc<CopyContext>, name: String) {
         let mut busy = self.lock();
         busy.copies.retain(|(member, _)| member.strong_count() > 0);
@@ -62,7 +63,7 @@ impl Activity {
         self.open_door();
     }
 
-    /// It has a bench for jobs.
+    /// Adds an executor.
     pub fn add_bench(self: &Arc<Self>, bench: JobsSnapshot) {
         let mut busy = self.lock();
         busy.benches.retain(JobsSnapshot::is_there);
@@ -71,7 +72,7 @@ impl Activity {
         self.open_door();
     }
 
-    /// What it is at just now.
+    /// The present activity.
     pub fn account(&self) -> Account {
         let (members, benches): (Vec<_>, Vec<_>) = {
             let busy = self.lock();
@@ -88,7 +89,7 @@ impl Activity {
         account
     }
 
-    /// Lets the node's other agents ask, from the first time on that there is something to tell.
+    /// Opens the socket, at the first activity.
     fn open_door(self: &Arc<Self>) {
         self.door.get_or_init(|| {
             let name = siblings::new_name(self.doors()?);
@@ -109,9 +110,9 @@ impl Activity {
     fn answer(&self, door: &Door) {
         loop {
             match door.next(PATIENCE) {
-                // One that doesn't listen has only itself to blame.
+                // A reader that does not read gets no answer.
                 Ok(mut caller) => drop(caller.write_all(&self.account().to_bytes())),
-                // No descriptor is left; one will be.
+                // No file descriptor is free now.
                 Err(_) => std::thread::sleep(PATIENCE),
             }
         }

@@ -1,14 +1,14 @@
-//! What the kernel has counted: proc_pid_net(5), proc_stat(5) and diskstats of its documentation. What
-//! isn't there or isn't understood is left out.
+//! The kernel's counters: proc_pid_net(5), proc_stat(5) and diskstats of its documentation. Missing
+//! or unknown ones are omitted.
 
 use std::fs;
 
 use garland_protocol::{DiskCounts, KernelCounts, NicCounts};
 
-/// Bytes of a sector in `/proc/diskstats`, whatever the disk's own are.
+/// Bytes of a sector in `/proc/diskstats`, independent of the disk.
 const SECTOR: u64 = 512;
 
-/// All counts.
+/// All counters.
 pub fn counts() -> KernelCounts {
     // /proc/net is the network namespace of the process.
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -21,7 +21,7 @@ pub fn counts() -> KernelCounts {
 
 fn nics(dev: &str) -> Vec<NicCounts> {
     let nics = dev.lines().filter_map(|line| {
-        // The first count may stand right behind the colon.
+        // The first number may directly follow the colon.
         let (name, counts) = line.split_once(':')?;
         let counts: Vec<u64> = counts.split_whitespace().map_while(|it| it.parse().ok()).collect();
         let (name, received, sent) = (name.trim(), *counts.first()?, *counts.get(8)?);
@@ -30,10 +30,10 @@ fn nics(dev: &str) -> Vec<NicCounts> {
     nics.collect()
 }
 
-/// The processors' ticks at work, and all of them.
+/// The CPUs' busy ticks, and all ticks.
 fn ticks(stat: &str) -> (u64, u64) {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
-    // What guests have had is in the first two already.
+    // Guest time is included in the first two.
     let all: Vec<u64> = line.split_whitespace().take(8).map_while(|it| it.parse().ok()).collect();
     let sum: u64 = all.iter().sum();
     // The fourth is idle, the fifth waits for disks.
@@ -57,7 +57,7 @@ fn disks(diskstats: &str) -> Vec<DiskCounts> {
     disks.collect()
 }
 
-/// Whether a block device is a disk, and no part of one, nor what stands on others.
+/// Whether a block device is a disk, not a partition, and not built on others.
 fn is_whole(name: &str) -> bool {
     let stacked = ["loop", "ram", "dm-", "md", "zram", "sr"];
     if stacked.iter().any(|prefix| name.starts_with(prefix)) {
@@ -68,7 +68,7 @@ fn is_whole(name: &str) -> bool {
     if of_controller { !name.contains('p') } else { !numbered }
 }
 
-/// TCP's segments that were sent again.
+/// The number of retransmitted TCP segments.
 fn resent(snmp: &str) -> u64 {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let (names, counts) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());

@@ -1,6 +1,6 @@
-//! What a node is doing just now, told to whoever asks: its kernel's counts, and what the agents of one
-//! user are at there. A copy's agents are others than those of whoever looks, so they find each other
-//! by abstract sockets. Nobody looks, nothing is done.
+//! The present activity of a node, reported on request: the counters of its kernel, and the copies and
+//! jobs of all agents of one user. `garland top` starts agents of its own, so agents find each other by
+//! abstract sockets.
 
 mod activity;
 mod kernel;
@@ -16,13 +16,13 @@ pub use crate::view::activity::Activity;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// Looks, from a thread of its own, and tells the head.
+/// Collects the activity in a thread of its own and sends it to the head.
 pub fn start(doings: &Arc<Activity>, session: &Arc<Session>) {
     let (doings, session) = (Arc::clone(doings), Arc::clone(session));
     let begun = threads::spawn("view", move || {
         let (at_ns, kernel) = (clock::now_ns(), kernel::counts());
         let mut account = doings.account();
-        let silent = siblings::add_all(&doings, &mut account);
+        let silent = siblings::add_all(doings.doors(), doings.door(), &mut account);
         let mut view = NodeView { at_ns, kernel, account, silent };
         view.bound();
         session.send(&FromAgent::Viewed(Box::new(view)));

@@ -1,117 +1,72 @@
-//! The head's side of the balance test: who copies to whom, round by round.
+//! The head's side of the balance test, round by round.
 
 use std::io;
 use std::time::Duration;
 
-use garland_core::plan::Layout;
 use garland_protocol::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, NodeAddress, NodeUse};
-use garland_sys::clock;
-use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::ask::place;
-use crate::agent_set::AgentSet;
-use crate::balance::pair::PairOutcome;
-use crate::balance::round::{self, BalanceRound, RoundEnd};
+use super::agents::BalanceAgents;
+use super::job::RoundJob;
+use super::pair::PairOutcome;
+use super::round::{self, BalanceRound, RoundEnd};
 use crate::copy::Agent;
 
-/// A disk that moves fewer bytes a second than this hangs.
+/// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
 
-/// What anything may take beside its bytes.
+/// Time allowed for an order in addition to that for its bytes.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// A copy from one node's disk to another's, or to the same; nodes by their places in the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyPair {
-    /// Who has the file.
-    pub from: usize,
-    /// Who gets it.
-    pub to: usize,
-}
-
-impl CopyPair {
-    /// Whether it goes over the network.
-    #[must_use]
-    pub fn is_remote(&self) -> bool {
-        self.from != self.to
-    }
-}
-
-/// Copies that are made at once.
-#[derive(Clone, Debug)]
-pub struct RoundJob {
-    /// Who copies to whom. No node has two files to copy, or gets two.
-    pub errands: Vec<CopyPair>,
-    /// How many bytes each copy has, and how they are cut.
-    pub layout: Layout,
-    /// Whether none of the files' bytes are in the page cache at the beginning; else all are.
-    pub cold: bool,
-    /// The folder, in the system's bytes.
-    pub path: Vec<u8>,
-    /// Whether a copy is done only when it is on stable storage.
-    pub fsync: bool,
-    /// Whether blocks are sealed.
-    pub sealed: bool,
-    /// Congestion controls to ask for, best first.
-    pub congestion: Vec<String>,
-    /// What remote copies' links speak.
-    pub transport: Transport,
-}
-
-/// How a round went.
+/// The outcome of a round.
 #[derive(Clone, Debug)]
 pub struct RoundOutcome {
     /// The copies, in the job's order.
     pub errands: Vec<PairOutcome>,
-    /// What the nodes did meanwhile, by their places in the list.
+    /// The resources which the nodes used, by index in the list.
     pub uses: Vec<(usize, NodeUse)>,
-    /// How it ended.
+    /// How the round ended.
     pub end: RoundEnd,
 }
 
-/// A node that has its file.
+/// The test file of a node.
 #[derive(Clone, Debug)]
 pub struct PreparedFile {
-    /// Where that lies.
+    /// The disk it is on.
     pub place: DiskPlace,
-    /// What about the node may change what copies take, in names and words.
+    /// Conditions of the node which may affect the rate of copies, as names and values.
     pub conditions: Vec<(String, String)>,
 }
 
 /// Agents that copy among each other.
 pub struct Exchange {
-    pub(super) names: Vec<String>,
-    pub(super) board: AgentSet,
-    pub(super) addresses: Vec<NodeAddress>,
-    /// When each said something last.
-    pub(super) heard_ns: Vec<u64>,
+    names: Vec<String>,
+    agents: BalanceAgents,
+    addresses: Vec<NodeAddress>,
 }
 
 impl Exchange {
-    /// The agents of the nodes `names`; those that can't be reached are empty places.
+    /// The agents of the nodes `names`; none for nodes that cannot be reached.
     #[must_use]
     pub fn new(names: Vec<String>, agents: Vec<Option<Agent>>) -> Self {
         let addresses: Vec<NodeAddress> = agents
             .iter()
             .map(|agent| agent.as_ref().map_or_else(Vec::new, |agent| agent.addresses.clone()))
             .collect();
-        let heard_ns = vec![clock::now_ns(); addresses.len()];
-        let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-        Self { names, board: AgentSet::new(connections), addresses, heard_ns }
+        Self { names, agents: BalanceAgents::new(agents), addresses }
     }
 
-    /// Whether a node's agent has died, or hangs.
+    /// Whether a node's agent is dead or silent.
     #[must_use]
     pub fn is_gone(&self, node: usize) -> bool {
-        !self.board.has(place(node)) || self.is_silent(node)
+        self.agents.is_gone(node)
     }
 
-    /// Has each of `nodes` make its file of `size` bytes in the folder `path`: where that lies and
-    /// what about the node matters, or why it can't be. Nothing if the user gave up.
+    /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the files, or
+    /// why there is none; `None` if the user interrupts.
     ///
     /// # Errors
-    /// When this host can't wait for them.
+    /// When this host cannot wait for the agents.
     pub fn stock(
         &mut self,
         nodes: &[usize],
@@ -120,7 +75,7 @@ impl Exchange {
         interrupts: Option<&Interrupts>,
     ) -> io::Result<Option<Vec<Result<PreparedFile, String>>>> {
         let order = |_| BalanceOrder::Stock { path: path.to_vec(), size };
-        self.ask(nodes, &order, patience(size), interrupts, &|event| match event {
+        self.agents.ask(nodes, &order, patience(size), interrupts, &|event| match event {
             BalanceEvent::Stocked(place, conditions) => {
                 Some(PreparedFile { place: *place, conditions })
             }
@@ -128,10 +83,10 @@ impl Exchange {
         })
     }
 
-    /// Makes all copies of `job` at once.
+    /// Runs all copies of `job` at the same time.
     ///
     /// # Errors
-    /// When this host can't wait for them.
+    /// When this host cannot wait for the agents.
     pub fn round(
         &mut self,
         job: &RoundJob,
@@ -141,41 +96,45 @@ impl Exchange {
             job.errands.iter().flat_map(|errand| [errand.from, errand.to]).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        let mut course = RoundOutcome {
+        let mut outcome = RoundOutcome {
             errands: vec![PairOutcome::default(); job.errands.len()],
             uses: Vec::new(),
             end: RoundEnd::Done,
         };
         match self.prepare(job, &nodes, interrupts)? {
             Ok(cached) => {
-                let mut bout = BalanceRound::new(job, &self.names, &self.addresses);
-                course.end = self.hold(&mut bout, interrupts)?;
-                course.errands = bout.into_courses();
-                for (errand, course) in job.errands.iter().zip(&mut course.errands) {
-                    let at = nodes.iter().position(|&node| node == errand.from);
-                    course.cached = at.and_then(|at| cached[at]);
+                let mut round = BalanceRound::new(job, &self.names, &self.addresses);
+                let patience = patience(job.layout.length);
+                outcome.end = round::run(&mut self.agents, &mut round, patience, interrupts)?;
+                outcome.errands = round.into_outcomes();
+                for (pair, outcome) in job.errands.iter().zip(&mut outcome.errands) {
+                    let at = nodes.iter().position(|&node| node == pair.from);
+                    outcome.cached = at.and_then(|at| cached[at]);
                 }
             }
-            Err(end) => course.end = end,
+            Err(end) => outcome.end = end,
         }
-        if course.end == RoundEnd::Done {
+        if outcome.end == RoundEnd::Done {
             let account = |_| BalanceOrder::Account;
-            let told = self.ask(&nodes, &account, GRACE, interrupts, &|event| match event {
-                BalanceEvent::Account(account) => Some(account),
-                _ => None,
-            })?;
-            let Some(told) = told else {
-                course.end = RoundEnd::Interrupted;
-                return Ok(course);
+            let answers =
+                self.agents.ask(&nodes, &account, GRACE, interrupts, &|event| match event {
+                    BalanceEvent::Account(account) => Some(account),
+                    _ => None,
+                })?;
+            let Some(answers) = answers else {
+                outcome.end = RoundEnd::Interrupted;
+                return Ok(outcome);
             };
-            // One that is gone by now has copied before.
-            let told = nodes.into_iter().zip(told);
-            course.uses = told.filter_map(|(node, told)| Some((node, told.ok()?))).collect();
+            // An agent may die after its copies: its account is missing.
+            let answers = nodes.into_iter().zip(answers);
+            outcome.uses =
+                answers.filter_map(|(node, answers)| Some((node, answers.ok()?))).collect();
         }
-        Ok(course)
+        Ok(outcome)
     }
 
-    /// Empties or fills the caches; what is in them, by `nodes`, or how the round ends already.
+    /// Drops the files from the page cache or reads them into it. Returns what is cached, in the order of
+    /// `nodes`, or how the round ends because of an error.
     fn prepare(
         &mut self,
         job: &RoundJob,
@@ -189,36 +148,23 @@ impl Exchange {
                 cold: job.cold,
             }
         };
-        let told =
-            self.ask(
-                nodes,
-                &order,
-                patience(job.layout.length),
-                interrupts,
-                &|event| match event {
-                    BalanceEvent::Prepared(cached) => Some(cached),
-                    _ => None,
-                },
-            )?;
-        let Some(told) = told else { return Ok(Err(RoundEnd::Interrupted)) };
+        let answer = |event| match event {
+            BalanceEvent::Prepared(cached) => Some(cached),
+            _ => None,
+        };
+        let patience = patience(job.layout.length);
+        let answers = self.agents.ask(nodes, &order, patience, interrupts, &answer)?;
+        let Some(answers) = answers else { return Ok(Err(RoundEnd::Interrupted)) };
         let all: Result<Vec<_>, RoundEnd> = nodes
             .iter()
-            .zip(told)
-            .map(|(&node, told)| told.map_err(|reason| RoundEnd::Failed(node, reason)))
+            .zip(answers)
+            .map(|(&node, answers)| answers.map_err(|reason| RoundEnd::Failed(node, reason)))
             .collect();
         Ok(all)
     }
-
-    fn hold(
-        &mut self,
-        bout: &mut BalanceRound<'_>,
-        interrupts: Option<&Interrupts>,
-    ) -> io::Result<RoundEnd> {
-        round::hold(self, bout, patience(bout.size()), interrupts)
-    }
 }
 
-/// How long `size` bytes may take on a disk that works.
+/// The time allowed for `size` bytes on a working disk.
 fn patience(size: u64) -> Duration {
     GRACE.saturating_add(Duration::from_secs(size / SLOWEST))
 }

@@ -1,15 +1,16 @@
-//! The head's side of the disk/net balance test: which copies run at once, and how they went.
+//! The head's side of the balance test of disks and network.
 //!
-//! Every copy is a lane of the one engine, of one hop: from a node to its partner or to itself. The
-//! node that has the file takes the head's place in the copy's plan and feeds it; the head itself
-//! only decides, over the control channels, as it does for any copy. A local copy differs from a
-//! remote one in nothing but its hop, which is the node's own loopback instead of a wire.
+//! Every copy is an ordinary copy of one hop, from a node to its partner or to itself. The node which
+//! has the file takes the head's index in the plan and feeds it; the head only decides, over the control
+//! channels. A local copy differs from a remote one in its hop, which is the node's loopback.
 
-mod ask;
+mod agents;
 mod exchange;
+mod job;
 mod pair;
 mod round;
 
-pub use exchange::{CopyPair, Exchange, PreparedFile, RoundJob, RoundOutcome};
+pub use exchange::{Exchange, PreparedFile, RoundOutcome};
+pub use job::{CopyPair, RoundJob};
 pub use pair::PairOutcome;
 pub use round::RoundEnd;

@@ -1,4 +1,4 @@
-//! One copy of a round: its head machine, and what its feeder and its sink say to it.
+//! One copy of a round: its head machine, and the messages of its feeder and its sink.
 
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_protocol::{
@@ -8,75 +8,75 @@ use garland_protocol::{
 };
 use garland_sys::random;
 
-use super::ask::{SILENCE_NS, place};
-use super::exchange::{CopyPair, Exchange};
+use super::agents::{BalanceAgents, SILENCE_NS};
+use super::job::CopyPair;
 use crate::agent_set::AgentEvent;
 
-/// The sink of a copy, whose plan has two nodes.
+/// The id of the sink in a plan of two nodes.
 pub const SINK: NodeId = NodeId(1);
 
-/// How a copy went.
+/// The outcome of a copy.
 #[derive(Clone, Debug, Default)]
 pub struct PairOutcome {
-    /// Nanoseconds from the round's beginning until it was done; none if it wasn't.
+    /// Nanoseconds from the beginning of the round until it was done; none if it failed.
     pub took_ns: Option<u64>,
-    /// What of its file was in the page cache before, where the kernel tells.
+    /// How much of the source file was in the page cache before, if the kernel reports it.
     pub cached: Option<DiskCached>,
-    /// The kernel's account of its lanes at their end, of their sender, as far as these are TCP.
+    /// The sender's TCP statistics of its lanes at their end; none over MPTCP.
     pub lanes: Vec<TxStats>,
-    /// What the node that got it reported at the end.
+    /// The last report of the receiving node.
     pub report: Report,
 }
 
 /// A copy under way.
 pub struct Running {
-    /// Who copies to whom.
-    pub errand: CopyPair,
+    /// Source and destination.
+    pub pair: CopyPair,
     /// Its identity.
     pub copy: CopyId,
-    /// What its members prove to each other.
+    /// The secret which both nodes share.
     pub secret: Secret,
-    /// By which the feeder signs what its blocks contain.
+    /// The key with which the feeder signs digests.
     pub digest_key: DigestKey,
     /// Its lanes.
     pub plan: Plan,
-    /// What decides on it.
+    /// The machine which decides about the copy.
     pub head: Head,
     /// It has its verdict.
     pub finished: bool,
-    /// Why its feeder can't go on.
+    /// Why its feeder has failed.
     pub fault: Option<String>,
-    /// How it went.
-    pub course: PairOutcome,
-    /// Blocks that the sink held when it last said so.
+    /// The outcome so far.
+    pub outcome: PairOutcome,
+    /// The number of blocks which the sink held in its last report.
     held: u64,
-    /// Nothing is left of it at its feeder.
+    /// The feeder has closed the copy.
     pub ended: bool,
-    /// Nothing is left of it at its sink.
+    /// The sink has closed the copy.
     pub closed: bool,
 }
 
 impl Running {
-    /// A copy of `layout` between nodes of these names and addresses, which hasn't begun.
+    /// A copy of `layout` which has not begun; `names` and `addresses` are those of all nodes.
     pub fn new(
-        errand: CopyPair,
+        pair: CopyPair,
         layout: Layout,
         names: &[String],
         addresses: &[NodeAddress],
         now: u64,
     ) -> Self {
         let copy = CopyId(random::bytes());
-        let to = &addresses[errand.to];
-        // One to oneself has no use for several.
-        let rails = if errand.is_remote() { to.len().clamp(1, 64) } else { 1 };
+        let to = &addresses[pair.to];
+        // A local copy has one lane.
+        let rails = if pair.is_remote() { to.len().clamp(1, 64) } else { 1 };
         let rails = u16::try_from(rails).unwrap_or(1);
-        let plan = Plan::between(layout, &names[errand.from], &names[errand.to], rails)
+        let plan = Plan::between(layout, &names[pair.from], &names[pair.to], rails)
             .expect("a hop has an end, and 1 to 64 rails");
         let policy = Policy::for_nodes(1).with_slow(SlowNodes::Wait, 0);
         let policy = Policy { silence_ns: SILENCE_NS, ..policy };
         let head = Head::new(copy, &plan, vec![Vec::new(), to.clone()], policy, now);
         Self {
-            errand,
+            pair,
             copy,
             secret: Secret(random::bytes()),
             digest_key: DigestKey::Sign(Secret(random::bytes())),
@@ -84,46 +84,46 @@ impl Running {
             head,
             finished: false,
             fault: None,
-            course: PairOutcome::default(),
+            outcome: PairOutcome::default(),
             held: 0,
             ended: false,
             closed: false,
         }
     }
 
-    /// How it has ended, if it has.
+    /// The verdict, if the copy has ended.
     pub fn verdict(&self) -> Option<Verdict> {
         self.head.verdict(SINK)
     }
 
-    /// Its feeder can't go on.
+    /// Ends the copy because its feeder has failed.
     pub fn fail(&mut self, now: u64, reason: String) {
         self.fault.get_or_insert_with(|| reason.clone());
         self.head.handle(now, HeadEvent::SourceFailed(reason));
     }
 
-    /// Takes note of what a node said; whether the copy got on.
-    pub fn hear(&mut self, now: u64, node: usize, call: &AgentEvent) -> bool {
-        match call {
+    /// Handles an event of a node. Returns whether the copy made progress.
+    pub fn handle(&mut self, now: u64, node: usize, event: &AgentEvent) -> bool {
+        match event {
             AgentEvent::Lost(reason) => {
-                if node == self.errand.from && !self.finished {
+                if node == self.pair.from && !self.finished {
                     self.fail(now, reason.clone());
                 }
-                if node == self.errand.to {
+                if node == self.pair.to {
                     self.head.handle(now, HeadEvent::Lost(SINK, reason.clone()));
                 }
                 false
             }
             AgentEvent::Message(FromAgent::Balance(event)) => {
-                node == self.errand.from && self.fed(now, event)
+                node == self.pair.from && self.handle_feeder(now, event)
             }
-            AgentEvent::Message(message) if node == self.errand.to => self.sunk(now, message),
+            AgentEvent::Message(message) if node == self.pair.to => self.handle_sink(now, message),
             AgentEvent::Message(_) => false,
         }
     }
 
-    /// News from the feeder.
-    fn fed(&mut self, now: u64, event: &BalanceEvent) -> bool {
+    /// Handles an event of the feeder.
+    fn handle_feeder(&mut self, now: u64, event: &BalanceEvent) -> bool {
         let event = match event {
             BalanceEvent::Fed(copy, event) if *copy == self.copy => event,
             BalanceEvent::Failed(reason) if !self.finished => {
@@ -142,15 +142,15 @@ impl Running {
             }
             FeedEvent::Failed(reason) => self.fail(now, reason.clone()),
             FeedEvent::Ended(lanes) => {
-                self.course.lanes.clone_from(lanes);
+                self.outcome.lanes.clone_from(lanes);
                 self.ended = true;
             }
         }
         true
     }
 
-    /// News from the sink.
-    fn sunk(&mut self, now: u64, message: &FromAgent) -> bool {
+    /// Handles a message of the sink.
+    fn handle_sink(&mut self, now: u64, message: &FromAgent) -> bool {
         let moved = match message {
             FromAgent::Heartbeat(Some(report)) => {
                 report.held > std::mem::replace(&mut self.held, report.held)
@@ -166,7 +166,7 @@ impl Running {
                 return false;
             }
             FromAgent::Committed(copy, report) if *copy == self.copy => {
-                self.course.report.clone_from(report);
+                self.outcome.report.clone_from(report);
                 true
             }
             FromAgent::Heartbeat(None) => false,
@@ -176,15 +176,15 @@ impl Running {
         moved
     }
 
-    /// Sends what the machine orders; the first hop's changes only once the copy `began`.
-    pub fn obey(&mut self, exchange: &mut Exchange, began: bool) {
+    /// Executes the orders of the machine. Routes of the feeder are sent only once the copy `began`.
+    pub fn execute_orders(&mut self, agents: &mut BalanceAgents, began: bool) {
         while let Some(order) = self.head.poll() {
             match order {
-                HeadOrder::Send(_, message) => exchange.board.send(place(self.errand.to), &message),
-                // Before that, its beginning tells all.
+                HeadOrder::Send(_, message) => agents.send(self.pair.to, &message),
+                // Before that, the order to begin contains the route.
                 HeadOrder::Route(route) if began => {
                     let order = ToAgent::Balance(BalanceOrder::Route(self.copy, route));
-                    exchange.board.send(place(self.errand.from), &order);
+                    agents.send(self.pair.from, &order);
                 }
                 HeadOrder::Route(_) => {}
                 HeadOrder::Finished => self.finished = true,

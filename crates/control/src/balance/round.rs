@@ -1,7 +1,6 @@
-//! The copies of one round, each decided on by a head machine of its own, all begun at once.
+//! The copies of one round, which start together, each with a head machine of its own.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
@@ -13,12 +12,12 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::ask::{LOOK, place, silence};
-use super::exchange::{CopyPair, Exchange, RoundJob};
+use super::agents::{BalanceAgents, silence};
+use super::job::{CopyPair, RoundJob};
+use super::pair::{PairOutcome, Running, SINK};
 use crate::agent_set::AgentEvent;
-use crate::balance::pair::{PairOutcome, Running, SINK};
 
-/// How long agents may take to clean up.
+/// Timeout for agents to close their copies, in nanoseconds.
 const GOODBYE_NS: u64 = 10_000_000_000;
 
 /// How a round ended.
@@ -26,40 +25,35 @@ const GOODBYE_NS: u64 = 10_000_000_000;
 pub enum RoundEnd {
     /// All copies were made.
     Done,
-    /// One wasn't: whose fault it seems, by its place, and why.
+    /// A copy failed: the index of the node which is probably at fault, and the reason.
     Failed(usize, String),
-    /// The user gave up.
+    /// The user interrupted.
     Interrupted,
 }
 
-/// A round's copies.
+/// The copies of a round.
 pub struct BalanceRound<'a> {
     job: &'a RoundJob,
     copies: Vec<Running>,
     began_ns: u64,
-    /// When any of them got on last, in monotonic nanoseconds.
+    /// The last time at which any of them made progress, in monotonic nanoseconds.
     moved_ns: u64,
-    /// Who was the first that couldn't go on, and why.
+    /// The node which failed first, and why.
     fault: Option<(usize, String)>,
 }
 
 impl<'a> BalanceRound<'a> {
-    /// The copies of `job` among nodes of these names and addresses; none has begun.
+    /// The copies of `job`; none has begun. `names` and `addresses` are those of all nodes.
     pub fn new(job: &'a RoundJob, names: &[String], addresses: &[NodeAddress]) -> Self {
         let now = clock::now_ns();
-        let copy = |errand: &CopyPair| Running::new(*errand, job.layout, names, addresses, now);
+        let copy = |pair: &CopyPair| Running::new(*pair, job.layout, names, addresses, now);
         let copies = job.errands.iter().map(copy).collect();
         Self { job, copies, began_ns: now, moved_ns: now, fault: None }
     }
 
-    /// Bytes of each copy.
-    pub fn size(&self) -> u64 {
-        self.job.layout.length
-    }
-
-    /// How the copies went, in the job's order.
-    pub fn into_courses(self) -> Vec<PairOutcome> {
-        self.copies.into_iter().map(|copy| copy.course).collect()
+    /// The outcomes of the copies, in the order of the job.
+    pub fn into_outcomes(self) -> Vec<PairOutcome> {
+        self.copies.into_iter().map(|copy| copy.outcome).collect()
     }
 
     fn begin_of(&self, running: &Running, me: NodeId) -> Begin {
@@ -83,55 +77,55 @@ impl<'a> BalanceRound<'a> {
             acknowledge: false,
             routes: running.head.routes(me),
             congestion: job.congestion.clone(),
-            mptcp: job.transport == Transport::Mptcp && running.errand.is_remote(),
+            mptcp: job.transport == Transport::Mptcp && running.pair.is_remote(),
             pace: 0,
             read_back: ReadBack::default(),
-            // The bout has an account of its own.
+            // The round has accounts of its own.
             trace: 0,
             injections: Vec::new(),
         }
     }
 
-    /// Opens all destinations; nothing is read yet.
-    fn open(&self, exchange: &mut Exchange) {
+    /// Opens all destinations; nothing is read before the feeders start.
+    fn open(&self, agents: &mut BalanceAgents) {
         for running in &self.copies {
             let begin = self.begin_of(running, SINK);
-            exchange.board.send(place(running.errand.to), &ToAgent::Begin(Box::new(begin)));
+            agents.send(running.pair.to, &ToAgent::Begin(Box::new(begin)));
         }
     }
 
-    /// Lets all feeders go, and the time begin.
-    fn go(&mut self, exchange: &mut Exchange) {
+    /// Starts all feeders, and the time measurement.
+    fn go(&mut self, agents: &mut BalanceAgents) {
         let feeds: Vec<(usize, ToAgent)> = self
             .copies
             .iter()
             .map(|running| {
                 let begin = Box::new(self.begin_of(running, HEAD));
-                (running.errand.from, ToAgent::Balance(BalanceOrder::Feed(begin)))
+                (running.pair.from, ToAgent::Balance(BalanceOrder::Feed(begin)))
             })
             .collect();
         self.began_ns = clock::now_ns();
-        feeds.iter().for_each(|(from, order)| exchange.board.send(place(*from), order));
+        feeds.iter().for_each(|(from, order)| agents.send(*from, order));
     }
 
-    fn hear(&mut self, node: usize, call: &AgentEvent) {
+    fn handle(&mut self, node: usize, event: &AgentEvent) {
         let now = clock::now_ns();
         for running in &mut self.copies {
-            if running.hear(now, node, call) {
+            if running.handle(now, node, event) {
                 self.moved_ns = now;
             }
-            if running.course.took_ns.is_none() && running.verdict() == Some(Verdict::Ok) {
-                running.course.took_ns = Some(now - self.began_ns);
+            if running.outcome.took_ns.is_none() && running.verdict() == Some(Verdict::Ok) {
+                running.outcome.took_ns = Some(now - self.began_ns);
             }
         }
     }
 
-    /// Lets time pass: who is silent is gone, and what doesn't move hangs.
-    fn tick(&mut self, exchange: &Exchange, patience: Duration) {
+    /// Fails copies whose feeder is silent, and all copies if none makes progress for `patience`.
+    fn tick(&mut self, agents: &BalanceAgents, patience: Duration) {
         let now = clock::now_ns();
         let hangs = u128::from(now.saturating_sub(self.moved_ns)) > patience.as_nanos();
         for running in self.copies.iter_mut().filter(|running| !running.finished) {
-            if exchange.is_silent(running.errand.from) {
+            if agents.is_silent(running.pair.from) {
                 running.fail(now, silence());
             } else if hangs {
                 running.fail(now, format!("nothing has moved for {} s", patience.as_secs()));
@@ -141,10 +135,10 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// Sends what the machines order; once a copy can't be, none of the others is of use.
-    fn obey(&mut self, exchange: &mut Exchange, began: bool) {
+    /// Executes the orders of all machines. Once a copy has failed the others are interrupted.
+    fn execute_orders(&mut self, agents: &mut BalanceAgents, began: bool) {
         for running in &mut self.copies {
-            running.obey(exchange, began);
+            running.execute_orders(agents, began);
         }
         if self.fault.is_none() {
             self.fault = self.first_fault();
@@ -153,18 +147,18 @@ impl<'a> BalanceRound<'a> {
             let now = clock::now_ns();
             for running in self.copies.iter_mut().filter(|running| !running.finished) {
                 running.head.handle(now, HeadEvent::Interrupted);
-                running.obey(exchange, began);
+                running.execute_orders(agents, began);
             }
         }
     }
 
-    /// Whose fault it is that a copy has failed, and why; only the first failure is anybody's.
+    /// The node at fault for the first failed copy, and the reason.
     fn first_fault(&self) -> Option<(usize, String)> {
         let mut failed = self.copies.iter().filter(|running| running.finished);
         failed.find_map(|running| match (&running.fault, running.verdict()?) {
-            (Some(reason), _) => Some((running.errand.from, reason.clone())),
+            (Some(reason), _) => Some((running.pair.from, reason.clone())),
             (None, Verdict::Failed(reason) | Verdict::Dead(reason)) => {
-                Some((running.errand.to, reason))
+                Some((running.pair.to, reason))
             }
             (None, Verdict::Ok) => None,
         })
@@ -182,90 +176,79 @@ impl<'a> BalanceRound<'a> {
     }
 }
 
-/// Makes all copies of `bout`; one that doesn't get on for `patience` hangs.
+/// Runs all copies of `round`. A round without progress for `patience` has failed.
 ///
 /// # Errors
-/// When this host can't wait for them.
-pub fn hold(
-    exchange: &mut Exchange,
-    bout: &mut BalanceRound<'_>,
+/// When this host cannot wait for the agents.
+pub fn run(
+    agents: &mut BalanceAgents,
+    round: &mut BalanceRound<'_>,
     patience: Duration,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<RoundEnd> {
     let mut began = false;
     let mut interrupted = false;
-    bout.open(exchange);
-    while !bout.is_finished() {
-        if !began && bout.is_ready() && bout.fault.is_none() {
+    round.open(agents);
+    while !round.is_finished() {
+        if !began && round.is_ready() && round.fault.is_none() {
             began = true;
-            bout.go(exchange);
+            round.go(agents);
         }
-        listen(exchange, bout, interrupts)?;
+        listen(agents, round, interrupts)?;
         if !interrupted && interrupts.is_some_and(Interrupts::pending) {
             interrupted = true;
             let now = clock::now_ns();
-            bout.copies.iter_mut().for_each(|one| one.head.handle(now, HeadEvent::Interrupted));
+            round.copies.iter_mut().for_each(|one| one.head.handle(now, HeadEvent::Interrupted));
         }
-        bout.tick(exchange, patience);
-        bout.obey(exchange, began);
+        round.tick(agents, patience);
+        round.execute_orders(agents, began);
     }
-    let end = match bout.fault.take() {
+    let end = match round.fault.take() {
         _ if interrupted => RoundEnd::Interrupted,
         Some((node, reason)) => RoundEnd::Failed(node, reason),
         None => RoundEnd::Done,
     };
-    say_goodbye(exchange, bout, began)?;
+    close(agents, round, began)?;
     Ok(end)
 }
 
-/// Ends the copies at all agents, feeders first: their connections' accounts are of use.
-fn say_goodbye(
-    exchange: &mut Exchange,
-    bout: &mut BalanceRound<'_>,
-    began: bool,
-) -> io::Result<()> {
-    for running in &mut bout.copies {
-        running.ended |= !began || !exchange.board.has(place(running.errand.from));
+/// Closes the copies on all agents, feeders first: they report the statistics of their connections.
+fn close(agents: &mut BalanceAgents, round: &mut BalanceRound<'_>, began: bool) -> io::Result<()> {
+    for running in &mut round.copies {
+        running.ended |= !began || !agents.has(running.pair.from);
         if !running.ended {
             let end = ToAgent::Balance(BalanceOrder::End(running.copy));
-            exchange.board.send(place(running.errand.from), &end);
+            agents.send(running.pair.from, &end);
         }
     }
-    wait_for(exchange, bout, |running, exchange| {
-        running.ended || exchange.is_gone(running.errand.from)
-    })?;
-    for running in &bout.copies {
-        exchange.board.send(place(running.errand.to), &ToAgent::Close(running.copy));
+    wait_for(agents, round, |running, agents| running.ended || agents.is_gone(running.pair.from))?;
+    for running in &round.copies {
+        agents.send(running.pair.to, &ToAgent::Close(running.copy));
     }
-    wait_for(exchange, bout, |running, exchange| {
-        running.closed || exchange.is_gone(running.errand.to)
-    })
+    wait_for(agents, round, |running, agents| running.closed || agents.is_gone(running.pair.to))
 }
 
 fn wait_for(
-    exchange: &mut Exchange,
-    bout: &mut BalanceRound<'_>,
-    is_over: fn(&Running, &Exchange) -> bool,
+    agents: &mut BalanceAgents,
+    round: &mut BalanceRound<'_>,
+    is_over: fn(&Running, &BalanceAgents) -> bool,
 ) -> io::Result<()> {
     let deadline_ns = clock::now_ns() + GOODBYE_NS;
-    while !bout.copies.iter().all(|running| is_over(running, exchange))
+    while !round.copies.iter().all(|running| is_over(running, agents))
         && clock::now_ns() < deadline_ns
     {
-        listen(exchange, bout, None)?;
+        listen(agents, round, None)?;
     }
     Ok(())
 }
 
 fn listen(
-    exchange: &mut Exchange,
-    bout: &mut BalanceRound<'_>,
+    agents: &mut BalanceAgents,
+    round: &mut BalanceRound<'_>,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<()> {
-    let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();
-    for (id, call) in exchange.board.wait(&others, LOOK)? {
-        let node = id.index() - 1;
-        exchange.heard_ns[node] = clock::now_ns();
-        bout.hear(node, &call);
+    for (node, event) in agents.wait(interrupts)? {
+        round.handle(node, &event);
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ impl Driver<'_> {
         }
         // What hangs on a disk here is left behind, too.
         let patience = if self.interrupted { HURRY } else { FAREWELL };
-        let threads = self.threads.drain(..).chain(self.member.take_beside());
+        let threads = self.threads.drain(..).chain(self.member.take_side_threads());
         self.is_clean = leaving::join_all(&self.member, threads, leaving::after(patience));
     }
 

@@ -1,4 +1,4 @@
-//! A file's blocks by their digests: remembered, or read.
+//! The digests of a file's blocks, from a record or by reading the file.
 
 use std::fs::File;
 use std::io;
@@ -13,24 +13,24 @@ use super::records::Records;
 use super::stamp::stamp;
 use crate::pace::Pace;
 
-/// An open file and what its blocks are.
+/// An open file and the digests of its blocks.
 pub struct Holding {
     /// The file.
     pub file: File,
-    /// What it was when its blocks were looked at.
+    /// Its stamp when its blocks were read.
     pub stamp: FileStamp,
-    /// How it is cut.
+    /// Its division into blocks.
     layout: Layout,
-    /// Its blocks' digests, as far as they are known.
+    /// The digests of its blocks, as far as known.
     digests: Vec<Option<[u8; 32]>>,
 }
 
 impl Holding {
-    /// The blocks of an open file, cut into blocks of `block_size`: by its record, or by reading all
-    /// of it, of which `progress` is told.
+    /// The digests of an open file with blocks of `block_size` bytes, from its record or by reading
+    /// all of it. `progress` is called for every block that is read.
     ///
     /// # Errors
-    /// When it can't be read, changes meanwhile, or `stop` says so.
+    /// When the file cannot be read or changes meanwhile, or when `stop` returns true.
     pub fn of(
         file: File,
         block_size: u32,
@@ -61,7 +61,7 @@ impl Holding {
         Ok(Self { file, stamp: before, layout, digests: digests.into_iter().map(Some).collect() })
     }
 
-    /// These blocks of a file that was this before they were read.
+    /// The digests of some blocks of a file which had this stamp before they were read.
     pub fn of_part(
         (file, stamp): (File, FileStamp),
         layout: Layout,
@@ -75,7 +75,7 @@ impl Holding {
         Self { file, stamp, layout, digests }
     }
 
-    /// The digest that stands for the whole file, if all of its blocks' are known.
+    /// The root digest of the file, if all blocks are known.
     pub fn root(&self) -> Option<[u8; 32]> {
         let digests: Option<Vec<[u8; 32]>> = self.digests.iter().copied().collect();
         digests.map(|digests| root_digest(&digests))
@@ -87,24 +87,24 @@ impl Holding {
         Some((self.file, self.stamp, digests?))
     }
 
-    /// Whether block `index` is this one.
+    /// Whether block `index` has this digest.
     pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
         let own = usize::try_from(index).ok().and_then(|at| self.digests.get(at));
         own.is_some_and(|own| own.as_ref() == Some(digest))
     }
 
-    /// Reads block `index` into a buffer of the block's length; says whether it has this digest.
+    /// Reads block `index` into a buffer of the block's length. Returns whether it has this digest.
     pub fn read(&self, index: u64, bytes: &mut [u8], digest: &[u8; 32]) -> bool {
         let read = self.file.read_exact_at(bytes, self.layout.offset(index));
         read.is_ok() && content_digest(bytes) == *digest
     }
 }
 
-/// The digests of these `blocks` of `layout`, by `threads` that each `read` every so-many-th of them;
-/// `progress` is told of every block.
+/// Computes the digests of `blocks` of `layout` with several `threads`, which call `read`;
+/// `progress` is called for every block.
 ///
 /// # Errors
-/// When one can't be read, or `stop` says so.
+/// When a block cannot be read, or `stop` returns true.
 pub fn digest_all(
     layout: Layout,
     blocks: LaneBlocks,
@@ -127,7 +127,7 @@ pub fn digest_all(
                 return Err(io::ErrorKind::Interrupted.into());
             }
             let bytes = &mut buffer[..layout.block_length(index) as usize];
-            // What one can't read nobody needs the rest of.
+            // After an error the remaining blocks are not needed.
             read(index, bytes).inspect_err(|_| next.store(blocks.len(), Ordering::Relaxed))?;
             digests.push((index, content_digest(bytes)));
             told();
@@ -135,7 +135,7 @@ pub fn digest_all(
     };
     let parts = std::thread::scope(|scope| {
         let others: Vec<_> = (1..at_once)
-            // Where the system makes no more threads, those that are there do it.
+            // If no further threads can be started, the existing ones do the work.
             .map_while(|_| threads::spawn_in(scope, "digest", || work(&|| ())).ok())
             .collect();
         let own = work(&progress);

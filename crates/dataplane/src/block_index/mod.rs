@@ -1,11 +1,11 @@
-//! What is known of files without reading them again, and what of a copy is at its destination before
-//! it begins.
+//! Which blocks of a copy its destination already has.
 //!
-//! A file is known by its blocks' digests. `records` remembers those of files that were written or
-//! read here, with a stamp that nobody can set back; whatever has no record that fits is read.
-//! `ask` (the head) and `comparison` (an agent) find out what a node has; `reuse` brings it into the
-//! new file. Where nodes see the source by themselves each reads a part of it (`reader`), and the head
-//! puts together what they say (`parts`). Of trees (`trees`) the files are read: there would be too many records.
+//! A file is known by the digests of its blocks. `records` keeps those of files that were written
+//! or read here, with a stamp that cannot be set back; files without a valid record are read. `ask`
+//! (on the head) and `comparison` (on an agent) find out what a node has; `reuse` copies it into
+//! the new file. If nodes can read the source themselves, each reads a part of it (`reader`), and
+//! the head combines the digests (`parts`). The files of trees (`trees`) are always read: there
+//! would be too many records.
 
 pub mod holding;
 pub mod records;

@@ -1,10 +1,10 @@
-//! Records of files whose bytes were seen: in a folder of Garland's state on this host, a file each.
+//! Records of the digests of files, one file each in Garland's state directory on this host.
 //!
-//! Not beside the files: a folder may be read-only, on a network file system that many write to, or
-//! without extended attributes, and a record there would go with copies of its file. They hold until
-//! the machine boots again, since what wasn't stable may be gone then and devices have other numbers;
-//! there are [`COUNT`] of at most [`BYTES`] together, and the oldest go first, after [`DAYS`] at the
-//! latest. A record that is lost costs a reading.
+//! They are not stored with the files: a directory may be read-only, on a network file system with
+//! many writers, or without extended attributes, and a record there would be copied along with its
+//! file. Records are valid until the machine boots again, since unstable data may be lost then and
+//! device numbers change. There are at most [`COUNT`] of at most [`BYTES`] together; the oldest are
+//! removed first, at the latest after [`DAYS`]. A lost record costs one reading of the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -19,30 +19,30 @@ use garland_sys::process;
 
 use super::stamp::{is_trusted, stamp, unsettled_ns};
 
-/// Smaller files are read as quickly as remembered.
+/// Files below this size in bytes have no record: they are read as quickly as the record.
 const LEAST: u64 = 4 << 20;
 
-/// Bytes of a record at most: files of 2 TiB.
+/// The largest record in bytes: that of a file of 2 TiB.
 const RECORD_MAX: u64 = 17 << 20;
 
 const COUNT: usize = 1000;
 const BYTES: u64 = 256 << 20;
 const DAYS: u64 = 30;
 
-/// What is remembered, if there is a place for it.
+/// The directory of the records, if there is one.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     folder: Option<PathBuf>,
 }
 
 impl Records {
-    /// Those in `folder`, which only this user may change.
+    /// The records in `folder`, which only this user may write.
     #[must_use]
     pub fn at(folder: PathBuf) -> Self {
         Self { folder: Some(folder) }
     }
 
-    /// The digests of an open file's blocks, as far as they are known, if it is what it was.
+    /// The digests of an open file's blocks, as far as known, if its stamp is unchanged.
     pub fn recall(&self, file: &File, layout: Layout) -> Option<Vec<Option<[u8; 32]>>> {
         let stamp = stamp(file).ok()?;
         let path = self.path_of(&stamp)?;
@@ -53,7 +53,8 @@ impl Records {
         (same && is_trusted(file)).then_some(known.digests)
     }
 
-    /// Remembers an open file, which has just got its last change: waits until another would show.
+    /// Records the digests of an open file after its last change. Waits until a further change
+    /// would show in its stamp.
     pub fn settle(&self, file: &File, layout: Layout, digests: Vec<Option<[u8; 32]>>) {
         let now = stamp(file).ok().filter(|stamp| self.is_worth(file, stamp));
         let Some((now, wait)) = now.and_then(|now| Some((now, unsettled_ns(&now)?))) else {
@@ -65,7 +66,8 @@ impl Records {
         }
     }
 
-    /// Remembers a file that was opened when it had this stamp, and read since: it must have it still.
+    /// Records the digests of a file that was read since it was `opened`; its stamp must be
+    /// unchanged.
     pub fn note(&self, file: &File, opened: &Opened, layout: Layout, digests: &[[u8; 32]]) {
         let same = opened.settled && stamp(file).is_ok_and(|now| now == opened.stamp);
         if same && self.is_worth(file, &opened.stamp) {
@@ -87,7 +89,7 @@ impl Records {
             return;
         }
         tidy(folder);
-        // What can't be remembered is read again.
+        // A file without a record is read again.
         let _ = write(&path, &bytes);
     }
 
@@ -97,27 +99,27 @@ impl Records {
     }
 }
 
-/// What a file was when it was opened.
+/// The stamp of a file when it was opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
-    /// What it was.
+    /// The stamp.
     pub stamp: FileStamp,
     /// Whether every later change shows in the stamp.
     settled: bool,
 }
 
 impl Opened {
-    /// What an open file is now.
+    /// The present stamp of an open file.
     ///
     /// # Errors
-    /// When the system doesn't say.
+    /// When the status of the file cannot be read.
     pub fn now(file: &File) -> io::Result<Self> {
         let stamp = stamp(file)?;
         Ok(Self { stamp, settled: unsettled_ns(&stamp) == Some(0) })
     }
 }
 
-/// The present boot of this machine; none where nobody knows.
+/// The boot ID of this machine, if known.
 fn boot() -> Option<[u8; 16]> {
     let id = process::boot_id();
     let [digest @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
@@ -137,7 +139,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Removes the oldest records where there are too many, and all that are too old.
+/// Removes records that are too old, and the oldest ones if there are too many.
 fn tidy(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut all: Vec<(SystemTime, u64, PathBuf)> = entries
@@ -153,7 +155,7 @@ fn tidy(folder: &Path) {
     for (place, (time, length, path)) in all.into_iter().enumerate() {
         bytes += length;
         if place >= COUNT || bytes > BYTES || oldest.is_some_and(|oldest| time < oldest) {
-            // One that stays is only untidy.
+            // Harmless if it fails.
             let _ = fs::remove_file(path);
         }
     }

@@ -1,4 +1,4 @@
-//! What is here of a copy that begins, and bringing it into the new file.
+//! Which parts of a copy its destination already has, and copying them into the new file.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,52 +19,52 @@ use crate::pace::Pace;
 use crate::store::{Left, PreviousTree};
 use garland_sys::error::reason;
 
-/// What is here of a copy that begins.
+/// The parts of a copy that its destination already has.
 pub enum Reuse {
-    /// The file that has the name is the source.
+    /// The destination file is equal to the source.
     Whole {
-        /// The folder that it is in.
+        /// The directory of the file.
         folder: OwnedFd,
-        /// Its name there.
+        /// The name in the directory.
         name: OsString,
-        /// Its path, for messages.
+        /// The path, for messages.
         path: PathBuf,
         /// The file, open for reading.
         file: File,
-        /// What it was when it was compared.
+        /// The stamp when it was compared.
         stamp: FileStamp,
-        /// Its blocks' digests.
+        /// The digests of its blocks.
         digests: Vec<[u8; 32]>,
     },
-    /// Some blocks of the source may be in these.
+    /// Some blocks of the source may be in these files.
     Some {
-        /// The source's digests.
+        /// The digests of the source.
         digests: Vec<[u8; 32]>,
-        /// The file that has the name, and what of the source this node sees by itself.
+        /// The destination file, and the part of the source that this node can read itself.
         others: Vec<Holding>,
-        /// What an interrupted copy left, whose blocks stay where they are.
+        /// The partial file of an interrupted copy, whose blocks stay in place.
         left: Option<(Holding, Left)>,
     },
-    /// Some files of the tree may be these.
+    /// Some files of the tree may be in place.
     Tree {
-        /// The source's digests.
+        /// The digests of the source.
         digests: Vec<[u8; 32]>,
-        /// What is here.
+        /// The files that are in place.
         tree: FoundTree,
     },
 }
 
-/// Blocks to be brought from other files.
+/// Blocks to be copied from other files.
 pub struct Bringing {
     files: Vec<Holding>,
     disk: Option<Arc<Pace>>,
-    /// Their indices, digests, and which of the files has them.
+    /// Index and digest of each block, and the index of the file that has it.
     blocks: Vec<(u64, [u8; 32], usize)>,
 }
 
-/// A sink of what is to be sent: that knows the source's digests, holds what is in what an
-/// interrupted copy left, and takes what other files have as on its way; which is what is to be
-/// brought. These files are on `disk`, if there is one.
+/// Creates the sink of a copy which knows the digests of the source. It holds the blocks of the
+/// partial file and treats those of other files as in flight; these are returned, to be copied. The
+/// files are on `disk`, the node's emulated disk.
 pub fn sink_of(
     layout: Layout,
     digests: Vec<[u8; 32]>,
@@ -87,8 +87,8 @@ pub fn sink_of(
     (sink, Some(bringing).filter(|bringing| !bringing.blocks.is_empty()))
 }
 
-/// The sink of a tree whose writer may have so many blocks, and takes what `tree` has at its turn; and
-/// what that is.
+/// The sink of a tree which takes the blocks of `tree` in order and may have `window` blocks on the
+/// way, and the files that are in place.
 pub fn sink_of_tree(
     layout: Layout,
     digests: Vec<[u8; 32]>,
@@ -107,11 +107,11 @@ pub fn sink_of_tree(
     (sink, PreviousTree::new(tree.index, brought, layout))
 }
 
-/// Brings blocks from other files, each checked again, from a thread of its own; one that isn't what
-/// it was has to be sent.
+/// Starts a thread that copies blocks from other files and verifies each. A block that has changed
+/// is sent by the upstream.
 ///
 /// # Errors
-/// When the system makes no thread for it.
+/// When no thread can be started.
 pub fn bring(member: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHandle<()>> {
     let member = Arc::clone(member);
     threads::spawn("bring", move || {
@@ -126,7 +126,7 @@ pub fn bring(member: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHa
 }
 
 impl Bringing {
-    /// Brings a block; says whether it makes sense to go on.
+    /// Copies a block. Returns whether to continue.
     fn bring(
         &self,
         member: &CopyContext,

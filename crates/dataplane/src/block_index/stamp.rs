@@ -1,4 +1,4 @@
-//! What tells whether a file is still the one whose bytes were seen.
+//! Stamps, which show whether a file has changed.
 
 use std::fs::File;
 use std::io;
@@ -7,11 +7,11 @@ use garland_protocol::FileStamp;
 use garland_sys::clock;
 use rustix::fs::{Stat, fstat, fstatfs};
 
-/// A file may change twice within a tick of the kernel's clock (10 ms at most) and show it once.
+/// Two changes within one tick of the kernel's clock (10 ms at most) may have one time.
 pub const TICK_NS: i128 = 20_000_000;
 
-/// File systems of this machine that date every change by its own clock. On others (NFS, Lustre,
-/// FUSE) other machines change files by their clocks, or what is said of a file may be old.
+/// File systems of this machine whose times come from its own clock. On others (NFS, Lustre, FUSE)
+/// other machines change files by their own clocks, or attributes may be stale.
 const TRUSTED: [i64; 8] = [
     0xef53,      // ext2, ext3, ext4
     0x5846_5342, // XFS
@@ -23,10 +23,10 @@ const TRUSTED: [i64; 8] = [
     0xca45_1a4e, // bcachefs
 ];
 
-/// What an open file is now.
+/// The present stamp of an open file.
 ///
 /// # Errors
-/// When the system doesn't say.
+/// When the status of the file cannot be read.
 pub fn stamp(file: &File) -> io::Result<FileStamp> {
     Ok(of(&fstat(file)?))
 }
@@ -42,18 +42,19 @@ fn of(stat: &Stat) -> FileStamp {
     }
 }
 
-/// Whether stamps of this file mean anything.
+/// Whether the stamps of this file show all changes.
 pub fn is_trusted(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| TRUSTED.contains(&system.f_type))
 }
 
-/// Nanoseconds until a change to a file that has this stamp would show in it; none when nobody can
-/// say, since its last change lies in the future.
+/// Nanoseconds until a change of a file with this stamp would show in it; none if its last change
+/// lies in the future.
 pub fn unsettled_ns(stamp: &FileStamp) -> Option<u64> {
     unsettled_since_ns(stamp.changed)
 }
 
-/// The same of a file that was changed last at that time, in seconds and nanoseconds.
+/// Nanoseconds until a change of a file which was last changed at this time, in seconds and
+/// nanoseconds, would show; none if the time lies in the future.
 pub fn unsettled_since_ns((seconds, nanos): (i64, u32)) -> Option<u64> {
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let left = changed + TICK_NS - i128::from(clock::wall_ns());

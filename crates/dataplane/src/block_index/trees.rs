@@ -1,4 +1,4 @@
-//! What is at the destination of a tree that is to come: its files, read as the stream has them.
+//! The files of a tree that are already at its destination, read as part of the stream.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,25 +12,25 @@ use super::stamp::unsettled_since_ns;
 use crate::pace::Pace;
 use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make};
 
-/// Bytes of memory for what is known of a tree's files, at most; larger trees are sent whole.
+/// Memory limit in bytes for what is known of a tree's files; larger trees are sent completely.
 pub const MEMORY: u64 = 20 << 20;
 
-/// A tree whose catalogue comes.
+/// A tree whose catalogue is being received.
 pub struct Coming {
     folder: OwnedFd,
     gathered: Gathered,
 }
 
-/// What is there of a tree.
+/// The files of a tree that are in place.
 pub struct FoundTree {
-    /// The stream's records, and what the files here are.
+    /// The records of the stream, and the stamps of the files.
     pub index: Index,
-    /// The digests of the stream's blocks, as far as they can be made here.
+    /// The digests of the stream's blocks that can be made here.
     pub digests: Vec<Option<[u8; 32]>>,
 }
 
 impl Coming {
-    /// One into `folder`, if there is something of it.
+    /// A tree whose destination is `folder`; none if the directory has nothing of it.
     pub fn new(folder: OwnedFd, outline: &TreeOutline) -> Option<Self> {
         let is_there = |name: &Vec<u8>| {
             let single = !name.is_empty() && !name.contains(&b'/') && name != b"..";
@@ -40,13 +40,13 @@ impl Coming {
         some.then(|| Self { folder, gathered: Gathered::new(outline) })
     }
 
-    /// Takes a parcel of its catalogue; says whether it can be one.
+    /// Adds a parcel of the catalogue. Returns false if it is invalid.
     pub fn take(&mut self, parcel: &[u8]) -> bool {
         self.gathered.take(parcel)
     }
 
-    /// Reads what is there of its stream; `progress` is told of every block. None where what came is
-    /// no catalogue, or `stop` says so.
+    /// Reads the files that are in place; `progress` is called for every block. None if the
+    /// catalogue is invalid, or `stop` returns true.
     pub fn read(
         self,
         layout: Layout,
@@ -78,31 +78,31 @@ impl Coming {
 }
 
 impl FoundTree {
-    /// The digest that stands for the whole stream, if all of it is here.
+    /// The root digest of the stream, if all of it is here.
     pub fn root(&self) -> Option<[u8; 32]> {
         let digests: Option<Vec<[u8; 32]>> = self.digests.iter().copied().collect();
         digests.map(|digests| root_digest(&digests))
     }
 
-    /// Whether block `index` is this one.
+    /// Whether block `index` has this digest.
     pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
         let own = usize::try_from(index).ok().and_then(|at| self.digests.get(at));
         own.is_some_and(|own| own.as_ref() == Some(digest))
     }
 }
 
-/// The files that are here.
+/// The files that are in place.
 struct Own {
     index: Index,
     places: [Place; 1],
     opener: Opener,
-    /// The records before this one have been looked at.
+    /// The records before this one have been examined.
     looked: u32,
 }
 
 impl Own {
-    /// Whether all files in the stream's bytes from `at` to `end` are here. Of one that isn't, nothing
-    /// need be read.
+    /// Whether all files between the offsets `at` and `end` of the stream are here. Without one of
+    /// them the block need not be read.
     fn has(&mut self, at: u64, end: u64) -> bool {
         let mut all = true;
         let mut number = self.index.find(at);
@@ -117,7 +117,7 @@ impl Own {
         all
     }
 
-    /// Makes the stream's bytes from `at` on; says whether the files could be read.
+    /// Makes the bytes of the stream at the offset `at`. Returns whether the files could be read.
     fn read(&mut self, at: u64, bytes: &mut [u8]) -> bool {
         let opener = std::mem::take(&mut self.opener);
         let mut reading = Reading::new(&self.index, &self.places, opener);
@@ -130,7 +130,7 @@ impl Own {
         made
     }
 
-    /// Whether the stream's bytes from `at` to `end` have some of a file that isn't here.
+    /// Whether the bytes between the offsets `at` and `end` include some of a missing file.
     fn lacks(&self, number: u32, at: u64, end: u64) -> bool {
         let Body::File(stamp) = self.index.body(number) else { return false };
         let (begin, behind) = self.index.span(number);
@@ -138,8 +138,8 @@ impl Own {
         !stamp.is_seen() && body < end && at < behind
     }
 
-    /// Notes what the file of record `number` is here, if it is one of its length. What has been changed
-    /// just now could be changed once more without showing it.
+    /// Examines the file of record `number`; it is in place if it has the recorded length. A file
+    /// that has just been changed is ignored: it could change again without a new stamp.
     fn look(&mut self, number: u32) {
         let Body::File(wanted) = self.index.body(number) else { return };
         let mut stat = || self.opener.stat(&self.places, &self.index, number);

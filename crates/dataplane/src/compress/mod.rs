@@ -1,5 +1,5 @@
-//! Blocks in fewer bytes: packed by the head before they are sealed, unpacked by each node for its own
-//! sink. Relays pass on what they get.
+//! Compression of blocks. The head compresses them before they are sealed, and each node
+//! decompresses them for its own store; relays forward them unchanged.
 
 mod pace;
 mod zeros;
@@ -10,31 +10,32 @@ use zstd::bulk::{Compressor, Decompressor};
 pub use self::pace::PackingPace;
 pub use self::zeros::{Zeros, are_zeros};
 
-/// Zstandard's level. The higher ones that are of use take several times as long, for a tenth less.
+/// Zstandard's level. Higher levels take several times as long for a tenth less.
 const LEVEL: i32 = 1;
 
-/// How blocks are packed.
+/// How blocks are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// They aren't.
+    /// Not at all.
     #[default]
     None,
-    /// By LZ4: quick.
+    /// With LZ4, which is fast.
     Lz4,
-    /// By Zstandard: small.
+    /// With Zstandard, which compresses more.
     Zstd,
-    /// By whichever gets more through the wire, measured as it goes; not at all where neither does.
+    /// With the one that yields the higher rate, as measured during the copy; not at all if neither
+    /// does.
     Auto,
 }
 
-/// Packs blocks, one at a time.
+/// Compresses blocks, one at a time.
 #[derive(Default)]
 pub struct Packer {
     zstd: Option<Compressor<'static>>,
 }
 
 impl Packer {
-    /// Packs `bytes` into `room`; how many they are then. `None` where they don't get fewer.
+    /// Compresses `bytes` into `room` and returns the length; none if the result is not shorter.
     pub fn pack(&mut self, form: Encoding, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
         let packed = match form {
             Encoding::Lz4 => lz4_flex::block::compress_into(bytes, room).ok(),
@@ -50,21 +51,21 @@ impl Packer {
     }
 }
 
-/// Bytes that packing `length` bytes may want at most, before it turns out not to be worth it.
+/// The buffer size in bytes that compressing `length` bytes may need.
 #[must_use]
 pub fn room(length: usize) -> usize {
     lz4_flex::block::get_maximum_output_size(length).max(zstd::zstd_safe::compress_bound(length))
 }
 
-/// Unpacks blocks, one at a time.
+/// Decompresses blocks, one at a time.
 #[derive(Default)]
 pub struct Unpacker {
     zstd: Option<Decompressor<'static>>,
 }
 
 impl Unpacker {
-    /// Unpacks `packed` into `bytes`; says whether it was exactly that. Nothing is ever written beyond,
-    /// whatever `packed` says.
+    /// Decompresses `packed` into `bytes`. Returns whether the result has exactly that length;
+    /// never writes beyond it.
     pub fn unpack(&mut self, form: Encoding, packed: &[u8], bytes: &mut [u8]) -> bool {
         let length = match form {
             Encoding::Lz4 => lz4_flex::block::decompress_into(packed, bytes).ok(),

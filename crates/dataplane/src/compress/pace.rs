@@ -1,9 +1,9 @@
-//! Whether packing gets more through the wire, measured as it goes.
+//! Decides whether compression raises the rate of a copy, from measurements during the copy.
 //!
-//! A block's time is that of the slower of two things at once: making it ready, which several threads
-//! share, and the wire. Unpacked it is the wire's time for all its bytes; packed, the larger of the
-//! packing's time and the wire's for fewer bytes. What a packing takes and saves is known from the
-//! blocks it has packed, and from a sample of one block in sixteen otherwise.
+//! Preparing blocks, by several threads, and sending them overlap: the time per block is that of
+//! the slower of the two. Without compression it is the time to send all its bytes; with it, the
+//! larger of the time to compress and the time to send fewer bytes. Time and ratio of an encoding
+//! are known from the blocks it has compressed, or otherwise from a sample of one block in sixteen.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,16 +14,16 @@ use super::{Packer, Packing};
 /// Bytes of a sample.
 const SAMPLE: usize = 64 << 10;
 
-/// One block in so many is sampled by a packing that isn't in use.
+/// An encoding that is not in use samples one block of this many.
 const EVERY: u32 = 16;
 
-/// A packing must save so much of a block's time to be used.
+/// An encoding is used if it reduces the time per block to this fraction.
 const GAIN: f64 = 0.9;
 
-/// How much the newest figure counts.
+/// The weight of the newest measurement.
 const NEWEST: f64 = 0.25;
 
-/// What a copy's blocks have taken so far. Times are nanoseconds a byte.
+/// Measurements of a copy, in nanoseconds per byte.
 #[derive(Debug)]
 pub struct PackingPace {
     packing: Packing,
@@ -32,7 +32,7 @@ pub struct PackingPace {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// How long the wire takes for a byte, over all lanes.
+    /// The time to send a byte over all lanes.
     wire: Option<f64>,
     lz4: Figures,
     zstd: Figures,
@@ -40,24 +40,24 @@ struct State {
     blocks: u32,
 }
 
-/// What a packing takes for a byte, over all threads, and what it leaves of it.
+/// The time to compress a byte with all threads, and the ratio.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures(Option<(f64, f64)>);
 
 impl PackingPace {
-    /// Nothing is known yet.
+    /// No measurements.
     #[must_use]
     pub fn new(packing: Packing) -> Self {
         Self { packing, state: Mutex::default() }
     }
 
-    /// Whether any block may be packed.
+    /// Whether blocks may be compressed.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.packing != Packing::None
     }
 
-    /// `lanes` wires took `ns` each for `bytes` of one lane.
+    /// Sending `bytes` over one of `lanes` lanes took `ns`.
     pub fn sent(&self, bytes: usize, ns: u64, lanes: usize) {
         if self.packing == Packing::Auto && bytes > 0 {
             let took = ns as f64 / bytes as f64 / lanes.max(1) as f64;
@@ -66,7 +66,7 @@ impl PackingPace {
         }
     }
 
-    /// `threads` of them pack blocks, and one took `ns` to make `packed` bytes of `bytes`.
+    /// One of `threads` threads took `ns` to compress `bytes` to `packed` bytes.
     pub fn packed(&self, form: Encoding, (bytes, packed): (usize, usize), ns: u64, threads: usize) {
         if self.packing != Packing::Auto || bytes == 0 {
             return;
@@ -79,7 +79,7 @@ impl PackingPace {
         figures.0 = Some((mixed(old_took, took), mixed(old_left, left)));
     }
 
-    /// How the next block is best packed.
+    /// The best encoding for the next block.
     #[must_use]
     pub fn choose(&self) -> Encoding {
         match self.packing {
@@ -90,8 +90,8 @@ impl PackingPace {
         }
     }
 
-    /// Tries the packings that aren't in use on a piece of a block, if it is time for it; `clock`
-    /// tells nanoseconds.
+    /// Compresses a piece of a block with the encodings that are not in use, if it is time for a
+    /// sample; `clock` returns nanoseconds.
     pub fn sample(
         &self,
         packer: &mut Packer,

@@ -1,10 +1,10 @@
-//! Blocks of zeros, which needn't be sent.
+//! Blocks of zeros, which need not be sent.
 
 use std::sync::{Mutex, PoisonError};
 
 use garland_protocol::content_digest;
 
-/// Whether all of `bytes` are zero: where they aren't, that is seen at the first one.
+/// Whether all of `bytes` are zero; stops at the first that is not.
 #[must_use]
 pub fn are_zeros(bytes: &[u8]) -> bool {
     const STEP: usize = 64;
@@ -14,12 +14,12 @@ pub fn are_zeros(bytes: &[u8]) -> bool {
     chunks.into_iter().all(|chunk| or(chunk) == 0) && or(rest) == 0
 }
 
-/// The digests of blocks of zeros, which are alike but for the last one.
+/// The digests of blocks of zeros; all but the last block have one length.
 #[derive(Debug, Default)]
 pub struct Zeros(Mutex<Option<(usize, [u8; 32])>>);
 
 impl Zeros {
-    /// The digest of so many zeros.
+    /// The digest of `length` zeros.
     #[must_use]
     pub fn digest(&self, length: usize) -> [u8; 32] {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-//! What a lane has moved and waited for until now, for those who look at it while it works.
+//! What a lane has transferred and waited for, readable while it works.
 //!
-//! The lane's thread alone writes it. It takes its times from what is noted of the copy anyway
-//! (`recorder`): a copy without a trace has bytes and no waits.
+//! Only the lane's thread writes it. The times come from the trace (`recorder`): a copy without a
+//! trace has bytes and no waits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,29 +12,29 @@ use garland_sys::clock;
 /// What a lane's thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// Its upstream.
+    /// The upstream.
     Up,
-    /// Its downstream.
+    /// The downstream.
     Down,
     /// The node's own disk.
     Disk,
-    /// Something to do.
+    /// Work.
     Rest,
 }
 
 impl Awaited {
-    /// What a stage in which nothing is done waits for.
+    /// What a waiting stage waits for.
     pub fn of(stage: Stage) -> Self {
         match stage {
             Stage::WaitUpstream => Self::Up,
             Stage::WaitBuffer => Self::Disk,
-            // Leave to send what is there is the downstream's to give.
+            // The permission to send comes from the downstream.
             Stage::WaitDownstream | Stage::Control => Self::Down,
             _ => Self::Rest,
         }
     }
 
-    /// Its place in tables of all of them.
+    /// The index in arrays over all variants.
     fn place(self) -> usize {
         match self {
             Self::Up => 0,
@@ -45,64 +45,65 @@ impl Awaited {
     }
 }
 
-/// The places of `present`: four to wait at, and work.
+/// The code for work in `present`, after four for waits.
 const WORK: u64 = 4;
 
-/// What a lane has moved and waited for.
+/// The bytes which a lane has transferred, and the times of its waits.
 #[derive(Debug, Default)]
 pub struct Flow {
     came: AtomicU64,
     went: AtomicU64,
-    /// Nanoseconds that were waited, and are settled.
+    /// Completed waits in nanoseconds.
     settled: [AtomicU64; 4],
-    /// Nanoseconds that the present block's calls have taken, upstream and downstream: settled when it
-    /// has passed, which on a slow wire takes long.
+    /// Nanoseconds in calls for the present block, upstream and downstream. They are divided into
+    /// work and waits when the block has passed, which takes long on a slow link.
     block: [AtomicU64; 2],
-    /// What the thread is at, and since when: nanoseconds times 8, and a place. 0 where nothing is noted.
+    /// The present activity and its beginning: nanoseconds times 8, plus a code. 0 if nothing is
+    /// recorded.
     present: AtomicU64,
 }
 
 impl Flow {
-    /// Bytes of blocks have come in.
+    /// Counts received bytes.
     pub fn came(&self, bytes: usize) {
         self.came.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Bytes of blocks have gone out.
+    /// Counts sent bytes.
     pub fn went(&self, bytes: usize) {
         self.went.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// From `now_ns` on the thread waits for this, or is in a call that may have to.
+    /// From `now_ns` on the thread waits for `what`, or is in a call that may block.
     pub fn awaits(&self, what: Awaited, now_ns: u64) {
         self.present.store(now_ns << 3 | what.place() as u64, Ordering::Relaxed);
     }
 
-    /// From `now_ns` on it works.
+    /// From `now_ns` on the thread works.
     pub fn works(&self, now_ns: u64) {
         self.present.store(now_ns << 3 | WORK, Ordering::Relaxed);
     }
 
-    /// It has waited so long.
+    /// Adds a completed wait.
     pub fn waited(&self, what: Awaited, ns: u64) {
         self.settled[what.place()].fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// A call of the present block that may have waited for its upstream or downstream took so long.
+    /// Adds a call for the present block which may have waited.
     pub fn called(&self, what: Awaited, ns: u64) {
         if let Some(side) = self.block.get(what.place()) {
             side.fetch_add(ns, Ordering::Relaxed);
         }
     }
 
-    /// The present block has passed, and this is what of its calls was waiting.
+    /// The present block has passed; its calls included these waits.
     pub fn passed(&self, up_ns: u64, down_ns: u64) {
         self.waited(Awaited::Up, up_ns);
         self.waited(Awaited::Down, down_ns);
         self.block.iter().for_each(|side| side.store(0, Ordering::Relaxed));
     }
 
-    /// What there is to be seen of it, the present included.
+    /// A snapshot, which includes the present wait.
     #[must_use]
     pub fn view(&self, lane: u16) -> LaneView {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! The outside of a lane's thread: its letter box, and the links that it works on.
+//! The handle of a lane's thread: sends it commands, and can cut its links.
 
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,56 +14,56 @@ use garland_sys::tcp_info::TcpInfo;
 
 use super::Flow;
 
-/// A link is silent when nothing has come back over it for so long, ..
+/// A link is silent if nothing was received for this long, ...
 const UNHEARD: Duration = Duration::from_millis(1500);
 
-/// .. though something was sent so often in a row.
+/// ... after this many retransmissions in a row.
 const VAIN: u8 = 2;
 
-/// What a lane's thread is told.
+/// A command for a lane's thread.
 pub enum LaneCommand {
-    /// Something for its machine.
+    /// An event for its machine.
     Event(RelayEvent),
-    /// A link on that side, of this epoch.
+    /// A link on this side, with this epoch.
     Link(LinkSide, u32, TcpStream),
 }
 
-/// A link that the lane's route names.
+/// A link of the lane's route.
 struct Link {
     side: LinkSide,
     epoch: u32,
-    /// The place in the plan of the node that it leads to.
+    /// The index in the plan of the other node.
     peer: u16,
-    /// A second descriptor of it while it is in use, to end a transfer that hangs in it.
+    /// A duplicate descriptor while the link is in use, to cut a transfer that hangs.
     stream: Option<TcpStream>,
 }
 
-/// The outside of a lane's thread.
+/// The handle of a lane's thread.
 pub struct LaneHandle {
-    mail: Sender<LaneCommand>,
-    /// Raised with every letter.
+    command: Sender<LaneCommand>,
+    /// Raised with every command.
     pub wake: Wake,
     links: Mutex<Vec<Link>>,
-    /// What it has moved and waited for.
+    /// What it has transferred and waited for.
     pub flow: Arc<Flow>,
     /// Blocks received.
     pub received: AtomicU64,
-    /// The upstream has said once that it has sent the lane's end.
+    /// The upstream has reported the end of the lane.
     pub ended: AtomicBool,
-    /// The thread waits, and nothing is under way on its links or will be: they needn't be cut.
+    /// The thread waits, and its links are idle and stay so: they need not be cut.
     pub at_rest: AtomicBool,
 }
 
 impl LaneHandle {
-    /// A lane's outside and the letter box for its thread.
+    /// A handle, and the receiver of its commands.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// When the system has no file descriptors left.
     pub fn new() -> std::io::Result<(Arc<Self>, Receiver<LaneCommand>)> {
-        let (mail, letters) = channel();
+        let (command, commands) = channel();
         let wake = Wake::new()?;
         let handle = Self {
-            mail,
+            command,
             wake,
             links: Mutex::default(),
             flow: Arc::default(),
@@ -71,17 +71,16 @@ impl LaneHandle {
             ended: AtomicBool::new(false),
             at_rest: AtomicBool::new(false),
         };
-        Ok((Arc::new(handle), letters))
+        Ok((Arc::new(handle), commands))
     }
 
-    /// Tells the lane's thread; a thread that has ended needs no telling.
-    pub fn post(&self, mail: LaneCommand) {
-        let _ = self.mail.send(mail);
+    /// Sends a command. Ignored if the thread has ended.
+    pub fn post(&self, command: LaneCommand) {
+        let _ = self.command.send(command);
         self.wake.raise();
     }
 
-    /// Notes the link in use on one side, of that epoch, so that it can be cut from outside; or that
-    /// it is in use no more.
+    /// Sets the stream of a link, so that it can be cut from outside; none when it is closed.
     pub fn note(&self, side: LinkSide, epoch: u32, stream: Option<&TcpStream>) {
         let mut links = self.links();
         let link = links.iter_mut().find(|link| link.side == side && link.epoch == epoch);
@@ -90,7 +89,7 @@ impl LaneHandle {
         }
     }
 
-    /// Notes whom the lane's links lead to; those that lead elsewhere aren't its any more.
+    /// Sets the links of a route; forgets all others.
     pub fn note_peers(&self, route: &Route) {
         let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
         let up = route.upstream.map(|(id, epoch, _)| (LinkSide::Up, epoch, place(id)));
@@ -108,26 +107,27 @@ impl LaneHandle {
             .collect();
     }
 
-    /// Whether its route leads anywhere: the node is on this lane.
+    /// Whether the route has links: the node is on this lane.
     #[must_use]
     pub fn is_used(&self) -> bool {
         !self.links().is_empty()
     }
 
-    /// Asks something about every link in use on one side: whom it leads to, and the answer.
+    /// Calls `question` for every open link on one side. Returns the other nodes and the answers.
     pub fn ask<T>(&self, side: LinkSide, question: impl Fn(&TcpStream) -> T) -> Vec<(u16, T)> {
         let links = self.links();
         let used = links.iter().filter(|link| link.side == side);
         used.filter_map(|link| Some((link.peer, question(link.stream.as_ref()?)))).collect()
     }
 
-    /// The kernel's account of the first link in use downstream; none of MPTCP.
+    /// The kernel's TCP statistics of the first open link downstream; none over MPTCP.
     #[must_use]
     pub fn account(&self) -> Option<TcpInfo> {
         self.ask(LinkSide::Down, TcpInfo::of).into_iter().next()?.1.ok()
     }
 
-    /// What a report says of the link downstream, where it is one, and by TCP.
+    /// The statistics of the only link downstream for a report; none if there are several, or over
+    /// MPTCP.
     #[must_use]
     pub fn hop(&self) -> Option<HopReport> {
         let links = self.links();
@@ -143,8 +143,8 @@ impl LaneHandle {
         })
     }
 
-    /// Cuts each link downstream whose other end hasn't been heard of for so long that the wire must
-    /// be dead: data and probes are sent again and again in vain.
+    /// Cuts each link downstream whose wire must be dead: nothing is received, and data and probes
+    /// are retransmitted in vain.
     pub fn cut_silent(&self) {
         let silent = |info: &TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
         for link in self.links().iter().filter(|link| link.side == LinkSide::Down) {
@@ -167,8 +167,12 @@ impl LaneHandle {
         }
     }
 
-    pub(super) fn cut_all(&self) {
-        self.links().iter().for_each(Link::cut);
+    /// Cuts the links of a thread that is at work, and wakes the thread.
+    pub(super) fn close(&self) {
+        if !self.at_rest.load(Ordering::SeqCst) {
+            self.links().iter().for_each(Link::cut);
+        }
+        self.wake.raise();
     }
 
     fn links(&self) -> MutexGuard<'_, Vec<Link>> {
@@ -179,7 +183,7 @@ impl LaneHandle {
 impl Link {
     fn cut(&self) {
         if let Some(stream) = &self.stream {
-            // It may be broken already.
+            // Fails if it is broken already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

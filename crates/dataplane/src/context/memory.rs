@@ -1,4 +1,4 @@
-//! What memory a part in a copy takes.
+//! The memory that a copy needs on a node.
 
 use garland_core::plan::Layout;
 use garland_protocol::TAG_LEN;
@@ -7,7 +7,7 @@ use super::CopyContext;
 use crate::pool;
 
 impl CopyContext {
-    /// The size of its buffers in bytes and how many there may be.
+    /// The size of a buffer in bytes, and the number of buffers.
     pub(super) fn room(layout: Layout, lanes: usize, buffers: Option<u16>) -> (usize, usize) {
         let room = layout.block_size as usize + TAG_LEN;
         let fitting = || pool::count(room, layout.blocks());
@@ -15,19 +15,19 @@ impl CopyContext {
         (room, count.max(lanes + 2))
     }
 
-    /// How many blocks the writer of a copy of `layout` over so many lanes may have: more than
+    /// The number of buffers for the writer of a copy of `layout` over `lanes` lanes: more than
     /// there are lanes, since a lane holds a buffer while it waits for its downstream.
     #[must_use]
     pub fn buffer_count(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         Self::room(layout, lanes, buffers).1
     }
 
-    /// Bytes of memory that a part in a copy of `layout` over so many lanes may take: its buffers,
-    /// what each lane feeds from and reads into, the blocks' digests, and its threads.
+    /// The memory in bytes that a copy of `layout` over `lanes` lanes may use: its buffers, those
+    /// of its lanes, the digests of the blocks, and its threads.
     #[must_use]
     pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         const DIGEST: u64 = 40;
-        /// Of a stream so many are reckoned with: 64 GiB in blocks of 1 MiB.
+        /// The assumed number of blocks of a stream: 64 GiB in blocks of 1 MiB.
         const STREAM: u64 = 1 << 16;
         const THREADS: usize = 1 << 20;
         const LANE: usize = 512 << 10;

@@ -1,24 +1,24 @@
-//! What a node's threads tell whoever speaks for the node.
+//! Reports of a node's threads.
 
 use garland_protocol::LinkSide;
 
-/// What a node's threads tell whoever speaks for the node.
+/// A report of a node's threads to the thread that talks to the head.
 #[derive(Clone, Debug)]
 pub enum Notice {
-    /// The first block has come in.
+    /// The first block was received.
     First,
-    /// A link broke or couldn't be opened: lane, epoch, side, reason.
+    /// A link broke or could not be opened: lane, epoch, side, reason.
     LinkLost(u16, u32, LinkSide, String),
-    /// A block came in changed.
+    /// A corrupt block was received.
     Bad(u64),
-    /// A block is written, and that is of interest.
+    /// A block was written; sent only on request.
     Written(u64),
-    /// A frame came in changed: lane, epoch, side.
+    /// A corrupt frame was received: lane, epoch, side.
     BadFrame(u16, u32, LinkSide),
-    /// Every block is held and this is their digest.
+    /// All blocks are present; the root digest.
     Complete([u8; 32]),
-    /// The source's blocks have all been read and have this digest.
+    /// All blocks of the source were read; the root digest.
     Read([u8; 32]),
-    /// The node can't go on.
+    /// The node cannot continue; the reason.
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! A lane's blocks: fed, received, and passed on while they still arrive.
+//! The blocks of a lane: sent, received, and forwarded while they arrive.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -19,21 +19,21 @@ use garland_transport::link::break_reason;
 impl Lane {
     pub(super) fn feed(&mut self, index: u64, incarnation: u64, again: bool, to: &[u32]) {
         self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
-        self.passage.awaits(Awaited::Disk);
-        let asked = self.passage.begin();
-        let recorder = self.passage.recorder();
+        self.tracer.awaits(Awaited::Disk);
+        let asked = self.tracer.begin();
+        let recorder = self.tracer.recorder();
         let prepared = self.feeder.prepare(index, incarnation, again, recorder);
-        self.passage.prepared(asked);
+        self.tracer.prepared(asked);
         match prepared {
             Ok(prepared) => {
-                self.passage.awaits(Awaited::Down);
-                let (began, since) = (self.passage.begin(), clock::now_ns());
-                self.tell_digests(index, to);
+                self.tracer.awaits(Awaited::Down);
+                let (began, since) = (self.tracer.begin(), clock::now_ns());
+                self.send_digests(index, to);
                 let block = &prepared.buffer[..prepared.length];
-                let mut onward = onward(&self.downs, &self.fed, to);
-                send_block(&mut onward, &prepared.header, block, &mut self.passage);
-                let (peers, errors) = outcome(onward);
-                self.passage.fed(began, index, prepared.length, &peers);
+                let mut writers = writers(&self.downs, &self.fed, to);
+                send_block(&mut writers, &prepared.header, block, &mut self.tracer);
+                let (peers, errors) = outcome(writers);
+                self.tracer.fed(began, index, prepared.length, &peers);
                 let sending = clock::now_ns().saturating_sub(since);
                 let bytes = prepared.length * peers.len();
                 self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -64,23 +64,23 @@ impl Lane {
     pub(super) fn receive(&mut self, store: Store, forward: &[u32]) {
         let Some((frame, header)) = self.header.take() else { return };
         let length = frame.packed as usize + if frame.sealed { TAG_LEN } else { 0 };
-        let waits = self.passage.awaits(Awaited::Disk);
+        let waits = self.tracer.awaits(Awaited::Disk);
         let mut buffer = match store {
             Store::No => None,
             Store::IfRoom => self.member.pool.try_take(),
             Store::Yes => self.await_buffer(),
         };
-        self.passage.waited(Stage::WaitBuffer, waits);
-        self.tell_digests(frame.index, forward);
+        self.tracer.waited(Stage::WaitBuffer, waits);
+        self.send_digests(frame.index, forward);
         let Some((_, up)) = &self.up else { return };
-        self.passage.awaits(Awaited::Up);
-        let began = self.passage.begin();
-        let mut onward = onward(&self.downs, &self.fed, forward);
-        onward.iter_mut().for_each(|down| down.give(&header));
+        self.tracer.awaits(Awaited::Up);
+        let began = self.tracer.begin();
+        let mut writers = writers(&self.downs, &self.fed, forward);
+        writers.iter_mut().for_each(|down| down.give(&header));
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
-        let moved = self.conduit.transfer(up, &mut onward, keep, length, &mut self.passage);
-        let (peers, errors) = outcome(onward);
-        self.passage.passed(began, frame.index, length, &peers);
+        let moved = self.forwarder.transfer(up, &mut writers, keep, length, &mut self.tracer);
+        let (peers, errors) = outcome(writers);
+        self.tracer.passed(began, frame.index, length, &peers);
         self.lose(errors);
         if let Err(error) = moved {
             buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
@@ -94,25 +94,25 @@ impl Lane {
         self.handle.received.store(self.relay.received(), Ordering::Relaxed);
         if let (Some(buffer), Some(writer)) = (buffer, &self.writer) {
             self.member.stages.write.enter();
-            // A writer that ended has told why.
+            // A writer that has ended has reported why.
             let _ = writer.send(Arrived { frame, header, buffer, length });
         }
     }
 
-    /// A buffer; none when the copy is over, and when a letter ends the waiting: this node is to hold
-    /// nobody up any more, or has other neighbours. Then the block goes by, to come again.
+    /// Waits for a buffer. None when the copy is over, or when a command ends the wait because this
+    /// node is detached or has a new route: then the block passes, to be sent again later.
     fn await_buffer(&mut self) -> Option<Vec<u8>> {
-        let Self { member, letters, unread, .. } = self;
-        let ends = |mail: &LaneCommand| {
-            matches!(mail, LaneCommand::Event(RelayEvent::Detached | RelayEvent::Route(_)))
+        let Self { member, commands, unread, .. } = self;
+        let ends = |command: &LaneCommand| {
+            matches!(command, LaneCommand::Event(RelayEvent::Detached | RelayEvent::Route(_)))
         };
         member.pool.take_unless(|| {
-            unread.extend(letters.try_iter());
+            unread.extend(commands.try_iter());
             unread.iter().any(ends)
         })
     }
 
-    /// Gives up the links that broke while a block went to them.
+    /// Closes the links that broke while a block was sent.
     fn lose(&mut self, errors: Vec<(u32, io::Error)>) {
         for (epoch, error) in errors {
             self.lose_down(epoch, break_reason(&error));
@@ -141,7 +141,7 @@ impl Lane {
         }
     }
 
-    /// Whether a block is one of this lane, of the right length and kind.
+    /// Whether a block belongs to this lane and has the right length and kind.
     fn fits(&self, frame: &Frame) -> bool {
         let known = self.blocks.ordinal(frame.index).is_some();
         let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
@@ -149,8 +149,12 @@ impl Lane {
     }
 }
 
-/// The links of these epochs.
-fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<DownstreamWriter<'a>> {
+/// Writers for the links with these epochs.
+fn writers<'a>(
+    downs: &'a [(u32, TcpStream)],
+    fed: &[Fed],
+    to: &[u32],
+) -> Vec<DownstreamWriter<'a>> {
     let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);
     let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
     these
@@ -163,20 +167,20 @@ fn onward<'a>(downs: &'a [(u32, TcpStream)], fed: &[Fed], to: &[u32]) -> Vec<Dow
         .collect()
 }
 
-/// The peers that a block went to, and the links that broke meanwhile.
-fn outcome(onward: Vec<DownstreamWriter<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
-    let peers = onward.iter().map(|down| down.peer).collect();
-    let broken = onward.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
+/// The peers which a block was sent to, and the links that broke meanwhile.
+fn outcome(writers: Vec<DownstreamWriter<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
+    let peers = writers.iter().map(|down| down.peer).collect();
+    let broken = writers.into_iter().filter_map(|down| Some((down.epoch, down.error?)));
     (peers, broken.collect())
 }
 
-/// Sends a header and its block: to one in as few calls as its socket takes, to several slice by slice
-/// in turn.
+/// Sends a header and its block: to one downstream in as few calls as possible, to several slice by
+/// slice in turn.
 fn send_block(
     downs: &mut [DownstreamWriter<'_>],
     header: &[u8],
     block: &[u8],
-    passage: &mut LaneTracer,
+    tracer: &mut LaneTracer,
 ) {
     if let [down] = downs {
         down.error = write_block(down.stream, header, block).err();
@@ -184,15 +188,15 @@ fn send_block(
     }
     downs.iter_mut().for_each(|down| down.give(header));
     for slice in block.chunks(SLICE_MAX) {
-        let mut now = passage.now();
+        let mut now = tracer.now();
         for down in downs.iter_mut() {
             down.give(slice);
-            now = passage.sent(now, down.peer, slice.len());
+            now = tracer.sent(now, down.peer, slice.len());
         }
     }
 }
 
-/// Sends a header and its block; gathered into one call where the socket takes it.
+/// Sends a header and its block, in one call if the socket takes it.
 fn write_block(mut stream: &TcpStream, header: &[u8], block: &[u8]) -> io::Result<()> {
     let slices = [io::IoSlice::new(header), io::IoSlice::new(block)];
     let sent = loop {

@@ -1,4 +1,4 @@
-//! A lane's links: opened, spoken on, lost, and parked for the next copy.
+//! The links of a lane: opened, used, lost, and kept for the next copy.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -34,16 +34,15 @@ impl Lane {
         }
     }
 
-    /// Connects to a neighbour from a thread of its own: the lane may be told of another one
-    /// meanwhile.
+    /// Connects to a neighbour in a thread of its own: a new route may arrive meanwhile.
     pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
         let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
         let peer = match side {
             LinkSide::Up => self.fed_by.map(|(peer, _)| peer),
             LinkSide::Down => self.fed.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer),
         };
-        let at = self.passage.neighbor(peer.unwrap_or(NONE));
-        let began = self.passage.now();
+        let at = self.tracer.neighbor(peer.unwrap_or(NONE));
+        let began = self.tracer.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         let lost = move |reason| {
             LaneCommand::Event(match side {
@@ -58,18 +57,18 @@ impl Lane {
             let to = link::Dial { address, hop, secret, keys, congestion, transport };
             let dialed = link::dial(&to, member.parking.as_deref());
             member.trace.took(Stage::Dial, at, began);
-            let mail = match dialed {
+            let command = match dialed {
                 Ok(stream) => LaneCommand::Link(side, epoch, stream),
                 Err(error) => lost(format!("linking to {address}: {error}")),
             };
-            handle.post(mail);
+            handle.post(command);
         });
         if let Err(error) = begun {
             outside.post(lost(format!("linking to {address}: {}", reason(&error))));
         }
     }
 
-    /// A frame of this lane without a block.
+    /// A frame of this lane, without a block.
     pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
         Frame::bare(kind, self.member.copy, self.number, index)
     }
@@ -78,7 +77,7 @@ impl Lane {
         stream.write_all(&frame.to_bytes(&self.member.keys))
     }
 
-    /// Sends a frame and what it announces.
+    /// Sends a frame and its payload.
     pub(super) fn send_with(
         &self,
         mut stream: &TcpStream,
@@ -100,13 +99,13 @@ impl Lane {
         }
     }
 
-    /// A link is no more; what the kernel knew of it is noted.
+    /// Samples a link's counters before it is closed.
     pub(super) fn forget(&self, side: LinkSide, epoch: u32) {
         self.member.trace.sample_link(self.number, &self.handle, side);
         self.handle.note(side, epoch, None);
     }
 
-    /// Lets go of the link from upstream; gives its epoch.
+    /// Closes the link to the upstream. Returns its epoch.
     pub(super) fn close_up(&mut self) -> Option<u32> {
         let (epoch, _) = self.up.take()?;
         self.forget(LinkSide::Up, epoch);
@@ -127,17 +126,17 @@ impl Lane {
         }
     }
 
-    /// Tells of a frame that isn't what was sent. Told before the link's loss: the head forgets
-    /// links that were replaced.
+    /// Reports a corrupt frame. Called before the link is lost: the head forgets replaced links.
     pub(super) fn tell_if_changed(&self, side: LinkSide, epoch: u32, error: &LinkError) {
         if let LinkError::Frame(_) = error {
             self.member.tell(Notice::BadFrame(self.number, epoch, side));
         }
     }
 
-    /// What comes from upstream when all of this copy has come is the next copy's greeting: the
-    /// upstream has heard sooner that this one is over. A link that has ended is lost as ever.
-    pub(super) fn give_up_to_the_next(&mut self, parking: &LinkPool) {
+    /// Reads from an upstream that has sent the whole lane. If it sends anything, that is the
+    /// greeting of the next copy, which the upstream has learned of earlier; then the link goes to
+    /// the pool. A closed link is lost as usual.
+    pub(super) fn hand_over_upstream(&mut self, parking: &LinkPool) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
             let up = self.up.take();
@@ -155,7 +154,7 @@ impl Lane {
             let sink = self.member.sink();
             self.relay.is_up_over(&sink)
         };
-        // Second descriptors would keep a connection open that the next copy closes.
+        // Duplicate descriptors would keep a connection open that the next copy closes.
         if let Some((epoch, stream)) = self.up.take() {
             self.forget(LinkSide::Up, epoch);
             Some(stream).filter(|_| up_over).into_iter().for_each(|up| parking.park(up, None));
@@ -164,7 +163,7 @@ impl Lane {
             self.forget(LinkSide::Down, epoch);
             let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
             let address = fed.and_then(|fed| fed.address);
-            // One that was held to a rate is paced for good.
+            // A link with a rate limit keeps it.
             let fit = self.relay.is_down_over(epoch) && self.member.pace == 0;
             if address.is_some() && fit {
                 parking.park(stream, address);

@@ -1,4 +1,4 @@
-//! What a lane waits for, and what came meanwhile.
+//! What a lane waits for.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,8 +14,8 @@ use crate::context::Awaited;
 use garland_transport::link;
 
 impl Lane {
-    /// Waits for a letter, a frame from upstream if one may be read, or what the downstream asks;
-    /// while there is `more` to feed, only looks whether it has asked.
+    /// Waits for a command, a frame from upstream if one may be read, or a request from downstream.
+    /// Only polls while there is `more` to send.
     pub(super) fn wait(&mut self, more: bool) -> io::Result<()> {
         let (may_read, held, up_over, awaited) = {
             let sink = self.member.sink();
@@ -33,14 +33,15 @@ impl Lane {
             std::iter::once(self.handle.wake.as_fd()).chain(up).chain(downs).collect();
         let has_up = up.is_some();
         let stage = awaited.filter(|_| !more && !at_rest);
-        let began = self.passage.awaits(stage.map_or(Awaited::Rest, Awaited::of));
-        // Waiting for the node's own stream is waiting for its writer, as waiting for a buffer is.
+        let began = self.tracer.awaits(stage.map_or(Awaited::Rest, Awaited::of));
+        // A wait for this node's turn in the stream is a wait for its writer, like one for a
+        // buffer.
         let since = held.then(|| self.member.pool.begin_waiting());
         let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
         since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
         match stage {
-            Some(stage) => self.passage.waited(stage, began),
-            None => self.passage.rested(began),
+            Some(stage) => self.tracer.waited(stage, began),
+            None => self.tracer.rested(began),
         }
         self.handle.at_rest.store(false, Ordering::SeqCst);
         let ready = ready?;
@@ -53,15 +54,15 @@ impl Lane {
         asking.into_iter().for_each(|epoch| self.read_down(epoch));
         if has_up && ready[1] {
             match self.member.parking.clone() {
-                Some(parking) if up_over => self.give_up_to_the_next(&parking),
+                Some(parking) if up_over => self.hand_over_upstream(&parking),
                 _ => self.read_up(),
             }
         }
         Ok(())
     }
 
-    /// What the lane lacks while it waits: a buffer, its upstream or the upstream's next block, its
-    /// downstream, what its writer has, or leave to send what it has.
+    /// What the lane waits for: a buffer, its upstream, its downstream, its writer, or permission
+    /// to send.
     fn awaited(&self, reads: bool, held: bool, sink: &Sink) -> Option<Stage> {
         if held {
             Some(Stage::WaitBuffer)
@@ -83,7 +84,7 @@ impl Lane {
         match link::read_frame(stream, &self.member.keys) {
             Ok((frame, _)) => {
                 if frame.kind == Kind::Resume {
-                    self.begin_telling(epoch, frame.index);
+                    self.begin_digests(epoch, frame.index);
                 }
                 self.handle(match frame.kind {
                     Kind::Have => RelayEvent::Told(epoch, frame.index, frame.bits),

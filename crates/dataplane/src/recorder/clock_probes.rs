@@ -1,5 +1,5 @@
-//! The head asks every node what time it is: a burst when the copy begins, once in a while during
-//! it, and a burst at its end. What the answers come to is for the analysis.
+//! Clock probes: the head asks every node for its time, in a burst when the copy begins, at
+//! intervals during it, and in a burst at its end. The offsets are computed by the analysis.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{NONE, Probe, Record, Samples};
@@ -8,64 +8,64 @@ use garland_sys::clock;
 /// Round trips of a burst, one after another.
 const BURST: u8 = 8;
 
-/// Time between round trips during the copy.
+/// Interval between round trips during the copy.
 const EVERY_NS: u64 = 250_000_000;
 
-/// Answers that are kept of a burst and on the way, a node: more than a copy of minutes has.
+/// Answers per node that are kept in bursts and during the copy: more than a copy of minutes has.
 const KEPT: usize = 256;
 
-/// Answers that are kept in all.
+/// Answers that are kept in total.
 const KEPT_IN_ALL: usize = 1 << 16;
 
-/// The head's questions and the answers.
+/// The probes and their answers.
 #[derive(Debug)]
 pub struct ClockProbes {
-    /// Round trips that each node's burst has yet to make.
+    /// Round trips that remain of each node's burst.
     left: Vec<u8>,
-    /// Bursts aren't thinned out.
+    /// Records of bursts, which are not thinned out.
     bursts: Vec<Record>,
     between: Samples,
     next_ns: u64,
 }
 
 impl ClockProbes {
-    /// Nothing asked yet of so many nodes.
+    /// No probes yet, for `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         let room = (KEPT * nodes).min(KEPT_IN_ALL);
         let (bursts, between) = (Vec::new(), Samples::new(room));
         Self { left: vec![0; nodes], bursts, between, next_ns: u64::MAX }
     }
 
-    /// One more node.
+    /// Adds a node.
     pub fn grow(&mut self) {
         self.left.push(0);
     }
 
-    /// A burst begins: the first question goes to everyone now, and the next with each answer.
+    /// Begins a burst: the first probe goes to all nodes now, and the next one after each answer.
     pub fn begin_burst(&mut self) {
         self.left.fill(BURST - 1);
         self.next_ns = clock::now_ns() + EVERY_NS;
     }
 
-    /// Whether it is time for another question to everyone.
+    /// Whether another probe to all nodes is due.
     pub fn is_due(&mut self) -> bool {
         let now = clock::now_ns();
         let due = now >= self.next_ns;
         if due {
             self.next_ns = now + EVERY_NS;
-            // Those that follow belong to this round.
+            // The next records belong to this round.
             self.between.begin();
         }
         due
     }
 
-    /// An answer came; says whether to ask that node again at once.
+    /// Records an answer. Returns whether to probe that node again at once.
     pub fn answered(&mut self, id: NodeId, times: [u64; 4]) -> bool {
         let [sent_ns, received_ns, answered_ns, back_ns] = times;
         let peer = u16::try_from(id.0).unwrap_or(NONE);
         let record = Record::Probe(Probe { peer, sent_ns, received_ns, answered_ns, back_ns });
         let Some(left) = self.left.get_mut(id.index()) else { return false };
-        // Times that can't be are no answer.
+        // Ignore impossible times.
         if !record.is_sound() || sent_ns == 0 {
             return false;
         }
@@ -80,7 +80,7 @@ impl ClockProbes {
         true
     }
 
-    /// The answers, in the order of the questions.
+    /// The answers, in the order of the probes.
     pub fn into_records(self) -> Vec<Record> {
         let mut records = self.bursts;
         records.extend(self.between.into_records());

@@ -1,4 +1,4 @@
-//! One node's trace of one copy, as its threads hand it in.
+//! The trace of one copy on one node, collected from its threads.
 
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,45 +9,45 @@ use garland_protocol::{Begin, CopyId, End, LinkSide, TRACE_MAX};
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 
+use super::at::At;
 use super::samples::Counters;
-use super::thread::{At, Recorder};
 use super::tracing::Tracing;
 use crate::context::LaneHandle;
 
-/// The kernel's counters are asked for this often.
+/// Interval between samples of the kernel's counters.
 const SAMPLE_NS: u64 = 250_000_000;
 
-/// Spans of threads that have no ring: setting up, dialing, finishing.
+/// Capacity for spans of threads without a ring: setting up, dialing, finishing.
 const NOTES: usize = 512;
 
-/// Records of the head's own trace, clock probes apart: 1 MiB of its file.
+/// Records of the head's own trace, without clock probes: 1 MiB of its file.
 const HEAD_RECORDS: u32 = 16384;
 
-/// How many records a trace may have.
+/// The maximum size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// In all; none means that nothing is noted.
+    /// Records in total; 0 turns recording off.
     pub records: u32,
-    /// Threads that have a ring each.
+    /// Threads with a ring each.
     pub threads: usize,
 }
 
 impl Budget {
-    /// Nothing is noted.
+    /// Nothing is recorded.
     pub const NOTHING: Self = Self { records: 0, threads: 0 };
 
-    /// That of an agent that has been told to begin.
+    /// The budget of an agent, as given by the head.
     pub fn of(begin: &Begin) -> Self {
         let lanes = begin.own_lanes().count();
         let threads = match begin.end {
-            // A thread a lane, and the writer; or a thread a lane, and those of its source.
+            // One thread per lane, and the writer; or per lane one thread and two of its source.
             End::Sink(_) => lanes + 1,
             End::Source(_) => lanes * 3,
         };
         Self { records: begin.trace, threads }
     }
 
-    /// That of the head: a lane's thread and its source's, each lane.
+    /// The budget of the head: three threads per lane.
     pub fn of_head(plan: &Plan, tracing: Option<Tracing>) -> Self {
         match tracing {
             Some(_) => Self { records: HEAD_RECORDS, threads: plan.lanes.len() * 3 },
@@ -55,11 +55,11 @@ impl Budget {
         }
     }
 
-    /// How many records each node may hand over: all their traces together are to be less than a
-    /// 400th of what the copy moves on each wire, since they all come in by the head's; small
-    /// copies' are small anyway.
+    /// The number of records each node may send to the head. All traces arrive over the head's link;
+    /// together they stay below 1/400 of the bytes which the copy moves over a link, except for small
+    /// copies.
     pub fn of_node(plan: &Plan, tracing: Option<Tracing>) -> u32 {
-        /// Bytes of a record on its way.
+        /// Bytes of a record on the wire.
         const PACKED: u64 = 24;
         const LEAST: u64 = 2048;
         if tracing.is_none() {
@@ -74,18 +74,18 @@ impl Budget {
         self.records as usize / self.threads.max(1)
     }
 
-    /// Samples may take so much of it.
+    /// The number of records that may be samples.
     fn samples(self) -> usize {
         self.records as usize / 4
     }
 }
 
-/// A node's trace, being made.
+/// The trace of a node while it is recorded.
 #[derive(Debug)]
 pub struct Collector {
     budget: Budget,
     origin: Origin,
-    /// The next thread's number; 0 is all those without a ring.
+    /// The number of the next thread; 0 stands for all threads without a ring.
     threads: AtomicU16,
     sampled_ns: AtomicU64,
     gathered: Mutex<Gathered>,
@@ -99,8 +99,8 @@ struct Gathered {
 }
 
 impl Collector {
-    /// A trace of `copy` at the node that has this place in the plan, which began at `started_ns`;
-    /// its files are on the disk of the number `device`, as far as that is known.
+    /// A trace of `copy` on the node with index `place` in the plan, which began at `started_ns`.
+    /// `device` is the device number of its disk, if known.
     pub fn new(
         budget: Budget,
         copy: CopyId,
@@ -135,45 +135,45 @@ impl Collector {
         })
     }
 
-    /// Whether anything is noted.
+    /// Whether anything is recorded.
     pub fn is_on(&self) -> bool {
         self.budget.records > 0
     }
 
-    /// The time; 0 when nothing is noted.
+    /// The monotonic time in nanoseconds; 0 if nothing is recorded.
     pub fn now(&self) -> u64 {
         if self.is_on() { clock::now_ns() } else { 0 }
     }
 
-    /// A recorder for the calling thread, which is there for the stage `what`.
-    pub fn recorder(self: &Arc<Self>, what: Stage) -> Recorder {
+    /// Adds the calling thread, which does the work of `stage`. Returns its number and the capacity of
+    /// its ring; none if nothing is recorded.
+    pub(super) fn add_thread(&self, stage: Stage) -> Option<(u16, usize)> {
         if !self.is_on() {
-            return Recorder::default();
+            return None;
         }
         let thread = self.threads.fetch_add(1, Ordering::Relaxed);
-        let account = Account::of_this_thread();
-        self.lock().counters.add_thread(thread, what, account);
-        Recorder::new(self, thread, self.budget.ring())
+        self.lock().counters.add_thread(thread, stage, Account::of_this_thread());
+        Some((thread, self.budget.ring()))
     }
 
-    /// Takes in the ring of a thread that has ended.
+    /// Takes the ring of a thread that has ended.
     pub fn take_in(&self, ring: Ring) {
         self.lock().rings.push(ring);
     }
 
-    /// Notes a span of a thread that has no ring.
+    /// Records a span of a thread without a ring.
     pub fn note(&self, span: Span) {
         if self.is_on() {
             self.lock().notes.push(span);
         }
     }
 
-    /// Notes that the stage has taken the time since `begin_ns`.
+    /// Records that `stage` took the time since `begin_ns`.
     pub fn took(&self, stage: Stage, at: At, begin_ns: u64) {
         self.note(at.span(stage, begin_ns, self.now()));
     }
 
-    /// Does `work` and notes the time it takes.
+    /// Does `work` and records the time it takes.
     pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let begin_ns = self.now();
         let result = work();
@@ -181,7 +181,7 @@ impl Collector {
         result
     }
 
-    /// Asks the kernel for its counters if it is time for it.
+    /// Samples the kernel's counters if the last sample is old enough.
     pub fn sample(&self, lanes: &[Arc<LaneHandle>]) {
         let now = self.now();
         if now.saturating_sub(self.sampled_ns.load(Ordering::Relaxed)) >= SAMPLE_NS {
@@ -189,7 +189,7 @@ impl Collector {
         }
     }
 
-    /// Asks the kernel for its counters: at once, at the beginning and the end.
+    /// Samples the kernel's counters at once; for the beginning and the end of a copy.
     pub fn sample_now(&self, lanes: &[Arc<LaneHandle>]) {
         if self.is_on() {
             self.sampled_ns.store(clock::now_ns(), Ordering::Relaxed);
@@ -197,14 +197,14 @@ impl Collector {
         }
     }
 
-    /// Asks for the counters of a lane's link, which is about to go.
+    /// Samples the counters of a lane's link which is about to be closed.
     pub fn sample_link(&self, lane: u16, handle: &LaneHandle, side: LinkSide) {
         if self.is_on() {
             self.lock().counters.sample_link(lane, handle, side);
         }
     }
 
-    /// The whole trace, once all threads with a ring have ended. What comes later is in no trace.
+    /// The whole trace. Called after all threads with a ring have ended; later spans are lost.
     pub fn finish(&self) -> Trace {
         let (rings, counters) = {
             let mut gathered = self.lock();
@@ -218,7 +218,7 @@ impl Collector {
         let all: usize = rings.iter().map(Ring::len).sum();
         let mut lost = Vec::new();
         for ring in rings {
-            // Each keeps its share of the room.
+            // Each ring keeps its share of the remaining records.
             let share = if all > room { ring.len() * room / all } else { ring.len() };
             let (spans, rest) = ring.into_parts(share);
             records.extend(spans.into_iter().map(Record::Span));

@@ -1,34 +1,34 @@
-//! The head's orders that are answered, and how long the answers took.
+//! The times between the head's orders and their answers.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, NONE, Stage};
 
+use super::at::At;
 use super::collector::Collector;
-use super::thread::At;
 
-/// When each node was given which order; 0 where none is open.
+/// The time at which each node was sent each order; 0 if none is open.
 #[derive(Debug)]
 pub struct Exchanges(Vec<[u64; 4]>);
 
 impl Exchanges {
-    /// No order yet, to so many nodes.
+    /// No orders yet, to `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         Self(vec![[0; 4]; nodes])
     }
 
-    /// One more node.
+    /// Adds a node.
     pub fn grow(&mut self) {
         self.0.push([0; 4]);
     }
 
-    /// An order goes out now.
+    /// An order is sent now.
     pub fn asked(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         if let Some(open) = self.open(id, exchange) {
             *open = trace.now();
         }
     }
 
-    /// Its answer is here.
+    /// Its answer has arrived.
     pub fn answered(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         let Some(asked_ns) = self.open(id, exchange).map(std::mem::take) else { return };
         if asked_ns > 0 {

@@ -1,40 +1,40 @@
-//! The nodes' traces, as they come in at the head.
+//! The traces of the nodes, as the head receives them.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{NONE, Parcel, Trace};
 use garland_protocol::{CopyId, TRACE_MAX};
 
-/// Records of one node that are kept: what it was allowed, and what was lost of it.
+/// The most records of one node: its budget, and the lost ones.
 const MOST: usize = TRACE_MAX as usize + 1024;
 
-/// Traces by their nodes' places in the plan.
+/// Traces by their nodes' indexes in the plan.
 #[derive(Debug)]
 pub struct Harvest(Vec<Slot>);
 
 #[derive(Clone, Debug, Default)]
 struct Slot {
     trace: Option<Trace>,
-    /// All of it has come, or what came was none.
+    /// The trace is complete, or invalid.
     over: bool,
 }
 
 impl Harvest {
-    /// None yet, of so many nodes, the head included.
+    /// No traces yet, of `nodes` nodes, the head included.
     pub fn new(nodes: usize) -> Self {
         Self(vec![Slot::default(); nodes])
     }
 
-    /// One more node.
+    /// Adds a node.
     pub fn grow(&mut self) {
         self.0.push(Slot::default());
     }
 
-    /// A parcel came, and maybe there are more.
+    /// Adds a parcel of a trace; `more` tells whether others follow.
     pub fn take(&mut self, id: NodeId, parcel: &[u8], more: bool) {
         let Some(slot) = self.0.get_mut(id.index()).filter(|slot| !slot.over) else { return };
         slot.over = !more;
         let Some(parcel) = Parcel::open(parcel) else {
-            // What makes no sense ends the trace; the copy is over and as good as before.
+            // An invalid parcel ends the trace; the copy is over and not affected.
             slot.over = true;
             return;
         };
@@ -44,12 +44,12 @@ impl Harvest {
         trace.records.extend(parcel.records.into_iter().take(room));
     }
 
-    /// Whether more of this node's trace may come.
+    /// Whether the trace of this node is incomplete.
     pub fn is_awaiting(&self, id: NodeId) -> bool {
         self.0.get(id.index()).is_some_and(|slot| !slot.over)
     }
 
-    /// The traces of `copy` that came, whole or not, each under its node's place.
+    /// The traces of `copy`, complete or not, each with the index of its node.
     pub fn into_traces(self, copy: CopyId) -> impl Iterator<Item = Trace> {
         let traces = (0..).zip(self.0).filter_map(|(place, slot)| Some((place, slot.trace?)));
         traces.map(move |(place, mut trace)| {

@@ -1,4 +1,4 @@
-//! What a lane's thread notes: a handful of spans a block, however many slices it came in.
+//! The trace of a lane's thread: a few spans per block, in however many slices it arrived.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -6,23 +6,24 @@ use std::sync::Arc;
 use garland_core::trace::{Exchange, NONE, Span, Stage};
 use garland_protocol::Route;
 
+use super::at::At;
 use super::meter::Meter;
-use super::thread::{At, Recorder};
+use super::thread::Recorder;
 use crate::context::{Awaited, Flow};
 
-/// A lane's recorder.
+/// Records the spans of a lane.
 #[derive(Debug, Default)]
 pub struct LaneTracer {
     recorder: Recorder,
     lane: u16,
-    /// The upstream's place in the plan.
+    /// The index of the upstream in the plan.
     up: u16,
-    /// The downstreams', and nanoseconds that giving to each took since the last block.
+    /// The indexes of the downstreams, and the nanoseconds of writes to each since the last block.
     downs: Vec<(u16, u64)>,
     meter: Meter,
-    /// Waiting since the last block: for the upstream, the downstream, a buffer, leave to go on.
+    /// Waits since the last block: for the upstream, the downstream, a buffer, permission to send.
     waits: [Wait; 4],
-    /// The same for those who look meanwhile.
+    /// The waits for readers during the copy.
     flow: Arc<Flow>,
 }
 
@@ -33,7 +34,7 @@ struct Wait {
     busy_ns: u64,
 }
 
-/// When something began: by the clock, and by the thread's CPU time.
+/// The beginning of a span: by the clock, and by the thread's CPU time.
 #[derive(Clone, Copy, Debug)]
 pub struct Began {
     now_ns: u64,
@@ -41,46 +42,47 @@ pub struct Began {
 }
 
 impl LaneTracer {
-    /// The recorder of the calling thread, which moves the blocks of `lane`.
+    /// A tracer for the calling thread, which moves the blocks of `lane`.
     pub fn new(recorder: Recorder, lane: u16, flow: Arc<Flow>) -> Self {
         let (meter, waits) = (Meter::default(), [Wait::default(); 4]);
         Self { recorder, lane, up: NONE, downs: Vec::new(), meter, waits, flow }
     }
 
-    /// The lane's hops are these from now on.
+    /// Sets the present route of the lane.
     pub fn route(&mut self, route: &Route) {
         let place = |id: garland_core::plan::NodeId| u16::try_from(id.0).unwrap_or(NONE);
         self.up = route.upstream.map_or(NONE, |(id, ..)| place(id));
         self.downs = route.downstreams.iter().map(|down| (place(down.node), 0)).collect();
     }
 
-    /// The lane and a neighbour.
+    /// The lane and a neighbour, for a span.
     pub fn neighbor(&self, peer: u16) -> At {
         At { lane: self.lane, peer, ..At::HERE }
     }
 
-    /// The downstream that took longest to take the last block.
+    /// The downstream which took the last block most slowly.
     fn slowest(&self) -> u16 {
         let slowest = self.downs.iter().enumerate().max_by_key(|(at, (_, ns))| (*ns, Reverse(*at)));
         slowest.map_or(NONE, |(_, (peer, _))| *peer)
     }
 
-    /// The thread's recorder, for what isn't a passage.
+    /// The thread's recorder, for spans of another kind.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
 
-    /// The time; 0 when nothing is noted.
+    /// The monotonic time in nanoseconds; 0 if nothing is recorded.
     pub fn now(&self) -> u64 {
         self.recorder.now()
     }
 
-    /// Now.
+    /// The present time.
     pub fn begin(&self) -> Began {
         Began { now_ns: self.recorder.now(), cpu_ns: self.recorder.cpu_ns() }
     }
 
-    /// The lane waits for this from now on, or begins a call that may have to; gives the time.
+    /// Records that the lane begins to wait for `what`, or begins a call that may block. Returns
+    /// the time.
     pub fn awaits(&self, what: Awaited) -> u64 {
         let now = self.recorder.now();
         if self.recorder.is_on() {
@@ -89,21 +91,21 @@ impl LaneTracer {
         now
     }
 
-    /// What it awaited since then has come.
+    /// Ends a wait for `what`.
     fn got(&self, what: Awaited, since_ns: u64, now_ns: u64) {
         self.flow.waited(what, now_ns.saturating_sub(since_ns));
         self.flow.works(now_ns);
     }
 
-    /// There was nothing to do since then.
+    /// Ends a time without work.
     pub fn rested(&self, since_ns: u64) {
         if self.recorder.is_on() {
             self.got(Awaited::Rest, since_ns, self.recorder.now());
         }
     }
 
-    /// A block of this node's own was asked for then, and is there: what the thread didn't work
-    /// meanwhile it has waited for whoever reads.
+    /// A block of this node's own was requested at `began` and is ready. The time which the thread
+    /// was not running is a wait for the reader.
     pub fn prepared(&self, began: Began) {
         if self.recorder.is_on() {
             let end = self.begin();
@@ -112,7 +114,7 @@ impl LaneTracer {
         }
     }
 
-    /// The lane has waited since `since_ns`, in which it had nothing else to do.
+    /// The lane has waited since `since_ns`.
     pub fn waited(&mut self, stage: Stage, since_ns: u64) {
         if !self.recorder.is_on() {
             return;
@@ -127,7 +129,7 @@ impl LaneTracer {
         wait.busy_ns += now.saturating_sub(since_ns);
     }
 
-    /// A call took so many bytes from the upstream, since then; gives the time.
+    /// A call read `bytes` bytes from the upstream. Returns the time.
     pub fn received(&mut self, since_ns: u64, bytes: usize) -> u64 {
         let now = self.recorder.now();
         let spent_ns = now.saturating_sub(since_ns);
@@ -140,7 +142,7 @@ impl LaneTracer {
         now
     }
 
-    /// A call gave so many bytes to a downstream, since then; gives the time.
+    /// A call wrote `bytes` bytes to a downstream. Returns the time.
     pub fn sent(&mut self, since_ns: u64, peer: u16, bytes: usize) -> u64 {
         let now = self.recorder.now();
         let spent_ns = now.saturating_sub(since_ns);
@@ -150,14 +152,14 @@ impl LaneTracer {
         self.flow.went(bytes);
         if self.recorder.is_on() {
             self.flow.called(Awaited::Down, spent_ns);
-            // Bytes go to one after the other, and then come again.
+            // Bytes go to one downstream after the other, then the next slice is read.
             let is_last = self.downs.last().is_none_or(|(last, _)| *last == peer);
             self.flow.awaits(if is_last { Awaited::Up } else { Awaited::Down }, now);
         }
         now
     }
 
-    /// A block has come in (and gone on to these) since then.
+    /// A block was received, and forwarded to `peers`.
     pub fn passed(&mut self, began: Began, index: u64, bytes: usize, onward: &[u16]) {
         if !self.recorder.is_on() {
             return;
@@ -181,10 +183,10 @@ impl LaneTracer {
         }
     }
 
-    /// A block of this node's own has gone to these since then.
+    /// A block of this node's own was sent to `peers`.
     pub fn fed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
         if to.len() == 1 {
-            // What goes to several is counted as it goes.
+            // Bytes to several downstreams are counted in `sent`.
             self.flow.went(bytes);
         }
         if !self.recorder.is_on() {
@@ -202,11 +204,11 @@ impl LaneTracer {
             let busy_ns = busy_ns / to.len() as u64;
             self.recorder.note(Span { busy_ns, bytes: bytes as u64, ..span });
         }
-        // The relay's meter has no part in it.
+        // The meter of a relay is not used.
         self.meter.part(0);
     }
 
-    /// Notes the waiting since the last block, and that within this one.
+    /// Records the waits since the last block, and those within this one.
     fn note_waits(&mut self, at: At, (begin_ns, end_ns): (u64, u64), (up_ns, down_ns): (u64, u64)) {
         let (up, down) = (at.with(self.up), at.with(self.slowest()));
         self.downs.iter_mut().for_each(|(_, ns)| *ns = 0);
@@ -221,7 +223,7 @@ impl LaneTracer {
             if wait.busy_ns + within_ns == 0 {
                 continue;
             }
-            // What was over before the block began isn't mixed with the block's own stages.
+            // Waits that ended before the block are not part of its stages.
             let begin_ns = if wait.busy_ns > 0 { wait.begin_ns } else { begin_ns };
             let end_ns = if within_ns > 0 { end_ns } else { wait.end_ns };
             let span = at.span(stage, begin_ns, end_ns);
@@ -232,7 +234,7 @@ impl LaneTracer {
 }
 
 impl Drop for LaneTracer {
-    /// What was waited for after the last block is noted, too.
+    /// Records the waits after the last block.
     fn drop(&mut self) {
         if self.recorder.is_on() {
             self.note_waits(At { lane: self.lane, ..At::HERE }, (0, 0), (0, 0));

@@ -1,12 +1,11 @@
-//! Which part of a block's time its lane worked and which part it waited, and for whom.
+//! Divides the time of a lane's block into work and waits, upstream and downstream.
 //!
-//! A relay's calls block: a call's time is the copying of bytes and the waiting for them in one. To
-//! ask before each call whether it would block would cost more than all the rest of the recorder. So
-//! the thread's CPU time is read once a block: what its calls took beyond that, they waited. Between
-//! the two sides the waiting is shared out by how much longer each side's calls took than its
-//! fastest ones, which didn't wait.
+//! The calls of a relay block: their time includes both copying bytes and waiting for them. A check
+//! before each call whether it would block would cost more than the rest of the recorder. Instead the
+//! thread's CPU time is read once per block; calls waited for the rest of their time. That is attributed
+//! to the two sides by the excess of each side's calls over its fastest ones, which did not wait.
 
-/// The sums of one block's calls.
+/// The sums over the calls for one block.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     up: Side,
@@ -15,39 +14,39 @@ pub struct Meter {
 
 #[derive(Clone, Debug, Default)]
 struct Side {
-    /// Nanoseconds of this block's calls.
+    /// Nanoseconds of the calls for this block.
     spent_ns: u64,
-    /// Of these, what the fastest calls wouldn't have taken.
+    /// The part of them that the fastest calls would not have taken.
     excess_ns: u64,
-    /// Nanoseconds a MiB of the lane's fastest call; none yet is 0.
+    /// Nanoseconds per MiB of the lane's fastest call; 0 if there is none yet.
     fastest: u64,
 }
 
-/// A block's time, parted.
+/// The time of a block, divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Nanoseconds that bytes were taken from the upstream.
+    /// Nanoseconds of reading from the upstream.
     pub receive_ns: u64,
-    /// Nanoseconds that nothing came.
+    /// Nanoseconds of waiting for the upstream.
     pub wait_up_ns: u64,
-    /// Nanoseconds that bytes were given to the downstream.
+    /// Nanoseconds of writing to the downstream.
     pub relay_ns: u64,
-    /// Nanoseconds that it took nothing.
+    /// Nanoseconds of waiting for the downstream.
     pub wait_down_ns: u64,
 }
 
 impl Meter {
-    /// A call that took bytes from the upstream.
+    /// Adds a call that read from the upstream.
     pub fn received(&mut self, ns: u64, bytes: usize) {
         self.up.add(ns, bytes);
     }
 
-    /// A call that gave bytes to the downstream.
+    /// Adds a call that wrote to the downstream.
     pub fn sent(&mut self, ns: u64, bytes: usize) {
         self.down.add(ns, bytes);
     }
 
-    /// Parts the time since the last block, in which the thread used so many CPU nanoseconds.
+    /// Divides the time since the last block, in which the thread used `cpu_ns` of CPU time.
     pub fn part(&mut self, cpu_ns: u64) -> Parts {
         let (up, down) = (self.up.take(), self.down.take());
         let asleep_ns = (up.spent_ns + down.spent_ns).saturating_sub(cpu_ns);
@@ -59,7 +58,7 @@ impl Meter {
             u128::from(asleep_ns) * u128::from(of_up) / u128::from((of_up + of_down).max(1));
         let wait_up_ns = u64::try_from(share).unwrap_or(u64::MAX).min(up.spent_ns);
         let wait_down_ns = (asleep_ns - wait_up_ns).min(down.spent_ns);
-        // What the downstream's calls can't have waited, the upstream's have.
+        // What the downstream's calls cannot have waited, the upstream's have.
         let wait_up_ns = (asleep_ns - wait_down_ns).min(up.spent_ns);
         Parts {
             receive_ns: up.spent_ns - wait_up_ns,
@@ -73,7 +72,7 @@ impl Meter {
 impl Side {
     fn add(&mut self, ns: u64, bytes: usize) {
         const MIB: u64 = 1 << 20;
-        /// Of fewer bytes the call itself is most of it.
+        /// Calls with fewer bytes are mostly overhead.
         const ENOUGH: u64 = 4096;
         let bytes = bytes as u64;
         if bytes >= ENOUGH {
@@ -81,7 +80,7 @@ impl Side {
             self.fastest = if self.fastest == 0 { pace } else { self.fastest.min(pace) };
         }
         self.spent_ns += ns;
-        // A call that moves nothing between nodes waits for none.
+        // A call without bytes waits for no node.
         if bytes > 0 {
             self.excess_ns += ns.saturating_sub(self.fastest * bytes / MIB);
         }

@@ -1,8 +1,9 @@
-//! What a node notes of a copy while it makes it. Each thread writes into a ring of its own, made
-//! before its work begins: noting takes two readings of the clock and no lock. The heartbeat's thread
-//! asks the kernel for its counters every 250 ms. A budget of 0 turns all of it off, the clock's
-//! readings as well.
+//! Recording the trace of a copy on a node. Each thread writes into a ring of its own, which is
+//! allocated before its work begins: a span costs two readings of the clock and no lock. The heartbeat's
+//! thread samples the kernel's counters every 250 ms. A budget of 0 turns everything off, the readings
+//! of the clock included.
 
+mod at;
 mod clock_probes;
 mod collector;
 mod exchanges;
@@ -14,11 +15,12 @@ mod samples;
 mod thread;
 mod tracing;
 
+pub use at::At;
 pub use clock_probes::ClockProbes;
 pub use collector::{Budget, Collector};
 pub use exchanges::Exchanges;
 pub use harvest::Harvest;
 pub use lane_tracer::LaneTracer;
 pub use pulse::Pulse;
-pub use thread::{At, Recorder};
+pub use thread::Recorder;
 pub use tracing::Tracing;

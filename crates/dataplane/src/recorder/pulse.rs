@@ -1,5 +1,5 @@
-//! Whether this whole process stood still: a thread that does nothing but wake up now and then
-//! notices that it woke up late, though it didn't lack a processor.
+//! Detects that the whole process was suspended: a thread that only wakes up at intervals woke up
+//! late although it did not wait for a CPU.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use garland_core::trace::Stage;
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 
+use super::at::At;
 use super::collector::Collector;
-use super::thread::At;
 
-/// As late as this any thread may be now and then.
+/// A delay below this is normal for any thread.
 const LATE_NS: u64 = 100_000_000;
 
-/// A thread's beats.
+/// The heartbeats of a thread.
 #[derive(Debug)]
 pub struct Pulse {
     every_ns: u64,
@@ -22,7 +22,7 @@ pub struct Pulse {
     waited_ns: u64,
 }
 
-/// The process stood still.
+/// The process was suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standstill {
     begin_ns: u64,
@@ -30,7 +30,7 @@ pub struct Standstill {
 }
 
 impl Pulse {
-    /// The calling thread's beats, which are to come this often.
+    /// Heartbeats of the calling thread at this interval.
     pub fn begin(every: Duration) -> Self {
         let account = Account::of_this_thread();
         let waited_ns = account.times().map_or(0, |times| times.waiting_ns);
@@ -38,12 +38,12 @@ impl Pulse {
         Self { every_ns, account, last_ns: clock::now_ns(), waited_ns }
     }
 
-    /// The thread goes to sleep until its next beat.
+    /// The thread goes to sleep until its next heartbeat.
     pub fn rest(&mut self) {
         self.last_ns = clock::now_ns();
     }
 
-    /// A beat; whether the process has stood still since the last one.
+    /// A heartbeat. Returns whether the process was suspended since the last one.
     pub fn beat(&mut self) -> Option<Standstill> {
         let (now, waited) =
             (clock::now_ns(), self.account.times().map_or(0, |times| times.waiting_ns));
@@ -56,7 +56,7 @@ impl Pulse {
 }
 
 impl Standstill {
-    /// Notes it.
+    /// Records it.
     pub fn note(&self, trace: &Collector) {
         trace.note(At::HERE.span(Stage::Pause, self.begin_ns, self.end_ns));
     }

@@ -11,7 +11,7 @@ use garland_sys::tcp_info::TcpInfo;
 
 use crate::context::LaneHandle;
 
-/// Where the counters are, and what they said.
+/// The counters, and their samples.
 #[derive(Debug, Default)]
 pub struct Counters {
     samples: Samples,
@@ -20,19 +20,19 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// No samples yet; room for so many. The disk's are counted from now on.
+    /// No samples; capacity for `room` records. The disk's counters start now.
     pub fn new(room: usize, device: Option<u64>) -> Self {
         let disk = device.and_then(BlockDevice::of);
         let disk = disk.and_then(|disk| disk.counters().map(|before| (disk, before)));
         Self { samples: Samples::new(room), threads: Vec::new(), disk }
     }
 
-    /// Asks for this thread's as well from now on.
+    /// Adds a thread.
     pub fn add_thread(&mut self, thread: u16, what: Stage, account: Account) {
         self.threads.push((thread, what, account));
     }
 
-    /// Asks for all of them.
+    /// Samples all counters.
     pub fn sample(&mut self, lanes: &[Arc<LaneHandle>]) {
         if !self.samples.begin() {
             return;
@@ -56,7 +56,7 @@ impl Counters {
         }
     }
 
-    /// Asks for those of one link of a lane, if there is one.
+    /// Samples the counters of a lane's links on one side.
     pub fn sample_link(&mut self, lane: u16, handle: &LaneHandle, side: LinkSide) {
         for (peer, info) in handle.ask(side, TcpInfo::of) {
             let Ok(info) = info else { continue };
@@ -64,7 +64,7 @@ impl Counters {
         }
     }
 
-    /// What they said.
+    /// The samples.
     pub fn into_records(self) -> impl Iterator<Item = Record> {
         self.samples.into_records()
     }

@@ -1,65 +1,18 @@
-//! One thread's spans.
+//! The spans of one thread.
 
 use std::sync::Arc;
 
-use garland_core::trace::{NO_BLOCK, NONE, Ring, Span, Stage};
+use garland_core::trace::{Ring, Span, Stage};
 use garland_sys::clock;
 
+use super::at::At;
 use super::collector::Collector;
 
-/// Waits that are shorter than this are only what taking the time costs.
+/// Waits below this are not recorded: they are the cost of reading the clock.
 const SHORTEST_NS: u64 = 1_000;
 
-/// What a span is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
-    /// The lane's number.
-    pub lane: u16,
-    /// The other node's place in the plan.
-    pub peer: u16,
-    /// The block's number in the copy.
-    pub block: u32,
-}
-
-impl At {
-    /// About the node itself.
-    pub const HERE: Self = Self { lane: NONE, peer: NONE, block: NO_BLOCK };
-
-    /// About a block of a lane, in this node alone.
-    pub fn block(lane: u16, index: u64) -> Self {
-        Self { lane, ..Self::HERE }.of(index)
-    }
-
-    /// The same with another node.
-    pub fn with(self, peer: u16) -> Self {
-        Self { peer, ..self }
-    }
-
-    /// The same about the block of this number.
-    pub fn of(self, index: u64) -> Self {
-        Self { block: u32::try_from(index).unwrap_or(NO_BLOCK), ..self }
-    }
-
-    /// A span about it that takes all of its time.
-    pub fn span(self, stage: Stage, begin_ns: u64, end_ns: u64) -> Span {
-        let end_ns = end_ns.max(begin_ns);
-        Span {
-            stage,
-            lane: self.lane,
-            peer: self.peer,
-            thread: 0,
-            begin_ns,
-            end_ns,
-            busy_ns: end_ns - begin_ns,
-            bytes: 0,
-            block: self.block,
-            count: 1,
-            operation: 0,
-        }
-    }
-}
-
-/// A thread's own ring. Dropping it hands the ring in.
+/// Records the spans of one thread in a ring of its own. Dropping it hands the ring to the collector.
+/// The default records nothing.
 #[derive(Debug, Default)]
 pub struct Recorder {
     work: Option<Work>,
@@ -73,36 +26,40 @@ struct Work {
 }
 
 impl Recorder {
-    /// A recorder for the calling thread, whose number in the node is `thread`.
-    pub fn new(collector: &Arc<Collector>, thread: u16, room: usize) -> Self {
-        let (collector, ring) = (Arc::clone(collector), Ring::new(room));
-        Self { work: Some(Work { collector, thread, ring }) }
+    /// A recorder for the calling thread, which does the work of `stage`.
+    #[must_use]
+    pub fn new(collector: &Arc<Collector>, stage: Stage) -> Self {
+        let work = collector.add_thread(stage).map(|(thread, room)| {
+            let (collector, ring) = (Arc::clone(collector), Ring::new(room));
+            Work { collector, thread, ring }
+        });
+        Self { work }
     }
 
-    /// Whether anything is noted.
+    /// Whether spans are recorded.
     pub fn is_on(&self) -> bool {
         self.work.is_some()
     }
 
-    /// The time; 0 when nothing is noted.
+    /// The monotonic time in nanoseconds; 0 if nothing is recorded.
     pub fn now(&self) -> u64 {
         if self.is_on() { clock::now_ns() } else { 0 }
     }
 
-    /// CPU nanoseconds that the thread has used; 0 when nothing is noted.
+    /// The CPU time of the thread in nanoseconds; 0 if nothing is recorded.
     pub fn cpu_ns(&self) -> u64 {
         if self.is_on() { clock::thread_cpu_ns() } else { 0 }
     }
 
-    /// The stage has taken the time since `begin_ns` for so many bytes; gives the time, when the
-    /// next stage begins.
+    /// Records that `stage` took the time since `begin_ns` for so many bytes. Returns the present time,
+    /// at which the next stage begins.
     pub fn took(&mut self, stage: Stage, at: At, begin_ns: u64, bytes: usize) -> u64 {
         let now = self.now();
         self.note(Span { bytes: bytes as u64, ..at.span(stage, begin_ns, now) });
         now
     }
 
-    /// Notes a span of this thread.
+    /// Records a span of this thread.
     pub fn note(&mut self, span: Span) {
         let Some(work) = &mut self.work else { return };
         if !span.stage.is_wait() || span.busy_ns >= SHORTEST_NS {

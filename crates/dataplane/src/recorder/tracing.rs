@@ -1,10 +1,10 @@
-//! Whether and how a copy is traced.
+//! The parameters of a trace.
 
-/// How a copy is traced.
+/// The parameters of a copy's trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracing {
     /// When the command began, in nanoseconds of the monotonic clock.
     pub started_ns: u64,
-    /// Whether the nodes are a lab's.
+    /// Whether the nodes belong to a lab.
     pub emulated: bool,
 }

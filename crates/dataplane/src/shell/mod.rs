@@ -1,12 +1,12 @@
-//! A shell command at one end of a copy: the copy's bytes go through a pipe to it or come from it, its
-//! exit code is the verdict, and its last words are the reason.
+//! A shell command at one end of a copy: bytes go to it or come from it through a pipe, its exit code
+//! is the verdict, and the end of its standard error is the reason.
 //!
-//! It has a process group of its own, and in this a guard: a second shell, which holds the pipe open
-//! and waits for a word. An agent that is killed can't give it; the guard kills the group then, before
-//! the pipe's end could be taken for the end of the bytes. It also keeps the group's number from being
-//! given to others.
+//! The command runs in a process group of its own, together with a guard: a second shell, which holds
+//! the pipe open and waits for a line. If the agent is killed the line never comes; the guard then
+//! kills the group, before the command could take the closed pipe for the end of the bytes. The guard
+//! also keeps the number of the group from being reused.
 
-mod words;
+mod stderr;
 
 use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Write};
@@ -20,16 +20,18 @@ use std::time::Duration;
 
 use garland_sys::{limits, process, threads};
 
-use self::words::LastWords;
-use crate::store::Watcher;
+use self::stderr::StderrTail;
 
-/// What the guard does: without its word it kills its group, and so itself.
+/// The guard's script: unless it reads `over` it kills its group, itself included.
 const GUARD: &str = "read -r word && [ \"$word\" = over ] || kill -s KILL 0";
 
-/// A killed command's end is waited for so long; one that the kernel holds isn't waited for.
+/// How long a killed command is waited for; it may hang in the kernel.
 const DYING: Duration = Duration::from_secs(1);
 
-/// A command that runs.
+/// Called with the reason if a command fails.
+pub type Watcher = Box<dyn FnOnce(String) + Send>;
+
+/// A running command; dropping it kills the command.
 pub struct Shell {
     line: String,
     group: u32,
@@ -37,14 +39,15 @@ pub struct Shell {
     ending: Arc<Ending>,
 }
 
-/// Who kills the group without a word. Until it is waited for, the group's number is nobody else's.
+/// The process that kills the group unless it is dismissed. The number of the group stays reserved until
+/// the guard was waited for.
 struct Guard {
     child: Child,
     word: Option<PipeWriter>,
     over: bool,
 }
 
-/// How it ends.
+/// The end of a command.
 #[derive(Default)]
 struct Ending {
     state: Mutex<State>,
@@ -53,50 +56,48 @@ struct Ending {
 
 #[derive(Default)]
 struct State {
-    /// How it ended, in words where it failed.
+    /// The verdict once the command has ended: the reason if it failed.
     verdict: Option<Result<(), String>>,
-    /// Who hears of it when it fails.
+    /// Called when it fails.
     watcher: Option<Watcher>,
 }
 
-/// The pipe's ends and what else a command begins with.
-pub struct Beginning<'a> {
-    /// What the shell is told, in the system's bytes.
-    pub line: &'a [u8],
-    /// The folder that it begins in; this process's own where none is named.
-    pub folder: Option<&'a Path>,
-    /// Its standard input.
-    pub input: Stdio,
-    /// Its standard output.
-    pub output: Stdio,
-    /// What the guard keeps open: the end that the command must not see end.
-    pub held: Option<PipeWriter>,
+/// What a command is started with.
+struct Start<'a> {
+    /// The command line, in the system's bytes.
+    line: &'a [u8],
+    /// The working directory; by default the one of this process.
+    folder: Option<&'a Path>,
+    input: Stdio,
+    output: Stdio,
+    /// The write end which the guard keeps open, so that the command does not see the end of its input.
+    held: Option<PipeWriter>,
 }
 
 impl Shell {
-    /// Starts a command that reads what is written into the pipe that this gives.
+    /// Starts a command that reads from the returned pipe.
     ///
     /// # Errors
-    /// When the system can't start it.
+    /// When the system cannot start it.
     pub fn reading(line: &[u8], folder: Option<&Path>) -> io::Result<(Self, PipeWriter)> {
         let (input, writer) = io::pipe()?;
         let held = Some(writer.try_clone()?);
         let (input, output) = (Stdio::from(input), Stdio::null());
-        Ok((Self::start(Beginning { line, folder, input, output, held })?, writer))
+        Ok((Self::start(Start { line, folder, input, output, held })?, writer))
     }
 
-    /// Starts a command whose output comes out of the pipe that this gives.
+    /// Starts a command that writes to the returned pipe.
     ///
     /// # Errors
-    /// When the system can't start it.
+    /// When the system cannot start it.
     pub fn writing(line: &[u8], folder: Option<&Path>) -> io::Result<(Self, PipeReader)> {
         let (reader, output) = io::pipe()?;
         let (input, output) = (Stdio::null(), Stdio::from(output));
-        Ok((Self::start(Beginning { line, folder, input, output, held: None })?, reader))
+        Ok((Self::start(Start { line, folder, input, output, held: None })?, reader))
     }
 
-    fn start(beginning: Beginning<'_>) -> io::Result<Self> {
-        let Beginning { line, folder, input, output, held } = beginning;
+    fn start(start: Start<'_>) -> io::Result<Self> {
+        let Start { line, folder, input, output, held } = start;
         let mut command = Command::new("sh");
         command.arg("-c").arg(OsStr::from_bytes(line));
         command.stdin(input).stdout(output).stderr(Stdio::piped()).process_group(0);
@@ -104,41 +105,41 @@ impl Shell {
         if let Some(folder) = folder {
             command.current_dir(folder);
         }
-        // The thread first: a command that nobody waits for isn't started.
+        // Start the thread first: if it cannot be created the command must not run.
         let (line, ending) = (shown(line), Arc::<Ending>::default());
         let (its, name) = (Arc::clone(&ending), line.clone());
-        let (give, given) = channel::<(Child, Option<LastWords>)>();
+        let (give, given) = channel::<(Child, Option<StderrTail>)>();
         threads::spawn("shell", move || {
-            if let Ok((child, words)) = given.recv() {
-                its.await_end(child, words, &name);
+            if let Ok((child, stderr)) = given.recv() {
+                its.await_end(child, stderr, &name);
             }
         })?;
         let mut child = command.spawn()?;
-        // What the command's ends of the pipe were must be closed here, or no end would be seen.
+        // Close the command's ends of the pipe here, or the end of its bytes would never be seen.
         drop(command);
         let group = child.id();
-        let words = child.stderr.take().map(LastWords::of).transpose();
-        let begun = words.and_then(|words| Ok((words, Guard::start(group, held)?)));
-        let (words, guard) = match begun {
+        let stderr = child.stderr.take().map(StderrTail::of).transpose();
+        let begun = stderr.and_then(|stderr| Ok((stderr, Guard::start(group, held)?)));
+        let (stderr, guard) = match begun {
             Ok(begun) => begun,
             Err(error) => {
                 process::kill_group(group);
-                // It is dead: this takes no time.
+                // It was killed: this takes no time.
                 let _ = child.wait();
                 return Err(error);
             }
         };
-        // The thread takes it: it has nothing else to wait for.
-        let _ = give.send((child, words));
+        // Cannot fail: the thread waits for it.
+        let _ = give.send((child, stderr));
         Ok(Self { line, group, guard: Mutex::new(guard), ending })
     }
 
-    /// The command as messages name it.
+    /// The command line as messages show it.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// Has `watcher` told if the command fails, at once if it has.
+    /// Calls `watcher` when the command fails, at once if it already has.
     pub fn watch(&self, watcher: Watcher) {
         let mut state = self.ending.lock();
         match state.verdict.clone() {
@@ -151,7 +152,8 @@ impl Shell {
         }
     }
 
-    /// Lets go of the pipe: once the caller's own end is closed, the command sees the end of its bytes.
+    /// Releases the guard's end of the pipe: once the caller closes its own, the command sees the end of
+    /// its input.
     pub fn release(&self) {
         self.guard().dismiss();
     }
@@ -159,7 +161,7 @@ impl Shell {
     /// Waits until the command has ended, by itself or by [`Shell::kill`].
     ///
     /// # Errors
-    /// Why it failed.
+    /// When the command failed; the message is the reason.
     pub fn wait(&self) -> Result<(), String> {
         let mut state = self.ending.lock();
         loop {
@@ -170,20 +172,21 @@ impl Shell {
         }
     }
 
-    /// How the command has ended, if it has within `moment`.
+    /// The verdict, if the command ends within `moment`.
     pub fn verdict(&self, moment: Duration) -> Option<Result<(), String>> {
         let runs = |state: &mut State| state.verdict.is_none();
         let waited = self.ending.ended.wait_timeout_while(self.ending.lock(), moment, runs);
         waited.unwrap_or_else(PoisonError::into_inner).0.verdict.clone()
     }
 
-    /// Kills the command with all of its group, unless it has ended well; it never sees its bytes end.
+    /// Kills the process group of the command unless it has succeeded. It does not see the end of its
+    /// input.
     pub fn kill(&self) {
         let mut guard = self.guard();
         let mut state = self.ending.lock();
-        // Whoever kills it knows.
+        // The caller knows that it fails.
         state.watcher = None;
-        // What a command that ended well has left running stays.
+        // Processes which a successful command left running are not killed.
         if !matches!(state.verdict, Some(Ok(()))) && !guard.over {
             process::kill_group(self.group);
         }
@@ -215,27 +218,27 @@ impl Guard {
         Ok(Self { child: command.spawn()?, word: Some(word), over: false })
     }
 
-    /// Lets it go home: the group stays.
+    /// Makes the guard exit without killing the group.
     fn dismiss(&mut self) {
         if let Some(mut word) = self.word.take() {
-            // One that is gone can't hear it, and holds nothing.
+            // Fails if the guard is gone already; then it holds nothing.
             let _ = word.write_all(b"over\n");
         }
     }
 
     fn end(&mut self) {
         self.dismiss();
-        // Waited for once; nobody else does.
+        // From here on the number of the group may be reused.
         self.over |= self.child.wait().is_ok();
     }
 }
 
 impl Ending {
-    fn await_end(&self, mut child: Child, words: Option<LastWords>, line: &str) {
+    fn await_end(&self, mut child: Child, stderr: Option<StderrTail>, line: &str) {
         let ended = child.wait();
         let verdict = match ended {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(failure(line, status, words)),
+            Ok(status) => Err(failure(line, status, stderr)),
             Err(error) => Err(format!("waiting for `{line}`: {error}")),
         };
         let mut state = self.lock();
@@ -253,19 +256,19 @@ impl Ending {
     }
 }
 
-fn failure(line: &str, status: ExitStatus, words: Option<LastWords>) -> String {
+fn failure(line: &str, status: ExitStatus, stderr: Option<StderrTail>) -> String {
     let how = match (status.code(), status.signal()) {
         (Some(code), _) => format!("`{line}` ended with code {code}"),
         (None, Some(signal)) => format!("`{line}` was killed by signal {signal}"),
         (None, None) => format!("`{line}` failed"),
     };
-    match words.map(LastWords::into_text) {
-        Some(words) if !words.is_empty() => format!("{how}: {words}"),
+    match stderr.map(StderrTail::into_text) {
+        Some(stderr) if !stderr.is_empty() => format!("{how}: {stderr}"),
         _ => how,
     }
 }
 
-/// A command in one short line, whatever it holds.
+/// A command line without control characters, shortened for messages.
 fn shown(line: &[u8]) -> String {
     const LONGEST: usize = 60;
     let text = String::from_utf8_lossy(line);

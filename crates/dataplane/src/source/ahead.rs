@@ -1,5 +1,6 @@
-//! A source read ahead, digested and sealed by threads of its own, so that sending waits for none of
-//! it. How far ahead, and by how many threads, grows as long as the sender has to wait.
+//! Reads a source ahead of a lane: threads of its own read, digest and seal blocks, so that sending
+//! does not wait for them. The distance, and the number of threads, grow while the sender has to
+//! wait.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,36 +18,36 @@ use crate::context::CopyContext;
 use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
 
-/// Bytes that are made ready ahead of a lane's sender at most.
+/// The most bytes that are prepared ahead of a lane's sender.
 pub const AHEAD: u64 = 8 << 20;
 
-/// Bytes that all lanes together make ready.
+/// The most bytes that are prepared for all lanes together.
 const AHEAD_OF_ALL: u64 = 64 << 20;
 
-/// Blocks that are made ready ahead at first.
+/// The initial number of blocks that are prepared ahead.
 const AHEAD_FIRST: u64 = 4;
 
-/// Threads that make the blocks of a copy of one lane ready at first: one reads and seals some
-/// 2 GB/s. With several lanes each has one.
+/// The initial number of threads in a copy with one lane: one thread reads and seals about 2 GB/s.
+/// With several lanes each starts with one.
 const WORKERS: usize = 2;
 
-/// Threads that a lane may have where its disk is what is waited for: so many reads are under way.
+/// The most threads of a lane whose disk is slow: this many reads are concurrent.
 const WORKERS_MAX: usize = 4;
 
-/// A lane waits so long at a time for what a stream hasn't brought yet.
+/// How long a lane waits at a time for a stream's next block.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// So often a lane that waits looks whether the copy is over.
+/// How often a waiting lane polls whether the copy is over.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Feeds one lane from the source.
+/// Prepares the blocks of one lane from the source.
 pub struct SourceFeeder {
     shared: Arc<Shared>,
-    /// For blocks that are sent again, which leave what is made ready as it is.
+    /// Prepares blocks that are sent again, independent of the read-ahead.
     repairs: BlockMaker,
 }
 
-/// What one thread makes blocks ready with.
+/// Prepares blocks for one thread.
 struct BlockMaker {
     wrapper: Wrapper,
     packer: Packer,
@@ -63,7 +64,7 @@ impl BlockMaker {
 struct Shared {
     member: Arc<CopyContext>,
     source: Arc<dyn Content>,
-    /// What it is called.
+    /// The name of the source.
     name: Arc<str>,
     lane: u16,
     blocks: LaneBlocks,
@@ -71,29 +72,29 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What is being made ready: the places from `wanted` on, under one incarnation.
+/// The blocks that are being prepared: the places from `wanted` on, under one incarnation.
 struct Ahead {
     incarnation: u64,
-    /// The place in the lane that the sender takes next.
+    /// The next place which the sender takes.
     wanted: u64,
-    /// The place that no worker has begun.
+    /// The next place which a worker takes.
     unclaimed: u64,
     ready: BTreeMap<u64, Result<Prepared, FeedError>>,
     spare: Vec<Vec<u8>>,
     over: bool,
-    /// So many blocks may be ready or on their way there, now and at most.
+    /// The number of blocks that may be prepared ahead, now and at most.
     ahead: u64,
     ahead_most: u64,
-    /// The sender had to wait since a thread was added last.
+    /// The sender had to wait since the last thread was added.
     starved: bool,
     workers: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl SourceFeeder {
-    /// Begins to make the blocks of `lane` ready.
+    /// Starts to prepare the blocks of `lane`.
     ///
     /// # Errors
-    /// When the system makes no thread for it.
+    /// When no thread can be started.
     pub fn start(
         member: Arc<CopyContext>,
         source: Arc<dyn Content>,
@@ -151,7 +152,7 @@ impl Feeder for SourceFeeder {
 }
 
 impl SourceFeeder {
-    /// Makes the block `index` ready on the sender's own thread, beside what is made ready ahead.
+    /// Prepares block `index` on the sender's own thread, independent of the read-ahead.
     fn repair(
         &mut self,
         index: u64,
@@ -165,12 +166,12 @@ impl SourceFeeder {
         shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
     }
 
-    /// The block `index`; waits until a worker has made it ready.
+    /// Takes block `index`; waits until a worker has prepared it.
     fn take(&self, index: u64, incarnation: u64) -> Result<Prepared, FeedError> {
         let shared = &self.shared;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
         let mut state = shared.lock();
-        // It may have been held back until now.
+        // It may have been withheld until now.
         shared.changed.notify_all();
         if (state.wanted, state.incarnation) != (place, incarnation) {
             let old = std::mem::take(&mut state.ready);
@@ -193,7 +194,7 @@ impl SourceFeeder {
                 shared.changed.notify_all();
             }
             if !shared.member.layout.open {
-                // What is elsewhere isn't waited for any more when the copy is over.
+                // A wait for a remote source ends when the copy is over.
                 let waited = shared.changed.wait_timeout(state, LOOK);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 if shared.member.is_closing() {
@@ -201,7 +202,7 @@ impl SourceFeeder {
                 }
                 continue;
             }
-            // Nobody knows when a stream brings more, and the lane has other things to do.
+            // A stream may be idle for long, and the lane has other work.
             let (next, waited) =
                 shared.changed.wait_timeout(state, MOMENT).unwrap_or_else(PoisonError::into_inner);
             state = next;
@@ -217,9 +218,9 @@ impl Drop for SourceFeeder {
         self.shared.lock().over = true;
         self.shared.changed.notify_all();
         loop {
-            // One that ends may have added another just before.
+            // A worker may have added another one just before it ended.
             let Some(worker) = self.shared.lock().workers.pop() else { return };
-            // A worker's panic has been printed; there is nothing more to say about it here.
+            // A panic has been printed already.
             let _ = worker.join();
         }
     }
@@ -235,7 +236,7 @@ impl Shared {
     fn work(self: &Arc<Self>) {
         let _watch = self.member.awake.watch();
         let mut bench = BlockMaker::new(&self.member, self.lane);
-        let mut recorder = self.member.trace.recorder(Stage::Read);
+        let mut recorder = Recorder::new(&self.member.trace, Stage::Read);
         let mut idle = recorder.now();
         let stages = &self.member.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {
@@ -251,12 +252,12 @@ impl Shared {
             stages.read.leave();
             idle = recorder.now();
             let mut state = self.lock();
-            // Where the disk is waited for, another read may go on beside this one.
+            // While the disk is slow, another read may run concurrently.
             let disk = !self.member.layout.open;
             let waits = disk && worked < took / 2 && state.starved && !state.over;
             if waits && state.workers.len() < WORKERS_MAX {
                 state.starved = false;
-                // Where the system makes no more threads, those that are there do it.
+                // If no further threads can be started, the existing ones do the work.
                 let _ = self.add_worker(&mut state);
             }
             let given_up = matches!(prepared, Err(FeedError::NotYet));
@@ -277,7 +278,7 @@ impl Shared {
                 return None;
             }
             let end = self.blocks.len().min(state.wanted + state.ahead);
-            // What is held back isn't even read; the sender comes for it when it no longer is.
+            // Blocks that are withheld are not read; the sender returns for them later.
             let serves = |place| self.member.sink().serves(self.blocks.index(place));
             if state.unclaimed < end && serves(state.unclaimed) {
                 let place = state.unclaimed;
@@ -293,8 +294,8 @@ impl Shared {
         vec![0; self.member.layout.block_size as usize + TAG_LEN]
     }
 
-    /// Reads a block, fixes its digest, and seals it under its incarnation; gives up waiting for it when
-    /// it is `stale`.
+    /// Reads a block, sets its digest, and seals it under its incarnation; gives up when `stale`
+    /// returns true.
     fn make(
         &self,
         bench: &mut BlockMaker,
@@ -339,7 +340,7 @@ impl Shared {
         Ok(prepared)
     }
 
-    /// Packs a block where it stands, if that is of use; its form, and its bytes then.
+    /// Compresses a block in place, if that is useful. Returns the encoding and the length.
     fn squeeze(
         &self,
         bench: &mut BlockMaker,
@@ -367,7 +368,7 @@ impl Shared {
         (form, packed)
     }
 
-    /// Whether nobody waits for a block any more that is still to be made ready.
+    /// Whether a block that is not prepared yet is no longer wanted.
     fn is_stale(&self, index: u64, incarnation: u64) -> bool {
         let place = self.blocks.ordinal(index).unwrap_or(0);
         let state = self.lock();

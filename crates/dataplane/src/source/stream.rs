@@ -1,5 +1,5 @@
-//! A source that can be read once, and tells its length by its end: standard input, a named pipe, a
-//! command's output. What has been read is kept until every node has it.
+//! A source that can be read once and whose length is known at its end: standard input, a named
+//! pipe, a command's output. Blocks are kept until all nodes have them.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,23 +18,23 @@ use crate::feed::FeedError;
 use crate::shell::Shell;
 use garland_sys::error::reason;
 
-/// Bytes that are kept for nodes that have yet to get them. No more are read until some are given up:
-/// the slowest node's pace is everybody's then.
+/// The most bytes that are kept for nodes that have yet to receive them. Reading stops at this
+/// limit: then the slowest node sets the pace.
 const WINDOW: usize = 256 << 20;
 
-/// So many blocks' memory is kept for those to come.
+/// The number of buffers that are kept for reuse.
 const SPARE: usize = 16;
 
-/// Who waits looks so often whether anybody still wants what it waits for.
+/// How often a waiting thread polls whether its block is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A stream.
 pub struct StreamSource {
     name: String,
     input: File,
-    /// The command whose output it is, if it is one.
+    /// The command which writes it, if any.
     shell: Option<Shell>,
-    /// Bytes of a block.
+    /// The block size in bytes.
     block: usize,
     state: Mutex<State>,
     changed: Condvar,
@@ -45,18 +45,18 @@ struct State {
     /// The index of the first block that is kept.
     first: u64,
     kept: VecDeque<Vec<u8>>,
-    /// A part of the next block, and how much of it has come.
+    /// The next block, and the number of its bytes so far.
     begun: Option<(Vec<u8>, usize)>,
     spare: Vec<Vec<u8>>,
-    /// One thread at a time reads.
+    /// A thread is reading.
     busy: bool,
     length: u64,
-    /// It has ended after so many blocks, or broken.
+    /// Its number of blocks, or its error, once it has ended.
     over: Option<Result<u64, String>>,
 }
 
 impl StreamSource {
-    /// The bytes that come out of `input`, which messages call `name`, in blocks of a layout.
+    /// The bytes of `input`, which messages call `name`, in blocks of a layout.
     #[must_use]
     pub fn of(input: OwnedFd, name: &str, layout: Layout) -> Self {
         let (name, input) = (name.to_owned(), File::from(input));
@@ -65,28 +65,28 @@ impl StreamSource {
         Self { name, input, shell: None, block, state, changed }
     }
 
-    /// What comes out of the named pipe at `path`.
+    /// The bytes of the named pipe at `path`.
     ///
     /// # Errors
-    /// When it can't be opened.
+    /// When it cannot be opened.
     pub fn of_pipe(path: &Path, layout: Layout) -> io::Result<Self> {
-        // Without waiting for its writer: the nodes can be made ready meanwhile.
+        // Non-blocking, without waiting for a writer: nodes can be prepared meanwhile.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let input = rustix::fs::open(path, flags, Mode::empty())?;
         Ok(Self::of(input, &path.display().to_string(), layout))
     }
 
-    /// The output of the command `line`, which must end with code 0.
+    /// The output of the command `line`, which must exit with code 0.
     ///
     /// # Errors
-    /// When it can't be started.
+    /// When it cannot be started.
     pub fn of_command(line: &[u8], folder: Option<&Path>, layout: Layout) -> io::Result<Self> {
         let (shell, output) = Shell::writing(line, folder)?;
         let name = format!("`{}`", shell.line());
         Ok(Self { shell: Some(shell), ..Self::of(OwnedFd::from(output), &name, layout) })
     }
 
-    /// Reads on, until a block is whole, the stream has ended, or nobody wants it any more.
+    /// Reads until a block is complete, the stream has ended, or the block is no longer wanted.
     fn read_on<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -98,7 +98,7 @@ impl StreamSource {
         let (mut block, mut filled) = spare.unwrap_or_else(|| (vec![0; self.block], 0));
         let over = match self.fill(&mut block, &mut filled, stale) {
             Ok(false) => None,
-            // Only a command that ended well has given all that it had to give.
+            // The output is complete only if the command succeeds.
             Ok(true) => self.verdict(stale),
             Err(error) => Some(Err(format!("reading {}: {}", self.name, reason(&error)))),
         };
@@ -117,7 +117,7 @@ impl StreamSource {
         state
     }
 
-    /// How the stream has ended; `None` while that isn't known and nobody wants to know it.
+    /// How the stream has ended; none while that is unknown and no longer wanted.
     fn verdict(&self, stale: &dyn Fn() -> bool) -> Option<Result<(), String>> {
         let Some(shell) = &self.shell else { return Some(Ok(())) };
         loop {
@@ -128,7 +128,7 @@ impl StreamSource {
         }
     }
 
-    /// Fills a block; says whether the stream has ended.
+    /// Fills a block. Returns whether the stream has ended.
     fn fill(
         &self,
         block: &mut [u8],
@@ -159,7 +159,7 @@ impl StreamSource {
 }
 
 impl State {
-    /// The index of the first block that hasn't come.
+    /// The index of the first block that is not complete.
     fn end(&self) -> u64 {
         self.first + self.kept.len() as u64
     }
@@ -214,7 +214,7 @@ impl Content for StreamSource {
         while state.first < index {
             let Some(mut block) = state.kept.pop_front() else { break };
             state.first += 1;
-            // What is ahead of the lanes goes round; the rest of a window is given back.
+            // The buffers in use by the lanes are reused; the rest of a window is freed.
             if state.spare.len() < SPARE {
                 block.resize(self.block, 0);
                 state.spare.push(block);

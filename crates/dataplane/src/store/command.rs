@@ -1,4 +1,4 @@
-//! A command's standard input: a stream, so blocks come in order and nothing can be taken back.
+//! A command's standard input: a stream, so blocks are written in order and cannot be taken back.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,19 +7,19 @@ use std::path::Path;
 use garland_core::trace::Stage;
 
 use super::outflow::Outflow;
-use super::{Store, StoreError, Watcher};
+use super::{Store, StoreError};
 use crate::recorder::Collector;
-use crate::shell::Shell;
+use crate::shell::{Shell, Watcher};
 use garland_sys::error::reason;
 
-/// Passes bytes to a command, whose exit code is the verdict.
+/// Writes blocks to a command, whose exit code is the verdict.
 pub struct CommandStore {
     input: Outflow,
     shell: Shell,
 }
 
 impl CommandStore {
-    /// Starts the command `line` in `folder`, or where the agent is.
+    /// Starts the command `line` in `folder`; by default in the agent's working directory.
     pub fn start(line: &[u8], folder: Option<&Path>) -> Result<Self, StoreError> {
         let failed =
             |error: io::Error| StoreError::Command(format!("starting a shell: {}", reason(&error)));
@@ -30,14 +30,9 @@ impl CommandStore {
 }
 
 impl Store for CommandStore {
-    /// As behind a shell's pipe, one that doesn't read to the end isn't wrong for it: its exit code
-    /// tells.
+    /// As in a shell's pipe, a command may stop reading before the end: only its exit code counts.
     fn write_at(&self, _: u64, bytes: &[u8]) -> io::Result<()> {
         self.input.write_all(bytes)
-    }
-
-    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
@@ -50,10 +45,6 @@ impl Store for CommandStore {
 
     fn abandon(&self) {
         self.stop();
-    }
-
-    fn is_holder(&self) -> bool {
-        false
     }
 
     fn is_ordered(&self) -> bool {
@@ -69,7 +60,7 @@ impl Store for CommandStore {
     }
 
     fn stop(&self) {
-        // Before its input ends here.
+        // Before the input is closed, which the command could take for the end of the bytes.
         self.shell.kill();
         self.input.stop();
     }

@@ -1,4 +1,4 @@
-//! A block device: written in place, so it is neither whole nor as it was when a copy ends early.
+//! A block device: written in place, so a copy that ends early leaves it partly overwritten.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -11,9 +11,8 @@ use garland_sys::device_use::use_of;
 
 use super::{Store, StoreError};
 use crate::recorder::Collector;
-use garland_sys::error::reason;
 
-/// An open device.
+/// A block device that is open for writing.
 pub struct DeviceStore {
     file: File,
     path: PathBuf,
@@ -21,16 +20,17 @@ pub struct DeviceStore {
 }
 
 impl DeviceStore {
-    /// Opens the device at `path` for `length` bytes, if that is known. One in use is only written to
-    /// if `force` says so.
+    /// Opens the device at `path` for `length` bytes, if that is known. A device in use is refused
+    /// unless `force` is set.
     pub fn open(
         root: &Root,
         path: &Path,
         length: Option<u64>,
         (force, fsync): (bool, bool),
     ) -> Result<Self, StoreError> {
-        let failed = |error: &io::Error| StoreError::path("opening the device", path, error);
-        // The kernel itself refuses to share it, and keeps others from it while it is written.
+        let failed =
+            |error: &io::Error| StoreError::path("opening the device", path.display(), error);
+        // O_EXCL: the kernel refuses a device in use, and keeps it from being mounted meanwhile.
         let opened = root.open_to_write(path, !force);
         let file = match opened {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
@@ -38,8 +38,7 @@ impl DeviceStore {
                 let used = number.ok().and_then(use_of).unwrap_or_else(|| "in use".to_owned());
                 let reason =
                     format!("it is {used} (--force-device would write to it all the same)");
-                let path = path.display().to_string();
-                return Err(StoreError::Path { operation: "writing to", path, reason });
+                return Err(StoreError::refused("writing to", path.display(), reason));
             }
             opened => File::from(opened.map_err(|error| failed(&error))?),
         };
@@ -47,8 +46,7 @@ impl DeviceStore {
         if length.is_some_and(|length| length > room) {
             let needed = length.unwrap_or_default();
             let reason = format!("it has {room} bytes, and {needed} are to be written");
-            let path = path.display().to_string();
-            return Err(StoreError::Path { operation: "writing to", path, reason });
+            return Err(StoreError::refused("writing to", path.display(), reason));
         }
         Ok(Self { file, path: path.to_owned(), fsync })
     }
@@ -67,21 +65,13 @@ impl Store for DeviceStore {
         if !self.fsync {
             return Ok(());
         }
-        trace.time(Stage::Fsync, || self.file.sync_all()).map_err(|error| StoreError::Path {
-            operation: "making stable",
-            path: self.name(),
-            reason: reason(&error),
-        })
+        trace
+            .time(Stage::Fsync, || self.file.sync_all())
+            .map_err(|error| StoreError::path("making stable", self.name(), &error))
     }
-
-    fn abandon(&self) {}
 
     fn is_holder(&self) -> bool {
         true
-    }
-
-    fn is_ordered(&self) -> bool {
-        false
     }
 
     fn name(&self) -> String {

@@ -1,4 +1,4 @@
-//! A named pipe: a stream, so blocks come in order and nothing can be taken back.
+//! A named pipe: a stream, so blocks are written in order and cannot be taken back.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,9 +15,9 @@ use super::outflow::Outflow;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// A reader is waited for so many times so long.
-const LOOKS: u32 = 500;
-const LOOK: Duration = Duration::from_millis(20);
+/// How often the pipe is tried until it has a reader, and the pause between two attempts.
+const ATTEMPTS: u32 = 500;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A pipe that another program reads.
 pub struct FifoStore {
@@ -28,30 +28,30 @@ pub struct FifoStore {
 }
 
 impl FifoStore {
-    /// The pipe at `path`; its reader may come later.
+    /// Finds the pipe at `path`; its reader may open it later.
     pub fn open(root: &Root, path: &Path) -> Result<Self, StoreError> {
         let place = root.find(path);
-        let place = place.map_err(|error| StoreError::path("opening", path, &error))?;
+        let place = place.map_err(|error| StoreError::path("opening", path.display(), &error))?;
         let path = path.to_owned();
         Ok(Self { place, path, outflow: OnceLock::new(), over: AtomicBool::new(false) })
     }
 
-    /// The pipe, once somebody reads it.
+    /// The pipe, opened for writing; waits until it has a reader.
     fn outflow(&self) -> io::Result<&Outflow> {
         if let Some(outflow) = self.outflow.get() {
             return Ok(outflow);
         }
         let again = format!("/proc/self/fd/{}", self.place.as_raw_fd());
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        for _ in 0..LOOKS {
+        for _ in 0..ATTEMPTS {
             match rustix::fs::open(again.as_str(), flags, Mode::empty()) {
                 Ok(pipe) => {
                     let outflow = Outflow::into(pipe)?;
                     return Ok(self.outflow.get_or_init(|| outflow));
                 }
-                // It has no reader.
+                // ENXIO: the pipe has no reader.
                 Err(Errno::NXIO) if self.over.load(Ordering::Relaxed) => break,
-                Err(Errno::NXIO) => std::thread::sleep(LOOK),
+                Err(Errno::NXIO) => std::thread::sleep(PAUSE),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -63,26 +63,18 @@ impl Store for FifoStore {
     fn write_at(&self, _: u64, bytes: &[u8]) -> io::Result<()> {
         let outflow = self.outflow()?;
         outflow.write_all(bytes)?;
-        // Nobody can tell whether it had enough.
+        // There is no exit code which would tell whether the reader was satisfied.
         if outflow.is_closed() { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
-    }
-
-    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn commit(&self, _: &Collector) -> Result<(), StoreError> {
         let outflow = self.outflow();
-        outflow.map_err(|error| StoreError::path("ending", &self.path, &error))?.close();
+        outflow.map_err(|error| StoreError::path("ending", self.name(), &error))?.close();
         Ok(())
     }
 
     fn abandon(&self) {
         self.stop();
-    }
-
-    fn is_holder(&self) -> bool {
-        false
     }
 
     fn is_ordered(&self) -> bool {

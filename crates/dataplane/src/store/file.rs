@@ -1,5 +1,5 @@
-//! A file that appears whole or not at all: written under a hidden name beside its final one, made
-//! stable, then renamed.
+//! A file that appears whole or not at all: it is written under a hidden name in the directory of its
+//! final one, made stable, then renamed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,18 +19,17 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::beside::Beside;
 use super::forget::{forget, is_in_memory};
 use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// How long a file will be, and how much of it takes room.
+/// The length of a file, and the disk space it needs, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Its length in bytes.
     pub length: u64,
-    /// Bytes that it takes on a disk.
+    /// Bytes on the disk, without holes.
     pub room: u64,
 }
 
@@ -40,7 +39,7 @@ impl Size {
         Self { length, room: length }
     }
 
-    /// Makes a file as long, and keeps the room for it where it has no holes.
+    /// Sets the length of `file`, and reserves space for it unless it has holes.
     fn give(self, file: &File) -> io::Result<()> {
         file.set_len(self.length)?;
         if self.room == self.length { reserve(file, self.length) } else { Ok(()) }
@@ -54,31 +53,32 @@ pub struct FileStore {
     partial: OsString,
     name: OsString,
     path: PathBuf,
-    dress: Metadata,
-    /// It has its final name, or is left to another copy.
+    metadata: Metadata,
+    /// It has its final name, or is left for another copy.
     settled: AtomicBool,
-    /// It couldn't be written.
+    /// A write failed.
     failed: AtomicBool,
-    /// It has its attributes, and is stable if that was asked for.
+    /// It has its metadata, and is stable if that was requested.
     prepared: AtomicBool,
-    /// Folders in which folders were made for it.
+    /// Directories in which directories were created for it.
     parents: Vec<OwnedFd>,
 }
 
-/// What a file is to have besides its bytes.
+/// Mode, times and durability of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata {
     /// Its permission bits.
     pub mode: u32,
-    /// Its modification time, and the mode exactly; otherwise that is cut by the umask.
+    /// The modification time, as seconds and nanoseconds. With it the mode is set exactly; without it
+    /// the mode is restricted by the umask.
     pub times: Option<(i64, u32)>,
-    /// Whether it is made stable.
+    /// Whether the file is made stable.
     pub fsync: bool,
 }
 
 impl Metadata {
-    /// Gives it to an open file, as far as the file hasn't it.
-    pub fn put_on(&self, file: &File) -> io::Result<()> {
+    /// Sets mode and times of an open file where they differ.
+    pub fn apply_to(&self, file: &File) -> io::Result<()> {
         let stat = fstat(file)?;
         let mode = match self.times {
             Some((seconds, nanos)) => {
@@ -98,8 +98,9 @@ impl Metadata {
 }
 
 impl FileStore {
-    /// Creates the hidden file for `path` (in `path` under `name` when `path` is a folder), after a
-    /// look at the room; its final name has `suffix` behind it. A path that ends in a slash is a folder and is made when it isn't there.
+    /// Creates the hidden file for `path`, or for `name` in `path` if that is a directory, and checks
+    /// the free space. `suffix` is appended to the final name. A path that ends in a slash is a
+    /// directory, which is created if missing.
     pub fn create(
         root: &Root,
         path: &[u8],
@@ -111,9 +112,8 @@ impl FileStore {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, mut name) = target(root, given, OsStr::from_bytes(name));
         if name.is_empty() {
-            let path = folder_path.display().to_string();
-            let reason = "it is a folder, and what is copied has no name: add one".to_owned();
-            return Err(StoreError::Path { operation: "creating", path, reason });
+            let reason = "it is a folder, and what is copied has no name: add one";
+            return Err(StoreError::refused("creating", folder_path.display(), reason));
         }
         name.push(suffix);
         let make = given.as_os_str().as_bytes().ends_with(b"/");
@@ -121,15 +121,16 @@ impl FileStore {
             true => root.open_or_make_dir(&folder_path),
             false => root.open_dir(&folder_path, false).map(|folder| (folder, Vec::new())),
         };
-        let (folder, parents) =
-            opened.map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
+        let (folder, parents) = opened.map_err(|error| {
+            StoreError::path("opening the folder", folder_path.display(), &error)
+        })?;
         let mut store = Self::create_in(folder, &folder_path, name, size, tag, None)?;
         store.parents = parents;
         Ok(store)
     }
 
-    /// The same for the file `name` in the directory `below`, which is in the directory `path`. Both are
-    /// created if missing; no symbolic link leads to `below`.
+    /// Creates the hidden file for `name` in the directory `below` the directory `path`. Both are
+    /// created if missing; symbolic links in `below` are not followed.
     pub fn create_below(
         root: &Root,
         (path, below): (&[u8], &[u8]),
@@ -144,7 +145,7 @@ impl FileStore {
         Ok(store)
     }
 
-    /// The same for what an interrupted copy left, whose bytes stay where they are.
+    /// Takes over the partial file that an interrupted copy `left`, with its bytes.
     pub fn resume(
         root: &Root,
         path: &[u8],
@@ -155,13 +156,13 @@ impl FileStore {
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
-        let folder = root
-            .open_dir(&folder_path, false)
-            .map_err(|error| StoreError::path("opening the folder", &folder_path, &error))?;
+        let folder = root.open_dir(&folder_path, false).map_err(|error| {
+            StoreError::path("opening the folder", folder_path.display(), &error)
+        })?;
         Self::create_in(folder, &folder_path, name, Size::whole(length), tag, Some(left))
     }
 
-    /// Creates the hidden file for `name` in a folder that is open, or goes on with what is left.
+    /// Creates the hidden file for `name` in an open directory, or takes over the one that is `left`.
     pub(super) fn create_in(
         folder: OwnedFd,
         folder_path: &Path,
@@ -173,7 +174,7 @@ impl FileStore {
         let path = folder_path.join(&name);
         Self::refuse_others(&folder, &name, &path)?;
         let there = left.as_ref().map_or(0, Left::allocated);
-        Self::look_at_room(&folder, folder_path, size.room.saturating_sub(there))?;
+        Self::check_space(&folder, folder_path, size.room.saturating_sub(there))?;
         remove_stale(&folder, &name);
         let partial = partial_name(&name, tag);
         let file = match left {
@@ -182,45 +183,61 @@ impl FileStore {
                 .map(|()| left.into_file())
                 .map_err(io::Error::from),
         };
-        let error = |error| StoreError::path("creating", &path, &error);
+        let error = |error| StoreError::path("creating", path.display(), &error);
         let file = file.map_err(error)?;
-        let dress = Metadata { mode: 0o666, times: None, fsync: true };
+        let metadata = Metadata { mode: 0o666, times: None, fsync: true };
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
         let (path, parents) = (path.clone(), Vec::new());
-        let store =
-            Self { folder, file, partial, name, path, parents, dress, settled, failed, prepared };
-        // From here on it is removed if it can't be.
+        let store = Self {
+            folder,
+            file,
+            partial,
+            name,
+            path,
+            parents,
+            metadata,
+            settled,
+            failed,
+            prepared,
+        };
+        // From here on an error drops `store`, which removes the file.
         size.give(&store.file).map_err(error)?;
         Ok(store)
     }
 
-    /// Which mode and times the file gets, and whether it is made stable.
-    pub fn with(mut self, dress: Metadata) -> Self {
-        self.dress = dress;
+    /// Sets the metadata which the file gets when it is committed.
+    pub fn with(mut self, metadata: Metadata) -> Self {
+        self.metadata = metadata;
         self
     }
 
-    /// What lies beside this stripe, whose name has `suffix` behind the file's.
-    pub fn beside(&self, suffix: &str, tag: &str) -> io::Result<Beside> {
-        let folder_path = self.path.parent().unwrap_or(Path::new("")).to_owned();
-        let folder = (self.folder.try_clone()?, folder_path);
-        Ok(Beside::new(folder, &self.name, suffix, tag, self.dress))
+    /// The metadata which the file gets when it is committed.
+    pub(super) fn metadata(&self) -> Metadata {
+        self.metadata
     }
 
-    /// Only a file may be replaced by a file.
+    /// The directory of the file, and its path.
+    pub(super) fn directory(&self) -> io::Result<(OwnedFd, PathBuf)> {
+        let path = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        Ok((self.folder.try_clone()?, path))
+    }
+
+    /// The final name, without its directory.
+    pub(super) fn file_name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// Fails if `name` is something other than a file: a file replaces only files.
     fn refuse_others(folder: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), StoreError> {
         match unreplaceable(folder, name) {
             Ok(None) => Ok(()),
-            // Such as a name that is too long, which must not be found after the copy.
-            Err(error) => Err(StoreError::path("creating", path, &error)),
-            Ok(Some(is)) => {
-                let path = path.display().to_string();
-                Err(StoreError::Path { operation: "replacing", path, reason: is.to_owned() })
-            }
+            // For example a name that is too long, which must be found before the copy.
+            Err(error) => Err(StoreError::path("creating", path.display(), &error)),
+            Ok(Some(is)) => Err(StoreError::refused("replacing", path.display(), is)),
         }
     }
 
-    fn look_at_room(folder: &OwnedFd, path: &Path, needed: u64) -> Result<(), StoreError> {
+    fn check_space(folder: &OwnedFd, path: &Path, needed: u64) -> Result<(), StoreError> {
         let Ok(stat) = fstatvfs(folder) else { return Ok(()) };
         let free = stat.f_bavail.saturating_mul(stat.f_frsize);
         if stat.f_blocks > 0 && free < needed {
@@ -232,22 +249,22 @@ impl FileStore {
     fn create_partial(folder: &OwnedFd, partial: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let fd = openat(folder, partial, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?;
-        // A lock says that the copy is alive: what nobody holds is what a killed agent left.
+        // The lock shows that the copy is alive: an unlocked file was left by a killed agent.
         lock::try_lock(&fd)?;
         Ok(File::from(fd))
     }
 
     fn unfinished(&self, error: &io::Error) -> StoreError {
         self.failed.store(true, Ordering::Release);
-        StoreError::path("finishing", &self.path, error)
+        StoreError::path("finishing", self.name(), error)
     }
 
     fn make_ready(&self, trace: &Collector) -> io::Result<()> {
         if self.prepared.load(Ordering::Acquire) {
             return Ok(());
         }
-        trace.time(Stage::Commit, || self.dress.put_on(&self.file))?;
-        if self.dress.fsync {
+        trace.time(Stage::Commit, || self.metadata.apply_to(&self.file))?;
+        if self.metadata.fsync {
             trace.time(Stage::Fsync, || self.file.sync_all())?;
         }
         self.prepared.store(true, Ordering::Release);
@@ -260,7 +277,7 @@ impl FileStore {
             renameat(&self.folder, &self.partial, &self.folder, &self.name)
         })?;
         self.settled.store(true, Ordering::Release);
-        if self.dress.fsync {
+        if self.metadata.fsync {
             trace.time(Stage::Fsync, || rustix::fs::fsync(&self.folder))?;
             for parent in &self.parents {
                 trace.time(Stage::Fsync, || rustix::fs::fsync(parent))?;
@@ -280,8 +297,7 @@ impl Store for FileStore {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(&self.file, flags, offset, length as u64) {
             Ok(()) => Ok(()),
-            // Where nothing can be given back, zeros are written: an interrupted copy may have left
-            // something else there.
+            // Where holes cannot be punched, write zeros: an interrupted copy may have left other bytes.
             Err(_) => self.write_at(offset, &vec![0; length]),
         }
     }
@@ -301,7 +317,7 @@ impl Store for FileStore {
     fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
         trace
             .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
-            .map_err(|error| StoreError::path("verifying", &self.path, &error))
+            .map_err(|error| StoreError::path("verifying", self.name(), &error))
     }
 
     fn path(&self) -> Vec<u8> {
@@ -310,17 +326,13 @@ impl Store for FileStore {
 
     fn abandon(&self) {
         if !self.settled.swap(true, Ordering::AcqRel) {
-            // It may be gone already: somebody cleaned up by hand.
+            // It may be gone already, removed by hand.
             let _ = unlinkat(&self.folder, &self.partial, AtFlags::empty());
         }
     }
 
     fn is_holder(&self) -> bool {
         true
-    }
-
-    fn is_ordered(&self) -> bool {
-        false
     }
 
     fn name(&self) -> String {
@@ -335,26 +347,27 @@ impl Store for FileStore {
         Some(&self.file)
     }
 
-    /// A disk that is full or broken isn't left with more than before.
+    /// A disk that is full or broken is not left with a partial file.
     fn leave(&self) -> bool {
         if self.failed.load(Ordering::Acquire) || self.settled.load(Ordering::Acquire) {
             return false;
         }
-        // One at most: its lock keeps this one.
+        // One partial file is kept at most; the lock protects this one.
         remove_stale(&self.folder, &self.name);
         !self.settled.swap(true, Ordering::AcqRel)
     }
 }
 
-/// Opens the directory `path`, or the directory `below` in it; creates what is missing. With its path, and
-/// the directories in which others may have been created.
+/// Opens the directory `path`, or the directory `below` it; creates what is missing. Returns it with
+/// its path, and the directories in which directories may have been created.
 pub fn open_below(
     root: &Root,
     path: &[u8],
     below: Option<&[u8]>,
 ) -> Result<(OwnedFd, PathBuf, Vec<OwnedFd>), StoreError> {
     let path = Path::new(OsStr::from_bytes(path));
-    let failed = |path: &Path, error| StoreError::path("opening the folder", path, &error);
+    let failed =
+        |path: &Path, error| StoreError::path("opening the folder", path.display(), &error);
     let (folder, mut parents) = root.open_or_make_dir(path).map_err(|error| failed(path, error))?;
     let Some(below) = below.map(OsStr::from_bytes) else {
         return Ok((folder, path.to_owned(), parents));
@@ -365,7 +378,8 @@ pub fn open_below(
     Ok((inner, path, parents))
 }
 
-/// The folder that a file goes into, and its name there: in `given`, under `name`, if that is a folder.
+/// The directory and the name of a destination file: `name` in `given` if that is a directory, else
+/// `given` itself.
 pub fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
     let is_folder = given.as_os_str().as_bytes().ends_with(b"/")
         || root.open_dir(given, false).is_ok()
@@ -383,20 +397,20 @@ impl Drop for FileStore {
     }
 }
 
-/// Reserves blocks on a disk, so that a full one is found before the copy and not in its middle.
-/// Memory-backed file systems would fill them with zeros, which costs as much as the copy.
+/// Reserves disk space, so that a full disk is found before the copy and not in its middle. Does
+/// nothing on memory-backed file systems: they would write zeros, which costs as much as the copy.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {
     if length == 0 || is_in_memory(file)? {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::empty(), 0, length) {
         Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
-        // Not every file system can; then a full disk is met on the way.
+        // Not supported everywhere; then a full disk is found during the copy.
         _ => Ok(()),
     }
 }
 
-/// Why what has this name can't be replaced by a file, if it can't.
+/// Why `name` cannot be replaced by a file; none if it can be, or does not exist.
 pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'static str>> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,

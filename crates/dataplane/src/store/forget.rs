@@ -1,4 +1,4 @@
-//! Making this machine's memory forget a file, and proving that it has.
+//! Dropping a file from the page cache, and verifying that it is gone.
 
 use std::fs::File;
 use std::io;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use garland_sys::cache::{self, Residency};
 
-/// Whoever reads the file meanwhile may bring pages of it back, from the medium: so often it is tried.
+/// Number of attempts. Another reader may bring pages back meanwhile, from the medium.
 const TRIES: usize = 5;
 
-/// Whether a file is in memory and nowhere else.
+/// Whether a file is on a file system that lives in memory only.
 pub fn is_in_memory(file: &File) -> io::Result<bool> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
@@ -17,10 +17,10 @@ pub fn is_in_memory(file: &File) -> io::Result<bool> {
     Ok(kind == TMPFS || kind == RAMFS)
 }
 
-/// Has memory forget a file that is stable. Memory is the medium of some file systems: theirs stays.
+/// Drops a stable file from the page cache. Does nothing on file systems that live in memory.
 ///
 /// # Errors
-/// When some of it can't be forgotten, or nobody says whether it is.
+/// When pages of it stay in memory, or the kernel does not report which ones do.
 pub fn forget(file: &File) -> io::Result<()> {
     let length = file.metadata()?.len();
     if length == 0 || is_in_memory(file)? {

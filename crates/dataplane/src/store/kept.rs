@@ -1,5 +1,5 @@
-//! A file that is there already, and is the source: nothing is written, and others may be fed from
-//! it.
+//! A file that has the bytes of the source already: nothing is written, and other nodes may be fed
+//! from it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,26 +19,26 @@ use super::{Store, StoreError};
 use crate::block_index::stamp;
 use crate::recorder::Collector;
 
-/// A file that stays what it is, but for its mode and time.
+/// A file that keeps its bytes and gets mode and times.
 pub struct KeptStore {
     folder: OwnedFd,
     name: OsString,
     path: PathBuf,
     file: File,
-    /// What it was when its bytes were looked at.
+    /// The stamp of the file when its bytes were read.
     stamp: FileStamp,
-    dress: Metadata,
+    metadata: Metadata,
 }
 
 impl KeptStore {
-    /// The file `name` in `folder`, at `path`, which is to be as `dress` says.
+    /// Keeps the file `name` in `folder`, at `path`, and sets `metadata` on commit.
     pub fn new(
         (folder, name, path): (OwnedFd, OsString, PathBuf),
         file: File,
         stamp: FileStamp,
-        dress: Metadata,
+        metadata: Metadata,
     ) -> Self {
-        Self { folder, name, path, file, stamp, dress }
+        Self { folder, name, path, file, stamp, metadata }
     }
 
     fn finish(&self, trace: &Collector) -> io::Result<()> {
@@ -48,8 +48,8 @@ impl KeptStore {
         if !same || stamp(&self.file)? != self.stamp {
             return Err(io::Error::other("it changed while it was compared"));
         }
-        trace.time(Stage::Commit, || self.dress.put_on(&self.file))?;
-        if self.dress.fsync {
+        trace.time(Stage::Commit, || self.metadata.apply_to(&self.file))?;
+        if self.metadata.fsync {
             trace.time(Stage::Fsync, || self.file.sync_all())?;
             trace.time(Stage::Fsync, || rustix::fs::fsync(&self.folder))?;
         }
@@ -67,27 +67,21 @@ impl Store for KeptStore {
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        self.finish(trace).map_err(|error| StoreError::path("keeping", &self.path, &error))
+        self.finish(trace).map_err(|error| StoreError::path("keeping", self.name(), &error))
     }
 
     fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
         trace
             .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
-            .map_err(|error| StoreError::path("verifying", &self.path, &error))
+            .map_err(|error| StoreError::path("verifying", self.name(), &error))
     }
 
     fn path(&self) -> Vec<u8> {
         self.path.as_os_str().as_bytes().to_vec()
     }
 
-    fn abandon(&self) {}
-
     fn is_holder(&self) -> bool {
         true
-    }
-
-    fn is_ordered(&self) -> bool {
-        false
     }
 
     fn name(&self) -> String {

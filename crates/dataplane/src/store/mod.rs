@@ -1,26 +1,25 @@
-//! Where a node's bytes end up.
+//! Destinations of a copy: files, stripes, trees, devices, pipes, commands.
 
-mod beside;
 mod command;
 mod device;
+mod disk;
+mod error;
 mod fifo;
 mod file;
 mod forget;
+mod interface;
 mod kept;
 mod left;
 mod null;
 mod outflow;
 mod output;
-mod paced;
 mod scratch;
 mod special;
 mod stripe;
+mod stripe_files;
 mod tree;
-mod watched;
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,154 +27,29 @@ use std::sync::Arc;
 use garland_core::plan::{Layout, Stripe};
 use garland_protocol::Destination;
 use garland_sys::confine::Root;
-use garland_sys::error::reason;
-use thiserror::Error;
 
 use self::file::{FileStore, Size};
-use crate::calls::Calls;
+use self::stripe_files::StripeFiles;
 use crate::pace::Pace;
-use crate::recorder::Collector;
 use crate::usage::Usage;
 
-/// A sink's bytes. Blocks may be written from several threads at once, each once.
-pub trait Store: Send + Sync {
-    /// Writes all of `bytes` at `offset`.
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Reads back bytes that were written.
-    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
-    /// Does without the bytes of a block of `length` bytes at `offset` that is here already: for so many
-    /// of them. The others have to be written, from what can be read here.
-    fn bring(&self, _offset: u64, _length: usize) -> io::Result<usize> {
-        Ok(0)
-    }
-    /// Writes so many zeros at `offset`.
-    fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
-        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-        let mut done = 0;
-        while done < length {
-            let step = ZEROS.len().min(length - done);
-            self.write_at(offset + done as u64, &ZEROS[..step])?;
-            done += step;
-        }
-        Ok(())
-    }
-    /// Leaves a hole of so many bytes at `offset`, where there can be one; it reads as zeros.
-    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
-        self.write_zeros(offset, length)
-    }
-    /// Makes everything ready that must be there before [`Store::commit`], and notes what that took.
-    fn prepare(&self, _trace: &Collector) -> Result<(), StoreError> {
-        Ok(())
-    }
-    /// Makes what was written appear, whole, and notes what that took. Called once, after the last
-    /// block.
-    fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
-    /// Makes what was written stable and has this machine's memory forget it, so that all that is
-    /// read from now on comes from the medium. What can't be read back by blocks is compared with
-    /// what came here already, as long as the copy isn't `over`.
-    fn prove(&self, _trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        let reason = "nothing can be read back".to_owned();
-        Err(StoreError::Path { operation: "verifying", path: self.name(), reason })
-    }
-    /// Removes what was written, unless it was committed.
-    fn abandon(&self);
-    /// Whether what was written can be read back.
-    fn is_holder(&self) -> bool;
-    /// Whether blocks must come in their order.
-    fn is_ordered(&self) -> bool;
-    /// What it is, for messages.
-    fn name(&self) -> String;
-    /// Its path, in the system's bytes, if it is a file's.
-    fn path(&self) -> Vec<u8> {
-        self.name().into_bytes()
-    }
-    /// The number of the device that it is on, if it is on one.
-    fn device(&self) -> Option<u64> {
-        None
-    }
-    /// The file that has the bytes as they were sent, if one does.
-    fn file(&self) -> Option<&File> {
-        None
-    }
-    /// Leaves what was written for the next copy to go on with, instead of removing it; says whether
-    /// it does.
-    fn leave(&self) -> bool {
-        false
-    }
-    /// How many names it has removed, since the source hasn't them.
-    fn removed(&self) -> u64 {
-        0
-    }
-    /// All nodes have committed: removes what the commit replaced, if that was kept.
-    fn settle(&self) {}
-    /// The copy was given up: puts back what the commit replaced, unless it is settled.
-    fn withdraw(&self) {}
-    /// How much it has done within its calls: a number that grows while one of them gets on.
-    fn steps(&self) -> u64 {
-        0
-    }
-    /// Its calls that are under way, if it is on a disk. What waits for a reader is never stuck.
-    fn calls(&self) -> Option<&Calls> {
-        None
-    }
-    /// What is to stand beside it once it is committed.
-    fn attach(&self, _text: Vec<u8>) {}
-    /// Has `watcher` told when this fails by itself, while nobody asks anything of it.
-    fn watch(&self, _watcher: Watcher) {}
-    /// The copy is over here: ends what waits in this store, and what runs behind it.
-    fn stop(&self) {}
-}
+pub use disk::on_disk;
+pub use error::StoreError;
+pub use file::{Metadata, target};
+pub use interface::Store;
+pub use kept::KeptStore;
+pub use left::{Left, is_partial_name, partial_name, remove_stale};
+/// The head's destination: it reads from its source and receives nothing.
+pub use null::NullStore as NoStore;
+pub use stripe_files::MANIFEST;
+pub use tree::PreviousTree;
 
-/// Hears why something has failed by itself.
-pub type Watcher = Box<dyn FnOnce(String) + Send>;
-
-/// Why bytes can't be put where they should go.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    /// A system call on a path failed.
-    #[error("{operation} {path}: {reason}")]
-    Path {
-        /// What was tried.
-        operation: &'static str,
-        /// On what.
-        path: String,
-        /// Why it failed.
-        reason: String,
-    },
-    /// There is less room than the source has bytes.
-    #[error("no space left on {path}: {needed} bytes needed, {free} free")]
-    NoSpace {
-        /// The folder.
-        path: String,
-        /// Bytes of the source.
-        needed: u64,
-        /// Bytes free for this user.
-        free: u64,
-    },
-    /// A file without a name can't be had.
-    #[error("{0}")]
-    Scratch(String),
-    /// A command couldn't be run, or says that it has failed.
-    #[error("{0}")]
-    Command(String),
-    /// Some of a tree isn't there; the rest is.
-    #[error("{0}")]
-    Incomplete(String),
-}
-
-impl StoreError {
-    fn path(operation: &'static str, path: &Path, error: &io::Error) -> Self {
-        let path = path.display().to_string();
-        Self::Path { operation, path, reason: reason(error) }
-    }
-}
-
-/// Opens the destination of a copy of `layout` under `root`, or of one `stripe` of it, named for the
-/// copy `tag`; a file is on `disk`, if there is one. How long a scratch file is at work is noted in
-/// `usage`.
+/// Opens the destination of a copy of `layout`, or of one `stripe` of it, below `root`. Hidden names
+/// contain `tag`; `disk` is the emulated disk of a lab's node. The time which a scratch file is in use
+/// is added to `usage`.
 ///
 /// # Errors
-/// When the path can't be, isn't allowed, or has no room.
+/// When the path cannot be created, is not allowed, or has no space left.
 pub fn open(
     destination: &Destination,
     root: &Root,
@@ -206,7 +80,7 @@ pub fn open(
     }
 }
 
-/// The same where it is a file.
+/// Opens a file, one stripe of a file, a block device or a named pipe.
 fn open_file(
     destination: &Destination,
     root: &Root,
@@ -230,7 +104,7 @@ fn open_file(
         return Ok(store);
     }
     let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
-    // A stream's file grows as it comes.
+    // The file of a stream has no known length: it grows.
     let whole = if layout.open { 0 } else { layout.length };
     let length = stripe.map_or(whole, |stripe| stripe.length(whole));
     let size = Size { length, room: length.min(*room) };
@@ -239,25 +113,15 @@ fn open_file(
         None => FileStore::create(root, path, name, &suffix, size, tag)?,
     };
     let file = file.with(Metadata { mode: *mode, times: *times, fsync: *fsync });
-    let beside = stripe.map(|stripe| (stripe, file.beside(&suffix, tag)));
-    let file = on_disk(disk, file);
-    Ok(match beside {
-        Some((stripe, beside)) => {
-            let opening = |error: io::Error| StoreError::Path {
-                operation: "opening the folder of",
-                path: file.name(),
-                reason: reason(&error),
-            };
-            Box::new(stripe::StripeStore::new(stripe, beside.map_err(opening)?, file))
-        }
-        None => file,
-    })
+    let Some(stripe) = stripe else { return Ok(on_disk(disk, file)) };
+    let files = StripeFiles::of(&file, &suffix, tag)?;
+    Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
 }
 
-/// The same for a file of which an interrupted copy `left` something.
+/// Opens the partial file which an interrupted copy `left`.
 ///
 /// # Errors
-/// When it can't be gone on with.
+/// When it cannot be resumed.
 pub fn resume(
     destination: &Destination,
     root: &Root,
@@ -273,10 +137,10 @@ pub fn resume(
     Ok(on_disk(disk, file.with(Metadata { mode: *mode, times: *times, fsync: *fsync })))
 }
 
-/// The same for a tree of which some is there, as `old` says.
+/// Opens a tree of which `old` is already in place.
 ///
 /// # Errors
-/// When it can't go there.
+/// When the directory cannot be opened.
 pub fn refresh(
     destination: &Destination,
     root: &Root,
@@ -289,25 +153,3 @@ pub fn refresh(
     };
     Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, Some(old))?))
 }
-
-/// A store on the node's disk, if it has one of its own.
-pub fn on_disk(disk: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
-    let store = Box::new(watched::WatchedStore::new(Box::new(store)));
-    match disk {
-        // What an emulated disk waits is no fault of the real one.
-        Some(disk) => Box::new(paced::PacedStore::on(Arc::clone(disk), store)),
-        None => store,
-    }
-}
-
-/// What a manifest's name has behind its stripe's.
-pub const MANIFEST: &str = ".toml";
-
-pub use file::{Metadata, target};
-pub use kept::KeptStore;
-/// Hidden names for files that aren't whole, and what interrupted copies left of them.
-pub use left::{Left, is_partial_name, partial_name, remove_stale};
-/// The head's place for bytes: it reads from its source and receives nothing.
-pub use null::NullStore as NoStore;
-/// What was there of a tree.
-pub use tree::PreviousTree;

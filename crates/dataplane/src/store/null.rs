@@ -5,7 +5,7 @@ use std::io;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// Holds nothing.
+/// Drops what is written.
 pub struct NullStore;
 
 impl Store for NullStore {
@@ -17,22 +17,8 @@ impl Store for NullStore {
         Ok(())
     }
 
-    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
     fn commit(&self, _: &Collector) -> Result<(), StoreError> {
         Ok(())
-    }
-
-    fn abandon(&self) {}
-
-    fn is_holder(&self) -> bool {
-        false
-    }
-
-    fn is_ordered(&self) -> bool {
-        false
     }
 
     fn name(&self) -> String {

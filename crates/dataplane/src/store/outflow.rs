@@ -1,4 +1,4 @@
-//! Bytes into a pipe: as fast as its reader takes them, until they are no longer wanted.
+//! Writing into a pipe at the pace of its reader, until it is stopped.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_sys::event::{self, Interest, Wake};
 
-/// A pipe's end to write into.
+/// The write end of a pipe.
 pub struct Outflow {
-    /// Closed when there is nothing more to write.
+    /// None once it is closed.
     pipe: Mutex<Option<File>>,
     stop: Arc<Wake>,
 }
@@ -21,8 +21,8 @@ impl Outflow {
         Ok(Self { pipe: Mutex::new(Some(File::from(pipe))), stop: Arc::new(Wake::new()?) })
     }
 
-    /// Writes all of `bytes`; waits while the pipe is full. What is written after nobody reads any
-    /// more is dropped, and so is all that comes behind it.
+    /// Writes all of `bytes`; waits while the pipe is full. Once the reader is gone all bytes are
+    /// dropped.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         let mut open = self.lock();
         while let Some(mut pipe) = open.as_ref().filter(|_| !bytes.is_empty()) {
@@ -37,17 +37,17 @@ impl Outflow {
         Ok(())
     }
 
-    /// Closes this end: its reader sees the end of the bytes, if nobody else holds it open.
+    /// Closes this end. The reader sees the end of the bytes if no other process holds it open.
     pub fn close(&self) {
         *self.lock() = None;
     }
 
-    /// Whether its reader has gone.
+    /// Whether the pipe was closed, here or by its reader.
     pub fn is_closed(&self) -> bool {
         self.lock().is_none()
     }
 
-    /// Ends all waiting, now and later.
+    /// Makes the present and all later waits fail.
     pub fn stop(&self) {
         self.stop.raise();
     }

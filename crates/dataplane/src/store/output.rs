@@ -1,11 +1,11 @@
-//! The agent's standard output: a stream, so blocks come in order and nothing can be taken back.
+//! The agent's standard output: a stream, so blocks are written in order and cannot be taken back.
 
 use std::io::{self, Write};
 
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// Passes bytes on as they come.
+/// Writes blocks to standard output.
 pub struct OutputStore;
 
 impl Store for OutputStore {
@@ -13,22 +13,9 @@ impl Store for OutputStore {
         io::stdout().lock().write_all(bytes)
     }
 
-    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
     fn commit(&self, _: &Collector) -> Result<(), StoreError> {
-        io::stdout().flush().map_err(|error| StoreError::Path {
-            operation: "writing to",
-            path: self.name(),
-            reason: garland_sys::error::reason(&error),
-        })
-    }
-
-    fn abandon(&self) {}
-
-    fn is_holder(&self) -> bool {
-        false
+        let flushed = io::stdout().flush();
+        flushed.map_err(|error| StoreError::path("writing to", self.name(), &error))
     }
 
     fn is_ordered(&self) -> bool {

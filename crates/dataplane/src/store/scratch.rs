@@ -1,5 +1,4 @@
-//! A file without a name, gone with its copy: bytes are on the disk as those of any copy, and leave
-//! nothing behind.
+//! A file without a name: bytes are written to the disk as in any copy, and vanish when it ends.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -13,9 +12,8 @@ use crate::pace::Pace;
 use crate::recorder::Collector;
 use crate::test_file::TestFile;
 use crate::usage::Usage;
-use garland_sys::error::reason;
 
-/// The file, and the disk that it is on.
+/// A file without a name, and the emulated disk that it is on.
 pub struct ScratchStore {
     file: TestFile,
     path: String,
@@ -25,7 +23,7 @@ pub struct ScratchStore {
 }
 
 impl ScratchStore {
-    /// Makes a file of `length` bytes in the folder `path`, never of the file system's last ones.
+    /// Creates a file of `length` bytes in the directory `path`; refuses to fill the file system.
     pub fn create(
         root: &Root,
         (path, fsync): (&[u8], bool),
@@ -60,21 +58,13 @@ impl Store for ScratchStore {
             return Ok(());
         }
         let sync = || self.usage.during(|| self.file.file().sync_all());
-        trace.time(Stage::Fsync, sync).map_err(|error| StoreError::Path {
-            operation: "making stable",
-            path: self.name(),
-            reason: reason(&error),
-        })
+        trace
+            .time(Stage::Fsync, sync)
+            .map_err(|error| StoreError::path("making stable", self.name(), &error))
     }
-
-    fn abandon(&self) {}
 
     fn is_holder(&self) -> bool {
         true
-    }
-
-    fn is_ordered(&self) -> bool {
-        false
     }
 
     fn name(&self) -> String {

@@ -1,4 +1,4 @@
-//! Destinations that are there already and are no files: devices and pipes.
+//! Existing destinations that are not files: devices and pipes.
 
 use std::path::Path;
 
@@ -9,23 +9,20 @@ use super::device::DeviceStore;
 use super::fifo::FifoStore;
 use super::{Store, StoreError, on_disk};
 
-/// Paths that mean the agent's own input and output.
+/// Paths of the agent's own input and output.
 const OWN: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
 
-/// Opens what is at `path`, if it is a device or a pipe, for `length` bytes where that is known.
+/// Opens `path` if it is a block device or a pipe; `length` is the number of bytes, if known.
 ///
 /// # Errors
-/// When it is one that can't be written to.
+/// When it is something that cannot be written to.
 pub fn open(
     root: &Root,
     path: &Path,
     length: Option<u64>,
     (force, fsync): (bool, bool),
 ) -> Result<Option<Box<dyn Store>>, StoreError> {
-    let refused = |reason: &str| {
-        let (path, reason) = (path.display().to_string(), reason.to_owned());
-        Err(StoreError::Path { operation: "writing to", path, reason })
-    };
+    let refused = |reason: &str| Err(StoreError::refused("writing to", path.display(), reason));
     if matches!(root, Root::Free) && OWN.iter().any(|own| path.starts_with(own)) {
         return refused("it is the agent's own (its output comes here by NODE:-)");
     }

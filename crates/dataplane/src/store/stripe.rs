@@ -1,4 +1,4 @@
-//! One stripe of a file, without gaps between its units, and the manifest beside it.
+//! One stripe of a file, its units packed without gaps, and its manifest.
 //!
 //! A stripe and its manifest replace older ones in three steps. `prepare` writes both under hidden names
 //! and makes them stable. `commit` gives the older pair further names (`x.old-TAG.stripe-1of3`), then
@@ -11,45 +11,45 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use garland_core::plan::Stripe;
 use garland_protocol::DiskCall;
 
-use super::beside::{Aside, Beside};
 use super::file::FileStore;
+use super::stripe_files::{Aside, StripeFiles};
 use super::{Store, StoreError};
 use crate::calls::Calls;
 use crate::recorder::Collector;
 
-/// A file of one server's units.
+/// The file with the units of one server, and its manifest.
 pub struct StripeStore {
     stripe: Stripe,
     file: Box<dyn Store>,
-    beside: Beside,
+    files: StripeFiles,
     manifest: Mutex<Vec<u8>>,
     phase: Mutex<Phase>,
 }
 
-/// How far a stripe is.
+/// The state of a stripe's files.
 enum Phase {
     /// Blocks are being written.
     Writing,
-    /// Both files are stable; this is the manifest's.
+    /// Stripe and manifest are stable under hidden names; this is the manifest.
     Prepared(Box<FileStore>),
-    /// Both have their final names, or are getting them; what they replaced is aside.
+    /// Both have their final names, or are being renamed; the older pair is set aside.
     Committed(Aside),
-    /// There is nothing more to do or to take back.
+    /// Nothing is left to be done or undone.
     Settled,
 }
 
 impl StripeStore {
-    /// Puts a stripe into `file` and its manifest `beside` it.
-    pub fn new(stripe: Stripe, beside: Beside, file: Box<dyn Store>) -> Self {
+    /// Writes `stripe` to `file`; `files` manages the manifest and the older pair.
+    pub fn new(stripe: Stripe, files: StripeFiles, file: Box<dyn Store>) -> Self {
         let (manifest, phase) = (Mutex::default(), Mutex::new(Phase::Writing));
-        Self { stripe, file, beside, manifest, phase }
+        Self { stripe, file, files, manifest, phase }
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does a call on the manifest; it is on the file's disk.
+    /// Does a call on the manifest, watched as one on the file's disk.
     fn during<T>(&self, call: impl FnOnce() -> T) -> T {
         match self.file.calls() {
             Some(calls) => calls.during(DiskCall::Finish, &self.name().into(), 0, call),
@@ -78,22 +78,22 @@ impl Store for StripeStore {
         }
         self.file.prepare(trace)?;
         let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-        let prepared = self.during(|| self.beside.prepare(&manifest, trace))?;
+        let prepared = self.during(|| self.files.prepare(&manifest, trace))?;
         *phase = Phase::Prepared(Box::new(prepared));
         Ok(())
     }
 
-    /// The old manifest goes before the stripe is replaced and the new one comes after that, so that
-    /// none ever lies beside a stripe that isn't its own.
+    /// The old manifest is removed before the stripe is replaced and the new one is renamed after it,
+    /// so that no manifest ever describes another stripe.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.prepare(trace)?;
         let mut phase = self.phase();
         let Phase::Prepared(manifest) = std::mem::replace(&mut *phase, Phase::Settled) else {
             return Ok(());
         };
-        // What fails from here on can be taken back.
-        *phase = Phase::Committed(self.during(|| self.beside.set_aside())?);
-        self.during(|| self.beside.remove())?;
+        // From here on a failure can be undone by `withdraw`.
+        *phase = Phase::Committed(self.during(|| self.files.set_aside())?);
+        self.during(|| self.files.remove())?;
         self.file.commit(trace)?;
         self.during(|| manifest.commit(trace))
     }
@@ -102,14 +102,14 @@ impl Store for StripeStore {
         let mut phase = self.phase();
         if matches!(*phase, Phase::Committed(_)) {
             *phase = Phase::Settled;
-            self.during(|| self.beside.remove_asides());
+            self.during(|| self.files.remove_asides());
         }
     }
 
     fn withdraw(&self) {
         let mut phase = self.phase();
         if let Phase::Committed(aside) = std::mem::replace(&mut *phase, Phase::Settled) {
-            self.during(|| self.beside.bring_back(aside));
+            self.during(|| self.files.bring_back(aside));
         }
     }
 
@@ -132,10 +132,6 @@ impl Store for StripeStore {
 
     fn is_holder(&self) -> bool {
         self.file.is_holder()
-    }
-
-    fn is_ordered(&self) -> bool {
-        self.file.is_ordered()
     }
 
     fn device(&self) -> Option<u64> {

@@ -1,5 +1,4 @@
-//! What of a tree others must know to say what of it they have: its records. The bytes of its files
-//! are theirs.
+//! The catalogue of a tree: its records, which nodes need to tell what they already have of it.
 
 use std::collections::HashSet;
 
@@ -9,17 +8,17 @@ use garland_protocol::{CATALOGUE_MAX, TreeOutline};
 use super::index::{Body, ENTRY, Index, Stamp, TOP};
 use super::place::name_of;
 
-/// zstd's level: names and numbers get small at any.
+/// zstd's level: names and numbers compress well at any.
 const LEVEL: i32 = 1;
 
-/// A tree's records as they are told.
+/// The records of a tree as they are sent.
 pub struct Catalogue {
-    /// The records in parcels, each packed by itself.
+    /// The records in parcels, each compressed by itself.
     parcels: Vec<Vec<u8>>,
 }
 
-/// What is told of a tree before its catalogue; none where two things at its top have one name: what is
-/// there may be of either then.
+/// The outline that is sent before the catalogue. None if two top-level entries have one name: an
+/// existing file could be either of them.
 pub fn outline(index: &Index) -> Option<TreeOutline> {
     let mut seen = HashSet::new();
     let mut names = Vec::new();
@@ -39,44 +38,44 @@ pub fn outline(index: &Index) -> Option<TreeOutline> {
 }
 
 impl Catalogue {
-    /// That of a tree; none where it can't be packed.
+    /// The catalogue of a tree; none if it cannot be compressed.
     pub fn of(index: &Index) -> Option<Self> {
         let parcels = index.records().chunks(CATALOGUE_MAX);
         let parcels = parcels.map(|parcel| zstd::bulk::compress(parcel, LEVEL).ok());
         Some(Self { parcels: parcels.collect::<Option<_>>()? })
     }
 
-    /// Its parcels.
+    /// The parcels.
     pub fn parcels(&self) -> &[Vec<u8>] {
         &self.parcels
     }
 
-    /// Bytes of its parcels.
+    /// The length of all parcels in bytes.
     pub fn packed(&self) -> u64 {
         self.parcels.iter().map(|parcel| parcel.len() as u64).sum()
     }
 }
 
-/// A catalogue that comes.
+/// A catalogue that is being received.
 pub struct Gathered {
     outline: TreeOutline,
     records: Vec<u8>,
 }
 
 impl Gathered {
-    /// Bytes of memory that an index of it takes.
+    /// The memory in bytes which an index of it needs.
     pub fn memory(outline: &TreeOutline) -> u64 {
         let records = u64::from(outline.records).saturating_mul(ENTRY);
-        // While it is made the records are there twice.
+        // While it is built the records exist twice.
         outline.bytes.saturating_mul(2).saturating_add(records)
     }
 
-    /// One of which nothing has come.
+    /// An empty catalogue.
     pub fn new(outline: &TreeOutline) -> Self {
         Self { outline: outline.clone(), records: Vec::new() }
     }
 
-    /// Takes a parcel; says whether it can be one.
+    /// Adds a parcel. Returns false if it is invalid.
     pub fn take(&mut self, parcel: &[u8]) -> bool {
         let Ok(bytes) = zstd::bulk::decompress(parcel, CATALOGUE_MAX) else { return false };
         let fits = (self.records.len() + bytes.len()) as u64 <= self.outline.bytes;
@@ -86,8 +85,8 @@ impl Gathered {
         fits
     }
 
-    /// The index of a stream of `length` bytes, if that is what came; of none of its files anything
-    /// is known.
+    /// The index of a stream of `length` bytes, if the catalogue is valid. Its files have no
+    /// stamps.
     pub fn index(self, length: u64) -> Option<Index> {
         let Self { outline, records } = self;
         if records.len() as u64 != outline.bytes {

@@ -1,44 +1,44 @@
-//! The stream of a tree: what lies where in it.
+//! The positions of records and files in the stream of a tree.
 
 use garland_core::tree::Record;
 use rustix::fs::Stat;
 
-/// The number of the folder that something at the top of a source is in.
+/// The number of the directory of top-level entries.
 pub const TOP: u32 = u32::MAX;
 
-/// All records of a stream, in their order.
+/// All records of a stream, in order.
 #[derive(Debug, Default)]
 pub struct Index {
     entries: Vec<Entry>,
-    /// The records' bytes, one after another.
+    /// The bytes of the records, one after another.
     records: Vec<u8>,
     length: u64,
 }
 
-/// One record and what follows it.
+/// A record and the file that follows it.
 #[derive(Debug)]
 struct Entry {
-    /// Where it begins in the stream.
+    /// Its offset in the stream.
     at: u64,
-    /// Where its record begins among the records' bytes.
+    /// The offset of the record among the records' bytes.
     record: u64,
-    /// The number of the folder that it is in.
+    /// The record number of its directory.
     folder: u32,
     body: Body,
 }
 
-/// What stands behind a record.
+/// What follows a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Nothing.
     None,
-    /// The bytes of a file, which was this when it was looked at; and a mark.
+    /// The bytes of a file, which had this stamp when it was scanned, and an end mark.
     File(Stamp),
-    /// Nothing, and the record isn't to be obeyed if the file of this number failed.
+    /// Nothing; the record is void if the file of this record has failed.
     NameOf(u32),
 }
 
-/// What tells that a file isn't what it was.
+/// The attributes which show that a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     inode: u64,
@@ -48,7 +48,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// What a file is now. The time of its last change covers its bytes, too, and can't be set back.
+    /// The present stamp of a file. Its change time covers its bytes, too, and cannot be set back.
     pub fn of(stat: &Stat) -> Self {
         Self {
             inode: stat.st_ino,
@@ -58,33 +58,33 @@ impl Stamp {
         }
     }
 
-    /// What is known of a file that wasn't looked at: so many bytes.
+    /// The stamp of a file of which only the length is known.
     pub fn unseen(length: u64) -> Self {
         Self { inode: 0, length, changed: 0, changed_nanos: 0 }
     }
 
-    /// Whether a file was looked at.
+    /// Whether the file was examined.
     pub fn is_seen(&self) -> bool {
         self.inode != 0
     }
 
-    /// Its bytes.
+    /// The length of the file in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 }
 
-/// Bytes of memory that a record takes besides its own.
+/// The memory of a record in bytes, without its own bytes.
 pub const ENTRY: u64 = size_of::<Entry>() as u64;
 
 impl Index {
-    /// An index with room for so many records of so many bytes together.
+    /// An index with capacity for `records` records of `bytes` bytes together.
     pub fn with_room(records: usize, bytes: usize) -> Self {
         let (entries, records) = (Vec::with_capacity(records), Vec::with_capacity(bytes));
         Self { entries, records, length: 0 }
     }
 
-    /// Notes what the file of record `number` is here; of the same length.
+    /// Sets the stamp of the file of record `number`, which has the recorded length.
     pub fn see(&mut self, number: u32, stamp: Stamp) {
         if let Body::File(own) = &mut self.entries[number as usize].body
             && own.length == stamp.length
@@ -93,19 +93,19 @@ impl Index {
         }
     }
 
-    /// Notes that the file of record `number` isn't here, or is another.
+    /// The file of record `number` is missing or different.
     pub fn unsee(&mut self, number: u32) {
         if let Body::File(own) = &mut self.entries[number as usize].body {
             *own = Stamp::unseen(own.length);
         }
     }
 
-    /// All records' bytes, one after another.
+    /// The bytes of all records, one after another.
     pub fn records(&self) -> &[u8] {
         &self.records
     }
 
-    /// Adds a record in the folder of that number; says its own.
+    /// Adds a record in the directory `folder`. Returns its number.
     pub fn push(&mut self, folder: u32, record: &Record, body: Body) -> u32 {
         self.push_bytes(folder, &record.to_bytes(), body)
     }
@@ -123,30 +123,30 @@ impl Index {
         self.len() - 1
     }
 
-    /// How many records there are.
+    /// The number of records.
     #[allow(clippy::len_without_is_empty)] // Nobody asks.
     pub fn len(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
 
-    /// Nothing follows: gives back what memory isn't needed.
+    /// Releases unused capacity; no record follows.
     pub fn close(&mut self) {
         self.entries.shrink_to_fit();
         self.records.shrink_to_fit();
     }
 
-    /// Bytes of the stream.
+    /// The length of the stream in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The number of the record that has the stream's byte `at`, itself or behind it.
+    /// The number of the record that contains the stream's offset `at`, in itself or in its file.
     pub fn find(&self, at: u64) -> u32 {
         let after = self.entries.partition_point(|entry| entry.at <= at);
         u32::try_from(after.saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
-    /// Where record `number` begins in the stream, and where the next one does.
+    /// The offsets in the stream at which record `number` and the next one begin.
     pub fn span(&self, number: u32) -> (u64, u64) {
         let end = self.entries.get(number as usize + 1).map_or(self.length, |next| next.at);
         (self.entries[number as usize].at, end)
@@ -160,12 +160,12 @@ impl Index {
         &self.records[entry.record as usize..end]
     }
 
-    /// What stands behind record `number`.
+    /// What follows record `number`.
     pub fn body(&self, number: u32) -> Body {
         self.entries[number as usize].body
     }
 
-    /// The number of the folder that record `number` is in; none at the top.
+    /// The record number of the directory of record `number`; none at the top.
     pub fn folder(&self, number: u32) -> Option<u32> {
         Some(self.entries[number as usize].folder).filter(|folder| *folder != TOP)
     }

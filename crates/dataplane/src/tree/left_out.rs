@@ -1,4 +1,4 @@
-//! What of a tree isn't copied.
+//! The parts of a tree that are not copied.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -7,30 +7,30 @@ use std::path::PathBuf;
 
 use garland_protocol::{Absence, Absent, MAX_MESSAGE};
 
-/// Something that stays behind.
+/// A file that is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Its path, as the user would write it.
     pub path: PathBuf,
     /// Why.
     pub reason: String,
-    /// Whether it should have been copied; sockets and devices shouldn't.
+    /// Whether it should have been copied, unlike sockets and devices.
     pub failed: bool,
 }
 
 impl LeftOut {
-    /// What can't be copied, though it should.
+    /// A file that should be copied but cannot be.
     pub fn failed(path: &[u8], reason: String) -> Self {
         Self { path: PathBuf::from(OsStr::from_bytes(path)), reason, failed: true }
     }
 
-    /// What isn't for copying.
+    /// A file of a kind that is not copied.
     pub fn skipped(path: &[u8], is: &str) -> Self {
         Self { path: PathBuf::from(OsStr::from_bytes(path)), reason: is.to_owned(), failed: false }
     }
 }
 
-/// All of it in a message: what should have been given first, and no more than fits.
+/// A message about all of it: failures first, and no more than fits.
 pub fn absence(left_out: &[LeftOut]) -> Absence {
     let missed = left_out.iter().filter(|left| left.failed);
     let skipped = left_out.iter().filter(|left| !left.failed);

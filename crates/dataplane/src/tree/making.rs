@@ -1,5 +1,5 @@
-//! A tree's stream, made from its records and its files: on the machine that gives it, and on one that
-//! has some of these files already.
+//! Makes the stream of a tree from its records and files: on the source, and on a node which has
+//! some of the files already.
 
 use std::io;
 
@@ -7,23 +7,23 @@ use garland_core::tree::VOID;
 
 use super::index::{Body, Index, Stamp};
 
-/// What stands behind records.
+/// The files of a stream.
 pub trait Bodies {
-    /// Whether a record isn't to be obeyed, since the file that it names failed.
+    /// Whether a record is void because the file that it names has failed.
     fn is_void(&mut self, body: Body) -> bool;
-    /// Reads bytes of the file of record `number` from `offset` on.
+    /// Reads bytes of the file of record `number` at `offset`.
     ///
     /// # Errors
-    /// When they can't be had.
+    /// When they are not available.
     fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
-    /// The mark behind that file.
+    /// The end mark of that file.
     fn mark(&mut self, number: u32, stamp: Stamp) -> u8;
 }
 
-/// Makes the stream's bytes from `at` on.
+/// Makes the bytes of the stream at the offset `at`.
 ///
 /// # Errors
-/// When a file's bytes can't be had.
+/// When bytes of a file are not available.
 pub fn make(
     index: &Index,
     bodies: &mut impl Bodies,
@@ -54,7 +54,7 @@ pub fn make(
                 bodies.read(number, behind, now)?;
             }
             (Some(_), Body::File(stamp)) => now[0] = bodies.mark(number, stamp),
-            // Nothing is behind other records.
+            // No bytes follow other records.
             (Some(_), _) => now.fill(0),
         }
         at += part as u64;

@@ -1,8 +1,8 @@
-//! Trees of files as a copy's source: what is there is looked at first, and fixes the stream; then
-//! the stream is read like any file. The engine knows nothing of it.
+//! Trees of files as the source of a copy. A scan fixes the stream; then the stream is read like a file,
+//! and the lanes need not know about trees.
 //!
-//! Memory: 56 bytes and a record (its name and some 30 bytes) for each file, folder or link, on this
-//! machine only; twice that while it looks. Nodes keep none of it.
+//! Memory: 56 bytes and a record (its name and some 30 bytes) per file, directory or link, on this
+//! machine only; twice that during the scan. Nodes keep none of it.
 
 mod catalogue;
 mod index;
@@ -20,5 +20,6 @@ pub use left_out::LeftOut;
 pub use making::make;
 pub use place::{Opener, Place};
 pub use reading::Reading;
-pub use scan::{ScanError, ScanOptions, Tally, name_of};
+pub use scan::{ScanError, ScanOptions, Tally};
 pub use source::TreeSource;
+pub use walk::name_of;

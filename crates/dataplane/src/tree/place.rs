@@ -1,4 +1,5 @@
-//! Where the sources of a tree are, and opening what is in them: name by name, following no link.
+//! The directories of a tree's sources, and opening the files in them name by name, without
+//! following symbolic links.
 
 use std::fs::File;
 use std::io;
@@ -9,26 +10,26 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
 
 use super::index::Index;
 
-/// How a folder is opened.
+/// Flags for opening a directory.
 pub const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// How a file is opened: what has become a pipe since it was looked at must not be waited for.
+/// Flags for opening a file. Non-blocking: it may have become a pipe since the scan.
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
 /// One source, as the user named it.
 #[derive(Debug)]
 pub struct Place {
-    /// The folder that its top is in.
+    /// The directory of its top.
     pub folder: OwnedFd,
-    /// That folder's path, for messages; ends in a slash unless it is empty.
+    /// The path of that directory, for messages; ends in a slash unless it is empty.
     pub path: Vec<u8>,
     /// The number of its first record.
     pub first: u32,
 }
 
-/// The name of what record `number` makes.
+/// The name in record `number`.
 pub fn name_of(index: &Index, number: u32) -> Vec<u8> {
     let mut bytes = index.bytes(number);
     match Parser::default().step(&mut bytes) {
@@ -37,7 +38,7 @@ pub fn name_of(index: &Index, number: u32) -> Vec<u8> {
     }
 }
 
-/// The names from the top down to what record `number` makes.
+/// The names from the top to record `number`.
 pub fn names_to(index: &Index, number: u32) -> Vec<Vec<u8>> {
     let mut names = vec![name_of(index, number)];
     let mut at = number;
@@ -49,10 +50,10 @@ pub fn names_to(index: &Index, number: u32) -> Vec<Vec<u8>> {
     names
 }
 
-/// Opens files of a tree; keeps the folder that it was in last.
+/// Opens the files of a tree; caches the last directory.
 #[derive(Debug, Default)]
 pub struct Opener {
-    /// That folder, and the place and record that it is of.
+    /// Source, record number and descriptor of that directory.
     last: Option<((usize, Option<u32>), OwnedFd)>,
 }
 
@@ -63,13 +64,13 @@ impl Opener {
         Ok(File::from(openat(folder, name_of(index, number), FILE, Mode::empty())?))
     }
 
-    /// What is known of what has the name of record `number`.
+    /// The status of the file of record `number`.
     pub fn stat(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<Stat> {
         let folder = self.folder(places, index, number)?;
         Ok(statat(folder, name_of(index, number), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Opens the folder that what record `number` makes is in.
+    /// Opens the directory of record `number`.
     fn folder(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&OwnedFd> {
         let at = places.partition_point(|place| place.first <= number).saturating_sub(1);
         let key = (at, index.folder(number));
@@ -85,7 +86,7 @@ impl Opener {
     }
 }
 
-/// The path of what record `number` makes, for messages.
+/// The path of record `number`, for messages.
 pub fn path_of(places: &[Place], index: &Index, number: u32) -> Vec<u8> {
     let at = places.partition_point(|place| place.first <= number).saturating_sub(1);
     [places[at].path.clone(), names_to(index, number).join(&b'/')].concat()

@@ -1,4 +1,4 @@
-//! The files that a stream consists of, where they lie.
+//! Reads the files of a stream that are in place.
 
 use std::fs::File;
 use std::io;
@@ -10,23 +10,23 @@ use super::index::{Body, Index, Stamp};
 use super::making::Bodies;
 use super::place::{Opener, Place};
 
-/// Files below some folders, all of which are good.
+/// Files below some directories, all of which are intact.
 pub struct Reading<'a> {
-    /// What is where in the stream.
+    /// The records of the stream.
     pub index: &'a Index,
-    /// The folders.
+    /// The directories.
     pub places: &'a [Place],
-    /// What opens them.
+    /// Opens the files.
     pub opener: Opener,
-    /// A file that hasn't its name yet: its number, and how many bytes of it are there.
+    /// A file without its final name: its record number, and its bytes so far.
     pub growing: Option<(u32, &'a File, u64)>,
     file: Option<(u32, File)>,
-    /// The file that couldn't be read.
+    /// The record number of the file that could not be read.
     pub failed: Option<u32>,
 }
 
 impl<'a> Reading<'a> {
-    /// Files that all have their names.
+    /// Files which all have their final names.
     pub fn new(index: &'a Index, places: &'a [Place], opener: Opener) -> Self {
         Self { index, places, opener, growing: None, file: None, failed: None }
     }
@@ -64,7 +64,7 @@ impl Bodies for Reading<'_> {
     }
 }
 
-/// Reads what is there of a file that grows; what it hasn't yet is a hole at its end.
+/// Reads from a partial file; missing bytes are zeros.
 fn read_with_hole(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {

@@ -1,4 +1,4 @@
-//! A tree as a copy's source: its stream, made from the files while it is read.
+//! A tree as the source of a copy: its stream is made from the files while it is read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,42 +17,43 @@ use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
 use super::place::{Opener, Place, path_of};
-use super::scan::{Scan, ScanError, ScanOptions, Tally, scan};
+use super::scan::{Scan, ScanError, ScanOptions, Tally};
+use super::walk::scan;
 use crate::feed::FeedError;
 use crate::pace::Pace;
 use crate::source::Content;
 use garland_sys::error::reason;
 
-/// Bytes of blocks that are kept since a later one was asked for first.
+/// Limit in bytes for blocks that are kept because a later one was requested first.
 const EARLY: usize = 64 << 20;
 
-/// Files and folders of this machine, as one stream.
+/// Files and directories of this machine, as one stream.
 pub struct TreeSource {
     index: Index,
     places: Vec<Place>,
     tally: Tally,
-    /// What was left out before the copy began.
+    /// What the scan left out.
     left_out: Vec<LeftOut>,
-    /// Folders that nodes don't sweep, though they sweep others.
+    /// Directories which nodes do not sweep, though they sweep others.
     unswept: Vec<PathBuf>,
-    /// The files that could not be read as they were, by their records, and why.
+    /// The files that could not be read or have changed, by record number, and why.
     failed: Mutex<BTreeMap<u32, String>>,
     first: Mutex<FirstTime>,
     disk: Option<Arc<Pace>>,
 }
 
-/// Where the stream is read for the first time. Whether a file is whole stands behind its bytes: it
-/// is known only if these have all been read before, so all is read once in its order.
+/// The first reading of the stream. The end mark of a file depends on all its bytes, so everything
+/// is read once in order.
 #[derive(Default)]
 struct FirstTime {
     /// The next block.
     next: u64,
-    /// Blocks that were passed on the way to one that was asked for before them.
+    /// Blocks that were read before a later one that was requested first.
     early: BTreeMap<u64, Vec<u8>>,
     hands: OpenFiles,
 }
 
-/// What a reader has open.
+/// The open files of a reader.
 #[derive(Default)]
 struct OpenFiles {
     opener: Opener,
@@ -60,10 +61,11 @@ struct OpenFiles {
 }
 
 impl TreeSource {
-    /// Looks at all of `sources`: what ends in a slash gives what is in it, anything else itself.
+    /// Scans all `sources`. A source that ends in a slash stands for its content, any other one for
+    /// itself.
     ///
     /// # Errors
-    /// When a source isn't there, can't be opened, or is nothing that can be copied.
+    /// When a source does not exist, cannot be opened, or is of a kind that cannot be copied.
     pub fn open(
         sources: &[impl AsRef<Path>],
         options: &ScanOptions<'_>,
@@ -73,43 +75,43 @@ impl TreeSource {
         Ok(Self { index, places, tally, left_out, unswept, failed, first, disk: None })
     }
 
-    /// The same on an emulated node's disk of so many bytes per second.
+    /// Puts the tree on an emulated disk with this rate in bytes per second.
     #[must_use]
     pub fn on_disk_of(self, bytes_per_second: Option<u64>) -> Self {
         Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
     }
 
-    /// The same on the disk that a node's copies share.
+    /// Puts the tree on the emulated disk which a node's copies share.
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }
 
-    /// How much there is.
+    /// The number of files, directories and links.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Folders that nodes remove nothing from, though that was asked for: not all that is in them here
-    /// could be seen.
+    /// Directories which nodes are asked to sweep but do not: not all of their content could be
+    /// read here.
     #[must_use]
     pub fn unswept(&self) -> &[PathBuf] {
         &self.unswept
     }
 
-    /// What is told of it before its catalogue; none where nobody could say what of it is there, since
-    /// two sources bring something of one name.
+    /// The outline that is sent before the catalogue; none if two sources have an entry of one
+    /// name.
     #[must_use]
     pub fn outline(&self) -> Option<TreeOutline> {
         outline(&self.index)
     }
 
-    /// What of it others must know to say what of it they have.
+    /// The catalogue.
     pub fn catalogue(&self) -> Option<Catalogue> {
         Catalogue::of(&self.index)
     }
 
-    /// What stays behind, as far as it is known.
+    /// What is left out, as far as known.
     #[must_use]
     pub fn left_out(&self) -> Vec<LeftOut> {
         let failed = self.failed();
@@ -134,15 +136,15 @@ impl TreeSource {
         self.failed().entry(number).or_insert(reason);
     }
 
-    /// Makes the stream's bytes from `at` on; `judge` says whether what is behind a file's bytes is
-    /// to be found out, or known.
+    /// Makes the bytes of the stream at the offset `at`; `judge` tells whether end marks are
+    /// determined now, or are known.
     fn make(&self, hands: &mut OpenFiles, at: u64, bytes: &mut [u8], judge: bool) {
         let mut given = Given { source: self, hands, judge };
-        // What can't be read has been noted, and is zeros.
+        // Errors have been recorded; such bytes are zeros.
         let _ = make(&self.index, &mut given, at, bytes);
     }
 
-    /// Reads a file's bytes; what can't be read is zeros, and the file has failed.
+    /// Reads bytes of a file. If they cannot be read they are zeros, and the file has failed.
     fn read_file(&self, hands: &mut OpenFiles, number: u32, offset: u64, bytes: &mut [u8]) {
         let read = hands.file(self, number).and_then(|file| file.read_exact_at(bytes, offset));
         if let Err(error) = read {
@@ -154,7 +156,7 @@ impl TreeSource {
         }
     }
 
-    /// Finds out whether a file whose bytes have all been read is still what it was.
+    /// Determines whether a file whose bytes have all been read is unchanged.
     fn judge(&self, hands: &mut OpenFiles, number: u32, stamp: Stamp) {
         let now = hands.file(self, number).and_then(|file| Ok(fstat(file)?));
         match now {
@@ -165,7 +167,7 @@ impl TreeSource {
         hands.file = None;
     }
 
-    /// A file of no length may have bytes all the same, as those of /proc.
+    /// A file of length 0 may have bytes nevertheless, like those in /proc.
     fn look_behind(&self, hands: &mut OpenFiles, number: u32, stat: &Stat) {
         let has = |file: &File| file.read_at(&mut [0], 0).is_ok_and(|got| got > 0);
         if stat.st_size == 0 && hands.file(self, number).is_ok_and(has) {
@@ -176,7 +178,7 @@ impl TreeSource {
 
 const CHANGED: &str = "it changed while it was copied";
 
-/// The files as they are given.
+/// The files, for the first reading of the stream.
 struct Given<'a> {
     source: &'a TreeSource,
     hands: &'a mut OpenFiles,
@@ -235,7 +237,7 @@ impl Content for TreeSource {
             let mut block = vec![0; layout.block_length(between) as usize];
             make(&mut first.hands, between, &mut block, true);
             first.next += 1;
-            // Those that are too many are read once more.
+            // Blocks beyond the limit are read once more.
             if (first.early.len() + 1).saturating_mul(layout.block_size as usize) <= EARLY {
                 first.early.insert(between, block);
             }
@@ -253,7 +255,7 @@ impl Content for TreeSource {
         "the tree".to_owned()
     }
 
-    /// The first of its files that isn't what it was; where none is, the tree itself.
+    /// The first file that has changed; if there is none, the tree.
     fn changed(&self, layout: Layout, index: u64) -> String {
         let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
         let mut hands = OpenFiles::default();
@@ -280,7 +282,7 @@ impl Content for TreeSource {
         Some(absence(&self.left_out()))
     }
 
-    /// Each file is looked at by itself, and fails alone.
+    /// Every file is checked by itself, and fails alone.
     fn is_unchanged(&self) -> bool {
         true
     }

@@ -1,6 +1,6 @@
-//! Going through sources, folder by folder, and noting what is there.
+//! Scanning sources, directory by directory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,37 +20,72 @@ use super::scan::{Scan, ScanError, ScanOptions};
 use crate::attributes;
 use garland_sys::error::reason;
 
-/// Bytes of a block of `st_blocks`, whatever the file system's are.
+/// The unit of `st_blocks` in bytes, independent of the file system.
 const STAT_BLOCK: i64 = 512;
 
-/// Where a look at sources is.
-pub struct Walk<'a> {
+/// Scans all `sources`, each directory in the order of its names. A source that ends in a slash stands
+/// for its content, any other one for itself.
+pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<Scan, ScanError> {
+    let mut names = HashSet::new();
+    let mut walk = Walk::new(options);
+    if options.sweep {
+        let spared = options.excludes.iter().map(|pattern| pattern.text().to_vec()).collect();
+        walk.scan.index.push(TOP, &Record::Spare(spared), Body::None);
+    }
+    for source in sources {
+        let source = source.as_ref();
+        match name_of(source) {
+            Some(name) => {
+                if !names.insert(name.to_owned()) {
+                    return Err(ScanError::Twice(name.to_string_lossy().into_owned()));
+                }
+                walk.named(source, name.as_bytes())?;
+            }
+            None => walk.content(source)?,
+        }
+    }
+    walk.scan.index.push(TOP, &Record::End, Body::None);
+    walk.scan.index.close();
+    Ok(walk.scan)
+}
+
+/// The name of a source in the stream; none if only its content is copied.
+pub fn name_of(source: &Path) -> Option<&OsStr> {
+    source.file_name().filter(|_| !means_content(source))
+}
+
+fn means_content(source: &Path) -> bool {
+    let bytes = source.as_os_str().as_bytes();
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.") || bytes == b"."
+}
+
+/// The state of a scan.
+struct Walk<'a> {
     options: &'a ScanOptions<'a>,
-    /// What was seen so far.
-    pub scan: Scan,
-    /// Where the walk is, as the user would write it: a folder's ends in a slash.
+    /// The result so far.
+    scan: Scan,
+    /// The present path as the user would write it; a directory's ends in a slash.
     path: Vec<u8>,
-    /// Where in this path the part begins that nodes will have, too.
+    /// The length of the prefix which nodes do not have.
     top: usize,
     depth: usize,
-    /// Something directly in the folder where the walk is stays behind.
+    /// Something directly in the present directory is left out.
     incomplete: bool,
-    /// Whom files are read as.
+    /// The user who reads the files.
     user: u32,
-    /// Files of this source that have more than one name, by device and number.
+    /// Records of files of this source with several hard links, by device and inode.
     firsts: HashMap<(u64, u64), u32>,
 }
 
 impl<'a> Walk<'a> {
-    /// Nothing has been looked at.
-    pub fn new(options: &'a ScanOptions<'a>) -> Self {
+    fn new(options: &'a ScanOptions<'a>) -> Self {
         let (scan, path, firsts) = (Scan::default(), Vec::new(), HashMap::new());
         let user = geteuid().as_raw();
         Self { options, scan, path, top: 0, depth: 0, incomplete: false, user, firsts }
     }
 
-    /// A source that is copied itself.
-    pub fn named(&mut self, source: &Path, name: &[u8]) -> Result<(), ScanError> {
+    /// Scans a source that is copied under its own name.
+    fn named(&mut self, source: &Path, name: &[u8]) -> Result<(), ScanError> {
         let above = source.parent().filter(|above| !above.as_os_str().is_empty());
         let folder = self.begin(source, above.unwrap_or(Path::new(".")))?;
         self.path = above.map_or_else(Vec::new, with_slash);
@@ -63,9 +98,8 @@ impl<'a> Walk<'a> {
         self.entry(&folder, name, TOP)
     }
 
-    /// A source of which only what is in it is copied, and what it has goes to the folder that this
-    /// comes into.
-    pub fn content(&mut self, source: &Path) -> Result<(), ScanError> {
+    /// Scans a directory whose content is copied; its metadata goes to the destination directory.
+    fn content(&mut self, source: &Path) -> Result<(), ScanError> {
         let folder = self.begin(source, source)?;
         self.path = with_slash(source);
         self.top = self.path.len();
@@ -78,19 +112,19 @@ impl<'a> Walk<'a> {
         self.inside(&folder, TOP)
     }
 
-    /// Opens the folder that a source is in, and begins its records.
+    /// Opens the directory of a source, and begins its records.
     fn begin(&mut self, source: &Path, folder: &Path) -> Result<OwnedFd, ScanError> {
         let opened = self.options.root.open_dir(folder, false);
         let opened = opened.and_then(|fd| Ok((fd.try_clone()?, fd)));
         let (fd, kept) = opened.map_err(|error| unopened(source, &error))?;
         let path = if folder == Path::new(".") { Vec::new() } else { with_slash(folder) };
         self.scan.places.push(Place { folder: kept, path, first: self.scan.index.len() });
-        // A later source may replace what an earlier one brought: no name leads there.
+        // A later source may replace files of an earlier one: no hard links to those.
         self.firsts.clear();
         Ok(fd)
     }
 
-    /// All that is in a folder; nodes sweep it only if nothing in it stays behind.
+    /// Scans the content of a directory. Nodes sweep it only if nothing in it is left out.
     fn inside(&mut self, folder: &OwnedFd, number: u32) -> Result<(), ScanError> {
         let above = std::mem::take(&mut self.incomplete);
         self.entries(folder, number)?;
@@ -230,8 +264,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether it can be read by what its mode says already. (What a list denies all the same is
-    /// found when it is read.)
+    /// Whether the mode alone permits reading. (An ACL may still deny it; that is found on reading.)
     fn reads_surely(&self, stat: &Stat) -> bool {
         let (owner, others) = (0o400, 0o044);
         let wanted = if stat.st_uid == self.user { owner } else { others };
@@ -247,7 +280,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds a record, unless it is too long for nodes to take.
+    /// Adds a record and returns its number, unless it exceeds the length which nodes accept.
     fn push(&mut self, number: u32, record: &Record, body: Body) -> Option<u32> {
         let bytes = record.to_bytes();
         if bytes.len() > RECORD_MAX {
@@ -279,7 +312,7 @@ fn meta(stat: &Stat, attributes: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
     Meta { mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), modified, attributes }
 }
 
-/// What it is that isn't copied; none for what is.
+/// The kind of a file that cannot be copied; none for files, directories and links.
 fn other_kind(stat: &Stat) -> Option<&'static str> {
     Some(match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile | FileType::Directory | FileType::Symlink => return None,

@@ -1,4 +1,4 @@
-//! Other work on the target's CPUs, to show what a computing node does to those that ask it.
+//! Load on the target's CPUs, to measure the effect of a computing node.
 
 use std::io;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_sys::{pinning, threads};
 
-/// Threads that do nothing but keep the CPUs busy, one for each that this thread may use.
+/// Threads that keep the CPUs busy, one per CPU which this thread may use.
 pub struct Burner {
     over: Arc<AtomicBool>,
 }
 
 impl Burner {
-    /// Begins to burn.
+    /// Starts the threads.
     ///
     /// # Errors
-    /// When the system makes no more threads.
+    /// When no thread can be started.
     pub fn start() -> io::Result<Self> {
         let burner = Self { over: Arc::new(AtomicBool::new(false)) };
         let cpus = pinning::allowed().map_or(1, |cpus| cpus.len());

@@ -1,5 +1,5 @@
-//! A stream that is written and read by one thread, which sleeps or polls meanwhile. It never waits
-//! for room while answers wait to be read: two ends that did would wait forever.
+//! A stream that is written and read by one thread, which sleeps or polls. It never waits for space
+//! to write while answers can be read: two such ends would wait forever.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -10,30 +10,30 @@ use garland_sys::event::{self, Interest};
 use garland_sys::{clock, tcp};
 
 use super::super::SILENCE;
-use super::super::runner::Place;
 use super::memory::Memory;
 use super::round::broken;
+use crate::probe::meeting_state::MeetingState;
 
-/// What is read at a time, at most.
+/// The most bytes that are read at a time.
 const SCRATCH: usize = 256 << 10;
 
-/// After so many polls in vain the thread lets others have its CPU for a moment: one that this
-/// waits for may need it.
+/// The number of polls in vain after which the thread yields its CPU, which the awaited thread may
+/// need.
 const PATIENT_POLLS: u32 = 1000;
 
 /// One side of a round.
 pub struct Flow<'a> {
-    place: &'a Place,
+    meeting: &'a MeetingState,
     stream: &'a TcpStream,
     polls: bool,
-    /// Whether writes are timed, and the time is told after each wait.
+    /// Whether writes are timed, and the time is read after each wait.
     times: bool,
     memory: Memory,
     scratch: Vec<u8>,
-    /// Bytes sent and received.
+    /// Bytes sent, and received.
     pub sent: u64,
     pub received: u64,
-    /// Writes, and the nanoseconds in them.
+    /// Writes, and the time in them in nanoseconds.
     pub writes: u64,
     pub writing_ns: u64,
     idle_ns: u64,
@@ -42,24 +42,23 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// A side that sends what `memory` has; only an initiator's is to be timed.
+    /// A side that sends from `memory`; only an initiator is timed.
     pub fn new(
-        place: &'a Place,
+        meeting: &'a MeetingState,
         stream: &'a TcpStream,
         polls: bool,
         memory: Memory,
         times: bool,
     ) -> Result<Self, String> {
         if !polls {
-            // A read with a deadline sets a timer and removes it again, each time that it sleeps.
-            // Meanwhile the kernel gives up an initiator's connection whose bytes nobody
-            // acknowledges, and the head ends the meeting at both agents when either of them, or
-            // the time, is gone.
+            // A read with a timeout sets and removes a timer each time it sleeps. Instead the
+            // kernel closes a connection whose bytes are not acknowledged, and the head ends the
+            // meeting when an agent is gone or the time is over.
             tcp::break_unacknowledged(stream, Some(SILENCE)).map_err(|error| broken(&error))?;
             stream.set_read_timeout(None).map_err(|error| broken(&error))?;
         }
         Ok(Self {
-            place,
+            meeting,
             stream,
             polls,
             times,
@@ -75,13 +74,13 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// The time, where anybody asks for it.
+    /// The time, if it is needed.
     fn time(&self) -> u64 {
         if self.times { clock::now_ns() } else { 0 }
     }
 
-    /// Sends until byte `until`, as far as the socket takes it; whether it took all. `now` is what
-    /// `pull` has just told.
+    /// Sends up to byte `until` without blocking. Returns whether all was sent. `now` is the result
+    /// of the last `pull`.
     pub fn push(&mut self, until: u64, now: u64) -> Result<bool, String> {
         let before = self.sent;
         while self.sent < until {
@@ -98,8 +97,8 @@ impl<'a> Flow<'a> {
         Ok(self.sent == until)
     }
 
-    /// Waits until something comes in, at most to byte `limit` of all, or until `due_ns`, or until
-    /// there is `room` to send where that is waited for. The time afterwards, if this side is timed.
+    /// Waits until data arrives, at most up to byte `limit`, or until `due_ns`, or until there is
+    /// space to send if `room` is set. Returns the time, if this side is timed.
     pub fn pull(&mut self, limit: u64, room: bool, due_ns: Option<u64>) -> Result<u64, String> {
         let most = usize::try_from(limit - self.received).unwrap_or(SCRATCH).min(SCRATCH);
         if self.polls {
@@ -141,7 +140,7 @@ impl<'a> Flow<'a> {
                     self.idle_ns += now - since;
                     return Ok(now);
                 }
-                if Duration::from_nanos(now - since) > SILENCE || self.place.is_over() {
+                if Duration::from_nanos(now - since) > SILENCE || self.meeting.is_over() {
                     return Err(broken(&io::ErrorKind::TimedOut.into()));
                 }
                 if polls > PATIENT_POLLS {
@@ -153,7 +152,7 @@ impl<'a> Flow<'a> {
         Ok(clock::now_ns())
     }
 
-    /// Takes what has come in, if anything has.
+    /// Reads what has arrived, if anything.
     fn take(&mut self, most: usize) -> Result<bool, String> {
         if most == 0 {
             return Ok(false);
@@ -171,8 +170,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Nanoseconds that this side was at work since its beginning: its CPU time, or all but the
-    /// time in which it polled in vain.
+    /// Nanoseconds for which this side was at work: its CPU time, or the time without polls in
+    /// vain.
     pub fn work_ns(&self) -> u64 {
         match self.polls {
             true => (clock::now_ns() - self.start_ns).saturating_sub(self.idle_ns),
@@ -184,7 +183,7 @@ impl<'a> Flow<'a> {
 impl Drop for Flow<'_> {
     fn drop(&mut self) {
         if !self.polls {
-            // One that is broken has been told of.
+            // A broken connection has been reported.
             let _ = self.stream.set_read_timeout(Some(SILENCE));
         }
     }

@@ -1,6 +1,6 @@
-//! Gets, puts and messages through memory that two agents of one machine share. Gets and puts are
-//! one-sided: loads and stores of the initiator, in which the target's CPU has no part. Messages
-//! are stores that the other side's CPU waits for, looking again and again.
+//! Gets, puts and messages through memory shared by two agents of one machine. Gets and puts are
+//! one-sided: loads and stores of the initiator, without the target's CPU. Messages are stores for
+//! which the other side's CPU polls.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -12,10 +12,10 @@ use garland_sys::segment::Segment;
 use garland_sys::{clock, random};
 
 use super::super::SILENCE;
-use super::super::runner::Place;
 use super::round::{Order, broken, read};
 use super::tally::Tally;
-use crate::probe::ping::transport::ProbeTransport;
+use super::transport::ProbeTransport;
+use crate::probe::meeting_state::MeetingState;
 use garland_sys::error::reason;
 
 /// The most memory that two agents share, in bytes.
@@ -24,34 +24,34 @@ const MOST: u64 = 128 << 20;
 /// Words of a cache line.
 const LINE: usize = 8;
 
-/// Words before those that operations use: a line of its own for the token.
+/// Words before those for operations: a line for the token.
 const HEAD: usize = LINE;
 
-/// Words that gets and puts walk over at least, so that not all hit one line.
+/// The fewest words that gets and puts walk over, so that they do not all hit one line.
 const WALK: usize = (256 << 10) / 8;
 
-/// Small operations are timed in groups of so many bytes, about.
+/// Small operations are timed in groups of about this many bytes, ...
 const GROUP_BYTES: u32 = 64 << 10;
 
-/// And of so many operations at most.
+/// ... and at most this many operations.
 const GROUP_MAX: u32 = 256;
 
-/// Looks between two looks at the clock, of a side that waits.
+/// Polls between two readings of the clock.
 const LOOKS: u32 = 4096;
 
-/// A piece of shared memory.
+/// A segment of shared memory.
 pub struct Mapped<'a> {
-    place: &'a Place,
+    meeting: &'a MeetingState,
     segment: Segment,
-    /// Messages of all rounds so far.
+    /// The number of messages in all rounds so far.
     serial: u64,
     copy: Vec<u64>,
 }
 
 impl<'a> Mapped<'a> {
-    /// Both sides open the same memory: the target makes it and says where it is.
+    /// Maps one segment on both sides: the target creates it and sends its location.
     pub fn meet(
-        place: &'a Place,
+        meeting: &'a MeetingState,
         task: &PingTask,
         initiates: bool,
         stream: &TcpStream,
@@ -66,20 +66,20 @@ impl<'a> Mapped<'a> {
         }
         let words = HEAD + usize::try_from(ring / 8).unwrap_or(0).max(WALK);
         let segment = match initiates {
-            true => find(place, stream)?,
-            false => offer(place, words, stream)?,
+            true => find(meeting, stream)?,
+            false => offer(meeting, words, stream)?,
         };
         if segment.words().len() < words {
             return Err("the other agent's memory is too small".to_owned());
         }
-        Ok(Self { place, segment, serial: 0, copy: Vec::new() })
+        Ok(Self { meeting, segment, serial: 0, copy: Vec::new() })
     }
 
     fn work(&self) -> &[AtomicU64] {
         &self.segment.words()[HEAD..]
     }
 
-    /// Gets and puts, in groups.
+    /// Measures gets and puts, in groups.
     fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         let length = words_of(order.size);
         let together = u64::from(self.timed_together(order));
@@ -101,7 +101,7 @@ impl<'a> Mapped<'a> {
                     store(words, &copy);
                 }
                 at = if at + 1 < places { at + 1 } else { 0 };
-                // So many may be under way before all must be done.
+                // At most `depth` operations may be in flight.
                 if number % depth == 0 || number == group {
                     black_box(&copy);
                     fence(Ordering::SeqCst);
@@ -111,7 +111,7 @@ impl<'a> Mapped<'a> {
             tally.sojourn.record_many(took * depth.min(group) / group, group);
             tally.work_ns[0] += took;
             done += group;
-            if done % (64 * together) < together && self.place.is_over() {
+            if done % (64 * together) < together && self.meeting.is_over() {
                 return Err("the meeting's time is over".to_owned());
             }
         }
@@ -151,7 +151,7 @@ impl<'a> Mapped<'a> {
                 begun += 1;
             }
             let sent = clock::now_ns();
-            answers.take(self.serial + done, &mut copy, self.place)?;
+            answers.take(self.serial + done, &mut copy, self.meeting)?;
             now = clock::now_ns();
             waited_ns += now - sent;
             tally.sojourn.record(now.saturating_sub(begins[(done % depth) as usize]));
@@ -183,7 +183,7 @@ impl ProbeTransport for Mapped<'_> {
 
     fn serve(&mut self, order: &Order) -> Result<u64, String> {
         if order.kind != Some(PingKind::Msg) {
-            // The next word from the initiator is waited for in the kernel: this CPU has no part.
+            // The initiator's next word is awaited in the kernel: this CPU has no part.
             return Ok(0);
         }
         if 2 * slot_words(order.size) * order.depth as usize > self.work().len() {
@@ -193,17 +193,17 @@ impl ProbeTransport for Mapped<'_> {
         copy.resize(words_of(order.size), 1);
         let (asks, answers) = (self.slots(order, false), self.slots(order, true));
         for number in self.serial..self.serial + order.count {
-            asks.take(number, &mut copy, self.place)?;
+            asks.take(number, &mut copy, self.meeting)?;
             answers.put(number, &copy);
         }
         self.serial += order.count;
         self.copy = copy;
-        // It has looked all the time; how often in vain isn't known.
+        // It was polling all the time; the share in vain is unknown.
         Ok(0)
     }
 }
 
-/// A ring of messages, each behind a word that says which one it is.
+/// A ring of messages, each after a word with its number.
 struct Slots<'a> {
     words: &'a [AtomicU64],
     each: usize,
@@ -223,7 +223,7 @@ impl Slots<'_> {
     }
 
     /// Waits for message `number`.
-    fn take(&self, number: u64, message: &mut [u64], place: &Place) -> Result<(), String> {
+    fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> Result<(), String> {
         let slot = self.slot(number);
         let mut looks = 0_u32;
         let mut deadline_ns = None;
@@ -232,10 +232,10 @@ impl Slots<'_> {
             if looks.is_multiple_of(LOOKS) {
                 let now = clock::now_ns();
                 let silence = u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
-                if now > *deadline_ns.get_or_insert(now + silence) || place.is_over() {
+                if now > *deadline_ns.get_or_insert(now + silence) || meeting.is_over() {
                     return Err(broken(&std::io::ErrorKind::TimedOut.into()));
                 }
-                // The other one may need this CPU.
+                // The other side may need this CPU.
                 std::thread::yield_now();
             }
             std::hint::spin_loop();
@@ -254,22 +254,22 @@ fn load(words: &[AtomicU64], copy: &mut [u64]) {
 
 fn store(words: &[AtomicU64], copy: &[u64]) {
     for (to, from) in words.iter().zip(copy) {
-        // A word that says which message it is never has this bit.
+        // The number of a message never has this bit.
         to.store(*from | 1 << 63, Ordering::Relaxed);
     }
 }
 
-/// Words of so many bytes.
+/// The number of words for `size` bytes.
 fn words_of(size: u32) -> usize {
     (size as usize).div_ceil(8)
 }
 
-/// Words of a message and the word before it, in whole cache lines.
+/// The words of a message and its number, in whole cache lines.
 fn slot_words(size: u32) -> usize {
     (1 + words_of(size)).next_multiple_of(LINE)
 }
 
-/// What a machine is known by: all its namespaces have the same.
+/// Identifies the machine; equal in all namespaces.
 fn machine() -> [u8; 36] {
     let mut id = [0; 36];
     let text = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -278,7 +278,7 @@ fn machine() -> [u8; 36] {
     id
 }
 
-fn offer(place: &Place, words: usize, mut stream: &TcpStream) -> Result<Segment, String> {
+fn offer(meeting: &MeetingState, words: usize, mut stream: &TcpStream) -> Result<Segment, String> {
     let segment =
         Segment::new(words).map_err(|error| format!("making shared memory: {}", reason(&error)))?;
     let [token] = segment.words().first_chunk::<1>().ok_or("no memory")?;
@@ -290,14 +290,14 @@ fn offer(place: &Place, words: usize, mut stream: &TcpStream) -> Result<Segment,
     bytes.extend(segment.number().to_le_bytes());
     bytes.extend(secret.to_le_bytes());
     stream.write_all(&bytes).map_err(|error| broken(&error))?;
-    // It must stay until the initiator has it, or has said that it hasn't.
-    read(place, stream, &mut [0; 1])?;
+    // Keep the segment until the initiator has mapped it, or failed to.
+    read(meeting, stream, &mut [0; 1])?;
     Ok(segment)
 }
 
-fn find(place: &Place, mut stream: &TcpStream) -> Result<Segment, String> {
+fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, String> {
     let mut bytes = [0; 36 + 4 + 4 + 8];
-    read(place, stream, &mut bytes)?;
+    read(meeting, stream, &mut bytes)?;
     if bytes[..36] != machine() {
         return Err("shared memory is only between agents of one machine: \
                     take --transport tcp, or nodes such as local[1-2]"

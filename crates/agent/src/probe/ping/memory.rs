@@ -1,9 +1,9 @@
-//! What is sent: a piece of memory that holds whole operations, sent round and round.
+//! The bytes that are sent: a ring of whole operations.
 
-/// Small operations fill so many bytes at least, to go out together.
+/// The fewest bytes of the ring, so that small operations can be sent together.
 const WINDOW: usize = 64 << 10;
 
-/// Memory of operations of one size.
+/// Memory for operations of one size.
 pub struct Memory {
     bytes: Vec<u8>,
 }
@@ -13,11 +13,11 @@ impl Memory {
     pub fn of(each: u64) -> Self {
         let each = usize::try_from(each).unwrap_or(1).max(1);
         let whole = each * (WINDOW / each).max(1);
-        // No byte of it is zero: what comes out of nowhere is.
+        // No byte is zero, unlike bytes from nowhere.
         Self { bytes: (0..whole).map(|at| (at % 251) as u8 + 1).collect() }
     }
 
-    /// What is to be sent from byte `sent` of all to byte `until`, as far as it lies together.
+    /// The contiguous bytes to send from byte `sent` on, up to byte `until`.
     pub fn next(&self, sent: u64, until: u64) -> &[u8] {
         let length = self.bytes.len() as u64;
         let start = sent % length;

@@ -1,5 +1,5 @@
 //! Small gets, puts and messages between two agents. A point is measured in rounds, which the
-//! initiator announces: between rounds it looks at what it knows and whether that is enough.
+//! initiator announces; after each round it decides whether the result is precise enough.
 
 mod burner;
 pub mod fabric;
@@ -16,8 +16,8 @@ use std::net::TcpStream;
 
 use garland_protocol::{Finding, PingTask, PingTransport, TargetState};
 
-use super::runner::Place;
 use crate::conditions;
+use crate::probe::meeting_state::MeetingState;
 use burner::Burner;
 use garland_sys::error::reason;
 use round::Order;
@@ -25,38 +25,38 @@ use transport::ProbeTransport;
 
 /// Measures as the initiator, or serves as the target.
 pub fn take_part(
-    place: &Place,
+    meeting: &MeetingState,
     task: &PingTask,
     initiates: bool,
     streams: &[TcpStream],
 ) -> Result<(), String> {
     let [stream] = streams else { return Err("a ping has one connection".to_owned()) };
-    place.found(Finding::Conditions(conditions::of(stream)));
+    meeting.found(Finding::Conditions(conditions::of(stream)));
     let watch = conditions::Watch::begin();
     let polls = match initiates {
         true => task.wait == garland_protocol::PingWait::Poll,
         false => task.target == TargetState::Idle,
     };
     let mut means: Box<dyn ProbeTransport> = match task.means {
-        PingTransport::Tcp => Box::new(wire::Wire::new(place, stream, polls)),
-        PingTransport::Shm => Box::new(mapped::Mapped::meet(place, task, initiates, stream)?),
-        PingTransport::Fabric => Box::new(fabric::Fabric::meet(place, task, initiates, stream)?),
+        PingTransport::Tcp => Box::new(wire::Wire::new(meeting, stream, polls)),
+        PingTransport::Shm => Box::new(mapped::Mapped::meet(meeting, task, initiates, stream)?),
+        PingTransport::Fabric => Box::new(fabric::Fabric::meet(meeting, task, initiates, stream)?),
     };
     if initiates {
-        place.found(Finding::Timer(point::timer_ns()));
+        meeting.found(Finding::Timer(point::timer_ns()));
         for (number, ping) in (0..).zip(&task.points) {
-            let took = point::measure(place, number, ping, stream, &mut *means)?;
-            place.found(Finding::Ping(took));
+            let took = point::measure(meeting, number, ping, stream, &mut *means)?;
+            meeting.found(Finding::Ping(took));
         }
         Order::END.send(stream)?;
-        watch.end().into_iter().for_each(|set| place.found(Finding::Conditions(vec![set])));
+        watch.end().into_iter().for_each(|set| meeting.found(Finding::Conditions(vec![set])));
         return Ok(());
     }
     let _burner = (task.target == TargetState::Busy)
         .then(Burner::start)
         .transpose()
         .map_err(|error| reason(&error))?;
-    while let Some(order) = Order::receive(place, stream)? {
+    while let Some(order) = Order::receive(meeting, stream)? {
         let work_ns = means.serve(&order)?;
         round::send_receipt(stream, work_ns)?;
     }

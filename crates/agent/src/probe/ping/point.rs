@@ -1,4 +1,4 @@
-//! One point of a ping: warmed up, then measured in rounds until enough is known.
+//! Measures one point of a ping: warm-up, then rounds until the result is precise enough.
 
 use std::net::TcpStream;
 
@@ -6,21 +6,21 @@ use garland_core::histogram::Histogram;
 use garland_protocol::{PingPoint, PingSample};
 use garland_sys::clock;
 
-use super::super::runner::Place;
 use super::round::{self, Order};
 use super::tally::Tally;
-use crate::probe::ping::transport::ProbeTransport;
+use super::transport::ProbeTransport;
+use crate::probe::meeting_state::MeetingState;
 
-/// Operations that nobody counts, before those that are.
+/// Operations that are not counted.
 const WARM_UP: u64 = 200;
 
-/// So many of them show how long the others will take.
+/// The number of them which shows how long operations take.
 const FIRST: u64 = 10;
 
-/// How long a round is to last, about: short enough to stop in time.
+/// The approximate duration of a round: short enough to stop in time.
 const ROUND_NS: u64 = 50_000_000;
 
-/// Nanoseconds that reading the clock takes: the median of many differences.
+/// The time of reading the clock in nanoseconds: the median of many differences.
 pub fn timer_ns() -> u64 {
     let mut histogram = Histogram::default();
     let mut before = clock::now_ns();
@@ -29,13 +29,13 @@ pub fn timer_ns() -> u64 {
         histogram.record(now - before);
         before = now;
     }
-    // A clock that is coarser than its reading shows nothing but zeros in the middle.
+    // A clock that is coarser than its reading has a median of zero.
     histogram.percentile(0.5).max(histogram.mean())
 }
 
 /// Measures one point.
 pub fn measure(
-    place: &Place,
+    meeting: &MeetingState,
     number: u32,
     point: &PingPoint,
     stream: &TcpStream,
@@ -50,18 +50,18 @@ pub fn measure(
     };
     let mut lead = |order: Order, tally: &mut Tally| -> Result<(), String> {
         order.send(stream)?;
-        round::await_ready(place, stream)?;
+        round::await_ready(meeting, stream)?;
         tally.elapsed_ns += means.run(&order, tally)?;
-        tally.work_ns[1] += round::read_receipt(place, stream)?;
+        tally.work_ns[1] += round::read_receipt(meeting, stream)?;
         Ok(())
     };
     let mut warm = Tally::default();
-    // Large operations are their own warm-up.
+    // Large operations need fewer for a warm-up.
     let warm_up = WARM_UP.min(1 + (4 << 20) / u64::from(point.size.max(1)));
     let time_ns = u64::from(point.time_ms) * 1_000_000;
     let mut each_ns = 0;
     for count in [warm_up.min(FIRST), warm_up.saturating_sub(FIRST)] {
-        // Slow ones warm up no longer than they are measured.
+        // Slow operations warm up no longer than they are measured.
         let count = count.min(time_ns / each_ns.max(1));
         if count > 0 {
             lead(order(count, None), &mut warm)?;

@@ -1,33 +1,33 @@
-//! What initiator and target say to each other between rounds, over the meeting's connection: an
-//! order of 24 bytes, a word that the target is ready, and after the round its receipt.
+//! Messages between initiator and target about rounds, over the meeting's connection: an order of
+//! 24 bytes, a word when the target is ready, and after the round its receipt.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use garland_protocol::{PING_DEPTH_MAX, PING_SIZE_MAX, PingKind};
 
-use super::super::runner::Place;
+use crate::probe::meeting_state::MeetingState;
 use garland_transport::link::break_reason;
 
 const LEN: usize = 24;
 
-/// A round: so many operations of a kind.
+/// A round of operations of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// The operation; `None` ends the meeting.
+    /// The operation; none ends the meeting.
     pub kind: Option<PingKind>,
-    /// Its bytes.
+    /// Bytes of an operation.
     pub size: u32,
-    /// How many in flight at most.
+    /// The most operations in flight.
     pub depth: u32,
-    /// How many.
+    /// The number of operations.
     pub count: u64,
     /// Operations per second to begin.
     pub rate: Option<u32>,
 }
 
 impl Order {
-    /// The end.
+    /// Ends the meeting.
     pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
 
     /// Bytes of a request and of its answer over a stream.
@@ -35,7 +35,7 @@ impl Order {
         self.kind.unwrap_or(PingKind::Msg).bytes(self.size)
     }
 
-    /// Tells the target.
+    /// Sends the order to the target.
     pub fn send(&self, mut stream: &TcpStream) -> Result<(), String> {
         let mut bytes = [0; LEN];
         bytes[0] = match self.kind {
@@ -50,10 +50,10 @@ impl Order {
         stream.write_all(&bytes).map_err(|error| broken(&error))
     }
 
-    /// Waits for the initiator's next order, and says that this side is ready; `None` at the end.
-    pub fn receive(place: &Place, mut stream: &TcpStream) -> Result<Option<Self>, String> {
+    /// Receives the next order and confirms it; none at the end.
+    pub fn receive(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Option<Self>, String> {
         let mut bytes = [0; LEN];
-        read(place, stream, &mut bytes)?;
+        read(meeting, stream, &mut bytes)?;
         let kind = match bytes[0] {
             b'E' => return Ok(None),
             b'G' => PingKind::Get,
@@ -73,25 +73,29 @@ impl Order {
 }
 
 /// Waits until the target is ready.
-pub fn await_ready(place: &Place, stream: &TcpStream) -> Result<(), String> {
-    read(place, stream, &mut [0; 8])
+pub fn await_ready(meeting: &MeetingState, stream: &TcpStream) -> Result<(), String> {
+    read(meeting, stream, &mut [0; 8])
 }
 
-/// Tells the initiator how long this side was at work.
+/// Sends the initiator the time for which this side was at work.
 pub fn send_receipt(mut stream: &TcpStream, work_ns: u64) -> Result<(), String> {
     stream.write_all(&work_ns.to_le_bytes()).map_err(|error| broken(&error))
 }
 
-/// How long the target was at work, in nanoseconds.
-pub fn read_receipt(place: &Place, stream: &TcpStream) -> Result<u64, String> {
+/// The time for which the target was at work, in nanoseconds.
+pub fn read_receipt(meeting: &MeetingState, stream: &TcpStream) -> Result<u64, String> {
     let mut bytes = [0; 8];
-    read(place, stream, &mut bytes)?;
+    read(meeting, stream, &mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
 }
 
 /// Reads all of `bytes`.
-pub fn read(place: &Place, mut stream: &TcpStream, bytes: &mut [u8]) -> Result<(), String> {
-    stream.read_exact(bytes).map_err(|error| match place.is_over() {
+pub fn read(
+    meeting: &MeetingState,
+    mut stream: &TcpStream,
+    bytes: &mut [u8],
+) -> Result<(), String> {
+    stream.read_exact(bytes).map_err(|error| match meeting.is_over() {
         true => "the meeting's time is over".to_owned(),
         false => broken(&error),
     })

@@ -1,38 +1,39 @@
-//! What a point has come to so far.
+//! The measurements of a point.
 
 use garland_core::histogram::Histogram;
 use garland_protocol::Summary;
 
-/// Fewer samples than these say little about a median.
+/// The fewest samples for a reliable median.
 const FEWEST: u64 = 1000;
 
-/// How narrow the median's interval must be, to each side, as a share of it.
+/// The width of the median's confidence interval to each side, as a fraction of it, which is
+/// precise enough.
 const ENOUGH: f64 = 0.01;
 
-/// Operations done, and how long they took.
+/// The operations so far, and their times.
 #[derive(Default)]
 pub struct Tally {
-    /// From each one's beginning to its end, in nanoseconds.
+    /// The time of each from beginning to end, in nanoseconds.
     pub sojourn: Histogram,
-    /// Nanoseconds of all rounds.
+    /// The time of all rounds in nanoseconds.
     pub elapsed_ns: u64,
-    /// Writes.
+    /// The number of writes.
     pub writes: u64,
-    /// Nanoseconds in them.
+    /// The time in writes in nanoseconds.
     pub writing_ns: u64,
-    /// Nanoseconds at work, here and at the target.
+    /// The time at work in nanoseconds, here and at the target.
     pub work_ns: [u64; 2],
 }
 
 impl Tally {
-    /// Whether the median is known well enough.
+    /// Whether the median is precise enough.
     pub fn is_enough(&self) -> bool {
         let (low, high) = self.sojourn.median_between();
         let width = (high - low) as f64 / 2.0;
         self.sojourn.count() >= FEWEST && width <= ENOUGH * self.sojourn.percentile(0.5) as f64
     }
 
-    /// What the times were like.
+    /// A summary of the times.
     pub fn summary(&self) -> Summary {
         let sojourn = &self.sojourn;
         Summary {

@@ -1,24 +1,24 @@
-//! What gets, puts and messages go by: the one thing that a further kind of network (a fabric) has
-//! to bring along.
+//! The interface of a network for gets, puts and messages.
 
 use super::round::Order;
 use super::tally::Tally;
 
-/// A way between an initiator and a target.
+/// A connection between an initiator and a target.
 pub trait ProbeTransport {
-    /// How many operations to time at a time, where one is shorter than the clock can tell.
+    /// The number of operations that are timed together, if one is shorter than the clock's
+    /// resolution.
     fn timed_together(&self, order: &Order) -> u32;
 
-    /// The initiator's side of a round: does its operations and adds them to `tally`; the
-    /// nanoseconds that they took.
+    /// Does the initiator's operations of a round and adds them to `tally`. Returns the time in
+    /// nanoseconds.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// Why the round failed, in words.
     fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String>;
 
-    /// The target's side; the nanoseconds that it was at work.
+    /// Serves a round as the target. Returns the time at work in nanoseconds.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// Why the round failed, in words.
     fn serve(&mut self, order: &Order) -> Result<u64, String>;
 }

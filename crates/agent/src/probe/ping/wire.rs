@@ -1,29 +1,29 @@
-//! Gets, puts and messages over a TCP connection. What is asked for together goes out in one write,
-//! and what has come in is answered in one: that is where the rate of many in flight comes from.
-//! The target's CPU serves gets and puts: they are emulated.
+//! Gets, puts and messages over a TCP connection. Requests that are made together go out in one
+//! write, and what has arrived is answered in one: that makes the rate of many operations in
+//! flight. Gets and puts are emulated: the target's CPU serves them.
 
 use std::net::TcpStream;
 
 use garland_sys::clock;
 
-use super::super::runner::Place;
 use super::flow::Flow;
 use super::memory::Memory;
 use super::round::Order;
 use super::tally::Tally;
-use crate::probe::ping::transport::ProbeTransport;
+use super::transport::ProbeTransport;
+use crate::probe::meeting_state::MeetingState;
 
 /// A TCP connection.
 pub struct Wire<'a> {
-    place: &'a Place,
+    meeting: &'a MeetingState,
     stream: &'a TcpStream,
     polls: bool,
 }
 
 impl<'a> Wire<'a> {
-    /// Over `stream`; this side `polls`, or sleeps while it waits.
-    pub fn new(place: &'a Place, stream: &'a TcpStream, polls: bool) -> Self {
-        Self { place, stream, polls }
+    /// Uses `stream`; this side `polls`, or sleeps while it waits.
+    pub fn new(meeting: &'a MeetingState, stream: &'a TcpStream, polls: bool) -> Self {
+        Self { meeting, stream, polls }
     }
 }
 
@@ -35,12 +35,12 @@ impl ProbeTransport for Wire<'_> {
     fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         let (ask, answer) = order.bytes();
         let depth = u64::from(order.depth);
-        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(ask), true)?;
+        let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(ask), true)?;
         let mut begins = vec![0; order.depth as usize];
         let (mut begun, mut done) = (0_u64, 0_u64);
         let mut now = clock::now_ns();
         let start = now;
-        // When an operation is to begin, by the rate: whatever held it up counts.
+        // The time at which an operation is due at the rate: delays of its beginning count.
         let intended = |number: u64| {
             order.rate.map(|rate| start + number.saturating_mul(1_000_000_000) / u64::from(rate))
         };
@@ -72,7 +72,7 @@ impl ProbeTransport for Wire<'_> {
 
     fn serve(&mut self, order: &Order) -> Result<u64, String> {
         let (ask, answer) = order.bytes();
-        let mut flow = Flow::new(self.place, self.stream, self.polls, Memory::of(answer), false)?;
+        let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(answer), false)?;
         let asked = order.count.saturating_mul(ask);
         let owed = order.count.saturating_mul(answer);
         let mut now = 0;

@@ -1,24 +1,24 @@
-//! When enough of a stream has come in for its rate to be known.
+//! Decides when enough of a stream was received to know its rate.
 
 use garland_protocol::{RxStats, StreamTask};
 
-/// How often a receiver notes how far it is.
+/// Interval between samples.
 const TICK_NS: u64 = 5_000_000;
 
-/// The most that two halves may differ, as a share of their mean.
+/// The most that the rates of two halves may differ, as a fraction of their mean.
 const STEADY: f64 = 0.02;
 
-/// Counts a stream's bytes, and knows when it is enough.
+/// Counts the bytes of a stream until its rate is known.
 pub struct Counter {
     from_ns: u64,
     least_ns: u64,
     most_ns: u64,
-    /// When how many bytes had come in, at times a tick apart; the first is where counting begins.
+    /// Times and byte counts, one tick apart; counting begins with the first.
     ticks: Vec<(u64, u64)>,
 }
 
 impl Counter {
-    /// For a stream whose first bytes come now.
+    /// For a stream whose first bytes arrive now.
     pub fn new(task: &StreamTask, now: u64) -> Self {
         let ns = |ms: u32| u64::from(ms) * 1_000_000;
         Self {
@@ -29,7 +29,7 @@ impl Counter {
         }
     }
 
-    /// So many bytes have come in by now; the count, if that is enough.
+    /// Adds the number of bytes received so far. Returns the result once it is known.
     pub fn note(&mut self, now: u64, bytes: u64) -> Option<RxStats> {
         if now < self.from_ns {
             return None;

@@ -1,10 +1,10 @@
-//! Streams that are counted at the same time: the rate of several is that of none alone, so none is
-//! counted before all have begun, and none ends before all are counted.
+//! Streams that are measured at the same time: none is measured before all have begun, and none
+//! ends before all are measured.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The streams that one node receives.
+/// The streams which one node receives.
 #[derive(Debug)]
 pub struct Together {
     streams: usize,
@@ -13,7 +13,7 @@ pub struct Together {
     begins: Mutex<Begins>,
 }
 
-/// How many have begun, and when the last did, in monotonic nanoseconds.
+/// The number that have begun, and the time at which the last did, in monotonic nanoseconds.
 #[derive(Debug, Default)]
 struct Begins {
     streams: usize,
@@ -21,7 +21,7 @@ struct Begins {
 }
 
 impl Together {
-    /// None of so many has begun.
+    /// None of `streams` streams has begun.
     #[must_use]
     pub fn new(streams: usize) -> Self {
         Self {
@@ -32,37 +32,37 @@ impl Together {
         }
     }
 
-    /// One of them has its first bytes.
+    /// A stream has received its first bytes.
     pub fn begin(&self, now_ns: u64) {
         let mut begins = self.begins.lock().unwrap_or_else(PoisonError::into_inner);
         begins.streams += 1;
         begins.last_ns = begins.last_ns.max(now_ns);
     }
 
-    /// When the last of them began; `None` until it has.
+    /// The time at which the last one began; none until then.
     #[must_use]
     pub fn began(&self) -> Option<u64> {
         let begins = self.begins.lock().unwrap_or_else(PoisonError::into_inner);
         (begins.streams >= self.streams).then_some(begins.last_ns)
     }
 
-    /// One of them is counted.
+    /// A stream is measured.
     pub fn count(&self) {
         self.counted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether all are counted, so that each may end.
+    /// Whether all are measured, so that each may end.
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.counted.load(Ordering::Relaxed) >= self.streams
     }
 
-    /// One of them broke: the others needn't wait for it.
+    /// A stream broke: the others need not wait for it.
     pub fn break_off(&self) {
         self.broken.store(true, Ordering::Relaxed);
     }
 
-    /// Whether one of them broke.
+    /// Whether a stream broke.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)

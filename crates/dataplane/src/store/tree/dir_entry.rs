@@ -1,4 +1,4 @@
-//! A name in an open folder: nothing done by it can lead elsewhere.
+//! A name in an open directory: no operation on it follows a symbolic link out of the tree.
 
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
@@ -12,20 +12,20 @@ use garland_sys::lock;
 use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
+use super::saved_attributes::SavedAttributes;
 use crate::store::file::unreplaceable;
-use crate::store::partial_name;
-use crate::store::tree::saved_attributes::SavedAttributes;
+use crate::store::left::partial_name;
 
-/// A folder, and what is known of it.
+/// A directory, and what is known of it.
 #[derive(Clone, Copy)]
 pub struct Ground<'a> {
-    /// The folder.
+    /// The directory.
     pub folder: &'a OwnedFd,
-    /// Its habits.
-    pub nature: &'a SavedAttributes,
+    /// What is known of it.
+    pub saved: &'a SavedAttributes,
 }
 
-/// The place of something that is to appear.
+/// The final name of a file, link or directory, and its hidden name.
 pub struct DirEntry<'a> {
     ground: Ground<'a>,
     name: &'a OsStr,
@@ -33,48 +33,48 @@ pub struct DirEntry<'a> {
     hidden: OnceCell<OsString>,
 }
 
-/// Who makes what appears.
+/// What all files of a copy have in common.
 #[derive(Debug)]
 pub struct Maker {
-    /// Is in the hidden names of what isn't whole.
+    /// The copy's tag, part of hidden names.
     pub tag: String,
-    /// What the process takes off the modes of new files.
+    /// The umask of the process.
     pub umask: u32,
 }
 
 impl<'a> DirEntry<'a> {
-    /// The place `name` on this ground.
+    /// The entry `name` in the directory `ground`.
     pub fn new(ground: Ground<'a>, name: &'a [u8], maker: &'a Maker) -> Self {
         Self { ground, name: OsStr::from_bytes(name), maker, hidden: OnceCell::new() }
     }
 
-    /// Looks that nothing is there but what a file may replace.
+    /// Checks that the name does not exist, or is that of something which a file may replace.
     ///
     /// # Errors
-    /// When there is, or nobody can say.
-    pub fn look(&self) -> io::Result<()> {
+    /// When it must not be replaced, or its status is unknown.
+    pub fn check(&self) -> io::Result<()> {
         match unreplaceable(self.folder(), self.name)? {
             None => Ok(()),
             Some(is) => Err(io::Error::other(format!("{is}, and isn't replaced"))),
         }
     }
 
-    /// The same where something is there, by this name or by one that the file system takes for it:
-    /// that would be lost.
+    /// Checks that an existing file may be replaced, and that it has this very name: on a file system
+    /// which ignores case another file would be lost.
     ///
     /// # Errors
-    /// When it isn't to be replaced, or nobody can say.
-    pub fn look_at_what_is_there(&self) -> io::Result<()> {
-        self.look()?;
+    /// When it must not be replaced, or its status is unknown.
+    pub fn check_existing(&self) -> io::Result<()> {
+        self.check()?;
         self.refuse_folded()
     }
 
-    /// Looks that what is there has this very name.
+    /// Checks that the existing file has this very name, not one in another case.
     ///
     /// # Errors
-    /// When it has another one, or nobody can say.
+    /// When it has another name, or the directory cannot be read.
     pub fn refuse_folded(&self) -> io::Result<()> {
-        match self.nature().folded(self.folder(), self.name.as_bytes())? {
+        match self.saved().folded(self.folder(), self.name.as_bytes())? {
             None => Ok(()),
             Some(other) => {
                 let other = String::from_utf8_lossy(&other).into_owned();
@@ -85,55 +85,55 @@ impl<'a> DirEntry<'a> {
         }
     }
 
-    /// The folder.
+    /// The directory.
     pub fn folder(&self) -> &OwnedFd {
         self.ground.folder
     }
 
-    /// What is known of the folder.
-    pub fn nature(&self) -> &SavedAttributes {
-        self.ground.nature
+    /// What is known of the directory.
+    pub fn saved(&self) -> &SavedAttributes {
+        self.ground.saved
     }
 
-    /// Takes a look at a file that was made here.
+    /// Learns the defaults of new files from one that was created here.
     pub fn learn(&self, file: &File) {
-        self.nature().learn(self.folder(), file);
+        self.saved().learn(self.folder(), file);
     }
 
-    /// The mode to make a file with, where that gives it all of `meta` but its time.
-    pub fn mode_at_birth(&self, meta: &Meta) -> Option<u32> {
-        self.nature().mode_at_birth(meta, self.maker.umask)
+    /// The mode for creating a file, if that gives it all of `meta` except the time.
+    pub fn initial_mode(&self, meta: &Meta) -> Option<u32> {
+        self.saved().initial_mode(meta, self.maker.umask)
     }
 
-    /// The name that it has until it is whole.
+    /// The name until the file is complete.
     pub fn hidden(&self) -> &OsStr {
         self.hidden.get_or_init(|| partial_name(self.name, &self.maker.tag))
     }
 
-    /// Gives what has the hidden name its own.
+    /// Renames the hidden name to the final one.
     pub fn show(&self) -> io::Result<()> {
         let folder = self.folder();
         match renameat_with(folder, self.hidden(), folder, self.name, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(()),
-            Err(Errno::EXIST) => self.look_at_what_is_there()?,
-            // Not every file system knows how; then it is looked at in any case.
+            Err(Errno::EXIST) => self.check_existing()?,
+            // NOREPLACE is not supported here: check before the rename.
             Err(Errno::INVAL | Errno::NOSYS) => match self.refuse_folded() {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => self.look()?,
+                _ => self.check()?,
             },
             Err(error) => return Err(error.into()),
         }
         Ok(renameat(folder, self.hidden(), folder, self.name)?)
     }
 
-    /// Gives a file that has none its name.
+    /// Links a file without a name to the final name.
     pub fn name(&self, file: &File) -> io::Result<()> {
         match link(file, self.folder(), self.name) {
             Ok(()) => return Ok(()),
-            Err(Errno::EXIST) => self.look_at_what_is_there()?,
+            Err(Errno::EXIST) => self.check_existing()?,
             Err(error) => return Err(error.into()),
         }
-        // Only what has a name can replace another.
+        // Only a rename replaces a file, and that needs a name.
         self.hide(file)?;
         renameat(self.folder(), self.hidden(), self.folder(), self.name).map_err(|error| {
             self.remove();
@@ -141,22 +141,22 @@ impl<'a> DirEntry<'a> {
         })
     }
 
-    /// Gives a file that has none the hidden name, and locks it before: nobody takes it for what a
-    /// killed agent left.
+    /// Links a file without a name to the hidden name. Locks it before, so that no other copy removes
+    /// it as a file of a killed agent.
     pub fn hide(&self, file: &File) -> io::Result<()> {
         lock::try_lock(file)?;
         Ok(link(file, self.folder(), self.hidden())?)
     }
 
-    /// Removes what has the hidden name.
+    /// Removes the hidden name.
     pub fn remove(&self) {
-        // Mostly it is gone already.
+        // Usually it is gone already.
         let _ = unlinkat(self.folder(), self.hidden(), AtFlags::empty());
     }
 }
 
-/// Gives an open file without a name one. Before Linux 6.10 only a privileged process may do so by
-/// the descriptor itself, any other by its entry in /proc.
+/// Links an open file without a name to `name`. Before Linux 6.10 an unprivileged process can do so
+/// only by the file's entry in /proc.
 fn link(file: &File, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
     match linkat(file, "", folder, name, AtFlags::EMPTY_PATH) {
         Err(Errno::NOENT | Errno::PERM) => {

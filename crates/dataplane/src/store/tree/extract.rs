@@ -1,4 +1,4 @@
-//! Obeying the records of a tree's stream.
+//! Applying the records of a tree's stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,85 +9,77 @@ use std::sync::atomic::AtomicU64;
 
 use garland_core::tree::{Meta, Record};
 use garland_sys::process;
-use rustix::fs::{
-    AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, symlinkat, syncfs,
-};
+use rustix::fs::{AtFlags, Mode, fstat, linkat, mkdirat, symlinkat, syncfs};
 use rustix::io::Errno;
 
+use super::dir_entry::{DirEntry, Ground, Maker};
+use super::directory::{self, OWNER};
 use super::keep::{Kept, Linked};
+use super::metadata::{apply, apply_to_link};
+use super::partial::PartialFile;
+use super::previous::PreviousTree;
 use super::proofs::Proofs;
+use super::saved_attributes::SavedAttributes;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
-use crate::store::tree::dir_entry::{DirEntry, Ground, Maker};
-use crate::store::tree::metadata::{dress, dress_link};
-use crate::store::tree::partial::PartialFile;
-use crate::store::tree::previous::PreviousTree;
-use crate::store::tree::saved_attributes::SavedAttributes;
-
-/// How a folder is opened: never by a link.
-pub const FOLDER: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// What the owner must be allowed to put things into a folder.
-pub const OWN: u32 = 0o700;
 
 /// File systems that are remembered, to be made stable.
 const DEVICES: usize = 64;
 
-/// Files that aren't there though other names of theirs follow: so many are remembered.
+/// Failed files with hard links that are remembered.
 const FAILED: usize = 10_000;
 
-/// A tree on its way into a folder. Its memory doesn't grow with the tree but with its depth.
+/// Extracts a tree into a directory. Its memory grows with the depth of the tree, not with its size.
 pub struct TreeExtractor {
     maker: Maker,
     top: OwnedFd,
-    top_nature: SavedAttributes,
+    top_saved: SavedAttributes,
     top_meta: Option<Meta>,
-    /// The folders that the stream is in.
+    /// The open directories, from the top down to the present one.
     folders: Vec<Inside>,
-    /// So many folders that the stream is in aren't there, since the first of them couldn't be.
+    /// The number of present directories, nested, that do not exist because the outermost failed.
     skipped: usize,
-    growing: Option<PartialFile>,
-    /// The number of the record that came last.
+    partial: Option<PartialFile>,
+    /// The number of the last record.
     number: u32,
-    /// What was there of the tree before it came.
+    /// The parts of the tree which were in place before the copy.
     old: Option<Arc<PreviousTree>>,
-    /// The file that is there already and stays, while its bytes would come.
+    /// The present file, if it is in place already and its bytes are skipped.
     kept: Option<Kept>,
     linked: Linked,
-    /// What removes what isn't in the tree, if that is to be done.
+    /// Removes what is not in the tree, if requested.
     sweeper: Option<Sweeper>,
-    /// How much that was.
+    /// The number of names that were removed.
     removed: Arc<AtomicU64>,
-    /// Paths of files that aren't there though other names of theirs follow.
+    /// Paths of failed files whose other hard links follow.
     failed: BTreeSet<Vec<u8>>,
-    /// A folder on each file system that something was put on.
+    /// A directory on each file system that was written to, by device number.
     devices: BTreeMap<u64, OwnedFd>,
-    /// What the files were when they came, if they are to be read back.
+    /// The digests of all files, if they are to be read back.
     proofs: Option<Proofs>,
     troubles: Troubles,
 }
 
 struct Inside {
     folder: OwnedFd,
-    nature: SavedAttributes,
+    saved: SavedAttributes,
     name: Vec<u8>,
     meta: Meta,
 }
 
 impl TreeExtractor {
-    /// Puts a tree into the folder `top`; what isn't whole has a hidden name with `tag` in it.
+    /// Extracts a tree into the directory `top`. Hidden names of partial files contain `tag`.
     pub fn new(top: OwnedFd, tag: &str) -> Self {
         remove_all_stale(&top);
-        let mut settler = Self {
+        let mut extractor = Self {
             maker: Maker { tag: tag.to_owned(), umask: process::umask() },
             top,
-            top_nature: SavedAttributes::default(),
+            top_saved: SavedAttributes::default(),
             top_meta: None,
             folders: Vec::new(),
             skipped: 0,
-            growing: None,
+            partial: None,
             number: 0,
             old: None,
             kept: None,
@@ -99,52 +91,51 @@ impl TreeExtractor {
             proofs: None,
             troubles: Troubles::default(),
         };
-        if let Ok(top) = settler.top.try_clone() {
-            settler.remember(&top);
+        if let Ok(top) = extractor.top.try_clone() {
+            extractor.remember(&top);
         }
-        settler
+        extractor
     }
 
-    /// The same, where all files are to be read back.
+    /// Records the digests of all files, which [`Self::prove`] compares with the medium.
     ///
     /// # Errors
-    /// When there is no room for what must be noted of them.
+    /// When the file for the digests cannot be created.
     pub fn proving(self) -> io::Result<Self> {
         let proofs = Some(Proofs::create(&self.top, &self.maker.tag)?);
         Ok(Self { proofs, ..self })
     }
 
-    /// The same, where some of the tree was there before it came.
+    /// Keeps the files of `old` that are in place already.
     pub fn over(self, old: Arc<PreviousTree>) -> Self {
         Self { old: Some(old), ..self }
     }
 
-    /// The file whose bytes must come next, where it isn't one that stays: its record's number, itself,
-    /// and how much of it has come.
+    /// The file that is being written: the number of its record, the file, and its bytes so far.
     ///
     /// # Errors
-    /// When the process has no descriptors left.
-    pub fn growing(&self) -> io::Result<Option<(u32, File, u64)>> {
-        let Some(growing) = &self.growing else { return Ok(None) };
-        let (file, there) = growing.reader()?;
+    /// When the process has no file descriptors left.
+    pub fn partial(&self) -> io::Result<Option<(u32, File, u64)>> {
+        let Some(partial) = &self.partial else { return Ok(None) };
+        let (file, there) = partial.reader()?;
         Ok(Some((self.number, file, there)))
     }
 
-    /// Whether bytes of a file are needed, and not only passed over.
+    /// Whether the next bytes are written to a file, not skipped.
     pub fn needs_bytes(&self) -> bool {
-        self.growing.is_some()
+        self.partial.is_some()
     }
 
-    /// The next record is the one of that number.
-    pub fn come_to(&mut self, number: u32) {
+    /// Sets the number of the next record.
+    pub fn set_record(&mut self, number: u32) {
         self.number = number;
     }
 
-    /// Does what a record says.
+    /// Applies a record.
     ///
     /// # Errors
-    /// When nothing that follows could be done either.
-    pub fn obey(&mut self, record: Record) -> io::Result<()> {
+    /// When the error affects all that follows, too.
+    pub fn apply(&mut self, record: Record) -> io::Result<()> {
         if self.skipped > 0 {
             match record {
                 Record::Enter { .. } => self.skipped += 1,
@@ -153,7 +144,7 @@ impl TreeExtractor {
             }
             return Ok(());
         }
-        record.name().into_iter().for_each(|name| self.brought(name));
+        record.name().into_iter().for_each(|name| self.keep(name));
         match record {
             Record::Spare(spared) => {
                 self.sweeper = Some(Sweeper::new(&spared, Arc::clone(&self.removed)));
@@ -162,8 +153,8 @@ impl TreeExtractor {
             Record::Top(meta) => self.top_meta = Some(meta),
             Record::Enter { name, meta } => match self.enter(&name) {
                 Ok(folder) => {
-                    let nature = SavedAttributes::default();
-                    self.folders.push(Inside { folder, nature, name, meta });
+                    let saved = SavedAttributes::default();
+                    self.folders.push(Inside { folder, saved, name, meta });
                     self.sweeper.iter_mut().for_each(Sweeper::enter);
                 }
                 Err(error) => {
@@ -174,18 +165,18 @@ impl TreeExtractor {
             Record::Leave => {
                 self.sweeper.iter_mut().for_each(Sweeper::leave);
                 if let Some(Inside { folder, name, meta, .. }) = self.folders.pop() {
-                    let dressed = dress(&folder, &meta);
-                    self.note_if(&name, dressed)?;
+                    let applied = apply(&folder, &meta);
+                    self.note_if(&name, applied)?;
                 }
             }
             Record::File { name, meta, linked, .. } if self.keeps(&name, &meta, linked) => {}
             Record::File { name, meta, length, sparse, linked } => {
-                let spot = DirEntry::new(self.ground(), &name, &self.maker);
-                match PartialFile::create(&spot, &name, meta, length, (sparse, linked)) {
-                    Ok(growing) if self.proofs.is_some() => {
-                        self.growing = Some(growing.digested());
+                let entry = DirEntry::new(self.ground(), &name, &self.maker);
+                match PartialFile::create(&entry, &name, meta, length, (sparse, linked)) {
+                    Ok(partial) if self.proofs.is_some() => {
+                        self.partial = Some(partial.digested());
                     }
-                    Ok(growing) => self.growing = Some(growing),
+                    Ok(partial) => self.partial = Some(partial),
                     Err(error) => self.give_up(&name, linked, &error)?,
                 }
             }
@@ -195,8 +186,8 @@ impl TreeExtractor {
             }
             Record::Name { name, first } => {
                 let named = match self.name(&name, &first) {
-                    // Another copy into the same folder may take a hidden name that isn't locked
-                    // for what a killed agent left.
+                    // Another copy into the same directory may have removed the hidden name, which
+                    // is not locked, as that of a killed agent.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         self.name(&name, &first)
                     }
@@ -206,22 +197,22 @@ impl TreeExtractor {
             }
             Record::End => {
                 if let Some(meta) = self.top_meta.take() {
-                    let dressed = dress(&self.top, &meta);
-                    self.note_if(b".", dressed)?;
+                    let applied = apply(&self.top, &meta);
+                    self.note_if(b".", applied)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// What has this name in the present folder is the stream's.
-    pub fn brought(&mut self, name: &[u8]) {
+    /// Marks `name` in the present directory as part of the tree.
+    pub fn keep(&mut self, name: &[u8]) {
         if self.skipped == 0 {
-            self.sweeper.iter_mut().for_each(|sweeper| sweeper.brought(name));
+            self.sweeper.iter_mut().for_each(|sweeper| sweeper.keep(name));
         }
     }
 
-    /// How many names were removed, now and later.
+    /// The counter of removed names.
     pub fn removed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.removed)
     }
@@ -233,130 +224,126 @@ impl TreeExtractor {
         sweeper.sweep(folder, &path, &mut self.troubles)
     }
 
-    /// Whether the file that begins is there already, and stays. Files that are to be read back are
-    /// written: what has been read before proves nothing of their medium.
+    /// Whether the file that begins is in place already and stays. Files that are to be read back are
+    /// always written: what was read earlier proves nothing about the medium.
     fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
         let old = self.old.as_ref().filter(|_| self.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
         let mut others = std::mem::take(&mut self.linked);
-        let spot = DirEntry::new(self.ground(), name, &self.maker);
-        let kept = Kept::find(&spot, name, meta, stamp, (linked, &mut others));
+        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let kept = Kept::find(&entry, name, meta, stamp, (linked, &mut others));
         (self.kept, self.linked) = (kept, others);
         self.kept.is_some()
     }
 
-    /// Takes bytes of the file that began last, if it could be begun.
+    /// Writes the next bytes of the present file, if it could be created.
     ///
     /// # Errors
-    /// When nothing that follows could be done either.
+    /// When the error affects all that follows, too.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(growing) = &mut self.growing else { return Ok(()) };
-        let Err(error) = growing.write(bytes) else { return Ok(()) };
-        let (name, linked) = (growing.name.clone(), growing.linked);
+        let Some(partial) = &mut self.partial else { return Ok(()) };
+        let Err(error) = partial.write(bytes) else { return Ok(()) };
+        let (name, linked) = (partial.name.clone(), partial.linked);
         self.abandon();
         self.give_up(&name, linked, &error)
     }
 
-    /// That file is over, and appears if it is whole.
+    /// Ends the present file, and gives it its name if it is `whole`.
     ///
     /// # Errors
-    /// When nothing that follows could be done either.
+    /// When the error affects all that follows, too.
     pub fn finish(&mut self, whole: bool) -> io::Result<()> {
         if !whole {
             self.abandon();
         }
         if let Some(kept) = self.kept.take() {
-            return self.note_if(&kept.name, kept.dress());
+            return self.note_if(&kept.name, kept.apply_metadata());
         }
-        let Some(mut growing) = self.growing.take() else { return Ok(()) };
-        let spot = DirEntry::new(self.ground(), &growing.name, &self.maker);
-        let ended = growing.end();
-        // What it lacks besides its bytes is told, but no reason to do without it.
-        let dressed = growing.dress();
-        let shown = ended.and_then(|()| growing.show(&spot));
+        let Some(mut partial) = self.partial.take() else { return Ok(()) };
+        let entry = DirEntry::new(self.ground(), &partial.name, &self.maker);
+        let ended = partial.end();
+        // A file without all of its metadata is reported, but it is put in place.
+        let applied = partial.apply_metadata();
+        let shown = ended.and_then(|()| partial.show(&entry));
         if let Err(error) = shown {
-            growing.remove(&spot);
-            return self.give_up(&growing.name, growing.linked, &error);
+            partial.remove(&entry);
+            return self.give_up(&partial.name, partial.linked, &error);
         }
-        self.remember_digest(&mut growing)?;
-        self.note_if(&growing.name, dressed)
+        self.remember_digest(&mut partial)?;
+        self.note_if(&partial.name, applied)
     }
 
-    /// Notes what a file was when it came, if it is to be read back.
-    fn remember_digest(&mut self, growing: &mut PartialFile) -> io::Result<()> {
-        let path = self.path_of(&growing.name);
-        let (Some(proofs), Some((length, digest))) = (&mut self.proofs, growing.digest()) else {
+    /// Records the digest of a file, if it is to be read back.
+    fn remember_digest(&mut self, partial: &mut PartialFile) -> io::Result<()> {
+        let path = self.path_of(&partial.name);
+        let (Some(proofs), Some((length, digest))) = (&mut self.proofs, partial.digest()) else {
             return Ok(());
         };
         proofs.note(&path, length, digest)
     }
 
-    /// Makes all stable and reads every file back from its medium, if that is to be done; what isn't
-    /// as it came is among the troubles.
+    /// Makes all files stable and, if requested, reads them back from the medium. Files that differ are
+    /// added to the troubles.
     ///
     /// # Errors
-    /// When nobody can say.
+    /// When the digests cannot be read.
     pub fn prove(&mut self, over: &dyn Fn() -> bool) -> io::Result<()> {
         self.make_stable()?;
         let Some(proofs) = &mut self.proofs else { return Ok(()) };
         proofs.check(&self.top, over, &mut self.troubles)
     }
 
-    /// Removes what isn't whole.
+    /// Removes the partial file.
     pub fn abandon(&mut self) {
         self.kept = None;
-        if let Some(growing) = self.growing.take() {
-            growing.remove(&DirEntry::new(self.ground(), &growing.name, &self.maker));
+        if let Some(partial) = self.partial.take() {
+            partial.remove(&DirEntry::new(self.ground(), &partial.name, &self.maker));
         }
     }
 
-    /// Makes all that was put anywhere stable: a file system at a time, since that takes a fraction
-    /// of what it would take file by file.
+    /// Makes all files stable. One syncfs(2) per file system takes a fraction of the time of an fsync
+    /// per file.
     ///
     /// # Errors
-    /// When a file system can't.
+    /// When a file system fails to.
     pub fn make_stable(&self) -> io::Result<()> {
         self.devices.values().try_for_each(|folder| Ok(syncfs(folder)?))
     }
 
-    /// All is there.
+    /// Succeeds if everything is in place.
     ///
     /// # Errors
-    /// What isn't.
+    /// What is not, in words.
     pub fn troubles(&self) -> Result<(), String> {
         self.troubles.none()
     }
 
     fn ground(&self) -> Ground<'_> {
-        let top = Ground { folder: &self.top, nature: &self.top_nature };
+        let top = Ground { folder: &self.top, saved: &self.top_saved };
         self.folders
             .last()
-            .map_or(top, |inside| Ground { folder: &inside.folder, nature: &inside.nature })
+            .map_or(top, |inside| Ground { folder: &inside.folder, saved: &inside.saved })
     }
 
     fn enter(&mut self, name: &[u8]) -> io::Result<OwnedFd> {
-        let spot = DirEntry::new(self.ground(), name, &self.maker);
-        let above = spot.folder();
-        let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWN)) {
+        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let above = entry.folder();
+        let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWNER)) {
             Ok(()) => true,
             Err(Errno::EXIST) => {
-                spot.refuse_folded()?;
+                entry.refuse_folded()?;
                 false
             }
             Err(error) => return Err(error.into()),
         };
-        let folder = match openat(above, name, FOLDER, Mode::empty()) {
+        let folder = match directory::open(above, name) {
             Ok(folder) => folder,
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 return Err(io::Error::other("it is no folder, and isn't replaced by one"));
             }
             Err(error) => return Err(error.into()),
         };
-        let mode = fstat(&folder)?.st_mode & 0o7777;
-        if mode & OWN != OWN {
-            // Only its owner can; anybody else will see what comes of it.
-            let _ = fchmod(&folder, Mode::from_raw_mode(mode | OWN));
-        }
+        directory::allow_owner(&folder, &fstat(&folder)?);
         if !is_new {
             remove_all_stale(&folder);
         }
@@ -365,15 +352,15 @@ impl TreeExtractor {
     }
 
     fn link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
-        let spot = DirEntry::new(self.ground(), name, &self.maker);
-        spot.look()?;
-        symlinkat(target, spot.folder(), spot.hidden())?;
-        let dressed = dress_link(spot.folder(), spot.hidden(), meta);
-        let shown = spot.show();
+        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        entry.check()?;
+        symlinkat(target, entry.folder(), entry.hidden())?;
+        let applied = apply_to_link(entry.folder(), entry.hidden(), meta);
+        let shown = entry.show();
         if shown.is_err() {
-            spot.remove();
+            entry.remove();
         }
-        shown.and(dressed)
+        shown.and(applied)
     }
 
     fn name(&self, name: &[u8], first: &[Vec<u8>]) -> io::Result<()> {
@@ -382,20 +369,17 @@ impl TreeExtractor {
         else {
             return Err(io::Error::other("the file that this is a name of isn't there"));
         };
-        let mut folder = self.top.try_clone()?;
-        for name in above {
-            folder = openat(&folder, name.as_slice(), FOLDER, Mode::empty())?;
-        }
-        let spot = DirEntry::new(self.ground(), name, &self.maker);
-        spot.look()?;
-        linkat(&folder, last.as_slice(), spot.folder(), spot.hidden(), AtFlags::empty())?;
-        let shown = spot.show();
-        // It is still there if both were names of one file already: rename(2).
-        spot.remove();
+        let folder = directory::descend(&self.top, above.iter().map(Vec::as_slice))?;
+        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        entry.check()?;
+        linkat(&folder, last.as_slice(), entry.folder(), entry.hidden(), AtFlags::empty())?;
+        let shown = entry.show();
+        // rename(2) leaves the hidden name in place if both are links to one file already.
+        entry.remove();
         shown
     }
 
-    /// Remembers the file system that `folder` is on.
+    /// Remembers the file system of `folder`, to be made stable.
     fn remember(&mut self, folder: &OwnedFd) {
         let Ok(stat) = fstat(folder) else { return };
         if self.devices.len() < DEVICES
@@ -406,7 +390,7 @@ impl TreeExtractor {
         }
     }
 
-    /// A file won't be there, nor will its other names.
+    /// Records that a file, and thereby its other hard links, cannot be put in place.
     fn give_up(&mut self, name: &[u8], linked: bool, error: &io::Error) -> io::Result<()> {
         if linked {
             let path = self.path_of(name);
@@ -429,7 +413,7 @@ impl TreeExtractor {
         self.troubles.note(&path, error)
     }
 
-    /// The path from the top of what has this name in the present folder.
+    /// The path of `name` in the present directory, relative to the top.
     fn path_of(&self, name: &[u8]) -> Vec<u8> {
         let names = self.folders.iter().map(|inside| inside.name.as_slice());
         names.chain([name]).collect::<Vec<_>>().join(&b'/')

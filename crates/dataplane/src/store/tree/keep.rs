@@ -1,4 +1,4 @@
-//! A file that is there already and stays: the same inode, not written and not read again.
+//! A file that is in place already and stays: the same inode, neither written nor read again.
 
 use std::fs::File;
 use std::io;
@@ -8,12 +8,12 @@ use garland_core::tree::Meta;
 use garland_sys::process;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
 
+use super::dir_entry::DirEntry;
+use super::metadata::apply_changes;
 use crate::attributes;
-use crate::store::tree::dir_entry::DirEntry;
-use crate::store::tree::metadata::redress;
 use crate::tree::Stamp;
 
-/// Files with several names of which one stays: so many are remembered.
+/// Files with hard links that are remembered.
 const LINKED: usize = 10_000;
 
 /// A file that stays.
@@ -24,22 +24,22 @@ pub struct Kept {
     meta: Meta,
 }
 
-/// Files that had several names before, and have become one of the tree's: what other names they had
-/// are other files now, or names that follow.
+/// Files that had several hard links before the copy and stay as one file of the tree, by device and
+/// inode. Their other names become files of their own, or links that follow.
 #[derive(Debug, Default)]
 pub struct Linked(Vec<(u64, u64)>);
 
 impl Kept {
-    /// What is at `spot`, if it is the file that had this `stamp` when it was read, and may become what
-    /// `meta` says. Whatever else it is, it is written anew.
+    /// The file at `entry`, if it still has the `stamp` which it had when it was read and can be given
+    /// `meta`. Any other file is written anew.
     pub fn find(
-        spot: &DirEntry<'_>,
+        entry: &DirEntry<'_>,
         name: &[u8],
         meta: &Meta,
         stamp: Stamp,
         linked: (bool, &mut Linked),
     ) -> Option<Self> {
-        let file = open(spot.folder(), name).ok()?;
+        let file = open(entry.folder(), name).ok()?;
         let stat = fstat(&file).ok()?;
         let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let user = process::user_id();
@@ -47,21 +47,21 @@ impl Kept {
         let same = plain && own && Stamp::of(&stat) == stamp;
         let (linked, others) = linked;
         let single = stat.st_nlink == 1 || linked && others.take(&stat);
-        let may = same && single && spot.refuse_folded().is_ok() && has_no_others(&file, meta);
+        let may = same && single && entry.refuse_folded().is_ok() && has_no_others(&file, meta);
         may.then(|| Self { file, name: name.to_vec(), meta: meta.clone() })
     }
 
-    /// Gives it what it is to have besides its bytes, where it hasn't.
+    /// Applies the metadata where it differs.
     ///
     /// # Errors
-    /// When something of it can't be given.
-    pub fn dress(&self) -> io::Result<()> {
-        redress(&self.file, &self.meta)
+    /// When some of it cannot be set.
+    pub fn apply_metadata(&self) -> io::Result<()> {
+        apply_changes(&self.file, &self.meta)
     }
 }
 
 impl Linked {
-    /// Takes a file for a name; says whether it was none's before, as far as is known.
+    /// Uses a file for a name. Returns false if another name uses it, or too many are remembered.
     fn take(&mut self, stat: &Stat) -> bool {
         let id = (stat.st_dev, stat.st_ino);
         match self.0.binary_search(&id) {
@@ -79,7 +79,7 @@ fn open(folder: &OwnedFd, name: &[u8]) -> io::Result<File> {
     Ok(File::from(openat(folder, name, flags, Mode::empty())?))
 }
 
-/// Whether a file has no attribute that it isn't to have.
+/// Whether all extended attributes of a file are among those in `meta`.
 fn has_no_others(file: impl AsFd, meta: &Meta) -> bool {
     let wanted = |name: &[u8]| meta.attributes.iter().any(|(of, _)| of == name);
     let has = attributes::read(file);

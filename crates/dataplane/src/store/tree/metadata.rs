@@ -1,4 +1,4 @@
-//! Owner, attributes, mode and time of what a tree brings.
+//! Setting owner, extended attributes, mode and time of the files of a tree.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,37 +16,36 @@ use crate::attributes;
 const SET_USER: u32 = 0o4000;
 const SET_GROUP: u32 = 0o2000;
 
-/// Gives an open file or folder all that it is to have. Its owner stays the agent's user where that
-/// one may not give files away, and it doesn't act as somebody else then.
+/// Applies `meta` to an open file or directory. If the agent may not change the owner, the file stays
+/// with the agent's user and gets no set-user-ID or set-group-ID bit.
 ///
 /// # Errors
-/// When something of it can't be given; the rest is.
-pub fn dress(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
+/// When some of it cannot be set; the rest is.
+pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
-    // In this order: a new owner takes capabilities and bits of the mode away, a new mode the time
-    // of nothing.
-    let kept = own(fd, meta.owner)?;
+    // In this order: chown(2) clears capabilities and bits of the mode.
+    let allowed = set_owner(fd, meta.owner)?;
     let attributed = attributes::write(fd, &meta.attributes);
-    fchmod(fd, Mode::from_raw_mode(meta.mode & 0o7777 & kept))?;
+    fchmod(fd, Mode::from_raw_mode(meta.mode & 0o7777 & allowed))?;
     futimens(fd, &times(meta))?;
     attributed
 }
 
-/// The same for a file that was there before, which may have all or some of it: what it has isn't given
-/// again, so that nothing shows that a copy came by.
+/// Applies `meta` to a file that was in place before. Sets only what differs, so that an unchanged file
+/// keeps its change time.
 ///
 /// # Errors
-/// When something of it can't be given; the rest is.
-pub fn redress(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
+/// When some of it cannot be set; the rest is.
+pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
-    let kept = own(fd, meta.owner)?;
+    let allowed = set_owner(fd, meta.owner)?;
     let has = || attributes::read(fd).is_ok_and(|has| same(&has, &meta.attributes));
     let attributed = if meta.attributes.is_empty() || has() {
         Ok(())
     } else {
         attributes::write(fd, &meta.attributes)
     };
-    let (now, mode) = (fstat(fd)?, meta.mode & 0o7777 & kept);
+    let (now, mode) = (fstat(fd)?, meta.mode & 0o7777 & allowed);
     if now.st_mode & 0o7777 != mode {
         fchmod(fd, Mode::from_raw_mode(mode))?;
     }
@@ -61,16 +60,16 @@ fn same(one: &[(Vec<u8>, Vec<u8>)], other: &[(Vec<u8>, Vec<u8>)]) -> bool {
     one.len() == other.len() && one.iter().all(|attribute| other.contains(attribute))
 }
 
-/// The same for a file that was made with its owner and mode, and has no attributes.
+/// Sets the time of a file that was created with its owner and mode and has no extended attributes.
 ///
 /// # Errors
-/// When it can't have its time.
-pub fn dress_born(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
+/// When the time cannot be set.
+pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     Ok(futimens(fd, &times(meta))?)
 }
 
-/// The same for a symbolic link, which has no mode.
-pub fn dress_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<()> {
+/// Applies owner and time to a symbolic link, which has no mode.
+pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<()> {
     let (user, group) = ids(meta.owner);
     let itself = AtFlags::SYMLINK_NOFOLLOW;
     match chownat(folder, name, Some(user), Some(group), itself) {
@@ -78,14 +77,14 @@ pub fn dress_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<()>
         Err(error) => return Err(error.into()),
     }
     match utimensat(folder, name, &times(meta), itself) {
-        // Not every file system knows times of links.
+        // Not every file system supports times of links.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Gives it its owner, if that may be; says which bits of the mode it may keep.
-fn own(fd: BorrowedFd<'_>, owner: (u32, u32)) -> io::Result<u32> {
+/// Sets the owner, if permitted. Returns the mask of mode bits which the file may have.
+fn set_owner(fd: BorrowedFd<'_>, owner: (u32, u32)) -> io::Result<u32> {
     let stat = fstat(fd)?;
     if (stat.st_uid, stat.st_gid) == owner {
         return Ok(u32::MAX);
@@ -93,7 +92,7 @@ fn own(fd: BorrowedFd<'_>, owner: (u32, u32)) -> io::Result<u32> {
     let (user, group) = ids(owner);
     match fchown(fd, Some(user), Some(group)) {
         Ok(()) => Ok(u32::MAX),
-        // Only root may; or the number means nobody here.
+        // Only root may change owners; EINVAL: the number is not mapped in this user namespace.
         Err(Errno::PERM | Errno::INVAL) => {
             let same_group = stat.st_gid == owner.1 || fchown(fd, None, Some(group)).is_ok();
             let user = if stat.st_uid == owner.0 { 0 } else { SET_USER };

@@ -1,10 +1,11 @@
-//! A tree: a stream whose files appear in a folder one by one, each whole or not at all.
+//! A tree: a stream whose files appear in a directory one by one, each whole or not at all.
 //!
-//! It is written in its order, and can't be read back: a node that lacks a block gets it from the
-//! head. Where some of the tree is there already it is known what lies where in the stream; then blocks
-//! are made of the files, old and new ones, and others are fed from them.
+//! Blocks are written in order and cannot be read back: a node that misses a block gets it from the
+//! head. If parts of the tree are in place already, the position of every file in the stream is known;
+//! then blocks are made of the files, old and new ones, and other nodes are fed from them.
 
 mod dir_entry;
+mod directory;
 mod extract;
 mod keep;
 mod metadata;
@@ -29,17 +30,16 @@ use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;
 pub use crate::store::tree::previous::PreviousTree;
-use garland_sys::error::reason;
 
-/// A folder that a tree comes into.
+/// The directory which a tree is extracted into.
 pub struct TreeStore {
     name: String,
     device: Option<u64>,
     fsync: bool,
-    /// What was there of the tree before it came.
+    /// The parts of the tree which were in place before the copy.
     old: Option<Arc<PreviousTree>>,
     removed: Arc<AtomicU64>,
-    /// Steps of the stream that were taken.
+    /// Steps of the stream that were done.
     steps: Arc<AtomicU64>,
     state: Mutex<State>,
 }
@@ -47,13 +47,13 @@ pub struct TreeStore {
 struct State {
     parser: Parser,
     limits: LimitCheck,
-    settler: TreeExtractor,
+    extractor: TreeExtractor,
     steps: Arc<AtomicU64>,
 }
 
 impl TreeStore {
-    /// Opens the directory of `destination`, and creates it if missing; what isn't whole has a hidden
-    /// name with `tag` in it.
+    /// Opens the directory of `destination`; created if missing. Hidden names of partial files contain
+    /// `tag`.
     pub fn open(
         root: &Root,
         destination: &TreeDestination,
@@ -65,28 +65,28 @@ impl TreeStore {
         let TreeLimits { removes, attributes, top, excludes } = limits;
         let limits = LimitCheck::new(top.as_deref(), excludes, *removes, *attributes);
         let limits = limits.map_err(|error| {
-            let path = String::from_utf8_lossy(path).into_owned();
-            StoreError::Path { operation: "excluding from", path, reason: error.to_string() }
+            let path = String::from_utf8_lossy(path);
+            StoreError::refused("excluding from", path, error.to_string())
         })?;
         let (folder, path, _) = open_below(root, path, below.as_deref())?;
-        let path = path.as_path();
+        let name = path.display().to_string();
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
         let below = |old: PreviousTree| Ok(Arc::new(old.below(folder.try_clone()?)));
         let old = old.map(below).transpose();
-        let old = old.map_err(|error| StoreError::path("opening the folder", path, &error))?;
-        let mut settler = TreeExtractor::new(folder, tag);
+        let old = old.map_err(|error| StoreError::path("opening the folder", &name, &error))?;
+        let mut extractor = TreeExtractor::new(folder, tag);
         if let Some(old) = &old {
-            settler = settler.over(Arc::clone(old));
+            extractor = extractor.over(Arc::clone(old));
         }
         if verify {
-            settler = settler
+            extractor = extractor
                 .proving()
-                .map_err(|error| StoreError::path("noting digests in", path, &error))?;
+                .map_err(|error| StoreError::path("noting digests in", &name, &error))?;
         }
-        let (name, removed) = (path.display().to_string(), settler.removed());
+        let removed = extractor.removed();
         let steps: Arc<AtomicU64> = Arc::default();
         let (parser, counted) = (Parser::default(), Arc::clone(&steps));
-        let state = Mutex::new(State { parser, limits, settler, steps: counted });
+        let state = Mutex::new(State { parser, limits, extractor, steps: counted });
         Ok(Self { name, device, fsync, old, removed, steps, state })
     }
 
@@ -96,20 +96,20 @@ impl TreeStore {
 }
 
 impl State {
-    /// Does what the stream's next bytes say.
-    fn obey(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let Self { parser, limits, settler, steps } = self;
+    /// Applies the next bytes of the stream.
+    fn apply(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let Self { parser, limits, extractor, steps } = self;
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
             steps.fetch_add(1, Ordering::Relaxed);
             match step {
                 Step::Record(record) => {
                     limits.check(&record).map_err(io::Error::other)?;
-                    settler.come_to(parser.records() - 1);
-                    settler.obey(record)?;
+                    extractor.set_record(parser.records() - 1);
+                    extractor.apply(record)?;
                 }
-                Step::Void(name) => settler.brought(&name),
-                Step::Bytes(part) => settler.write(part)?,
-                Step::Over(whole) => settler.finish(whole)?,
+                Step::Void(name) => extractor.keep(&name),
+                Step::Bytes(part) => extractor.write(part)?,
+                Step::Over(whole) => extractor.finish(whole)?,
             }
         }
         Ok(())
@@ -118,26 +118,26 @@ impl State {
 
 impl Store for TreeStore {
     fn write_at(&self, _: u64, bytes: &[u8]) -> io::Result<()> {
-        self.state().obey(bytes)
+        self.state().apply(bytes)
     }
 
-    /// Files that stay are passed over; the first that has to be written needs its bytes.
+    /// Skips files that stay in place, up to the first file that has to be written.
     fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
         let Some(old) = &self.old else { return Ok(0) };
         let mut state = self.state();
         let (mut at, end) = (offset, offset + length as u64);
         while at < end {
             match state.parser.passable() {
-                Some(_) if state.settler.needs_bytes() => break,
+                Some(_) if state.extractor.needs_bytes() => break,
                 Some(left) => {
                     let part = left.min(end - at);
                     state.parser.pass(part);
                     at += part;
                 }
                 None => {
-                    let words = old.words(at, end - at);
-                    state.obey(words)?;
-                    at += words.len() as u64;
+                    let bytes = old.record_bytes(at, end - at);
+                    state.apply(bytes)?;
+                    at += bytes.len() as u64;
                 }
             }
         }
@@ -146,36 +146,34 @@ impl Store for TreeStore {
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let Some(old) = &self.old else { return Err(io::ErrorKind::Unsupported.into()) };
-        let growing = self.state().settler.growing()?;
-        old.read(growing.as_ref(), offset, bytes)
+        let partial = self.state().extractor.partial()?;
+        old.read(partial.as_ref(), offset, bytes)
     }
 
-    /// All files have their names already: what is left is to make them stable, and to say what
-    /// couldn't be put where it belongs.
+    /// All files have their final names already. Makes them stable, and fails with those that could
+    /// not be put in place.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         let state = self.state();
         if !state.parser.is_over() {
             return Err(StoreError::Incomplete("the tree has no end".to_owned()));
         }
         if self.fsync {
-            trace.time(Stage::Fsync, || state.settler.make_stable()).map_err(|error| {
-                let (path, reason) = (self.name.clone(), reason(&error));
-                StoreError::Path { operation: "making stable", path, reason }
-            })?;
+            trace
+                .time(Stage::Fsync, || state.extractor.make_stable())
+                .map_err(|error| StoreError::path("making stable", &self.name, &error))?;
         }
-        state.settler.troubles().map_err(StoreError::Incomplete)
+        state.extractor.troubles().map_err(StoreError::Incomplete)
     }
 
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
         let mut state = self.state();
-        trace.time(Stage::Fsync, || state.settler.prove(over)).map_err(|error| {
-            let (path, reason) = (self.name.clone(), reason(&error));
-            StoreError::Path { operation: "verifying", path, reason }
-        })
+        trace
+            .time(Stage::Fsync, || state.extractor.prove(over))
+            .map_err(|error| StoreError::path("verifying", &self.name, &error))
     }
 
     fn abandon(&self) {
-        self.state().settler.abandon();
+        self.state().extractor.abandon();
     }
 
     fn removed(&self) -> u64 {

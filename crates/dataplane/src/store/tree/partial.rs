@@ -1,5 +1,5 @@
-//! A file that isn't whole yet. A small one has no name at all until it is; a large one has a hidden
-//! one, and so has every file where the file system knows no files without names.
+//! A file that is not complete yet. A small file has no name until it is complete. A large file has a
+//! hidden name, and so has every file on a file system without O_TMPFILE.
 
 use std::fs::File;
 use std::io;
@@ -11,17 +11,17 @@ use garland_sys::lock;
 use rustix::fs::{Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
+use super::dir_entry::DirEntry;
+use super::metadata::{apply, apply_time};
 use crate::store::file::reserve;
-use crate::store::tree::dir_entry::DirEntry;
-use crate::store::tree::metadata::{dress, dress_born};
 
-/// From so many bytes on, room for a file is reserved before it comes.
+/// Size in bytes from which disk space for a file is reserved.
 const LARGE: u64 = 1 << 20;
 
 /// Holes begin and end at multiples of this, in bytes.
 const PAGE: usize = 4096;
 
-/// A file under its hidden name, or without any.
+/// A file under its hidden name, or without a name.
 pub struct PartialFile {
     file: File,
     /// Its final name.
@@ -30,59 +30,59 @@ pub struct PartialFile {
     length: u64,
     written: u64,
     sparse: bool,
-    /// Whether it has other names, which follow.
+    /// Whether other hard links to it follow.
     pub linked: bool,
     /// Whether it has a hidden name.
     hidden: bool,
-    /// Whether it was made with the owner and mode that it is to have.
-    born_so: bool,
-    /// The digest of what has come of it, if it is to be read back.
+    /// Whether it was created with its final owner and mode.
+    final_mode: bool,
+    /// The digest so far, if it is to be read back.
     summing: Option<Summing>,
 }
 
 impl PartialFile {
-    /// Creates the file `name` of `length` bytes where it is to appear.
+    /// Creates the file `name` of `length` bytes in the directory of `entry`.
     pub fn create(
-        spot: &DirEntry<'_>,
+        entry: &DirEntry<'_>,
         name: &[u8],
         meta: Meta,
         length: u64,
         (sparse, linked): (bool, bool),
     ) -> io::Result<Self> {
         let small = length < LARGE;
-        let born = spot.mode_at_birth(&meta).filter(|_| small);
-        let nameless = nameless(spot, Mode::from_raw_mode(born.unwrap_or(0o600)))?;
-        let born_so = born.is_some() && nameless.is_some();
+        let initial = entry.initial_mode(&meta).filter(|_| small);
+        let nameless = nameless(entry, Mode::from_raw_mode(initial.unwrap_or(0o600)))?;
+        let final_mode = initial.is_some() && nameless.is_some();
         let hidden = !small || nameless.is_none();
         let file = if hidden {
-            with_hidden_name(spot, nameless, if sparse { 0 } else { length })?
+            with_hidden_name(entry, nameless, if sparse { 0 } else { length })?
         } else {
             nameless.ok_or(io::ErrorKind::NotFound)?
         };
-        spot.learn(&file);
+        entry.learn(&file);
         let (name, written, summing) = (name.to_vec(), 0, None);
-        Ok(Self { file, name, meta, length, written, sparse, linked, hidden, born_so, summing })
+        Ok(Self { file, name, meta, length, written, sparse, linked, hidden, final_mode, summing })
     }
 
-    /// Digests what comes of it.
+    /// Computes the digest while the file is written.
     pub fn digested(self) -> Self {
         Self { summing: Some(Summing::new(Checksum::B3)), ..self }
     }
 
-    /// Its length, and its digest where that was wanted.
+    /// The length and the digest, if that was computed.
     pub fn digest(&mut self) -> Option<(u64, [u8; 32])> {
         self.summing.take().map(|summing| (self.length, summing.finish()))
     }
 
-    /// The file, and how many bytes of it have come.
+    /// The file, and the number of bytes so far.
     ///
     /// # Errors
-    /// When the process has no descriptors left.
+    /// When the process has no file descriptors left.
     pub fn reader(&self) -> io::Result<(File, u64)> {
         Ok((self.file.try_clone()?, self.written))
     }
 
-    /// Writes what comes next of it.
+    /// Writes the next bytes; leaves out pages of zeros if the file is sparse.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.summing.iter_mut().for_each(|summing| summing.update(bytes));
         if !self.sparse {
@@ -92,7 +92,7 @@ impl PartialFile {
         }
         let mut rest = bytes;
         while !rest.is_empty() {
-            // Up to where the next page of the file begins.
+            // Up to the next page boundary of the file.
             let inside = usize::try_from(self.written % PAGE as u64).unwrap_or(0);
             let (page, behind) = rest.split_at(rest.len().min(PAGE - inside));
             if page.iter().any(|&byte| byte != 0) {
@@ -104,84 +104,83 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Gives it its length, if its end is a hole.
+    /// Sets the length of a sparse file, which may end in a hole.
     pub fn end(&self) -> io::Result<()> {
         if self.sparse { self.file.set_len(self.length) } else { Ok(()) }
     }
 
-    /// Gives it all that it is to have besides its bytes.
-    pub fn dress(&self) -> io::Result<()> {
-        if self.born_so {
-            dress_born(&self.file, &self.meta)
+    /// Applies the metadata.
+    pub fn apply_metadata(&self) -> io::Result<()> {
+        if self.final_mode {
+            apply_time(&self.file, &self.meta)
         } else {
-            dress(&self.file, &self.meta)
+            apply(&self.file, &self.meta)
         }
     }
 
-    /// Gives it its name.
-    pub fn show(&self, spot: &DirEntry<'_>) -> io::Result<()> {
-        if self.hidden { spot.show() } else { spot.name(&self.file) }
+    /// Gives the file its final name.
+    pub fn show(&self, entry: &DirEntry<'_>) -> io::Result<()> {
+        if self.hidden { entry.show() } else { entry.name(&self.file) }
     }
 
-    /// Removes what isn't to appear.
-    pub fn remove(&self, spot: &DirEntry<'_>) {
+    /// Removes the hidden name, if there is one.
+    pub fn remove(&self, entry: &DirEntry<'_>) {
         if self.hidden {
-            spot.remove();
+            entry.remove();
         }
     }
 }
 
-/// A new file without a name; none where files must have one.
-fn nameless(spot: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
-    if !spot.nature().takes_nameless() {
+/// Creates a file without a name; none if the file system does not support that.
+fn nameless(entry: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
+    if !entry.saved().takes_nameless() {
         return Ok(None);
     }
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    match openat(spot.folder(), ".", flags, mode) {
+    match openat(entry.folder(), ".", flags, mode) {
         Ok(file) => Ok(Some(File::from(file))),
-        // The last of them on kernels that have never heard of it.
+        // EISDIR: a kernel without O_TMPFILE.
         Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::ISDIR) => {
-            spot.nature().refuses_nameless();
+            entry.saved().refuses_nameless();
             Ok(None)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// A new file under its hidden name, with room for so many bytes. A lock says that the copy is alive:
-/// what nobody holds is what a killed agent left. A file that had no name yet is locked when it gets
-/// one, so that no other copy can take it for such a thing.
-fn with_hidden_name(spot: &DirEntry<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
-    spot.look()?;
+/// Creates a file under its hidden name, or gives `nameless` that name, and reserves `length` bytes.
+/// The file is locked: the lock shows that the copy is alive, and other copies remove unlocked files.
+fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
+    entry.check()?;
     let file = match nameless {
         Some(file) => {
-            spot.hide(&file)?;
+            entry.hide(&file)?;
             file
         }
-        None => locked(spot)?,
+        None => locked(entry)?,
     };
     let reserved = if length >= LARGE { reserve(&file, length) } else { Ok(()) };
     if let Err(error) = reserved {
-        spot.remove();
+        entry.remove();
         return Err(error);
     }
     Ok(file)
 }
 
-/// A new file under its hidden name, locked. Another copy may look for what killed agents left just
-/// before it is: then it is made anew.
-fn locked(spot: &DirEntry<'_>) -> io::Result<File> {
+/// Creates a file under its hidden name and locks it. Another copy may remove the file before it is
+/// locked; then it is created anew.
+fn locked(entry: &DirEntry<'_>) -> io::Result<File> {
     const TRIES: usize = 10;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..TRIES {
         let file =
-            File::from(openat(spot.folder(), spot.hidden(), flags, Mode::from_raw_mode(0o600))?);
+            File::from(openat(entry.folder(), entry.hidden(), flags, Mode::from_raw_mode(0o600))?);
         match lock::try_lock(&file) {
             Ok(_) if fstat(&file)?.st_nlink > 0 => return Ok(file),
-            Ok(_) => spot.remove(),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => spot.remove(),
+            Ok(_) => entry.remove(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => entry.remove(),
             Err(error) => {
-                spot.remove();
+                entry.remove();
                 return Err(error);
             }
         }

@@ -1,5 +1,5 @@
-//! What every file of a tree was when it came, noted in a file without a name until all of them are
-//! read back: memory would grow with the tree.
+//! The digests of all files of a tree, kept in a file without a name until the files are read back:
+//! in memory they would grow with the tree.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -9,30 +9,30 @@ use std::os::unix::fs::FileExt;
 use garland_protocol::{Checksum, Summing};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, unlinkat};
 
+use super::directory;
 use super::trouble::Troubles;
 use crate::store::forget::forget;
 use crate::store::left::partial_name;
-use crate::store::tree::extract::FOLDER;
 
-/// Bytes of a file that are read at a time.
+/// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// A disk on which so many files are wrong isn't read any further.
+/// Number of wrong files after which no further files are read.
 const WRONG_MAX: usize = 5;
 
-/// The notes.
+/// The file with the digests.
 pub struct Proofs(BufWriter<File>);
 
-/// A file as it came.
+/// The digest of one file.
 struct Proof {
-    /// The names from the top down, with slashes between them.
+    /// The path relative to the top.
     path: Vec<u8>,
     length: u64,
     digest: [u8; 32],
 }
 
 impl Proofs {
-    /// Notes nothing yet; the notes lie in the folder `top`, where nobody sees them.
+    /// Creates the file for the digests, without a name, on the file system of `top`.
     pub fn create(top: &OwnedFd, tag: &str) -> io::Result<Self> {
         let name = partial_name("proofs".as_ref(), tag);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
@@ -42,7 +42,7 @@ impl Proofs {
         Ok(Self(BufWriter::new(File::from(fd))))
     }
 
-    /// Notes a file that has its name.
+    /// Records the digest of a complete file.
     pub fn note(&mut self, path: &[u8], length: u64, digest: [u8; 32]) -> io::Result<()> {
         let words = u32::try_from(path.len()).map_err(io::Error::other)?;
         self.0.write_all(&words.to_le_bytes())?;
@@ -51,7 +51,8 @@ impl Proofs {
         self.0.write_all(&digest)
     }
 
-    /// Compares every file below `top` that was noted with its medium, until the copy is `over`.
+    /// Reads every recorded file below `top` from the medium and compares its digest, until the copy is
+    /// `over`.
     pub fn check(
         &mut self,
         top: &OwnedFd,
@@ -68,7 +69,7 @@ impl Proofs {
             }
             at += proof.size();
             let found = digest_of(top, &proof);
-            // Of several files of one name the last one stayed.
+            // Of several files with one path only the last one is in place.
             if found.as_ref().is_ok_and(|found| *found == proof.digest)
                 || is_noted_again(file, at, &proof.path)?
             {
@@ -87,7 +88,7 @@ impl Proofs {
     }
 }
 
-/// The notes from some place on, whoever else reads them.
+/// Reads the records from the offset `at`, independent of the position of the file.
 struct Notes<'a> {
     file: &'a File,
     at: u64,
@@ -102,7 +103,7 @@ impl Read for Notes<'_> {
 }
 
 impl Proof {
-    /// The next one; none where the notes end.
+    /// Reads the next record; none at the end.
     fn read(notes: &mut BufReader<Notes<'_>>) -> io::Result<Option<Self>> {
         let mut words = [0; 4];
         match notes.read_exact(&mut words) {
@@ -117,7 +118,7 @@ impl Proof {
         Ok(Some(Self { path, length: u64::from_le_bytes(length), digest }))
     }
 
-    /// Its bytes among the notes.
+    /// The length of the record in bytes.
     fn size(&self) -> u64 {
         4 + self.path.len() as u64 + 8 + 32
     }
@@ -133,14 +134,11 @@ fn is_noted_again(file: &File, at: u64, path: &[u8]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The digest of what the medium has, if it has as many bytes.
+/// The digest of the bytes on the medium, if the length is unchanged.
 fn digest_of(top: &OwnedFd, proof: &Proof) -> io::Result<[u8; 32]> {
     let mut names: Vec<&[u8]> = proof.path.split(|&byte| byte == b'/').collect();
     let name = names.pop().unwrap_or_default();
-    let mut folder = top.try_clone()?;
-    for name in names {
-        folder = openat(&folder, name, FOLDER, Mode::empty())?;
-    }
+    let folder = directory::descend(top, names)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = File::from(openat(&folder, name, flags, Mode::empty())?);
     let stat = fstat(&file)?;

@@ -1,4 +1,4 @@
-//! What is known of a folder that files appear in: it spares asking for each of them.
+//! What is known of a directory in which files are created; it saves system calls per file.
 
 use std::cell::{Cell, OnceCell};
 use std::io;
@@ -8,62 +8,64 @@ use garland_core::tree::Meta;
 use rustix::fs::{AtFlags, Dir, fgetxattr, fstat, statat};
 use rustix::io::Errno;
 
-/// A folder's habits, as far as they have shown.
+/// Properties of a directory, as far as they have been observed.
 #[derive(Debug, Default)]
 pub struct SavedAttributes {
-    /// What a new file in it is.
-    born: OnceCell<Born>,
-    /// Files can't be made in it without a name.
+    /// The defaults of a new file.
+    defaults: OnceCell<Defaults>,
+    /// Files without a name are not supported.
     named_only: Cell<bool>,
-    /// It takes names for one that differ in case.
+    /// Names which differ only in case mean one file.
     folds: Cell<Option<bool>>,
 }
 
-/// What a file is that the agent makes in a folder.
+/// The owner and mode of files that the agent creates in a directory.
 #[derive(Clone, Copy, Debug)]
-struct Born {
-    /// The numbers of user and group.
+struct Defaults {
+    /// User and group ID.
     owner: (u32, u32),
-    /// It has the mode that it is made with, but for the agent's umask: the folder gives it none.
+    /// The mode is the requested one without the umask: the directory has no default ACL.
     plain: bool,
 }
 
 impl SavedAttributes {
-    /// Takes a look at the first file that was made in the folder.
+    /// Learns the defaults from the first file that was created in the directory.
     pub fn learn(&self, folder: &OwnedFd, file: impl AsFd) {
-        if self.born.get().is_some() {
+        if self.defaults.get().is_some() {
             return;
         }
         let Ok(stat) = fstat(file) else { return };
         let list = fgetxattr(folder, "system.posix_acl_default", &mut [0_u8; 0][..]);
         let plain = matches!(list, Err(Errno::NODATA | Errno::OPNOTSUPP));
-        let _ = self.born.set(Born { owner: (stat.st_uid, stat.st_gid), plain });
+        let _ = self.defaults.set(Defaults { owner: (stat.st_uid, stat.st_gid), plain });
     }
 
-    /// The mode to make a file with that is to have all of `meta` but its time by that, under this
-    /// umask; none if it wouldn't, or nobody knows yet.
-    pub fn mode_at_birth(&self, meta: &Meta, umask: u32) -> Option<u32> {
-        let born = self.born.get().filter(|born| born.plain && born.owner == meta.owner)?;
+    /// The mode for creating a file, if that gives it all of `meta` except the time under this umask;
+    /// none if it does not, or the defaults are not known yet.
+    pub fn initial_mode(&self, meta: &Meta, umask: u32) -> Option<u32> {
+        let defaults = self
+            .defaults
+            .get()
+            .filter(|defaults| defaults.plain && defaults.owner == meta.owner)?;
         let mode = meta.mode & 0o7777;
         let whole = mode & 0o777 & !umask == mode && meta.attributes.is_empty();
-        (whole && born.plain).then_some(mode)
+        (whole && defaults.plain).then_some(mode)
     }
 
-    /// Whether files can be made without a name, as far as is known.
+    /// Whether files without a name are supported, as far as known.
     pub fn takes_nameless(&self) -> bool {
         !self.named_only.get()
     }
 
-    /// They can't.
+    /// Records that files without a name are not supported.
     pub fn refuses_nameless(&self) {
         self.named_only.set(true);
     }
 
-    /// The name that is there instead, where something is found by the name `name` in `folder` though
-    /// none is written so: a file system that doesn't tell the case of letters.
+    /// The actual name of the file that is found as `name`, if it differs: the file system ignores case.
     ///
     /// # Errors
-    /// When nothing is found by that name, or the folder can't be read.
+    /// When no file is found by that name, or the directory cannot be read.
     pub fn folded(&self, folder: &OwnedFd, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
         if !self.may_fold(folder, name)? {
             return Ok(None);
@@ -83,21 +85,21 @@ impl SavedAttributes {
         Ok(other)
     }
 
-    /// Whether the folder may take names for one that aren't.
+    /// Whether the directory may ignore case.
     ///
     /// # Errors
-    /// When `name` isn't there, or nobody can say.
+    /// When `name` does not exist, or its status is unknown.
     fn may_fold(&self, folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
         if let Some(folds) = self.folds.get() {
             return Ok(folds);
         }
         let swapped = swapped(name);
         if swapped == name {
-            // It has no letter that tells, and others may fold, too.
+            // No ASCII letter to test with; other letters may be folded, too.
             return Ok(!name.is_ascii());
         }
         let stat = |name: &[u8]| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        // Where nothing is there by this name nothing has shown.
+        // Without the file nothing can be concluded.
         let one = stat(name)?;
         let folds = match stat(&swapped) {
             Ok(other) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
@@ -109,7 +111,7 @@ impl SavedAttributes {
     }
 }
 
-/// The name with its ASCII letters in the other case.
+/// The name with the case of its ASCII letters swapped.
 fn swapped(name: &[u8]) -> Vec<u8> {
     let swap = |byte: &u8| match byte {
         b'a'..=b'z' => byte.to_ascii_uppercase(),

@@ -1,4 +1,4 @@
-//! Removing what a folder has and a tree hasn't: never outside the folder, and through no link.
+//! Removing what is in a directory and not in the tree, without following symbolic links.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -10,55 +10,54 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::tree::{DEPTH_MAX, Pattern};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, fchmod, fstat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, fstat, statat, unlinkat};
 use rustix::io::Errno;
 
+use super::directory;
 use super::trouble::Troubles;
-use crate::store::is_partial_name;
-use crate::store::tree::extract::{FOLDER, OWN};
+use crate::store::left::is_partial_name;
 
-/// Names that are remembered of the folders that a stream is in, together: 24 MiB at most.
+/// Names that are remembered of all present directories together: 24 MiB at most.
 const NAMES: usize = 1 << 20;
 
-/// What a stream has brought of the folders that it is in, and what stays in them besides.
+/// The names which the stream contained for each present directory, and what else is spared.
 pub struct Sweeper {
     spared: Vec<Pattern>,
     folders: Vec<Swept>,
-    /// Names of these, together.
+    /// The number of names in all of them.
     names: usize,
     hashing: RandomState,
     removed: Arc<AtomicU64>,
 }
 
-/// A folder that the stream is in. Its names are known by their hashes: where two have one, something
-/// stays that could go.
+/// A present directory. Its names are kept as hashes; of names with one hash too much may stay.
 #[derive(Default)]
 struct Swept {
     names: HashSet<u64>,
-    /// Something couldn't be put into it, or its names are too many: nothing is removed.
+    /// Nothing is removed, because something failed in it or it has too many names.
     stays: bool,
 }
 
-/// Where something is that is removed.
+/// A directory from which names are removed.
 struct Site<'a> {
     folder: &'a OwnedFd,
-    /// The number of the folder's device.
+    /// The directory's device number.
     device: u64,
-    /// Its path from the top, with a slash behind it unless it is the top.
+    /// Its path relative to the top; ends in a slash unless it is the top.
     path: &'a [u8],
     depth: usize,
 }
 
 impl Sweeper {
-    /// The stream is at the top; what `spared` means stays. How much was `removed` is counted.
+    /// Starts at the top. Paths that match `spared` stay; `removed` counts the removed names.
     pub fn new(spared: &[Vec<u8>], removed: Arc<AtomicU64>) -> Self {
         let spared = spared.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
         let (folders, hashing) = (vec![Swept::default()], RandomState::new());
         Self { spared, folders, names: 0, hashing, removed }
     }
 
-    /// The stream has brought something of this name.
-    pub fn brought(&mut self, name: &[u8]) {
+    /// Marks `name` in the present directory as part of the tree.
+    pub fn keep(&mut self, name: &[u8]) {
         let hash = self.hashing.hash_one(name);
         let Some(folder) = self.folders.last_mut() else { return };
         if self.names >= NAMES {
@@ -68,26 +67,26 @@ impl Sweeper {
         }
     }
 
-    /// The stream goes into a folder.
+    /// Enters a directory.
     pub fn enter(&mut self) {
         self.folders.push(Swept::default());
     }
 
-    /// It leaves one.
+    /// Leaves the present directory.
     pub fn leave(&mut self) {
         let left = self.folders.pop();
         self.names -= left.map_or(0, |left| left.names.len());
     }
 
-    /// Something of the present folder isn't as it should be.
+    /// Records a failure in the present directory: nothing in it is removed.
     pub fn trouble(&mut self) {
         self.folders.last_mut().into_iter().for_each(|folder| folder.stays = true);
     }
 
-    /// Removes what is in the present folder and the stream hasn't brought.
+    /// Removes all names of the present directory that are not part of the tree.
     ///
     /// # Errors
-    /// When nothing that follows could be done either.
+    /// When the error affects all that follows, too.
     pub fn sweep(&self, folder: &OwnedFd, path: &[u8], troubles: &mut Troubles) -> io::Result<()> {
         let Some(own) = self.folders.last().filter(|own| !own.stays) else { return Ok(()) };
         let device = match fstat(folder) {
@@ -99,7 +98,7 @@ impl Sweeper {
         self.empty(&site, goes, troubles).map(drop)
     }
 
-    /// Removes what is in a folder and `goes`; says whether nothing else is in it.
+    /// Removes the names in a directory for which `goes` is true. Returns whether all of them are gone.
     fn empty(
         &self,
         site: &Site<'_>,
@@ -127,7 +126,7 @@ impl Sweeper {
         Ok(all)
     }
 
-    /// Removes something by its name; says whether it is gone.
+    /// Removes a name. Returns whether it is gone.
     fn remove(
         &self,
         site: &Site<'_>,
@@ -137,7 +136,7 @@ impl Sweeper {
     ) -> io::Result<bool> {
         let stat = statat(site.folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        // What killed agents left is gone already: this is another copy's that is under way.
+        // Files of killed agents are gone already: this one belongs to a copy that is under way.
         let others = is_partial_name(OsStr::from_bytes(name));
         if others || self.spared.iter().any(|pattern| pattern.matches(path, is_folder)) {
             return Ok(false);
@@ -151,7 +150,7 @@ impl Sweeper {
                 self.removed.fetch_add(1, Ordering::Relaxed);
                 Ok(true)
             }
-            // Somebody has put something into it just now.
+            // Another process has just created something in it.
             Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
             Err(error) => Err(error.into()),
         }
@@ -168,15 +167,12 @@ impl Sweeper {
             let message = format!("more than {DEPTH_MAX} folders within each other");
             return Err(io::Error::other(message));
         }
-        let folder = openat(above.folder, name, FOLDER, Mode::empty())?;
+        let folder = directory::open(above.folder, name)?;
         let stat = fstat(&folder)?;
         if stat.st_dev != above.device {
             return Err(io::Error::other("another file system is mounted there, and stays"));
         }
-        if stat.st_mode & OWN != OWN {
-            // Only its owner can; anybody else will see what comes of it.
-            let _ = fchmod(&folder, Mode::from_raw_mode(stat.st_mode & 0o7777 | OWN));
-        }
+        directory::allow_owner(&folder, &stat);
         let path = [path, b"/"].concat();
         let depth = above.depth + 1;
         let site = Site { folder: &folder, device: above.device, path: &path, depth };

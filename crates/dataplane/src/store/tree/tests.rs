@@ -49,7 +49,7 @@ fn obey_within(top: &Path, limits: TreeLimits, stream: &[(Record, &[u8])]) -> Re
     }
     store.write_at(0, &bytes).map_err(|error| error.to_string())?;
     let state = store.state();
-    state.settler.troubles()
+    state.extractor.troubles()
 }
 
 fn enter(name: &[u8]) -> Record {

@@ -1,4 +1,4 @@
-//! What of a tree couldn't be put where it belongs.
+//! The parts of a tree that could not be put in place.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use rustix::io::Errno;
 
 use garland_sys::error::reason;
 
-/// So many are told of; of the others only how many there are.
-const TOLD: usize = 5;
+/// The number of errors that are reported in words; the others are only counted.
+const REPORTED: usize = 5;
 
-/// What went wrong so far; it doesn't grow with the tree.
+/// The errors so far: the first ones in words, and their number.
 #[derive(Debug, Default)]
 pub struct Troubles {
     count: u64,
@@ -17,26 +17,26 @@ pub struct Troubles {
 }
 
 impl Troubles {
-    /// Takes note that what is at `path` isn't what it should be.
+    /// Records an error at `path`.
     ///
     /// # Errors
-    /// When what went wrong will go wrong with all that follows, too.
+    /// When the error affects all that follows, too.
     pub fn note(&mut self, path: &[u8], error: &io::Error) -> io::Result<()> {
         let said = format!("{}: {}", String::from_utf8_lossy(path), reason(error));
         if is_for_all(error) {
             return Err(io::Error::other(said));
         }
         self.count += 1;
-        if self.first.len() < TOLD {
+        if self.first.len() < REPORTED {
             self.first.push(said);
         }
         Ok(())
     }
 
-    /// Nothing went wrong.
+    /// Succeeds if there were no errors.
     ///
     /// # Errors
-    /// What did.
+    /// The errors, in words.
     pub fn none(&self) -> Result<(), String> {
         let more = self.count.saturating_sub(self.first.len() as u64);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
@@ -48,7 +48,7 @@ impl Troubles {
     }
 }
 
-/// Whether the disk or the process is at its end, and not only one file in the way.
+/// Whether an error affects the whole disk or process, not only one file.
 fn is_for_all(error: &io::Error) -> bool {
     const FOR_ALL: [Errno; 8] = [
         Errno::NOSPC,

@@ -1,5 +1,5 @@
-//! The helper as the head brings it to nodes that lack it: it is in their agents' memory, for as long
-//! as that head is there, and of the head's own release.
+//! The helper as the head sends it to nodes that lack it: of the head's release, and in the agent's
+//! memory during the head's session.
 
 use std::io;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use garland_sys::program::Program;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// The most bytes that an agent takes.
+/// The most bytes that an agent accepts.
 const MOST: usize = 32 << 20;
 
-/// What a controller has brought.
+/// The helper which a controller has sent.
 #[derive(Default)]
 pub struct Brought {
-    /// What is still to be whole, and its bytes so far; or why it can't be.
+    /// The incomplete program and its bytes so far, or an error.
     coming: Option<io::Result<(Program, usize)>>,
     whole: Option<Arc<Program>>,
 }
 
 impl Brought {
-    /// Takes the next parcel, and maybe there are more.
+    /// Adds a parcel; `more` tells whether others follow.
     pub fn take(&mut self, parcel: &[u8], more: bool) {
         let before = self.coming.take().unwrap_or_else(|| Ok((Program::new()?, 0)));
         let now = before.and_then(|(mut program, bytes)| {
@@ -42,7 +42,7 @@ impl Brought {
         }
     }
 
-    /// The program, if it is whole.
+    /// The program, if it is complete.
     pub fn whole(&self) -> Option<Arc<Program>> {
         self.whole.clone()
     }

@@ -1,4 +1,4 @@
-//! The helper process: orders in, answers out, each with a deadline.
+//! The helper process: receives orders and sends answers, with timeouts.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -12,61 +12,61 @@ use garland_fabric::words::{self, ANSWER_MAX, Answer, Order, PREFIX, VERSION};
 use garland_sys::{clock, event};
 
 use super::super::super::SILENCE;
-use super::super::super::runner::Place;
 use super::super::round::broken;
+use crate::probe::meeting_state::MeetingState;
 use garland_fabric::find::find;
 use garland_sys::error::reason;
 
-/// What a helper that the head has brought is called.
+/// The name of a helper which the head has sent.
 const BROUGHT: &str = "garland-fabric (as the head brought it)";
 
-/// Why that one may not run.
+/// Why it may fail to run.
 const ELSEWHERE: &str = "; it needs the head's processor and C library, or a later one: a node of \
                          another kind wants one of its own, in PATH or in ~/.local/bin";
 
-/// How often a wait looks whether the meeting is over.
+/// How often a wait polls whether the meeting is over.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How long a helper may take to end by itself.
+/// How long a helper may take to exit by itself.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What is read at a time.
+/// Bytes that are read at a time.
 const READ: usize = 64 << 10;
 
-/// Where the provider `shm` keeps what its processes share, and how its addresses begin.
+/// The directory of shared memory of the provider `shm`, and the beginning of its addresses.
 const SHARED: &str = "/dev/shm";
 const SHARED_ADDRESS: &[u8] = b"fi_shm://";
 
-/// A helper at work.
+/// A running helper.
 pub struct Helper {
-    /// What it is called in messages.
+    /// Its name in messages.
     name: String,
     child: Child,
-    /// `None` once it is to end.
+    /// None once it is told to exit.
     input: Option<ChildStdin>,
     output: ChildStdout,
     received: Vec<u8>,
-    /// A file that it would leave behind if it were killed.
+    /// A file which it would leave behind if it were killed.
     leftover: Option<PathBuf>,
 }
 
-/// What is wrong with a helper that answers what wasn't asked.
+/// The error of a helper which sends an unexpected answer.
 pub fn out_of_turn() -> String {
     "garland-fabric answered what it wasn't asked".to_owned()
 }
 
 impl Helper {
-    /// Starts the helper, and hears its hello.
-    pub fn start(place: &Place, stream: &TcpStream) -> Result<Self, String> {
-        let (path, name, hint) = match (find(), place.helper()) {
+    /// Starts the helper, and awaits its hello.
+    pub fn start(meeting: &MeetingState, stream: &TcpStream) -> Result<Self, String> {
+        let (path, name, hint) = match (find(), meeting.helper()) {
             (Ok(path), _) => (path, None, ""),
             (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
             (Err(missing), None) => return Err(missing),
         };
         let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
         let mut command = Command::new(path);
-        // It ends by itself when its input does, and then leaves nothing: whoever kills the agent
-        // with all its group must not take it along.
+        // It exits by itself when its input ends, and cleans up: a kill of the agent's process
+        // group must not include it.
         command
             .arg0("garland-fabric")
             .process_group(0)
@@ -81,7 +81,7 @@ impl Helper {
         let input = Some(input);
         let mut helper = Self { name, child, input, output, received: Vec::new(), leftover: None };
         let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
-        let hello = helper.answer(place, stream, Some(deadline_ns));
+        let hello = helper.answer(meeting, stream, Some(deadline_ns));
         match hello.map_err(|why| format!("{why}{hint}"))? {
             Answer::Hello(VERSION) => Ok(helper),
             Answer::Hello(version) => Err(format!(
@@ -92,18 +92,19 @@ impl Helper {
         }
     }
 
-    /// Has an order obeyed. The wait ends with the meeting, or when the other agent leaves it.
+    /// Sends an order and awaits the answer. The wait ends with the meeting, or when the other
+    /// agent leaves it.
     pub fn ask(
         &mut self,
         order: &Order,
-        place: &Place,
+        meeting: &MeetingState,
         stream: &TcpStream,
     ) -> Result<Answer, String> {
         let input = self.input.as_mut().ok_or_else(out_of_turn)?;
         if input.write_all(&words::frame(order)).is_err() {
             return Err(self.obituary());
         }
-        match self.answer(place, stream, None)? {
+        match self.answer(meeting, stream, None)? {
             Answer::Refused(reason) => {
                 if !matches!(order, Order::List(_) | Order::Open(_) | Order::Meet(_)) {
                     give_way(stream);
@@ -118,9 +119,12 @@ impl Helper {
         }
     }
 
-    /// Waits until the other agent says something. Nothing is asked of the helper meanwhile, but it
-    /// must live.
-    pub fn wait_for_other(&mut self, place: &Place, stream: &TcpStream) -> Result<(), String> {
+    /// Waits until the other agent sends something. The helper must be running meanwhile.
+    pub fn wait_for_other(
+        &mut self,
+        meeting: &MeetingState,
+        stream: &TcpStream,
+    ) -> Result<(), String> {
         let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
         loop {
             let fds = [self.output.as_fd(), stream.as_fd()];
@@ -128,7 +132,7 @@ impl Helper {
             match ready[..] {
                 [true, _] => return Err(self.obituary()),
                 [_, true] => return Ok(()),
-                _ if place.is_over() => return Err("the meeting's time is over".to_owned()),
+                _ if meeting.is_over() => return Err("the meeting's time is over".to_owned()),
                 _ if clock::now_ns() > deadline_ns => {
                     return Err(broken(&io::ErrorKind::TimedOut.into()));
                 }
@@ -139,7 +143,7 @@ impl Helper {
 
     fn answer(
         &mut self,
-        place: &Place,
+        meeting: &MeetingState,
         stream: &TcpStream,
         deadline_ns: Option<u64>,
     ) -> Result<Answer, String> {
@@ -154,14 +158,14 @@ impl Helper {
             if ready.first() == Some(&true) {
                 self.receive()?;
             } else if ready.get(1) == Some(&true) {
-                // What the other agent says next is for later; that it has left is for now.
+                // Data from the other agent is read later; its end is an error now.
                 match stream.peek(&mut [0]) {
                     Ok(0) => return Err(broken(&io::ErrorKind::UnexpectedEof.into())),
                     Ok(_) => watches = false,
                     Err(error) => return Err(broken(&error)),
                 }
             }
-            if place.is_over() {
+            if meeting.is_over() {
                 return Err("the meeting's time is over".to_owned());
             }
             if deadline_ns.is_some_and(|deadline| clock::now_ns() > deadline) {
@@ -170,7 +174,7 @@ impl Helper {
         }
     }
 
-    /// The answer that has been received, if it is whole.
+    /// Takes a complete answer from the received bytes.
     fn take(&mut self) -> Result<Option<Answer>, String> {
         let Some(prefix) = self.received.first_chunk::<PREFIX>() else { return Ok(None) };
         let wrong = |what: String| format!("garland-fabric: {what}");
@@ -195,7 +199,7 @@ impl Helper {
         }
     }
 
-    /// How it ended, in words.
+    /// How the helper ended, in words.
     fn obituary(&mut self) -> String {
         let ended = self.await_end();
         let name = &self.name;
@@ -221,28 +225,28 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // No more orders: it closes its endpoint and ends.
+        // The end of its input: it closes its endpoint and exits.
         self.input = None;
         if self.await_end().is_none() {
-            // One that has ended meanwhile needs no killing.
+            // Fails if it has exited meanwhile.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
         if let Some(file) = self.leftover.take() {
-            // There is none where it has ended by itself.
+            // Does not exist if it has exited by itself.
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-/// Operations fail, too, when the other side is gone. Then its agent knows why: it is let speak first,
-/// and leaves when it has.
+/// Waits for the other agent to report first. Operations also fail when the other side is gone, and
+/// then its agent knows the reason.
 fn give_way(stream: &TcpStream) {
-    // Whatever comes of it, there is a reason to tell already.
+    // Whatever the result, an error is reported afterwards.
     let _ = event::wait_readable(&[stream.as_fd()], Some(FAREWELL));
 }
 
-/// The file that an address of the provider `shm` stands for.
+/// The file of an address of the provider `shm`.
 fn shared_file(address: &[u8]) -> Option<PathBuf> {
     let name = address.strip_prefix(SHARED_ADDRESS)?;
     let name = name.split(|&byte| byte == 0).next()?;

@@ -1,73 +1,54 @@
-//! How both sides come to one provider, and to know each other's endpoint.
+//! Agreeing on a provider, and exchanging the addresses of both endpoints.
 
-use std::io::Write;
-use std::net::{IpAddr, TcpStream};
+use std::net::IpAddr;
 
-use garland_fabric::words::{self, Answer, ORDER_MAX, Open, Opened, Order, PREFIX};
+use garland_fabric::words::{self, Answer, Open, Opened, Order};
 use garland_protocol::check_provider;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use super::super::round::{broken, read};
-use super::{Fabric, child};
+use super::child;
+use super::session::FabricSession;
 
-impl Fabric<'_> {
-    /// The best provider that both have and that reaches other machines: this one's order counts
-    /// where it initiates.
-    pub(super) fn agree(
-        &mut self,
-        initiates: bool,
-        source: Option<IpAddr>,
-    ) -> Result<String, String> {
-        let Answer::Providers(ours) = self.ask(&Order::List(source))? else {
-            return Err(child::out_of_turn());
-        };
-        if !initiates {
-            self.say(&ours)?;
-            let chosen: String = self.hear()?;
-            return check_provider(&chosen).map(|()| chosen);
-        }
-        let theirs: Vec<String> = self.hear()?;
-        let both = ours.iter().find(|name| theirs.contains(name) && !words::is_local(name));
-        let chosen = both.ok_or_else(|| {
-            let list = |names: &[String]| names.join(", ");
-            format!(
-                "no provider of libfabric's is on both nodes: here are {}, there {}",
-                list(&ours),
-                list(&theirs)
-            )
-        })?;
-        self.say(chosen)?;
-        Ok(chosen.clone())
+/// Chooses the first provider of the initiator's list which both sides have and which reaches other
+/// machines.
+pub(super) fn agree(
+    session: &mut FabricSession<'_>,
+    initiates: bool,
+    source: Option<IpAddr>,
+) -> Result<String, String> {
+    let Answer::Providers(ours) = session.ask(&Order::List(source))? else {
+        return Err(child::out_of_turn());
+    };
+    if !initiates {
+        session.send(&ours)?;
+        let chosen: String = session.receive()?;
+        return check_provider(&chosen).map(|()| chosen);
     }
+    let theirs: Vec<String> = session.receive()?;
+    let both = ours.iter().find(|name| theirs.contains(name) && !words::is_local(name));
+    let chosen = both.ok_or_else(|| {
+        let list = |names: &[String]| names.join(", ");
+        format!(
+            "no provider of libfabric's is on both nodes: here are {}, there {}",
+            list(&ours),
+            list(&theirs)
+        )
+    })?;
+    session.send(chosen)?;
+    Ok(chosen.clone())
+}
 
-    /// Opens an endpoint, and lets it know the other side's; both.
-    pub(super) fn open(&mut self, wish: Open) -> Result<(Opened, Opened), String> {
-        let Answer::Opened(ours) = self.ask(&Order::Open(wish))? else {
-            return Err(child::out_of_turn());
-        };
-        self.say(&ours)?;
-        let theirs: Opened = self.hear()?;
-        match self.ask(&Order::Meet(theirs.peer.clone()))? {
-            Answer::Done => Ok((ours, theirs)),
-            _ => Err(child::out_of_turn()),
-        }
-    }
-
-    /// Tells the other agent.
-    pub(super) fn say(&self, what: &impl Serialize) -> Result<(), String> {
-        let mut stream: &TcpStream = self.stream;
-        stream.write_all(&words::frame(what)).map_err(|error| broken(&error))
-    }
-
-    /// Hears what the other agent tells.
-    pub(super) fn hear<T: DeserializeOwned>(&mut self) -> Result<T, String> {
-        self.helper.wait_for_other(self.place, self.stream)?;
-        let wrong = |what: String| format!("the other agent: {what}");
-        let mut prefix = [0; PREFIX];
-        read(self.place, self.stream, &mut prefix)?;
-        let mut bytes = vec![0; words::length(prefix, ORDER_MAX).map_err(wrong)?];
-        read(self.place, self.stream, &mut bytes)?;
-        words::message(&bytes).map_err(wrong)
+/// Opens an endpoint and connects it to the other side's. Returns both.
+pub(super) fn open(
+    session: &mut FabricSession<'_>,
+    wish: Open,
+) -> Result<(Opened, Opened), String> {
+    let Answer::Opened(ours) = session.ask(&Order::Open(wish))? else {
+        return Err(child::out_of_turn());
+    };
+    session.send(&ours)?;
+    let theirs: Opened = session.receive()?;
+    match session.ask(&Order::Meet(theirs.peer.clone()))? {
+        Answer::Done => Ok((ours, theirs)),
+        _ => Err(child::out_of_turn()),
     }
 }

@@ -1,11 +1,11 @@
-//! Gets, puts and messages by libfabric, which a helper does for the agent: the agent is static and
-//! can load no library. Before the first round it is tried whether gets and puts go on while the
-//! target's CPU does nothing: that tells one-sided ones from those that a CPU serves.
+//! Gets, puts and messages over libfabric, done by a helper process: the agent is static and cannot
+//! load a library. Before the first round a test shows whether gets and puts are one-sided.
 
 mod brought;
 mod child;
 mod meet;
 mod proof;
+mod session;
 
 use std::net::TcpStream;
 
@@ -13,37 +13,31 @@ use garland_fabric::words::{self, Answer, Kind, Open};
 use garland_protocol::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetState};
 
 pub use self::brought::Brought;
-use super::super::runner::Place;
+use self::session::FabricSession;
 use super::round::Order;
 use super::tally::Tally;
-use crate::probe::ping::transport::ProbeTransport;
-use child::Helper;
+use super::transport::ProbeTransport;
+use crate::probe::meeting_state::MeetingState;
 
-/// The most memory that operations in flight take on each side, in bytes.
+/// The most memory for operations in flight on each side, in bytes.
 const MOST: u64 = 128 << 20;
 
 /// An endpoint of a fabric.
-pub struct Fabric<'a> {
-    place: &'a Place,
-    stream: &'a TcpStream,
-    helper: Helper,
-    /// Rounds so far.
-    serial: u32,
-}
+pub struct Fabric<'a>(FabricSession<'a>);
 
 impl<'a> Fabric<'a> {
-    /// Both sides open an endpoint of one provider and tell each other where it is.
+    /// Opens an endpoint of one provider on both sides, and connects them.
     pub fn meet(
-        place: &'a Place,
+        meeting: &'a MeetingState,
         task: &PingTask,
         initiates: bool,
         stream: &'a TcpStream,
     ) -> Result<Self, String> {
-        let mut fabric = Self { place, stream, helper: Helper::start(place, stream)?, serial: 0 };
+        let mut session = FabricSession::start(meeting, stream)?;
         let source = stream.local_addr().ok().map(|own| own.ip().to_canonical());
         let provider = match &task.provider {
             Some(provider) => provider.clone(),
-            None => fabric.agree(initiates, source)?,
+            None => meet::agree(&mut session, initiates, source)?,
         };
         let wish = Open {
             provider,
@@ -57,14 +51,14 @@ impl<'a> Fabric<'a> {
             ring: ring(task)?,
             largest: task.points.iter().map(|point| point.size.max(1)).max().unwrap_or(1),
         };
-        let (ours, theirs) = fabric.open(wish)?;
+        let (ours, theirs) = meet::open(&mut session, wish)?;
         let mut one_sided = Vec::new();
         for (kind, size) in proof::cases(task) {
-            let alone = fabric.prove(initiates, kind, size)?;
+            let alone = proof::prove(&mut session, initiates, kind, size)?;
             one_sided.push((size, alone));
         }
         if initiates {
-            place.found(Finding::Fabric(FabricWay {
+            meeting.found(Finding::Fabric(FabricWay {
                 provider: ours.peer.provider,
                 domain: ours.domain,
                 library: ours.library,
@@ -73,14 +67,10 @@ impl<'a> Fabric<'a> {
                 one_sided,
             }));
         }
-        Ok(fabric)
+        Ok(Self(session))
     }
 
-    fn ask(&mut self, order: &words::Order) -> Result<Answer, String> {
-        self.helper.ask(order, self.place, self.stream)
-    }
-
-    /// The rounds that an order takes: samples come in one piece, which is bounded.
+    /// Splits an order into rounds: the samples of one answer are bounded.
     fn rounds(&mut self, order: &Order) -> Vec<words::Round> {
         let kind = match order.kind {
             Some(PingKind::Get) => Kind::Get,
@@ -92,15 +82,14 @@ impl<'a> Fabric<'a> {
         while left > 0 {
             let count = left.min(words::SAMPLES_MAX);
             left -= count;
-            self.serial = self.serial.wrapping_add(1);
             rounds.push(words::Round {
                 kind,
-                // What has no bytes takes one to be seen.
+                // An operation without bytes takes one byte to be noticed.
                 size: order.size.max(1),
                 depth: order.depth,
                 count,
                 rate: order.rate,
-                serial: self.serial,
+                serial: self.0.next_serial(),
             });
         }
         rounds
@@ -115,7 +104,7 @@ impl ProbeTransport for Fabric<'_> {
     fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
         let mut elapsed_ns = 0;
         for round in self.rounds(order) {
-            let Answer::Ran(ran) = self.ask(&words::Order::Run(round))? else {
+            let Answer::Ran(ran) = self.0.ask(&words::Order::Run(round))? else {
                 return Err(child::out_of_turn());
             };
             if ran.samples.len() as u64 != round.count {
@@ -132,7 +121,7 @@ impl ProbeTransport for Fabric<'_> {
     fn serve(&mut self, order: &Order) -> Result<u64, String> {
         let mut work_ns = 0;
         for round in self.rounds(order) {
-            match self.ask(&words::Order::Serve(round))? {
+            match self.0.ask(&words::Order::Serve(round))? {
                 Answer::Served(ns) => work_ns += ns,
                 _ => return Err(child::out_of_turn()),
             }

@@ -1,25 +1,26 @@
-//! Whether gets and puts are one-sided: they are begun while the target's helper does nothing, and
-//! counted is what ends all the same, and what CPU the target has used for it. What no CPU of the
-//! target's has touched is one-sided, whatever the provider calls it.
+//! Tests whether gets and puts are one-sided. The initiator starts them while the target's helper is
+//! idle; they are one-sided if they complete and the target's CPU time does not grow, whatever the
+//! provider claims.
 
 use garland_fabric::words::{Answer, Kind, Order, Round};
 use garland_protocol::{PingKind, PingTask};
 
-use super::{Fabric, child};
+use super::child;
+use super::session::FabricSession;
 
-/// Operations to make the connection with.
+/// Operations that establish the connection.
 const WARM_UP: u64 = 16;
 
-/// Operations to try, and the milliseconds for it.
+/// Operations of a test, and its duration in milliseconds.
 const TRIES: u64 = 2000;
 const MILLIS: u32 = 200;
 
-/// Nanoseconds of CPU that a helper uses to say that it does nothing, at most, and those for an
-/// operation: a thread that serves one in the background uses more.
+/// CPU time in nanoseconds: the most that an idle helper uses to report it, and the most per one-sided
+/// operation. A background thread that serves operations uses more.
 const RESTING_NS: u64 = 400_000;
 const SERVING_NS: u64 = 200;
 
-/// What to try: the smallest and the largest of a task's gets or puts.
+/// The operations to test: the smallest and the largest of a task's gets or puts.
 pub fn cases(task: &PingTask) -> Vec<(Kind, u32)> {
     let kind = match task.points.first().map(|point| point.kind) {
         Some(PingKind::Get) => Kind::Get,
@@ -32,55 +33,58 @@ pub fn cases(task: &PingTask) -> Vec<(Kind, u32)> {
     cases.into_iter().map(|size| (kind, size)).collect()
 }
 
-impl Fabric<'_> {
-    /// Whether operations of this kind and size are one-sided.
-    pub(super) fn prove(&mut self, initiates: bool, kind: Kind, size: u32) -> Result<bool, String> {
-        self.serial = self.serial.wrapping_add(1);
-        let warm = Round { kind, size, depth: 1, count: WARM_UP, rate: None, serial: self.serial };
-        // The target looks at the bytes of the last put: those of a try are the same.
-        let tries = Round { count: TRIES, ..warm };
-        if initiates { self.prove_as_initiator(warm, tries) } else { self.prove_as_target(warm) }
-    }
+/// Whether operations of this kind and size are one-sided.
+pub(super) fn prove(
+    session: &mut FabricSession<'_>,
+    initiates: bool,
+    kind: Kind,
+    size: u32,
+) -> Result<bool, String> {
+    let serial = session.next_serial();
+    let warm = Round { kind, size, depth: 1, count: WARM_UP, rate: None, serial };
+    // The target checks the bytes of the last put; a test has the bytes of the warm-up.
+    let tries = Round { count: TRIES, ..warm };
+    if initiates { initiate(session, warm, tries) } else { serve(session, warm) }
+}
 
-    fn prove_as_initiator(&mut self, warm: Round, tries: Round) -> Result<bool, String> {
-        let Answer::Ran(_) = self.ask(&Order::Run(warm))? else {
-            return Err(child::out_of_turn());
-        };
-        let _resting: bool = self.hear()?;
-        let Answer::Tried(ended) = self.ask(&Order::Try(tries, MILLIS))? else {
-            return Err(child::out_of_turn());
-        };
-        self.say(&true)?;
-        let used_ns: u64 = self.hear()?;
-        let Answer::Done = self.ask(&Order::Settle)? else {
-            return Err(child::out_of_turn());
-        };
-        // What comes next changes the bytes that the target looks at.
-        let _looked: bool = self.hear()?;
-        Ok(ended > 0 && used_ns <= RESTING_NS + ended * SERVING_NS)
-    }
+fn initiate(session: &mut FabricSession<'_>, warm: Round, tries: Round) -> Result<bool, String> {
+    let Answer::Ran(_) = session.ask(&Order::Run(warm))? else {
+        return Err(child::out_of_turn());
+    };
+    let _resting: bool = session.receive()?;
+    let Answer::Tried(ended) = session.ask(&Order::Try(tries, MILLIS))? else {
+        return Err(child::out_of_turn());
+    };
+    session.send(&true)?;
+    let used_ns: u64 = session.receive()?;
+    let Answer::Done = session.ask(&Order::Settle)? else {
+        return Err(child::out_of_turn());
+    };
+    // Wait until the target has checked its bytes: the next operation changes them.
+    let _looked: bool = session.receive()?;
+    Ok(ended > 0 && used_ns <= RESTING_NS + ended * SERVING_NS)
+}
 
-    fn prove_as_target(&mut self, warm: Round) -> Result<bool, String> {
-        let Answer::Served(_) = self.ask(&Order::Serve(warm))? else {
-            return Err(child::out_of_turn());
-        };
-        let before = self.rest()?;
-        self.say(&true)?;
-        let _tried: bool = self.hear()?;
-        let used_ns = self.rest()?.saturating_sub(before);
-        self.say(&used_ns)?;
-        let Answer::Served(_) = self.ask(&Order::Serve(warm))? else {
-            return Err(child::out_of_turn());
-        };
-        self.say(&true)?;
-        // The initiator judges.
-        Ok(false)
-    }
+fn serve(session: &mut FabricSession<'_>, warm: Round) -> Result<bool, String> {
+    let Answer::Served(_) = session.ask(&Order::Serve(warm))? else {
+        return Err(child::out_of_turn());
+    };
+    let before = rest(session)?;
+    session.send(&true)?;
+    let _tried: bool = session.receive()?;
+    let used_ns = rest(session)?.saturating_sub(before);
+    session.send(&used_ns)?;
+    let Answer::Served(_) = session.ask(&Order::Serve(warm))? else {
+        return Err(child::out_of_turn());
+    };
+    session.send(&true)?;
+    // The initiator decides.
+    Ok(false)
+}
 
-    fn rest(&mut self) -> Result<u64, String> {
-        match self.ask(&Order::Rest)? {
-            Answer::Rested(cpu_ns) => Ok(cpu_ns),
-            _ => Err(child::out_of_turn()),
-        }
+fn rest(session: &mut FabricSession<'_>) -> Result<u64, String> {
+    match session.ask(&Order::Rest)? {
+        Answer::Rested(cpu_ns) => Ok(cpu_ns),
+        _ => Err(child::out_of_turn()),
     }
 }

@@ -10,7 +10,7 @@ fn folder(test: &str) -> PathBuf {
     path
 }
 
-fn settler(path: &Path) -> TreeExtractor {
+fn extractor(path: &Path) -> TreeExtractor {
     TreeExtractor::new(File::open(path).unwrap().into(), "tag")
 }
 
@@ -32,42 +32,42 @@ fn enter(name: &[u8]) -> Record {
 fn a_file_appears_when_it_is_whole_and_only_then() {
     let dir = folder("whole");
     fs::write(dir.join("f"), b"old").unwrap();
-    let mut settler = settler(&dir);
+    let mut extractor = extractor(&dir);
     for (whole, wanted) in [(false, &b"old"[..]), (true, b"new")] {
-        settler.obey(file(b"f", false)).unwrap();
-        settler.write(b"new").unwrap();
+        extractor.apply(file(b"f", false)).unwrap();
+        extractor.write(b"new").unwrap();
         assert_eq!(fs::read(dir.join("f")).unwrap(), b"old");
-        settler.finish(whole).unwrap();
+        extractor.finish(whole).unwrap();
         assert_eq!(fs::read(dir.join("f")).unwrap(), wanted);
     }
     let stat = fs::metadata(dir.join("f")).unwrap();
     assert_eq!((stat.mode() & 0o7777, stat.mtime(), stat.mtime_nsec()), (0o640, 1_000_000_000, 5));
-    settler.obey(file(b"g", false)).unwrap();
-    settler.abandon();
+    extractor.apply(file(b"g", false)).unwrap();
+    extractor.abandon();
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something hidden is left");
-    assert_eq!(settler.troubles(), Ok(()));
+    assert_eq!(extractor.troubles(), Ok(()));
     fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
 fn what_the_medium_has_is_compared_with_what_came() {
     let dir = folder("proofs");
-    let mut settler = settler(&dir).proving().unwrap();
-    settler.obey(enter(b"d")).unwrap();
+    let mut extractor = extractor(&dir).proving().unwrap();
+    extractor.apply(enter(b"d")).unwrap();
     for name in [&b"good"[..], b"rotten", b"short", b"twice", b"twice"] {
-        settler.obey(file(name, false)).unwrap();
+        extractor.apply(file(name, false)).unwrap();
         let bytes = if fs::exists(dir.join("d/twice")).unwrap() { b"two" } else { b"new" };
-        settler.write(bytes).unwrap();
-        settler.finish(true).unwrap();
+        extractor.write(bytes).unwrap();
+        extractor.finish(true).unwrap();
     }
-    settler.obey(Record::Leave).unwrap();
+    extractor.apply(Record::Leave).unwrap();
     fs::write(dir.join("d/rotten"), b"nEw").unwrap();
     fs::write(dir.join("d/short"), b"ne").unwrap();
-    settler.prove(&|| false).unwrap();
+    extractor.prove(&|| false).unwrap();
     let wanted = "all but 2: d/rotten: its medium hasn't what was written; look at the disk; \
                   d/short: it isn't what was written any more";
-    assert_eq!(settler.troubles(), Err(wanted.to_owned()));
-    assert!(settler.prove(&|| true).is_err(), "nobody waits for it");
+    assert_eq!(extractor.troubles(), Err(wanted.to_owned()));
+    assert!(extractor.prove(&|| true).is_err(), "nobody waits for it");
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something hidden is left");
     fs::remove_dir_all(dir).unwrap();
 }
@@ -78,24 +78,24 @@ fn nothing_goes_through_a_link_and_no_folder_is_replaced() {
     symlink(&outside, dir.join("out")).unwrap();
     fs::create_dir(dir.join("d")).unwrap();
     fs::write(dir.join("f"), b"kept").unwrap();
-    let mut settler = settler(&dir);
+    let mut extractor = extractor(&dir);
     for name in [&b"out"[..], b"f"] {
-        settler.obey(enter(name)).unwrap();
-        settler.obey(enter(b"deeper")).unwrap();
-        settler.obey(file(b"x", false)).unwrap();
-        settler.write(b"new").unwrap();
-        settler.finish(true).unwrap();
-        settler.obey(Record::Leave).unwrap();
-        settler.obey(Record::Leave).unwrap();
+        extractor.apply(enter(name)).unwrap();
+        extractor.apply(enter(b"deeper")).unwrap();
+        extractor.apply(file(b"x", false)).unwrap();
+        extractor.write(b"new").unwrap();
+        extractor.finish(true).unwrap();
+        extractor.apply(Record::Leave).unwrap();
+        extractor.apply(Record::Leave).unwrap();
     }
-    settler.obey(file(b"d", true)).unwrap();
-    settler.write(b"new").unwrap();
-    settler.finish(true).unwrap();
-    settler.obey(Record::Name { name: b"e".to_vec(), first: vec![b"d".to_vec()] }).unwrap();
+    extractor.apply(file(b"d", true)).unwrap();
+    extractor.write(b"new").unwrap();
+    extractor.finish(true).unwrap();
+    extractor.apply(Record::Name { name: b"e".to_vec(), first: vec![b"d".to_vec()] }).unwrap();
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     assert_eq!(fs::read(dir.join("f")).unwrap(), b"kept");
     assert!(dir.join("d").is_dir() && !dir.join("e").exists());
-    let said = settler.troubles().unwrap_err();
+    let said = extractor.troubles().unwrap_err();
     let wanted = "all but 4: out: it is no folder, and isn't replaced by one; \
                   f: it is no folder, and isn't replaced by one; \
                   d: it is a folder, and isn't replaced; \
@@ -109,18 +109,18 @@ fn nothing_goes_through_a_link_and_no_folder_is_replaced() {
 fn names_of_one_file_stay_so_however_often_they_come() {
     let dir = folder("names");
     for _ in 0..2 {
-        let mut settler = settler(&dir);
-        settler.obey(enter(b"d")).unwrap();
-        settler.obey(file(b"f", true)).unwrap();
-        settler.write(b"new").unwrap();
-        settler.finish(true).unwrap();
-        settler.obey(Record::Leave).unwrap();
+        let mut extractor = extractor(&dir);
+        extractor.apply(enter(b"d")).unwrap();
+        extractor.apply(file(b"f", true)).unwrap();
+        extractor.write(b"new").unwrap();
+        extractor.finish(true).unwrap();
+        extractor.apply(Record::Leave).unwrap();
         let first = vec![b"d".to_vec(), b"f".to_vec()];
         for _ in 0..2 {
             let name = Record::Name { name: b"h".to_vec(), first: first.clone() };
-            settler.obey(name).unwrap();
+            extractor.apply(name).unwrap();
         }
-        settler.troubles().unwrap();
+        extractor.troubles().unwrap();
         assert_eq!(fs::metadata(dir.join("h")).unwrap().nlink(), 2);
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "something hidden is left");
     }
@@ -130,14 +130,14 @@ fn names_of_one_file_stay_so_however_often_they_come() {
 #[test]
 fn holes_stay_holes() {
     let dir = folder("holes");
-    let mut settler = settler(&dir);
+    let mut extractor = extractor(&dir);
     let length = 1 << 20;
     let (name, meta) = (b"s".to_vec(), meta(0o644));
-    settler.obey(Record::File { name, meta, length, sparse: true, linked: false }).unwrap();
+    extractor.apply(Record::File { name, meta, length, sparse: true, linked: false }).unwrap();
     let mut bytes = vec![0; length as usize];
     bytes[500_000] = 1;
-    bytes.chunks(999).for_each(|part| settler.write(part).unwrap());
-    settler.finish(true).unwrap();
+    bytes.chunks(999).for_each(|part| extractor.write(part).unwrap());
+    extractor.finish(true).unwrap();
     assert!(fs::read(dir.join("s")).unwrap() == bytes);
     assert!(fs::metadata(dir.join("s")).unwrap().blocks() <= 16);
     fs::remove_dir_all(dir).unwrap();

@@ -1,4 +1,4 @@
-//! What lies beside a stripe: its manifest, and the older pair of both that a new one replaces.
+//! A stripe's files in their directory: the stripe, its manifest, and the older pair which they replace.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,55 +11,56 @@ use rustix::fs::{AtFlags, Dir, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::file::{FileStore, Metadata, Size};
-use super::{MANIFEST, Store, StoreError};
+use super::{Store, StoreError};
 use crate::log::log;
 use crate::recorder::Collector;
 
-/// A stripe's place in its folder.
-pub struct Beside {
+/// The end of a manifest's name, after its stripe's.
+pub const MANIFEST: &str = ".toml";
+
+/// The names of a stripe's files, and the directory which they are in.
+pub struct StripeFiles {
     folder: OwnedFd,
     folder_path: PathBuf,
-    /// What the stripe's name has behind the file's.
+    /// The end of the stripe's name, after the file's.
     suffix: OsString,
     /// The stripe's name.
     stripe: OsString,
     /// The manifest's name.
     manifest: OsString,
-    /// The copy's, in the names of what it sets aside.
+    /// The copy's tag, part of the names of files that are set aside.
     tag: String,
-    dress: Metadata,
+    /// The manifest's.
+    metadata: Metadata,
 }
 
-/// What of an older stripe was set aside.
+/// Which files of an older stripe are set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aside {
     stripe: bool,
     manifest: bool,
 }
 
-impl Beside {
-    /// The place of the stripe `name` in `folder`, whose name has `suffix` behind the file's; files get
-    /// `dress`.
-    pub fn new(
-        (folder, folder_path): (OwnedFd, PathBuf),
-        name: &OsStr,
-        suffix: &str,
-        tag: &str,
-        dress: Metadata,
-    ) -> Self {
-        let (stripe, suffix) = (name.to_owned(), OsString::from(suffix));
-        let manifest = joined(&[name.as_bytes(), MANIFEST.as_bytes()]);
-        let (tag, dress) = (tag.to_owned(), Metadata { times: None, ..dress });
-        Self { folder, folder_path, suffix, stripe, manifest, tag, dress }
+impl StripeFiles {
+    /// The files of the stripe `file`, whose name ends in `suffix`.
+    pub fn of(file: &FileStore, suffix: &str, tag: &str) -> Result<Self, StoreError> {
+        let opened = file.directory();
+        let (folder, folder_path) = opened
+            .map_err(|error| StoreError::path("opening the folder of", file.name(), &error))?;
+        let stripe = file.file_name().to_owned();
+        let manifest = joined(&[stripe.as_bytes(), MANIFEST.as_bytes()]);
+        let metadata = Metadata { times: None, ..file.metadata() };
+        let (suffix, tag) = (OsString::from(suffix), tag.to_owned());
+        Ok(Self { folder, folder_path, suffix, stripe, manifest, tag, metadata })
     }
 
-    /// Writes the manifest under a hidden name, and makes it stable.
+    /// Writes the manifest under a hidden name and makes it stable.
     pub fn prepare(&self, bytes: &[u8], trace: &Collector) -> Result<FileStore, StoreError> {
         let error = |error: io::Error| self.error("writing", &self.manifest, &error);
         let folder = self.folder.try_clone().map_err(error)?;
         let (name, size) = (self.manifest.clone(), Size::whole(bytes.len() as u64));
         let file = FileStore::create_in(folder, &self.folder_path, name, size, &self.tag, None)?;
-        let file = file.with(self.dress);
+        let file = file.with(self.metadata);
         file.write_at(0, bytes).map_err(error)?;
         file.prepare(trace)?;
         Ok(file)
@@ -71,13 +72,13 @@ impl Beside {
             .map_err(|error| self.error("removing the old", &self.manifest, &error.into()))
     }
 
-    /// Gives the stripe and the manifest that are there further names. A manifest that is aside has its
-    /// stripe aside.
+    /// Links the present stripe and manifest to further names. A manifest is never set aside without
+    /// its stripe.
     pub fn set_aside(&self) -> Result<Aside, StoreError> {
         let mut aside = Aside { stripe: false, manifest: false };
         let mut keep = || -> io::Result<()> {
-            aside.stripe = self.also(&self.stripe, &self.aside_name(&self.stripe))?;
-            aside.manifest = self.also(&self.manifest, &self.aside_name(&self.manifest))?;
+            aside.stripe = self.link(&self.stripe, &self.aside_name(&self.stripe))?;
+            aside.manifest = self.link(&self.manifest, &self.aside_name(&self.manifest))?;
             self.sync()
         };
         let kept = keep();
@@ -85,7 +86,7 @@ impl Beside {
             let pair = [(&self.stripe, aside.stripe), (&self.manifest, aside.manifest)];
             for (name, _) in pair.into_iter().filter(|(_, is_aside)| *is_aside) {
                 let aside = self.aside_name(name);
-                // Two names of one file both stay, and one is removed; a file that was renamed goes back.
+                // rename(2) leaves two links to one file in place; then the second one is removed.
                 let _ = renameat(&self.folder, &aside, &self.folder, name);
                 let _ = self.unlink(&aside);
             }
@@ -93,14 +94,14 @@ impl Beside {
         })
     }
 
-    /// Puts what was set aside back into its place; where nothing was, nothing is there then.
+    /// Restores the files that were set aside, and removes those that replaced them.
     pub fn bring_back(&self, aside: Aside) {
         let pair = [(&self.stripe, aside.stripe), (&self.manifest, aside.manifest)];
         let back = || -> io::Result<()> {
-            // The manifest goes first and comes last: none lies beside a stripe that isn't its own.
+            // The manifest is removed first and restored last: it never describes another stripe.
             pair.iter().rev().try_for_each(|(name, _)| self.unlink(name))?;
             for (name, _) in pair.iter().filter(|(_, is_aside)| *is_aside) {
-                self.also(&self.aside_name(name), name)?;
+                self.link(&self.aside_name(name), name)?;
             }
             self.sync()?;
             Ok(pair.iter().rev().try_for_each(|(name, _)| self.unlink(&self.aside_name(name)))?)
@@ -112,7 +113,7 @@ impl Beside {
         }
     }
 
-    /// Removes what any copy has set aside of this stripe, manifests first.
+    /// Removes the files of this stripe that any copy has set aside, manifests first.
     pub fn remove_asides(&self) {
         let Ok(entries) = Dir::read_from(&self.folder) else { return };
         let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
@@ -127,13 +128,13 @@ impl Beside {
         }
     }
 
-    /// The name of a file whose stripe this is.
+    /// The name of the striped file.
     fn file_name(&self) -> &[u8] {
         let stripe = self.stripe.as_bytes();
         stripe.strip_suffix(self.suffix.as_bytes()).unwrap_or(stripe)
     }
 
-    /// The name under which the stripe or manifest `name` is aside.
+    /// The name under which the stripe or manifest `name` is set aside.
     fn aside_name(&self, name: &OsStr) -> OsString {
         let file = self.file_name();
         let end = name.as_bytes().strip_prefix(file).unwrap_or_default();
@@ -150,9 +151,9 @@ impl Beside {
         tag.is_some_and(|tag| tag.len() == self.tag.len() && tag.iter().all(u8::is_ascii_hexdigit))
     }
 
-    /// Gives the file `from` the name `to`, too; whether there is such a file. Where a file can't have
-    /// two names it is renamed.
-    fn also(&self, from: &OsStr, to: &OsStr) -> Result<bool, Errno> {
+    /// Links the file `from` to `to`, or renames it where links are not supported. Returns whether
+    /// there is such a file.
+    fn link(&self, from: &OsStr, to: &OsStr) -> Result<bool, Errno> {
         let folder = &self.folder;
         if let Err(Errno::NOENT) = statat(folder, from, AtFlags::SYMLINK_NOFOLLOW) {
             return Ok(false);
@@ -174,14 +175,14 @@ impl Beside {
     }
 
     fn sync(&self) -> io::Result<()> {
-        if self.dress.fsync {
+        if self.metadata.fsync {
             rustix::fs::fsync(&self.folder)?;
         }
         Ok(())
     }
 
     fn error(&self, operation: &'static str, name: &OsStr, error: &io::Error) -> StoreError {
-        StoreError::path(operation, &self.folder_path.join(name), error)
+        StoreError::path(operation, self.folder_path.join(name).display(), error)
     }
 }
 

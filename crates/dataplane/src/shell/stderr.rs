@@ -1,4 +1,4 @@
-//! The last lines that a command says on its standard error.
+//! The last lines which a command writes to its standard error.
 
 use std::io::{self, Read};
 use std::process::ChildStderr;
@@ -7,62 +7,62 @@ use std::time::Duration;
 
 use garland_sys::threads;
 
-/// So many bytes are kept, and so many lines of them shown.
+/// Bytes that are kept, and the lines and characters of them that are shown.
 const KEPT: usize = 2048;
 const LINES: usize = 3;
 const SHOWN: usize = 300;
 
-/// What is still on its way when the command has ended is waited for so long: something that it left
-/// running may keep its standard error open.
+/// How long the end of the pipe is awaited after the command has ended: a process which it left running
+/// may keep the pipe open.
 const LATE: Duration = Duration::from_millis(200);
 
-/// Reads them as they come, from a thread of its own.
-pub struct LastWords(Arc<Heard>);
+/// The end of a command's standard error, read by a thread of its own.
+pub struct StderrTail(Arc<Shared>);
 
 #[derive(Default)]
-struct Heard {
-    /// The last bytes, and whether these are all.
-    said: Mutex<(Vec<u8>, bool)>,
+struct Shared {
+    /// The last bytes, and whether the pipe has ended.
+    tail: Mutex<(Vec<u8>, bool)>,
     over: Condvar,
 }
 
-impl LastWords {
-    /// Listens to `pipe`.
+impl StderrTail {
+    /// Starts to read `pipe`.
     ///
     /// # Errors
-    /// When the system makes no thread for it.
+    /// When no thread can be started.
     pub fn of(mut pipe: ChildStderr) -> io::Result<Self> {
-        let heard = Arc::<Heard>::default();
-        let its = Arc::clone(&heard);
+        let shared = Arc::<Shared>::default();
+        let its = Arc::clone(&shared);
         threads::spawn("words", move || {
             let mut buffer = [0; KEPT];
             loop {
                 let read = pipe.read(&mut buffer);
-                let mut said = its.said.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut tail = its.tail.lock().unwrap_or_else(PoisonError::into_inner);
                 match read {
                     Ok(read @ 1..) => {
-                        said.0.extend(&buffer[..read]);
-                        let surplus = said.0.len().saturating_sub(KEPT);
-                        said.0.drain(..surplus);
+                        tail.0.extend(&buffer[..read]);
+                        let surplus = tail.0.len().saturating_sub(KEPT);
+                        tail.0.drain(..surplus);
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Ok(0) | Err(_) => {
-                        said.1 = true;
+                        tail.1 = true;
                         its.over.notify_all();
                         return;
                     }
                 }
             }
         })?;
-        Ok(Self(heard))
+        Ok(Self(shared))
     }
 
-    /// The last lines, as one.
+    /// The last lines, joined by semicolons.
     pub fn into_text(self) -> String {
-        let said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.0.over.wait_timeout_while(said, LATE, |(_, over)| !*over);
-        let (said, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        last_lines(&said.0)
+        let tail = self.0.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.over.wait_timeout_while(tail, LATE, |(_, over)| !*over);
+        let (tail, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        last_lines(&tail.0)
     }
 }
 
@@ -71,7 +71,7 @@ fn last_lines(bytes: &[u8]) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut last: Vec<&str> = lines.rev().take(LINES).collect();
     last.reverse();
-    // A terminal's line, whatever the command said.
+    // Control characters must not reach the terminal.
     let mut text: String =
         last.join("; ").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if let Some((surplus, _)) = text.char_indices().rev().nth(SHOWN) {

@@ -1,4 +1,4 @@
-//! A store on a disk that may not answer: its calls are seen while they are under way.
+//! A store on a disk: its calls can be watched, and an emulated disk sets their pace.
 
 use std::fs::File;
 use std::io;
@@ -7,28 +7,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_protocol::DiskCall;
 
-use super::{Store, StoreError, Watcher};
+use super::{Store, StoreError};
 use crate::calls::Calls;
+use crate::pace::Pace;
 use crate::recorder::Collector;
+use crate::shell::Watcher;
 
-/// A store whose calls are seen.
-pub struct WatchedStore {
+/// Puts a store on a disk. `pace` is the emulated disk of a lab's node.
+pub fn on_disk(pace: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
+    let calls = Calls::default();
+    calls.go_to(store.device());
+    let name = store.name().into();
+    let (store, unstable) = (Box::new(store), AtomicU64::new(0));
+    Box::new(DiskStore { store, pace: pace.cloned(), calls, name, unstable })
+}
+
+struct DiskStore {
     store: Box<dyn Store>,
+    pace: Option<Arc<Pace>>,
     calls: Calls,
     name: Arc<str>,
-    /// Bytes that were written and aren't stable yet.
+    /// Bytes that were written and are not stable yet.
     unstable: AtomicU64,
 }
 
-impl WatchedStore {
-    /// Watches a store.
-    pub fn new(store: Box<dyn Store>) -> Self {
-        let calls = Calls::default();
-        calls.go_to(store.device());
-        let name = store.name().into();
-        Self { store, calls, name, unstable: AtomicU64::new(0) }
-    }
-
+impl DiskStore {
     fn during<T>(&self, operation: DiskCall, bytes: u64, call: impl FnOnce() -> T) -> T {
         self.calls.during(operation, &self.name, bytes, call)
     }
@@ -37,41 +40,46 @@ impl WatchedStore {
         self.unstable.fetch_add(length as u64, Ordering::Relaxed);
         self.during(DiskCall::Write, length as u64, call)
     }
+
+    /// Makes `call` take no less time than the emulated disk needs for `bytes`. The wait is outside of
+    /// the watched call: it is no fault of the real disk.
+    fn paced<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
+        match &self.pace {
+            Some(pace) => pace.pass(bytes, call),
+            None => call(),
+        }
+    }
 }
 
-impl Store for WatchedStore {
+impl Store for DiskStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.write(bytes.len(), || self.store.write_at(offset, bytes))
+        let write = || self.write(bytes.len(), || self.store.write_at(offset, bytes));
+        self.paced(bytes.len(), write)
     }
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        let length = bytes.len() as u64;
-        self.during(DiskCall::Read, length, || self.store.read_at(offset, bytes))
+        let length = bytes.len();
+        let read = || self.store.read_at(offset, bytes);
+        self.paced(length, || self.during(DiskCall::Read, length as u64, read))
     }
 
+    // Bytes that stay in place, and holes, take no time of an emulated disk.
     fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
         self.write(length, || self.store.bring(offset, length))
-    }
-
-    fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
-        self.write(length, || self.store.write_zeros(offset, length))
     }
 
     fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
         self.write(length, || self.store.leave_hole(offset, length))
     }
 
+    fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
+        let write = || self.write(length, || self.store.write_zeros(offset, length));
+        self.paced(length, write)
+    }
+
     fn prepare(&self, trace: &Collector) -> Result<(), StoreError> {
         let bytes = self.unstable.swap(0, Ordering::Relaxed);
         self.during(DiskCall::Finish, bytes, || self.store.prepare(trace))
-    }
-
-    fn settle(&self) {
-        self.during(DiskCall::Finish, 0, || self.store.settle());
-    }
-
-    fn withdraw(&self) {
-        self.during(DiskCall::Finish, 0, || self.store.withdraw());
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
@@ -80,13 +88,25 @@ impl Store for WatchedStore {
     }
 
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        // Made stable, and read.
+        // The bytes are flushed, then read.
         let bytes = self.unstable.swap(0, Ordering::Relaxed).saturating_mul(2);
         self.during(DiskCall::Verify, bytes, || self.store.prove(trace, over))
     }
 
     fn abandon(&self) {
         self.during(DiskCall::Finish, 0, || self.store.abandon());
+    }
+
+    fn leave(&self) -> bool {
+        self.during(DiskCall::Finish, 0, || self.store.leave())
+    }
+
+    fn settle(&self) {
+        self.during(DiskCall::Finish, 0, || self.store.settle());
+    }
+
+    fn withdraw(&self) {
+        self.during(DiskCall::Finish, 0, || self.store.withdraw());
     }
 
     fn is_holder(&self) -> bool {
@@ -111,10 +131,6 @@ impl Store for WatchedStore {
 
     fn file(&self) -> Option<&File> {
         self.store.file()
-    }
-
-    fn leave(&self) -> bool {
-        self.during(DiskCall::Finish, 0, || self.store.leave())
     }
 
     fn removed(&self) -> u64 {

@@ -1,0 +1,169 @@
+//! The jobs of an executor, and its threads.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use garland_core::farm::Outcome;
+use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
+use garland_sys::clock;
+use garland_sys::event::Wake;
+
+use super::batcher::{EventBatcher, Tell};
+use super::guard::Guard;
+use super::run::{self, Place};
+
+/// The state which an executor shares with its threads.
+pub(super) struct Shared {
+    place: Place,
+    events: Arc<EventBatcher>,
+    guard: Option<Guard>,
+    /// Raised to kill all jobs.
+    stop: Wake,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Jobs that have not been started.
+    waiting: VecDeque<FarmTask>,
+    /// Running jobs, each with its start in monotonic nanoseconds.
+    running: Vec<(Arc<FarmTask>, u64)>,
+    /// Processors that are not in use.
+    free: u32,
+    /// Threads without a job.
+    idle: usize,
+    over: bool,
+}
+
+impl State {
+    /// How many further threads would have a job to run.
+    fn threads_wanted(&self) -> usize {
+        let mut free = self.free;
+        let fits = |task: &&FarmTask| {
+            let fits = task.cores <= free;
+            free = free.saturating_sub(task.cores);
+            fits
+        };
+        self.waiting.iter().take_while(fits).count().saturating_sub(self.idle)
+    }
+
+    /// Takes the next job, if there are enough processors for it.
+    fn next(&mut self) -> Option<Arc<FarmTask>> {
+        self.free = self.free.checked_sub(self.waiting.front()?.cores)?;
+        let task = Arc::new(self.waiting.pop_front()?);
+        self.running.push((Arc::clone(&task), clock::now_ns()));
+        Some(task)
+    }
+}
+
+impl Shared {
+    /// No jobs yet, for `slots` processors.
+    pub fn new(slots: u32, place: Place, guarded: bool, tell: Tell) -> io::Result<Self> {
+        let state = State { free: slots, ..State::default() };
+        Ok(Self {
+            place,
+            events: EventBatcher::begin(tell)?,
+            guard: guarded.then(Guard::start).transpose()?,
+            stop: Wake::new()?,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// The running jobs, each with its start in monotonic nanoseconds, and the number of waiting ones.
+    pub fn jobs(&self) -> (Vec<(Arc<FarmTask>, u64)>, usize) {
+        let state = self.lock();
+        (state.running.clone(), state.waiting.len())
+    }
+
+    /// Queues `tasks`. Returns how many further threads would have a job to run.
+    pub fn queue(&self, tasks: Vec<FarmTask>) -> usize {
+        let mut state = self.lock();
+        state.waiting.extend(tasks);
+        state.threads_wanted()
+    }
+
+    /// Wakes the threads.
+    pub fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Returns those of `jobs` that have not been started.
+    pub fn give_back(&self, jobs: &[u32]) {
+        let mut back = Vec::new();
+        self.lock().waiting.retain(|task| {
+            let wanted = jobs.contains(&task.job);
+            back.extend(wanted.then_some(task.job));
+            !wanted
+        });
+        self.events.tell(FarmEvent::Returned(back));
+    }
+
+    /// Kills all jobs and ends the threads.
+    pub fn stop(&self) {
+        let mut state = self.lock();
+        state.over = true;
+        state.waiting.clear();
+        drop(state);
+        self.stop.raise();
+        self.notify();
+    }
+
+    /// Ends the thread that reports events.
+    pub fn end_events(&self) {
+        self.events.end();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs jobs until the executor is stopped; the body of its threads.
+    pub fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            let Some(task) = state.next() else {
+                if state.over {
+                    return;
+                }
+                state.idle += 1;
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+                continue;
+            };
+            drop(state);
+            let (end, said) = run::run(&task, &self.place, self.guard.as_ref(), &self.stop);
+            if !said.is_empty() {
+                self.events.tell(FarmEvent::Said(task.job, said));
+            }
+            state = self.lock();
+            state.free += task.cores;
+            state.running.retain(|(running, _)| !Arc::ptr_eq(running, &task));
+            let is_last = state.waiting.is_empty();
+            drop(state);
+            self.events.ended(end, is_last);
+            // The free processors may suffice for a job that waits for several.
+            self.changed.notify_all();
+            state = self.lock();
+        }
+    }
+
+    /// Fails all waiting jobs, because no thread can be started.
+    pub fn refuse_all(&self, error: &io::Error) {
+        let waiting = std::mem::take(&mut self.lock().waiting);
+        let now = clock::now_ns();
+        let end = |task: FarmTask| TaskEnd {
+            job: task.job,
+            started_ns: now,
+            ended_ns: now,
+            outcome: Outcome::Failed(format!("no thread for it: {error}")),
+            cpu_ns: 0,
+            memory: 0,
+            bytes_out: 0,
+            last_words: Vec::new(),
+        };
+        self.events.tell(FarmEvent::Ended(waiting.into_iter().map(end).collect()));
+    }
+}

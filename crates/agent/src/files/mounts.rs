@@ -1,0 +1,78 @@
+//! The mounts of one controller: each is opened by an order and served while the controller's channel
+//! is open.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use garland_protocol::{CopyId, FilesOrder, FromAgent, PREAMBLE_LEN, Purpose};
+use garland_sys::error::reason;
+use garland_transport::greeting::{Welcomed, welcome};
+use garland_transport::link::LinkError;
+use garland_transport::timed::Timed;
+
+use super::listener::FileListener;
+use super::service::FileService;
+use crate::agent::Agent;
+use crate::expected::{Expectations, Expected};
+use crate::session::Session;
+
+/// How many mounts one controller may have open at a time over one channel.
+const MOST: usize = 8;
+
+/// How long a mount may take to connect after its order.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The open mounts of one controller. They are served until this is dropped.
+pub struct Mounts {
+    agent: Arc<Agent>,
+    listeners: Vec<(CopyId, Arc<FileListener>)>,
+}
+
+impl Mounts {
+    /// No mounts.
+    pub fn new(agent: &Arc<Agent>) -> Self {
+        Self { agent: Arc::clone(agent), listeners: Vec::new() }
+    }
+
+    /// Opens a mount by order of `session`, unless too many are open, and reports the result.
+    pub fn open(&mut self, session: &Session, order: FilesOrder) {
+        let id = order.id;
+        let refused = self.try_open(order).err();
+        session.send(&FromAgent::FilesOpen(id, refused));
+    }
+
+    fn try_open(&mut self, order: FilesOrder) -> Result<(), String> {
+        if self.listeners.len() >= MOST {
+            return Err(format!("{MOST} mounts at once are enough"));
+        }
+        let service = FileService::open(self.agent.root(), self.agent.disk().cloned())
+            .map_err(|error| format!("opening the agent's root: {}", reason(&error)))?;
+        let FilesOrder { id, secret, sealed } = order;
+        let listener = Arc::new(FileListener::new(secret, sealed, service));
+        self.agent.expected().add(id, Expected::Mount(Arc::clone(&listener)));
+        self.listeners.push((id, listener));
+        Ok(())
+    }
+}
+
+impl Drop for Mounts {
+    fn drop(&mut self) {
+        // The answers of requests that hang on a disk are dropped.
+        for (id, listener) in &self.listeners {
+            self.agent.expected().remove(*id);
+            listener.shut();
+        }
+    }
+}
+
+/// Answers a peer which comes for files; its preamble, `theirs`, has been read.
+pub fn greet(
+    expected: &Expectations,
+    peer: &mut Timed<'_>,
+    theirs: &[u8; PREAMBLE_LEN],
+) -> Result<Welcomed<Arc<FileListener>>, LinkError> {
+    welcome(peer, Purpose::Files, theirs, |id| {
+        let Some(Expected::Mount(listener)) = expected.wait(id, PATIENCE) else { return None };
+        Some((listener.secret().clone(), listener))
+    })
+}

@@ -1,0 +1,106 @@
+//! The state of a meeting, shared by its thread and those who end it.
+
+use std::io::{self, ErrorKind};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use garland_protocol::{CopyId, Finding, FromAgent};
+use garland_sys::clock;
+use garland_sys::program::Program;
+
+use super::SILENCE;
+use crate::session::Session;
+
+/// A meeting under way: its connections, and whether it is over.
+pub struct MeetingState {
+    id: CopyId,
+    over: AtomicBool,
+    streams: Mutex<Vec<TcpStream>>,
+    session: Arc<Session>,
+    deadline_ns: u64,
+    helper: Option<Arc<Program>>,
+}
+
+impl MeetingState {
+    /// A meeting that `session` ordered and that may last for `limit`. The head may have brought a
+    /// `helper` for it.
+    pub fn new(
+        id: CopyId,
+        limit: Duration,
+        session: &Arc<Session>,
+        helper: Option<Arc<Program>>,
+    ) -> Self {
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX >> 1);
+        Self {
+            id,
+            over: AtomicBool::new(false),
+            streams: Mutex::default(),
+            session: Arc::clone(session),
+            deadline_ns: clock::now_ns() + limit_ns,
+            helper,
+        }
+    }
+
+    /// The identity of the meeting.
+    pub fn id(&self) -> CopyId {
+        self.id
+    }
+
+    /// Ends the meeting: its connections are shut down.
+    pub fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        self.close();
+    }
+
+    /// Sends a finding to the head.
+    pub fn found(&self, finding: Finding) {
+        self.session.send(&FromAgent::Found(self.id, Box::new(finding)));
+    }
+
+    /// The program `garland-fabric`, if the head has brought it.
+    pub fn helper(&self) -> Option<&Program> {
+        self.helper.as_deref()
+    }
+
+    /// Whether the meeting was ended or its time is over. Polled by measurements that do not block.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire) || clock::now_ns() >= self.deadline_ns
+    }
+
+    /// Sets timeouts on the connections, and keeps them so that [`Self::end`] can shut them down.
+    pub fn keep(&self, streams: &[TcpStream]) -> io::Result<()> {
+        let mut kept = self.lock();
+        for stream in streams {
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(SILENCE))?;
+            stream.set_write_timeout(Some(SILENCE))?;
+            kept.push(stream.try_clone()?);
+        }
+        if self.over.load(Ordering::Acquire) {
+            return Err(ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
+    }
+
+    /// Whether the other agent has closed a connection.
+    pub fn is_alone(&self) -> bool {
+        let streams = self.lock();
+        let has_left = |stream: &TcpStream| {
+            let looked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+            looked.map_or_else(|error| error.kind() != ErrorKind::WouldBlock, |bytes| bytes == 0)
+        };
+        streams.iter().any(has_left)
+    }
+
+    /// Shuts the connections down.
+    pub fn close(&self) {
+        // Fails for a connection that is closed already.
+        self.lock().drain(..).for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<TcpStream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

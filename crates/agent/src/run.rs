@@ -1,0 +1,53 @@
+//! Running an agent: its port, its threads, and its end.
+
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use garland_protocol::ReadyLine;
+use garland_sys::{limits, tcp, threads};
+
+use crate::agent::{Agent, AgentConfig, AgentError};
+use crate::listener;
+use garland_dataplane::log::log;
+use garland_sys::error::reason;
+
+/// Runs an agent until it is idle for long enough. Prints its ready line once it listens.
+///
+/// # Errors
+/// When its root, its port or its output cannot be opened.
+pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
+    if let Err(error) = limits::raise_open_files() {
+        log(&format!("raising the limit of open files: {}", reason(&error)));
+    }
+    let (port, stays) = (config.port, config.stay.is_some());
+    let transport = config.transport;
+    let agent = Arc::new(Agent::new(config)?);
+    let listener = tcp::listen(port, transport).map_err(|error| AgentError::Listen(port, error))?;
+    let address = listener.local_addr().map_err(|error| AgentError::Listen(port, error))?;
+    let line = ReadyLine {
+        port: address.port(),
+        key: agent.keys().public,
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+        log: None,
+    };
+    start_threads(&agent, listener, stays).map_err(AgentError::Thread)?;
+    let mut output = io::stdout().lock();
+    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(AgentError::Ready)?;
+    drop(output);
+    agent.watch_idleness();
+    Ok(())
+}
+
+/// Starts the threads that run as long as the agent.
+fn start_threads(agent: &Arc<Agent>, listener: TcpListener, stays: bool) -> io::Result<()> {
+    let its = Arc::clone(agent);
+    if !stays {
+        threads::spawn("launcher", move || its.end_with_launcher())?;
+    } else if agent.parking().is_some() {
+        threads::spawn("parking", move || listener::attend_parked(&its))?;
+    }
+    let agent = Arc::clone(agent);
+    threads::spawn("listener", move || listener::listen(&agent, &listener))?;
+    Ok(())
+}

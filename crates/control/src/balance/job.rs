@@ -1,0 +1,42 @@
+//! What the copies of a round are.
+
+use garland_core::plan::Layout;
+use garland_sys::mptcp::Transport;
+
+/// A copy from the disk of one node to that of another or the same; nodes by index in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyPair {
+    /// The node which has the file.
+    pub from: usize,
+    /// The node which receives it.
+    pub to: usize,
+}
+
+impl CopyPair {
+    /// Whether it goes over the network.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        self.from != self.to
+    }
+}
+
+/// Copies that run at the same time.
+#[derive(Clone, Debug)]
+pub struct RoundJob {
+    /// The copies. A node is the source of one at most, and the destination of one at most.
+    pub errands: Vec<CopyPair>,
+    /// The length and block size of each copy.
+    pub layout: Layout,
+    /// Whether the files start outside of the page cache; otherwise they are in it completely.
+    pub cold: bool,
+    /// The directory, in the system's bytes.
+    pub path: Vec<u8>,
+    /// Whether a copy includes making it stable.
+    pub fsync: bool,
+    /// Whether blocks are sealed.
+    pub sealed: bool,
+    /// Congestion controls to use, best first.
+    pub congestion: Vec<String>,
+    /// The transport of links between nodes.
+    pub transport: Transport,
+}

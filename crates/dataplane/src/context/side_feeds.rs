@@ -1,0 +1,90 @@
+//! The downstreams that a node feeds on the side: one thread each, so that no lane waits for them.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use garland_protocol::{RelayEvent, Route};
+
+use super::{LaneCommand, LaneHandle};
+
+/// Starts a thread that feeds a downstream on the side of its route's lane.
+pub type Starter = dyn Fn(&Route) -> io::Result<(Arc<LaneHandle>, JoinHandle<()>)> + Send + Sync;
+
+/// The downstreams which are fed on the side, of all lanes.
+#[derive(Default)]
+pub(super) struct SideFeeds {
+    feeds: Mutex<Vec<SideFeed>>,
+    start: OnceLock<Box<Starter>>,
+}
+
+struct SideFeed {
+    /// The side-fed part of the lane's route; without downstreams once it has ended.
+    route: Route,
+    handle: Arc<LaneHandle>,
+    thread: JoinHandle<()>,
+}
+
+impl SideFeeds {
+    /// Sets how threads are started. Called once, before the threads of the lanes run.
+    pub fn start_by(&self, start: Box<Starter>) {
+        let _ = self.start.set(start);
+    }
+
+    /// Feeds exactly the side-fed downstreams of a lane's route; starts no thread once the copy is
+    /// `closing`. Returns the errors of threads that could not be started.
+    pub fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<io::Error> {
+        let wanted: Vec<Route> = route.loose().collect();
+        let mut feeds = self.lock();
+        for feed in feeds.iter_mut().filter(|feed| feed.route.lane == route.lane) {
+            if !wanted.contains(&feed.route) && !feed.route.downstreams.is_empty() {
+                feed.route.downstreams.clear();
+                feed.handle.cut_others(&feed.route);
+                feed.handle.post(LaneCommand::Event(RelayEvent::Route(feed.route.clone())));
+            }
+        }
+        let mut errors = Vec::new();
+        for route in wanted {
+            if closing.load(Ordering::SeqCst) || feeds.iter().any(|feed| feed.route == route) {
+                continue;
+            }
+            let Some(start) = self.start.get() else { break };
+            match start(&route) {
+                Ok((handle, thread)) => {
+                    handle.post(LaneCommand::Event(RelayEvent::Route(route.clone())));
+                    feeds.push(SideFeed { route, handle, thread });
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        errors
+    }
+
+    /// Bytes of blocks that were sent on the side of this lane.
+    pub fn sent(&self, lane: u16) -> u64 {
+        let feeds = self.lock();
+        let of_lane = feeds.iter().filter(|feed| feed.route.lane == lane);
+        of_lane.map(|feed| feed.handle.flow.view(lane).went).sum()
+    }
+
+    /// Makes the threads check again whether they can continue.
+    pub fn wake(&self) {
+        self.lock().iter().for_each(|feed| feed.handle.wake.raise());
+    }
+
+    /// Cuts the links of all threads that are at work, and wakes the threads.
+    pub fn close(&self) {
+        self.lock().iter().for_each(|feed| feed.handle.close());
+    }
+
+    /// Takes the threads, to be joined after the copy is over.
+    pub fn take_threads(&self) -> impl Iterator<Item = JoinHandle<()>> {
+        let feeds = std::mem::take(&mut *self.lock());
+        feeds.into_iter().map(|feed| feed.thread)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<SideFeed>> {
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

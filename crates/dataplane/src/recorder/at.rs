@@ -1,0 +1,52 @@
+//! What a span is about.
+
+use garland_core::trace::{NO_BLOCK, NONE, Span, Stage};
+
+/// The lane, peer and block of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The lane's number.
+    pub lane: u16,
+    /// The other node's index in the plan.
+    pub peer: u16,
+    /// The block's index in the copy.
+    pub block: u32,
+}
+
+impl At {
+    /// The node itself: no lane, no peer, no block.
+    pub const HERE: Self = Self { lane: NONE, peer: NONE, block: NO_BLOCK };
+
+    /// A block of a lane, without a peer.
+    pub fn block(lane: u16, index: u64) -> Self {
+        Self { lane, ..Self::HERE }.of(index)
+    }
+
+    /// Sets the peer.
+    pub fn with(self, peer: u16) -> Self {
+        Self { peer, ..self }
+    }
+
+    /// Sets the block.
+    pub fn of(self, index: u64) -> Self {
+        Self { block: u32::try_from(index).unwrap_or(NO_BLOCK), ..self }
+    }
+
+    /// A span from `begin_ns` to `end_ns` that is busy all the time.
+    pub fn span(self, stage: Stage, begin_ns: u64, end_ns: u64) -> Span {
+        let end_ns = end_ns.max(begin_ns);
+        Span {
+            stage,
+            lane: self.lane,
+            peer: self.peer,
+            thread: 0,
+            begin_ns,
+            end_ns,
+            busy_ns: end_ns - begin_ns,
+            bytes: 0,
+            block: self.block,
+            count: 1,
+            operation: 0,
+        }
+    }
+}

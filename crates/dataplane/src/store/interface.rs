@@ -1,0 +1,106 @@
+//! What a destination of blocks offers to the threads of a lane.
+
+use std::fs::File;
+use std::io;
+
+use super::StoreError;
+use crate::calls::Calls;
+use crate::recorder::Collector;
+use crate::shell::Watcher;
+
+/// The destination of a node's blocks. Several threads may write at once; each block is written once.
+///
+/// The defaults are those of a destination that takes blocks in any order and cannot be read back.
+pub trait Store: Send + Sync {
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Fills `bytes` with what was written at `offset`.
+    fn read_at(&self, _offset: u64, _bytes: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Takes the block of `length` bytes at `offset` from files that are already here. Returns how many
+    /// of its bytes need not be written; the caller reads the rest back from here and writes it.
+    fn bring(&self, _offset: u64, _length: usize) -> io::Result<usize> {
+        Ok(0)
+    }
+    /// Writes `length` zeros at `offset`.
+    fn write_zeros(&self, offset: u64, length: usize) -> io::Result<()> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        let mut done = 0;
+        while done < length {
+            let step = ZEROS.len().min(length - done);
+            self.write_at(offset + done as u64, &ZEROS[..step])?;
+            done += step;
+        }
+        Ok(())
+    }
+    /// Leaves a hole of `length` bytes at `offset`, or writes zeros where holes are not supported.
+    fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
+        self.write_zeros(offset, length)
+    }
+    /// Does all work that [`Store::commit`] needs done before it, and records the time it took.
+    fn prepare(&self, _trace: &Collector) -> Result<(), StoreError> {
+        Ok(())
+    }
+    /// Publishes what was written, as a whole, and records the time it took. Called once, after the
+    /// last block.
+    fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
+    /// Makes what was written stable and drops it from the page cache, so that later reads come from
+    /// the medium. A store that cannot be read by blocks compares itself with the digests of what it
+    /// received, until the copy is `over`.
+    fn prove(&self, _trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        Err(StoreError::refused("verifying", self.name(), "nothing can be read back"))
+    }
+    /// Removes what was written, unless it was committed.
+    fn abandon(&self) {}
+    /// Whether what was written can be read back.
+    fn is_holder(&self) -> bool {
+        false
+    }
+    /// Whether blocks must be written in order.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+    /// The destination as messages name it.
+    fn name(&self) -> String;
+    /// The path of a file, in the system's bytes; the name of anything else.
+    fn path(&self) -> Vec<u8> {
+        self.name().into_bytes()
+    }
+    /// The number of the block device which the store is on, if any.
+    fn device(&self) -> Option<u64> {
+        None
+    }
+    /// The file that has the bytes at the offsets of the source, if there is one.
+    fn file(&self) -> Option<&File> {
+        None
+    }
+    /// Leaves what was written for the next copy to resume, instead of removing it. Returns whether it
+    /// did.
+    fn leave(&self) -> bool {
+        false
+    }
+    /// The number of names that were removed because the source does not have them.
+    fn removed(&self) -> u64 {
+        0
+    }
+    /// Removes what the commit replaced. Called after all nodes have committed.
+    fn settle(&self) {}
+    /// Restores what the commit replaced, unless it is settled. Called when the copy is given up.
+    fn withdraw(&self) {}
+    /// A number that grows while a long call makes progress.
+    fn steps(&self) -> u64 {
+        0
+    }
+    /// The calls that are under way, if the store is on a disk. A pipe that waits for its reader is
+    /// not stuck.
+    fn calls(&self) -> Option<&Calls> {
+        None
+    }
+    /// Sets the text of the manifest, which is committed together with the store.
+    fn attach(&self, _text: Vec<u8>) {}
+    /// Calls `watcher` if the store fails between two calls.
+    fn watch(&self, _watcher: Watcher) {}
+    /// Ends calls that wait in this store, and the command behind it. Called when the copy is over.
+    fn stop(&self) {}
+}

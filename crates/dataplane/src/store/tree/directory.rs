@@ -1,0 +1,36 @@
+//! Opening the directories of a tree without following symbolic links.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags, Stat, fchmod, openat};
+
+/// The permission bits without which the owner cannot put files into a directory.
+pub const OWNER: u32 = 0o700;
+
+/// Opens the directory `name` in `parent`.
+pub fn open(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
+/// Opens the directory with the path `names` below `top`.
+pub fn descend<'a>(
+    top: &OwnedFd,
+    names: impl IntoIterator<Item = &'a [u8]>,
+) -> io::Result<OwnedFd> {
+    let mut folder = top.try_clone()?;
+    for name in names {
+        folder = open(&folder, name)?;
+    }
+    Ok(folder)
+}
+
+/// Gives the owner access to `folder`, whose status is `stat`.
+pub fn allow_owner(folder: &OwnedFd, stat: &Stat) {
+    let mode = stat.st_mode & 0o7777;
+    if mode & OWNER != OWNER {
+        // Only the owner and root may; for anybody else a later call reports the error.
+        let _ = fchmod(folder, Mode::from_raw_mode(mode | OWNER));
+    }
+}
