@@ -2,16 +2,14 @@
 
 use std::fmt;
 
-use garland_core::units::bytes;
-use garland_sys::signal::Interrupts;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::predicted::Prediction;
+use super::sections::Kind;
+use super::stage::Stage;
 use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
-use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
-use garland_commands::run::Run;
 use garland_results::failure::Failure;
 
 /// What is done in topologies, and compared.
@@ -38,30 +36,6 @@ pub enum Experiment {
     Stripes(stripes::Stripes),
 }
 
-/// The kinds, by the names they have in a file's `[job]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// [`Experiment::Balance`].
-    Balance,
-    /// [`Experiment::Broadcast`].
-    Broadcast,
-    /// [`Experiment::Copy`].
-    Copy,
-    /// [`Experiment::Farm`].
-    Farm,
-    /// [`Experiment::Pairs`].
-    Pairs,
-    /// [`Experiment::Ping`].
-    Ping,
-    /// [`Experiment::Placements`].
-    Placements,
-    /// [`Experiment::Scaling`].
-    Scaling,
-    /// [`Experiment::Stripes`].
-    Stripes,
-}
-
 /// The part of `[job]` that says which kind it is.
 #[derive(Deserialize)]
 struct Kinds {
@@ -71,44 +45,6 @@ struct Kinds {
 #[derive(Deserialize)]
 struct KindOfJob {
     kind: Kind,
-}
-
-/// What an experiment is run with.
-pub struct Stage<'a> {
-    /// The run, whose folder everything is in.
-    pub run: &'a Run,
-    /// What is emulated, one after the other.
-    pub topologies: &'a [Topology],
-    /// The file's length as a share of the published one; the scenario's own without one.
-    pub scale: Option<f64>,
-    /// Requests to end, which are held back while a lab is up.
-    pub interrupts: &'a Interrupts,
-}
-
-impl Stage<'_> {
-    /// What share of a published file is copied, `usual` unless the user says another, and its length.
-    pub fn scaled(&self, bytes: &str, usual: f64) -> Result<(f64, u64), Failure> {
-        let scale = self.scale.unwrap_or(usual);
-        let length = bytes::parse(bytes).map_err(Failure::usage)?;
-        Ok((scale, ((length as f64 * scale) as u64).max(1)))
-    }
-
-    /// Builds the lab of a topology with room for so many bytes, has `work` done in it, which ends
-    /// its own phases, and takes the lab down.
-    pub fn in_lab<T>(
-        &self,
-        topology: &Topology,
-        room: u64,
-        phases: &mut Phases,
-        work: impl FnOnce(&ScenarioLab<'_>, &mut Phases) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let bench =
-            ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)?;
-        let done = work(&bench, phases)?;
-        bench.end()?;
-        phases.end("teardown");
-        Ok(done)
-    }
 }
 
 impl Experiment {

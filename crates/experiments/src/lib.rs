@@ -22,9 +22,11 @@ mod result;
 mod scaling;
 mod scenario_lab;
 mod sections;
+mod stage;
 mod stripes;
 
-pub use experiment::{Experiment, Stage, Table};
+pub use experiment::{Experiment, Table};
 pub use file::{Scenario, all, find};
 pub use result::ScenarioResult;
 pub use scenario_lab::ScenarioLab;
+pub use stage::Stage;

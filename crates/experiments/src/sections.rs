@@ -3,6 +3,30 @@
 use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
+/// The kinds, by the names they have in a file's `[job]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Balance.
+    Balance,
+    /// Broadcast.
+    Broadcast,
+    /// Copy.
+    Copy,
+    /// Farm.
+    Farm,
+    /// Pairs.
+    Pairs,
+    /// Ping.
+    Ping,
+    /// Placements.
+    Placements,
+    /// Scaling.
+    Scaling,
+    /// Stripes.
+    Stripes,
+}
+
 /// The sections of an experiment, as its kind fills them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Sections<Job, Tolerance, Published> {

@@ -1,9 +1,8 @@
 //! A point of the experiment, beside what wires and disks allow.
 
-use garland_topology::bounds;
+use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
-use super::Balances;
 use crate::pairs::Wire;
 use crate::predicted;
 use garland_results::failure::Failure;
@@ -58,28 +57,30 @@ impl Row {
     pub fn share(&self) -> f64 {
         self.rate / self.bound
     }
-}
 
-impl Balances<'_> {
-    /// A point beside its bound: a local copy is read and written on one disk, a remote one goes
-    /// over the wires at what these give to all of them at once.
-    pub(super) fn row(&self, point: Point) -> Result<Row, Failure> {
+    /// The row of a point that was measured with copies along `flows`, beside its bound: a local copy is
+    /// read and written on one disk, and all remote copies share the wires.
+    pub fn new(
+        topology: &Topology,
+        wire: Wire,
+        flows: &[(NodeId, NodeId)],
+        point: Point,
+    ) -> Result<Self, Failure> {
         let Point { size, remote, rate, resource, disk_twice, network_twice } = point;
-        let copies = self.flows.len();
-        let disk = self.topology.nodes.iter().filter_map(|node| node.disk).min();
+        let copies = flows.len();
+        let disk = topology.nodes.iter().filter_map(|node| node.disk).min();
         let disk_s = disk.map_or(0.0, |disk| size as f64 / disk.bytes_per_second());
-        let wires_s =
-            (remote > 0).then(|| bounds::seconds(self.topology, &self.flows[..remote], size));
+        let wires_s = (remote > 0).then(|| bounds::seconds(topology, &flows[..remote], size));
         let local_s = if remote < copies { 2.0 * disk_s } else { 0.0 };
         let longest = [local_s, disk_s, wires_s.unwrap_or(0.0)].into_iter().fold(0.0, f64::max);
         let all = size as f64 * copies as f64;
-        Ok(Row {
-            topology: self.topology.name.clone(),
-            wire: self.group.name,
+        Ok(Self {
+            topology: topology.name.clone(),
+            wire,
             size,
             remote,
             rate,
-            predicted: all / predicted::balance(self.topology, &self.flows, remote, size)?,
+            predicted: all / predicted::balance(topology, flows, remote, size)?,
             bound: all / longest,
             wires: wires_s.map(|seconds| all / seconds),
             resource,

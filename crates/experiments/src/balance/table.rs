@@ -6,8 +6,9 @@ use std::fmt;
 use garland_core::units::bytes;
 use serde::Serialize;
 
+use super::job::{Balance, Published};
+use super::row::Row;
 use super::upgrade::Tried;
-use super::{Balance, Published, Row};
 use crate::pairs::Wire;
 use crate::predicted::Prediction;
 

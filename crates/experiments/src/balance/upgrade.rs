@@ -2,21 +2,13 @@
 
 use garland_core::units::Rate;
 use garland_topology::Topology;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Balance, Balances, Row};
-use crate::Stage;
+use super::balances::Balances;
+use super::job::Balance;
+use super::row::Row;
+use crate::stage::Stage;
 use garland_results::failure::Failure;
-
-/// Which forecasts are tried.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Upgrade {
-    /// Over which topology.
-    pub topology: String,
-    /// With how many remote copies.
-    pub remote: Vec<usize>,
-}
 
 /// What is twice as fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

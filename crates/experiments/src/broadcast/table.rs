@@ -5,7 +5,7 @@ use std::fmt;
 use garland_topology::Topology;
 use serde::Serialize;
 
-use super::{Broadcast, Tool};
+use super::job::{Broadcast, Tool};
 use crate::predicted::Prediction;
 
 /// All rows, and what they are compared with.

@@ -5,7 +5,7 @@ use std::fmt;
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::{CopyExperiment, CopyTool};
+use super::job::{CopyExperiment, CopyTool};
 use crate::predicted::Prediction;
 
 /// Bytes of a MiB: what the figures of 2004 count in.

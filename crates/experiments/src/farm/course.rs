@@ -9,12 +9,13 @@ use garland_core::farm::Outcome;
 use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology, bounds};
 
+use super::job::{Farm, LoadKind, ONE};
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
 use super::told::Report;
-use super::{Farm, LoadKind, ONE, wave};
-use crate::Stage;
+use super::wave;
 use crate::predicted;
 use crate::scenario_lab::ScenarioLab;
+use crate::stage::Stage;
 use garland_commands::result::Phases;
 use garland_results::failure::{Failure, OrFailure};
 

@@ -5,6 +5,8 @@ use garland_core::units::Rate;
 use garland_topology::Topology;
 use serde::Serialize;
 
+use super::job::ONE;
+
 /// By how much the emulation differs from what was.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Scaling {
@@ -64,6 +66,12 @@ pub struct Row {
     pub equal: bool,
     /// The run that it was.
     pub run: String,
+}
+
+/// The seconds of `row` as a share of those of one machine with the same load; none if `rows` lacks it.
+pub fn share_of_one(rows: &[Row], row: &Row) -> Option<f64> {
+    let one = rows.iter().find(|one| one.topology == ONE && one.load == row.load)?;
+    Some(row.seconds / one.seconds)
 }
 
 /// The copy through the mount over one topology.

@@ -6,8 +6,9 @@ use garland_analysis::farm::{bar, spread};
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::row::{CopyRow, Row, Scaling, SuspectRow};
-use super::{Farm, ONE, words};
+use super::job::{Farm, ONE};
+use super::row::{CopyRow, Row, Scaling, SuspectRow, share_of_one};
+use super::words;
 use crate::predicted::Prediction;
 use garland_farm::result::took;
 
@@ -18,10 +19,10 @@ const MIB: f64 = 1048576.0;
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
     #[serde(skip)]
-    pub(super) experiment: Farm,
+    experiment: Farm,
     scaling: Scaling,
     /// Encodes: of one machine first.
-    pub(super) rows: Vec<Row>,
+    rows: Vec<Row>,
     copies: Vec<CopyRow>,
     /// What was tried about the riddle; the first is without anything wrong.
     suspects: Vec<SuspectRow>,
@@ -55,12 +56,6 @@ impl Table {
         encodes.chain(copies).collect()
     }
 
-    /// A row's time as a share of one machine's.
-    pub(super) fn share(&self, row: &Row) -> Option<f64> {
-        let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load)?;
-        Some(row.seconds / one.seconds)
-    }
-
     /// The first thing that isn't as it should be, and why.
     pub fn miss(&self) -> Option<String> {
         let unequal = self.rows.iter().find(|row| !row.equal);
@@ -79,7 +74,7 @@ impl Table {
     fn far_off(&self, row: &Row) -> Option<String> {
         let published = self.experiment.published(&row.topology, Some(&row.load))?;
         let then = self.experiment.share_then(&row.topology, &row.load)?;
-        let now = self.share(row)?;
+        let now = share_of_one(&self.rows, row)?;
         let far = !published.riddle && (now - then).abs() > self.experiment.tolerance.of_one;
         far.then(|| {
             let (name, load) = (&row.topology, &row.load);
@@ -133,7 +128,7 @@ impl fmt::Display for Table {
         self.copies(f)?;
         self.riddle(f)?;
         writeln!(f)?;
-        for line in words::agreement(self) {
+        for line in words::agreement(&self.experiment, &self.rows) {
             writeln!(f, "{line}")?;
         }
         let last = self.experiment.job.load.last().map(|load| &load.name);
@@ -200,7 +195,7 @@ impl Table {
         let then = self.scaling.seconds;
         let jobs = row.spread.filter(|_| row.topology != ONE);
         let jobs = jobs.map(|jobs| [jobs.fastest * then, jobs.slowest * then]);
-        let share = self.share(row).unwrap_or(1.0);
+        let share = share_of_one(&self.rows, row).unwrap_or(1.0);
         let worth = row.equivalent.zip(row.difference).filter(|_| row.topology != ONE);
         let unequal = if row.equal { "" } else { "  DIFFERS" };
         format!("{}{unequal}", figures(row.seconds * then, share, jobs, worth))

@@ -1,6 +1,7 @@
 //! What is said about the figures, in sentences.
 
-use super::{Farm, ONE, Row, SuspectRow, Table};
+use super::job::{Farm, ONE};
+use super::row::{Row, SuspectRow, share_of_one};
 use garland_farm::result::{Unit, took};
 
 impl Farm {
@@ -33,17 +34,16 @@ impl Farm {
 }
 
 /// Where the emulation agrees with what was published, and where not; one sentence a row.
-pub fn agreement(table: &Table) -> Vec<String> {
-    let allowed = table.experiment.tolerance.of_one;
+pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
+    let allowed = experiment.tolerance.of_one;
     let mut said = Vec::new();
-    for row in table.rows.iter().filter(|row| row.topology != ONE) {
+    for row in rows.iter().filter(|row| row.topology != ONE) {
         let (Some(now), Some(then)) =
-            (table.share(row), table.experiment.share_then(&row.topology, &row.load))
+            (share_of_one(rows, row), experiment.share_then(&row.topology, &row.load))
         else {
             continue;
         };
-        let is_riddle = table
-            .experiment
+        let is_riddle = experiment
             .published(&row.topology, Some(&row.load))
             .is_some_and(|published| published.riddle);
         let (name, load) = (&row.topology, &row.load);

@@ -6,7 +6,8 @@ use std::fmt;
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::{Pairs, Wire};
+use super::group::Wire;
+use super::job::Pairs;
 use crate::predicted::Prediction;
 
 /// All rows, and what they are compared with.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use garland_analysis::queue::cycles;
 
-use super::{Ping, Point, Transport};
+use super::job::{Job, Ping, Point, Transport};
 use crate::predicted::Prediction;
 
 /// All rows, and what they are compared with.
@@ -147,7 +147,7 @@ fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let super::Job { sizes, in_flight, deep_size, .. } = &self.experiment.job;
+        let Job { sizes, in_flight, deep_size, .. } = &self.experiment.job;
         self.head(f, &format!("-f get {} {}", sizes[0], sizes[1]), false)?;
         self.lines(f, false)?;
         self.head(f, &format!("-f get -bN {deep_size}"), true)?;
@@ -210,7 +210,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Sojourn;
+    use super::super::job::Sojourn;
     use super::*;
 
     /// The table of 2005, from its first and last line.

@@ -1,71 +1,22 @@
 //! The same jobs on nodes of unlike speed, dealt out in several ways: as rooms get free, and all at
 //! once.
 
+mod job;
 mod table;
 
 use std::collections::BTreeMap;
 
 use garland_core::cluster::nodelist::fold;
-use garland_topology::Topology;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::experiment::{Kind, Stage};
-use super::sections::{Sections, only, place};
+use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
 use garland_farm::result::Summary;
 use garland_results::failure::{Failure, OrFailure};
-pub use table::{Row, Table};
-
-/// The names that `garland farm run --placement` knows.
-const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];
-
-/// The one that knows nothing of nodes and of how they stand.
-const TURNS: &str = "turns";
-
-/// The one that goes by cost.
-const COST: &str = "mosix";
-
-/// What is done and compared.
-pub type Placements = Sections<Job, Tolerance, Published>;
-
-/// What is done.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Job {
-    /// `placements`.
-    pub kind: Kind,
-    /// The nodes that work.
-    pub nodes: Vec<String>,
-    /// The placements, by their names.
-    pub placements: Vec<String>,
-    /// Turns of a shell's loop that the shortest job takes, unless `--scale` says another share of them.
-    pub loops: u64,
-    /// How many times that jobs take, one after another and from the beginning again.
-    pub lengths: Vec<u64>,
-    /// How many jobs.
-    pub jobs: usize,
-}
-
-/// What counts as it should be.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The least share of what whole jobs allow that the best placement comes to, as rooms get free.
-    pub of_bound: f64,
-    /// The least factor by which the time in turn is above that by cost.
-    pub turns: f64,
-}
-
-/// A figure as it was published.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// Of which placement.
-    pub placement: String,
-    /// The mean slowdown.
-    pub slowdown: f64,
-}
+pub use job::Placements;
+use table::Row;
+pub use table::Table;
 
 /// What is read of a `garland.farm/1`.
 #[derive(Deserialize)]
@@ -83,29 +34,6 @@ struct NodeTold {
 }
 
 impl Placements {
-    /// Whether nodes and placements are there, and there are jobs.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        let topology = only(topologies, "a comparison of placements")?;
-        let job = &self.job;
-        job.nodes.iter().try_for_each(|node| place(topology, node).map(drop))?;
-        if let Some(other) = job.placements.iter().find(|name| !KNOWN.contains(&name.as_str())) {
-            return Err(format!("there is no placement {other}; there are {}", KNOWN.join(", ")));
-        }
-        if [TURNS, COST].iter().any(|wanted| job.placements.iter().all(|name| name != wanted)) {
-            return Err(format!("`placements` has {TURNS} and {COST}, which are compared"));
-        }
-        if job.nodes.is_empty() || job.jobs == 0 || job.loops == 0 || job.lengths.contains(&0) {
-            return Err("`nodes`, `jobs`, `loops` and `lengths` are one at least".to_owned());
-        }
-        if job.lengths.is_empty() {
-            return Err("`lengths` names none".to_owned());
-        }
-        match self.published.iter().find(|row| !job.placements.contains(&row.placement)) {
-            Some(row) => Err(format!("{} is published but not run", row.placement)),
-            None => Ok(()),
-        }
-    }
-
     /// Runs the jobs by each placement, in both ways.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
@@ -168,10 +96,5 @@ impl Placements {
             done: names.iter().map(|name| done.get(name).copied().unwrap_or(0)).collect(),
             run,
         })
-    }
-
-    /// The published figure of a placement.
-    fn published(&self, placement: &str) -> Option<&Published> {
-        self.published.iter().find(|row| row.placement == placement)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Formatter};
 use garland_analysis::farm::Spread;
 use serde::Serialize;
 
-use super::{COST, Placements, TURNS};
+use super::job::{COST, Placements, TURNS};
 use garland_farm::result::took;
 
 /// All rows, and what they are compared with.

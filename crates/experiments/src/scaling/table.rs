@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{At, Scaling, ScalingForecast};
+use super::forecast::{At, ScalingForecast};
+use super::job::Scaling;
 use crate::predicted::Prediction;
 use garland_farm::result::took;
 

@@ -3,7 +3,7 @@
 use garland_analysis::ledger::Cause;
 use serde::{Deserialize, Serialize};
 
-use super::Tolerance;
+use super::job::Tolerance;
 use super::maker::{Maker, Pause};
 
 /// What is read of a `garland.explain/1`.

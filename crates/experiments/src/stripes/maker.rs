@@ -5,7 +5,7 @@ use garland_core::units::Nanos;
 use garland_protocol::{Injection, Wanted, parse_injection};
 use serde::{Deserialize, Serialize};
 
-use super::Sizes;
+use super::sizes::Sizes;
 use garland_results::failure::Failure;
 
 /// Who makes a pause at every operation.

@@ -6,7 +6,8 @@ use garland_core::units::bytes;
 use serde::Serialize;
 
 use super::answer::{Answer, Finding};
-use super::{Sizes, Stripes};
+use super::job::Stripes;
+use super::sizes::Sizes;
 use crate::predicted::Prediction;
 
 /// All rows, and what they are compared with.

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::answer::{Answer, Explained, Report};
+use super::job::Stripes;
 use super::maker::Pause;
-use super::{Row, Sizes, Stripes};
+use super::sizes::Sizes;
+use super::table::Row;
 use crate::scenario_lab::{AGAIN, Copied, ScenarioLab};
 use garland_commands::traces::{self, Traced};
 use garland_results::failure::{Failure, OrFailure};
