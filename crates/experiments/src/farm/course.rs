@@ -11,12 +11,12 @@ use garland_topology::{NodeId, Topology, bounds};
 
 use super::job::{Farm, LoadKind, ONE};
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
-use super::told::Report;
 use super::wave;
 use crate::predicted;
 use crate::scenario_lab::ScenarioLab;
 use crate::stage::Stage;
 use garland_commands::result::Phases;
+use garland_farm::result::FarmReport;
 use garland_results::failure::{Failure, OrFailure};
 
 /// How often a copy is made with something wrong.
@@ -78,7 +78,7 @@ impl FarmTrial<'_> {
             self.words(&lab_nodes(std::slice::from_ref(node)), load, &how, &own(node), sounds)
         };
         let commands: Vec<Vec<String>> = job.nodes.iter().map(command).collect();
-        let told = bench.ask_at_once::<Report>(&commands)?;
+        let told = bench.ask_at_once::<FarmReport>(&commands)?;
         let mut equal = true;
         for node in &job.nodes {
             equal &= are_equal(sounds, &own(node))?;
@@ -86,7 +86,7 @@ impl FarmTrial<'_> {
         let seconds = told.iter().map(|told| told.summary.total).sum::<f64>() / told.len() as f64;
         let first = told.into_iter().next();
         let first = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
-        let made = first.made();
+        let made = made(&first);
         // As many jobs on each node, of which all but one node's files come through the mount.
         let some = &sounds[..sounds.len().div_ceil(PART)];
         let mounted = ask(bench, &self.mounted(load, "turns", some))?;
@@ -94,7 +94,7 @@ impl FarmTrial<'_> {
         let rounds = some.len().div_ceil(job.nodes.len());
         let start_s = self.starting(bench, sounds)?;
         let each_s = (mounted.summary.total - start_s) / rounds as f64;
-        let Report { run, summary, .. } = first;
+        let FarmReport { run, summary, .. } = first;
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
@@ -230,9 +230,9 @@ impl FarmTrial<'_> {
         garland_terminal::errln!("{topology}, {} {} ...", load.name, job.called);
         bench.go_on()?;
         let told = ask(bench, &self.mounted(load, "mosix", sounds))?;
-        let carried = told.carried(&lab_nodes(&job.nodes[..1]));
-        let made = told.made();
-        let Report { run, summary, .. } = told;
+        let carried = carried(&told, &lab_nodes(&job.nodes[..1]));
+        let made = made(&told);
+        let FarmReport { run, summary, .. } = told;
         let (power, _) = self.experiment.power();
         let power = Power { one: power, all: power * job.nodes.len() as f64 };
         let worth = standing(one.seconds, summary.total, power);
@@ -304,7 +304,7 @@ impl FarmTrial<'_> {
         let words = ["farm", "run", "--engine", "agents", "--data", "mount", "--tries", "1"];
         let more = ["--timeout", &limit, &nodes];
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
-        let told: Report = bench.ask_of_any(&[&words[..], &more[..], &job[..]].concat())?;
+        let told: FarmReport = bench.ask_of_any(&[&words[..], &more[..], &job[..]].concat())?;
         match (told.summary.spread, told.summary.jobs.failures.first()) {
             (Some(spread), _) => Ok(spread.slowest),
             (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
@@ -356,9 +356,9 @@ fn lab_nodes(names: &[String]) -> String {
 }
 
 /// Runs a farm whose jobs must all be done.
-fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<Report, Failure> {
+fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let told: Report = bench.ask_of_any(&words)?;
+    let told: FarmReport = bench.ask_of_any(&words)?;
     match told.summary.jobs.failures.first() {
         None => Ok(told),
         Some(one) => {
@@ -390,4 +390,19 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
         fs::remove_file(&path).or_nothing(format!("removing {}", path.display()))?;
     }
     Ok(equal)
+}
+
+/// Mean bytes that a job of the run has made.
+fn made(report: &FarmReport) -> f64 {
+    let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
+    all as f64 / report.records.len().max(1) as f64
+}
+
+/// Bytes that the NICs of the node `server`, which has the files, have carried; and bytes of files that
+/// jobs on the other nodes have read and made.
+fn carried(report: &FarmReport, server: &str) -> [u64; 2] {
+    let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
+    let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);
+    let wires = nics.map(|nic| nic.sent + nic.received).sum();
+    [wires, elsewhere.map(|record| record.bytes_in + record.bytes_out).sum()]
 }

@@ -7,7 +7,6 @@ mod job;
 mod riddle;
 mod row;
 mod table;
-mod told;
 mod wave;
 mod words;
 

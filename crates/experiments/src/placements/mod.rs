@@ -7,31 +7,15 @@ mod table;
 use std::collections::BTreeMap;
 
 use garland_core::cluster::nodelist::fold;
-use serde::Deserialize;
 
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_commands::result::Phases;
-use garland_farm::result::Summary;
+use garland_farm::result::FarmReport;
 use garland_results::failure::{Failure, OrFailure};
 pub use job::Placements;
 use table::Row;
 pub use table::Table;
-
-/// What is read of a `garland.farm/1`.
-#[derive(Deserialize)]
-struct Report {
-    run: String,
-    nodes: Vec<NodeTold>,
-    #[serde(flatten)]
-    summary: Summary,
-}
-
-#[derive(Deserialize)]
-struct NodeTold {
-    name: String,
-    done: usize,
-}
 
 impl Placements {
     /// Runs the jobs by each placement, in both ways.
@@ -79,7 +63,7 @@ impl Placements {
         let mut words = vec!["farm", "run", list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let Report { run, nodes, summary } = bench.ask_of_any(&words)?;
+        let FarmReport { run, nodes, summary, .. } = bench.ask_of_any(&words)?;
         if let Some(failed) = summary.jobs.failures.first() {
             let (job, reason) = (failed.job, &failed.reason);
             return Err(Failure::nothing(format!("{placement}: job {job}: {reason}")));

@@ -11,26 +11,17 @@ use std::fmt::Write as _;
 use garland_core::cluster::nodelist::fold;
 use garland_core::units::bytes;
 use garland_topology::Topology;
-use serde::Deserialize;
 
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use forecast::ScalingForecast;
 use garland_commands::result::Phases;
-use garland_farm::result::Summary;
+use garland_farm::result::FarmReport;
 use garland_results::failure::{Failure, OrFailure};
 pub use job::Scaling;
 use shape::shape;
 use table::Row;
 pub use table::Table;
-
-/// What is read of a `garland.farm/1`.
-#[derive(Deserialize)]
-struct Report {
-    run: String,
-    #[serde(flatten)]
-    summary: Summary,
-}
 
 impl Scaling {
     /// Measures, forecasts, and tries.
@@ -93,7 +84,8 @@ impl Scaling {
         let names: Vec<String> = names.map(|node| format!("lab:{}", node.name)).collect();
         let names = fold(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let words = ["farm", "run", list, &names, "--data", "mount", "--slots", "1"];
-        let Report { run, summary } = bench.ask_of_any(&[&words[..], &["--overwrite"]].concat())?;
+        let FarmReport { run, summary, .. } =
+            bench.ask_of_any(&[&words[..], &["--overwrite"]].concat())?;
         match summary.jobs.failures.first() {
             None => Ok(Row { nodes, seconds: summary.total, run }),
             Some(failed) => {
