@@ -24,6 +24,7 @@ mod scenario_lab;
 mod sections;
 mod stage;
 mod stripes;
+mod table;
 
 pub use experiment::{Experiment, Table};
 pub use file::{Scenario, all, find};

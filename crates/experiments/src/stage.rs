@@ -5,6 +5,7 @@ use garland_sys::signal::Interrupts;
 use garland_topology::Topology;
 
 use crate::scenario_lab::ScenarioLab;
+use crate::table::Size;
 use garland_commands::result::Phases;
 use garland_commands::run::Run;
 use garland_results::failure::Failure;
@@ -22,11 +23,12 @@ pub struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// What share of a published file is copied, `usual` unless the user says another, and its length.
-    pub fn scaled(&self, bytes: &str, usual: f64) -> Result<(f64, u64), Failure> {
+    /// The length of a file that was published with `bytes`, at the scale that the user wants or else at
+    /// `usual`; 1 at least.
+    pub fn scaled(&self, bytes: &str, usual: f64) -> Result<Size, Failure> {
         let scale = self.scale.unwrap_or(usual);
         let length = bytes::parse(bytes).map_err(Failure::usage)?;
-        Ok((scale, ((length as f64 * scale) as u64).max(1)))
+        Ok(Size { scale, bytes: ((length as f64 * scale) as u64).max(1) })
     }
 
     /// Builds the lab of a topology with room for so many bytes, has `work` done in it, which ends

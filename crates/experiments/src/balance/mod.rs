@@ -13,6 +13,7 @@ use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use job::Balance;
 use row::Row;
+use table::Common;
 pub use table::Table;
 
 impl Balance {
@@ -47,8 +48,8 @@ impl Balance {
             bench.end()?;
             phases.end("teardown");
         }
-        let tried = self.try_upgrades(stage, &sizes, &rows)?;
+        let upgrades = self.try_upgrades(stage, &sizes, &rows)?;
         phases.end("upgrades");
-        Ok(Table::new(self, (scale, sizes), rows, tried))
+        Ok(Table::new(self, Common { scale, sizes, upgrades }, rows))
     }
 }

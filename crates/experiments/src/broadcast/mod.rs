@@ -6,6 +6,8 @@ mod table;
 
 use std::path::Path;
 
+use garland_topology::Topology;
+
 use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::only;
 use super::stage::Stage;
@@ -14,8 +16,8 @@ use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use job::Broadcast;
 use job::Tool;
-use table::Row;
 pub use table::Table;
+use table::{Common, Row};
 
 /// The name of the file on the nodes.
 const NAME: &str = "copy";
@@ -24,7 +26,8 @@ impl Broadcast {
     /// Copies by every tool to every number of receivers.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = only(stage.topologies, "a broadcast").map_err(Failure::usage)?;
-        let (scale, length) = stage.scaled(&self.job.bytes, 1.0)?;
+        let size = stage.scaled(&self.job.bytes, 1.0)?;
+        let length = size.bytes;
         let room = length * topology.nodes.len() as u64;
         let Some(goodput) = ScenarioLab::spec(topology).goodput() else {
             let name = &topology.name;
@@ -59,7 +62,8 @@ impl Broadcast {
             phases.end("copies");
             Ok(rows)
         })?;
-        Ok(Table::new(self, topology, (scale, length), goodput / 8.0, rows))
+        let limit_s = length as f64 / (goodput / 8.0);
+        Ok(Table::new(self, Common { media: media(topology), size, limit_s }, rows))
     }
 }
 
@@ -88,5 +92,15 @@ fn copy(
             bench.garland(&["down", &receivers])?;
             measured
         }
+    }
+}
+
+/// What joins the nodes, in words: `switch at 12.5 MB/s (0.100 Gbit/s)`, `8 media`.
+fn media(topology: &Topology) -> String {
+    match &topology.media[..] {
+        [one] => {
+            one.rate.map_or_else(|| one.name.clone(), |rate| format!("{} at {rate}", one.name))
+        }
+        all => format!("{} media", all.len()),
     }
 }

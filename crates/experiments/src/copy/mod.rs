@@ -24,13 +24,13 @@ const NAME: &str = "copy";
 impl CopyExperiment {
     /// Copies over every topology.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let (scale, length) = stage.scaled(&self.job.bytes, self.job.scale)?;
+        let size = stage.scaled(&self.job.bytes, self.job.scale)?;
         let mut rows = Vec::new();
         for topology in stage.topologies {
             garland_terminal::errln!("{} ...", topology.name);
-            rows.extend(self.copy(stage, topology, length, phases)?);
+            rows.extend(self.copy(stage, topology, size.bytes, phases)?);
         }
-        Ok(Table::new(self, scale, length, rows))
+        Ok(Table::new(self, size, rows))
     }
 
     fn copy(

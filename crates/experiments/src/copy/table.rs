@@ -7,20 +7,13 @@ use serde::Serialize;
 
 use super::job::{CopyExperiment, CopyTool};
 use crate::predicted::Prediction;
+use crate::table::{self, Size, or_dash};
 
 /// Bytes of a MiB: what the figures of 2004 count in.
 const MIB: f64 = 1048576.0;
 
-/// All rows, and what they are compared with.
-#[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: CopyExperiment,
-    /// The file's length as a share of the published one.
-    scale: f64,
-    bytes: u64,
-    rows: Vec<Row>,
-}
+/// The copies over all topologies.
+pub type Table = table::Table<CopyExperiment, Row, Size>;
 
 /// The copy over one topology.
 #[derive(Clone, Debug, Serialize)]
@@ -40,11 +33,6 @@ pub struct Row {
 }
 
 impl Table {
-    /// The table of `rows` for a file of `bytes`, `scale` times the published one.
-    pub fn new(experiment: &CopyExperiment, scale: f64, bytes: u64, rows: Vec<Row>) -> Self {
-        Self { experiment: experiment.clone(), scale, bytes, rows }
-    }
-
     /// The first row that isn't as it should be, and why: a copy that is slower than its wires, or
     /// a published one that is faster.
     pub fn miss(&self) -> Option<String> {
@@ -84,7 +72,7 @@ impl Table {
 
     /// MiB/s of the file in so many seconds.
     fn rate(&self, seconds: f64) -> f64 {
-        self.bytes as f64 / MIB / seconds
+        self.common.bytes as f64 / MIB / seconds
     }
 }
 
@@ -100,7 +88,8 @@ impl Row {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, share) = (bytes::format(self.bytes), self.scale * 100.0);
+        let Size { scale, bytes: length } = self.common;
+        let (size, share) = (bytes::format(length), scale * 100.0);
         let to = &self.experiment.job.to;
         writeln!(f, "emulated: {size} ({share:.3} % of the published file) to {to}\n")?;
         writeln!(
@@ -136,10 +125,9 @@ impl fmt::Display for Table {
         for row in &self.rows {
             let bound = self.rate(row.bound_s);
             let then = self.experiment.published(&row.topology);
-            let dash = || "-".to_owned();
-            let seconds = then.map_or_else(dash, |then| format!("{:.1}", then.seconds));
-            let rate = then.map_or_else(dash, |then| format!("{:.2}", then.rate));
-            let used = then.map_or_else(dash, |then| format!("{:.1} %", then.rate / bound * 100.0));
+            let seconds = or_dash(then.map(|then| format!("{:.1}", then.seconds)));
+            let rate = or_dash(then.map(|then| format!("{:.2}", then.rate)));
+            let used = or_dash(then.map(|then| format!("{:.1} %", then.rate / bound * 100.0)));
             writeln!(
                 f,
                 "{:<26} |{seconds:>9}{rate:>8} |{:>10.2}{:>7.2} |{:>9.2}{:>8.2} |{:>9.2}{bound:>8.2} |{:>7.1} %{used:>10}{}",

@@ -11,19 +11,21 @@ mod wave;
 mod words;
 
 use super::stage::Stage;
+use super::table::Size;
 use course::FarmTrial;
 use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use job::Farm;
 use job::ONE;
 use row::{Row, Scaling};
+use table::Common;
 pub use table::Table;
 
 impl Farm {
     /// Encodes on one machine and over every topology, copies, and tries what may have been wrong.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         wave::find_encoder(&self.job.program)?;
-        let (scale, length) = stage.scaled(&self.job.bytes, self.job.scale)?;
+        let Size { scale, bytes: length } = stage.scaled(&self.job.bytes, self.job.scale)?;
         let course = FarmTrial { experiment: self, stage, length };
         let ones = course.alone(&stage.topologies[0], phases)?;
         let scaling = self.scaling(scale, &ones)?;
@@ -34,7 +36,7 @@ impl Farm {
             copies.push(found.1);
         }
         let suspects = course.suspects(phases)?;
-        Ok(Table::new(self, scaling, rows, copies, suspects))
+        Ok(Table::new(self, Common { scaling, copies, suspects }, rows))
     }
 
     /// By how much everything is smaller or faster than it was: files by `scale`, and wires so that they

@@ -10,36 +10,27 @@ use super::job::{Farm, ONE};
 use super::row::{CopyRow, Row, Scaling, SuspectRow, share_of_one};
 use super::words;
 use crate::predicted::Prediction;
+use crate::table;
 use garland_farm::result::took;
 
 /// Bytes of a MiB: what the copies of 2004 are counted in.
 const MIB: f64 = 1048576.0;
 
-/// All rows, and what they are compared with.
+/// The encodes, of one machine first, and what belongs to them.
+pub type Table = table::Table<Farm, Row, Common>;
+
+/// What was measured beside the encodes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Farm,
-    scaling: Scaling,
-    /// Encodes: of one machine first.
-    rows: Vec<Row>,
-    copies: Vec<CopyRow>,
+pub struct Common {
+    /// How the emulation is scaled.
+    pub scaling: Scaling,
+    /// The copies through the mount.
+    pub copies: Vec<CopyRow>,
     /// What was tried about the riddle; the first is without anything wrong.
-    suspects: Vec<SuspectRow>,
+    pub suspects: Vec<SuspectRow>,
 }
 
 impl Table {
-    /// The table of what was measured.
-    pub fn new(
-        experiment: &Farm,
-        scaling: Scaling,
-        rows: Vec<Row>,
-        copies: Vec<CopyRow>,
-        suspects: Vec<SuspectRow>,
-    ) -> Self {
-        Self { experiment: experiment.clone(), scaling, rows, copies, suspects }
-    }
-
     /// What was predicted, and what was emulated.
     pub fn predictions(&self) -> Vec<Prediction> {
         let jobs = &self.experiment.job;
@@ -47,7 +38,7 @@ impl Table {
             let what = format!("{} {}, {}, {}", jobs.jobs, jobs.called, row.load, row.topology);
             Some(Prediction { what, unit: "s", predicted: row.predicted_s?, emulated: row.seconds })
         });
-        let copies = self.copies.iter().map(|copy| Prediction {
+        let copies = self.common.copies.iter().map(|copy| Prediction {
             what: format!("the copy, {}", copy.topology),
             unit: "s",
             predicted: copy.predicted_s,
@@ -85,7 +76,7 @@ impl Table {
 
     fn slow_copy(&self) -> Option<String> {
         let least = self.experiment.tolerance.copy_of_bound;
-        let slow = self.copies.iter().find(|copy| copy.bound_s / copy.seconds < least)?;
+        let slow = self.common.copies.iter().find(|copy| copy.bound_s / copy.seconds < least)?;
         let share = slow.bound_s / slow.seconds * 100.0;
         Some(format!(
             "{}: the copy came to {share:.1} % of what the wires allow, below {:.0} %",
@@ -98,7 +89,7 @@ impl Table {
     fn riddle_stays(&self) -> Option<String> {
         let riddle = &self.experiment.job.riddle;
         let (slow, fast) = (&riddle.slow, &riddle.fast);
-        match self.suspects.split_first() {
+        match self.common.suspects.split_first() {
             Some((healthy, _)) if healthy.slow <= healthy.fast => {
                 Some(format!("{slow} copies slower than {fast} with nothing wrong"))
             }
@@ -112,7 +103,7 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Scaling { files, seconds, wires } = self.scaling;
+        let Scaling { files, seconds, wires } = self.common.scaling;
         let share = files * 100.0;
         writeln!(
             f,
@@ -184,7 +175,7 @@ impl Table {
         match row.predicted_s.zip(one) {
             Some((seconds, one)) => {
                 let share = seconds / one.seconds * 100.0;
-                format!("{:>9}{share:>8.2}", took(seconds * self.scaling.seconds))
+                format!("{:>9}{share:>8.2}", took(seconds * self.common.scaling.seconds))
             }
             None => format!("{:>17}", "-"),
         }
@@ -192,7 +183,7 @@ impl Table {
 
     /// What was measured, in the time of 2004.
     fn now(&self, row: &Row) -> String {
-        let then = self.scaling.seconds;
+        let then = self.common.scaling.seconds;
         let jobs = row.spread.filter(|_| row.topology != ONE);
         let jobs = jobs.map(|jobs| [jobs.fastest * then, jobs.slowest * then]);
         let share = share_of_one(&self.rows, row).unwrap_or(1.0);
@@ -257,14 +248,14 @@ impl Table {
             "{:<22}|{:>9}{:>9} |{:>10} |{:>9}{:>9}{:>10}",
             "", "s", "MiB/s", "s", "s", "MiB/s", "of wires"
         )?;
-        for copy in &self.copies {
+        for copy in &self.common.copies {
             let published = self.experiment.published(&copy.topology, None);
             let then = published.map_or_else(
                 || format!("{:>9}{:>9}", "-", "-"),
                 |then| format!("{:>9.1}{:>9.2}", then.slowest, size / MIB / then.slowest),
             );
-            let rate = copy.bytes as f64 / copy.seconds / self.scaling.wires;
-            let told = size / (copy.bytes as f64 / copy.predicted_s / self.scaling.wires);
+            let rate = copy.bytes as f64 / copy.seconds / self.common.scaling.wires;
+            let told = size / (copy.bytes as f64 / copy.predicted_s / self.common.scaling.wires);
             let (seconds, of_wires) = (size / rate, copy.bound_s / copy.seconds * 100.0);
             writeln!(
                 f,
@@ -290,7 +281,7 @@ impl Table {
         )?;
         writeln!(f, "{:<40}{:>12}{:>12}{:>10}", "MiB/s", riddle.slow, riddle.fast, "by that")?;
         writeln!(f, "{:<40}{slow:>12.2}{fast:>12.2}{:>10.2}", "published", slow / fast)?;
-        for row in &self.suspects {
+        for row in &self.common.suspects {
             let name = row.suspect.as_deref().unwrap_or("nothing wrong");
             let verdict = if row.reproduces { "  reproduces it" } else { "" };
             let by = row.slow / row.fast;
@@ -301,7 +292,7 @@ impl Table {
                 row.fast / MIB
             )?;
         }
-        writeln!(f, "{}", words::answer(&self.suspects))
+        writeln!(f, "{}", words::answer(&self.common.suspects))
     }
 }
 

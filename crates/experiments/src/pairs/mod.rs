@@ -20,17 +20,24 @@ pub use table::Table;
 impl Pairs {
     /// Copies over every topology, by every group of pairs that it has, so many at once.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let (scale, length) = stage.scaled(&self.job.bytes, 1.0)?;
+        let size = stage.scaled(&self.job.bytes, 1.0)?;
         let mut rows = Vec::new();
         for topology in stage.topologies {
-            stage.in_lab(topology, length, phases, |bench, phases| {
+            stage.in_lab(topology, size.bytes, phases, |bench, phases| {
                 let file = |name, length| {
                     let made = bench.random_file(name, length)?;
                     Ok::<_, Failure>(made.to_string_lossy().into_owned())
                 };
                 let (source, nothing) =
-                    (file("source", length)?, file("nothing", NEXT_TO_NOTHING)?);
-                let copies = Copies { experiment: self, bench, topology, source, nothing, length };
+                    (file("source", size.bytes)?, file("nothing", NEXT_TO_NOTHING)?);
+                let copies = Copies {
+                    experiment: self,
+                    bench,
+                    topology,
+                    source,
+                    nothing,
+                    length: size.bytes,
+                };
                 phases.end("set-up");
                 for group in &self.job.wire {
                     let flows = group.flows(topology).map_err(Failure::usage)?;
@@ -42,7 +49,7 @@ impl Pairs {
                 Ok(())
             })?;
         }
-        Ok(Table::new(self, scale, length, rows))
+        Ok(Table::new(self, size, rows))
     }
 }
 

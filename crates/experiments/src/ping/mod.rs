@@ -11,8 +11,8 @@ use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use job::Ping;
 use job::{Job, Point, Transport};
-use table::Row;
 pub use table::Table;
+use table::{Row, predict};
 
 /// What a line of the result of `garland ping --json` has that is looked at.
 #[derive(Deserialize)]
@@ -49,7 +49,9 @@ impl Ping {
                 Ok(rows)
             })?);
         }
-        Ok(Table::new(self, rows.concat()))
+        let mut rows = rows.concat();
+        predict(self, &mut rows);
+        Ok(Table::new(self, (), rows))
     }
 
     /// The lines of a transport.

@@ -8,14 +8,10 @@ use garland_analysis::queue::cycles;
 
 use super::job::{Job, Ping, Point, Transport};
 use crate::predicted::Prediction;
+use crate::table;
 
-/// All rows, and what they are compared with.
-#[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Ping,
-    rows: Vec<Row>,
-}
+/// The gets over all transports.
+pub type Table = table::Table<Ping, Row>;
 
 /// A line.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -32,20 +28,19 @@ pub struct Row {
     pub point: Point,
 }
 
-impl Table {
-    /// The table of `rows`.
-    pub fn new(experiment: &Ping, mut rows: Vec<Row>) -> Self {
-        for &transport in &experiment.job.transports {
-            let mut depths: Vec<&mut Row> =
-                rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
-            let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
-            for row in between {
-                row.predicted_ns = pipelined(&alone.point, &most.point, row.point.in_flight);
-            }
+/// Predicts the rows between one get alone and the most in flight, by these two.
+pub fn predict(experiment: &Ping, rows: &mut [Row]) {
+    for &transport in &experiment.job.transports {
+        let mut depths: Vec<&mut Row> =
+            rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
+        let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
+        for row in between {
+            row.predicted_ns = pipelined(&alone.point, &most.point, row.point.in_flight);
         }
-        Self { experiment: experiment.clone(), rows }
     }
+}
 
+impl Table {
     /// What was predicted, and what was emulated.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {

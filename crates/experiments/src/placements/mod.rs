@@ -35,7 +35,7 @@ impl Placements {
                 }
             }
             phases.end("jobs");
-            Ok(Table::new(self, rows))
+            Ok(Table::new(self, (), rows))
         })
     }
 

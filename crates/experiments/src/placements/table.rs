@@ -6,15 +6,11 @@ use garland_analysis::farm::Spread;
 use serde::Serialize;
 
 use super::job::{COST, Placements, TURNS};
+use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// All rows, and what they are compared with.
-#[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Placements,
-    rows: Vec<Row>,
-}
+/// The jobs by all placements.
+pub type Table = table::Table<Placements, Row>;
 
 /// The jobs by one placement.
 #[derive(Clone, Debug, Serialize)]
@@ -45,11 +41,6 @@ impl Row {
 }
 
 impl Table {
-    /// The table of what was measured.
-    pub fn new(experiment: &Placements, rows: Vec<Row>) -> Self {
-        Self { experiment: experiment.clone(), rows }
-    }
-
     /// The first thing that isn't as it should be, and why.
     pub fn miss(&self) -> Option<String> {
         let jobs = self.experiment.job.jobs;
@@ -110,12 +101,10 @@ impl Table {
             self.experiment.job.nodes.join(", ")
         )?;
         for row in self.rows.iter().filter(|row| row.at_once == at_once) {
-            let number = |value: Option<f64>| {
-                value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
-            };
+            let number = |value: Option<f64>| or_dash(value.map(|value| format!("{value:.2}")));
             let percent = row.of_bound().map(|share| share * 100.0);
             let time = |pick: fn(&Spread) -> f64| {
-                row.spread.as_ref().map_or_else(|| "-".to_owned(), |spread| took(pick(spread)))
+                or_dash(row.spread.as_ref().map(|spread| took(pick(spread))))
             };
             let then = self.experiment.published(&row.placement).map(|then| then.slowdown);
             let done: Vec<String> = row.done.iter().map(usize::to_string).collect();

@@ -20,8 +20,8 @@ use garland_farm::result::FarmReport;
 use garland_results::failure::{Failure, OrFailure};
 pub use job::Scaling;
 use shape::shape;
-use table::Row;
 pub use table::Table;
+use table::{Common, Row};
 
 impl Scaling {
     /// Measures, forecasts, and tries.
@@ -43,7 +43,7 @@ impl Scaling {
                 rows.push(self.farm(bench, topology, nodes, &list)?);
             }
             phases.end("tried");
-            Ok(Table::new(self, scale, rows, foretold))
+            Ok(Table::new(self, Common { scale, foretold }, rows))
         })
     }
 

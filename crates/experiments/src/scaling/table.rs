@@ -7,18 +7,19 @@ use serde::Serialize;
 use super::forecast::{At, ScalingForecast};
 use super::job::Scaling;
 use crate::predicted::Prediction;
+use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// All rows, and what they are compared with.
+/// The jobs on all node counts.
+pub type Table = table::Table<Scaling, Row, Common>;
+
+/// What the jobs were, and what was forecast.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Scaling,
+pub struct Common {
     /// Bytes and times, as a share of the scenario's.
-    scale: f64,
-    rows: Vec<Row>,
-    /// What was forecast from the measured ones.
-    foretold: ScalingForecast,
+    pub scale: f64,
+    /// What was forecast from the measured node counts.
+    pub foretold: ScalingForecast,
 }
 
 /// All jobs on so many nodes.
@@ -33,16 +34,6 @@ pub struct Row {
 }
 
 impl Table {
-    /// The table of `rows` and of what was `foretold` by the first of them.
-    pub fn new(
-        experiment: &Scaling,
-        scale: f64,
-        rows: Vec<Row>,
-        foretold: ScalingForecast,
-    ) -> Self {
-        Self { experiment: experiment.clone(), scale, rows, foretold }
-    }
-
     /// What was predicted, and what was emulated.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |(row, at): (&Row, &At)| Prediction {
@@ -72,7 +63,7 @@ impl Table {
             blank.map(|(row, _)| format!("{} nodes were forecast without an interval", row.nodes))
         };
         let nameless = || {
-            let none = self.foretold.forecast.knee.is_none();
+            let none = self.common.foretold.forecast.knee.is_none();
             none.then(|| "no knee was found, so nothing was named that nodes share".to_owned())
         };
         outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
@@ -94,7 +85,7 @@ impl Table {
 
     /// Seconds of jobs one by one.
     fn simulated(&self, nodes: u32) -> Option<f64> {
-        let simulated = self.foretold.simulated.iter().find(|one| one.nodes == nodes);
+        let simulated = self.common.foretold.simulated.iter().find(|one| one.nodes == nodes);
         simulated.map(|one| one.seconds)
     }
 
@@ -115,7 +106,7 @@ impl Table {
         let counts = &self.experiment.job.forecast;
         let tried = self.rows.iter().filter(|row| counts.contains(&row.nodes));
         tried.filter_map(|row| {
-            let at = self.foretold.forecast.curve.iter().find(|at| at.nodes == row.nodes)?;
+            let at = self.common.foretold.forecast.curve.iter().find(|at| at.nodes == row.nodes)?;
             Some((row, at))
         })
     }
@@ -127,7 +118,7 @@ impl fmt::Display for Table {
         writeln!(
             f,
             "emulated: {} jobs, each of them {} in and {} out, times {}\n",
-            job.jobs, job.bytes_in, job.bytes_out, self.scale
+            job.jobs, job.bytes_in, job.bytes_out, self.common.scale
         )?;
         writeln!(
             f,
@@ -143,15 +134,15 @@ impl fmt::Display for Table {
         )?;
         for row in &self.rows {
             let then = self.experiment.published(row.nodes);
-            let then = then.map_or_else(|| "-".to_owned(), |one| format!("{:.0}", one.power));
+            let then = or_dash(then.map(|one| format!("{:.0}", one.power)));
             let told = self.tried().find(|(one, _)| one.nodes == row.nodes);
             let told = told.map_or_else(
                 || format!("{:>10}{:>12}{:>11}{:>24}", "", "", "-", ""),
                 |(_, at)| {
-                    let interval = at.interval.map_or_else(
-                        || "-".to_owned(),
-                        |(low, high)| format!("{} .. {}", took(low), took(high)),
-                    );
+                    let interval = at.interval;
+                    let interval =
+                        interval.map(|(low, high)| format!("{} .. {}", took(low), took(high)));
+                    let interval = or_dash(interval);
                     let simulated = self.simulated(row.nodes).map_or_else(String::new, took);
                     let (law, both) = (took(at.seconds), took(self.predicted(at)));
                     format!("{law:>10}{simulated:>12}{both:>11}{interval:>24}")
@@ -161,7 +152,7 @@ impl fmt::Display for Table {
             let (nodes, now) = (row.nodes, took(row.seconds));
             writeln!(f, "{nodes:>5} |{then:>10} |{told} |{now:>10}{power:>7.1}")?;
         }
-        if let Some(knee) = &self.foretold.forecast.knee {
+        if let Some(knee) = &self.common.foretold.forecast.knee {
             writeln!(
                 f,
                 "\nknee, as the first {} tell: {:.1} nodes: {}",

@@ -18,6 +18,7 @@ use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use job::Stripes;
 use sizes::Sizes;
+use table::Common;
 pub use table::Table;
 use trial::Trial;
 
@@ -26,9 +27,10 @@ impl Stripes {
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = only(stage.topologies, "a copy in stripes").map_err(Failure::usage)?;
         let place = place(topology, &self.job.to).map_err(Failure::usage)?;
-        let (scale, length) = stage.scaled(&self.job.bytes, 1.0)?;
+        let size = stage.scaled(&self.job.bytes, 1.0)?;
         let buffer = bytes::parse(&self.job.buffer).map_err(Failure::usage)?;
         let operation = bytes::parse(&self.job.operation).map_err(Failure::usage)?;
+        let length = size.bytes;
         let sizes = Sizes { length, buffer, operation };
         let wire_s = bounds::seconds(topology, &[(0, place)], length);
         stage.in_lab(topology, length.saturating_mul(3), phases, |bench, phases| {
@@ -46,7 +48,8 @@ impl Stripes {
             phases.end("explained copies");
             bench.garland(&["down", &node])?;
             let rows = copies.into_iter().map(|copy| copy.row).collect();
-            Ok(Table::new(self, (scale, sizes), wire_s, rows, answers))
+            let operations = sizes.operations();
+            Ok(Table::new(self, Common { sizes, size, operations, wire_s, answers }, rows))
         })
     }
 }

@@ -9,23 +9,26 @@ use super::answer::{Answer, Finding};
 use super::job::Stripes;
 use super::sizes::Sizes;
 use crate::predicted::Prediction;
+use crate::table::{self, Size};
 
-/// All rows, and what they are compared with.
+/// The copies in operations and as they are, and the answers about their pauses.
+pub type Table = table::Table<Stripes, Row, Common>;
+
+/// What was copied, what the wire allows, and what was found.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct Common {
+    /// The sizes of the copy.
     #[serde(skip)]
-    experiment: Stripes,
-    #[serde(skip)]
-    sizes: Sizes,
-    /// The file's length as a share of the published one.
-    scale: f64,
-    bytes: u64,
-    operations: u64,
+    pub sizes: Sizes,
+    /// The file's length.
+    #[serde(flatten)]
+    pub size: Size,
+    /// How many operations a copy has.
+    pub operations: u64,
     /// Seconds that the wire alone takes.
-    wire_s: f64,
-    rows: Vec<Row>,
+    pub wire_s: f64,
     /// What `garland explain` says of the pauses.
-    answers: Vec<Answer>,
+    pub answers: Vec<Answer>,
 }
 
 /// A copy.
@@ -46,19 +49,6 @@ pub struct Row {
 }
 
 impl Table {
-    /// The table of `rows` and `answers`.
-    pub fn new(
-        experiment: &Stripes,
-        (scale, sizes): (f64, Sizes),
-        wire_s: f64,
-        rows: Vec<Row>,
-        answers: Vec<Answer>,
-    ) -> Self {
-        let (bytes, operations) = (sizes.length, sizes.operations());
-        let experiment = experiment.clone();
-        Self { experiment, sizes, scale, bytes, operations, wire_s, rows, answers }
-    }
-
     /// The first thing that isn't as it should be, and why.
     pub fn miss(&self) -> Option<String> {
         self.differing()
@@ -85,7 +75,7 @@ impl Table {
 
     fn slow(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_wire;
-        let share = |row: &Row| self.wire_s / row.whole_s;
+        let share = |row: &Row| self.common.wire_s / row.whole_s;
         let row = self.rows.iter().find(|row| !row.held && share(row) < least)?;
         let (share, least) = (share(row) * 100.0, least * 100.0);
         Some(format!("{}: {share:.1} % of what the wire allows, below {least:.0} %", row.words()))
@@ -101,7 +91,7 @@ impl Table {
 
     fn wrong(&self) -> Option<String> {
         let allowed = &self.experiment.tolerance;
-        let answer = self.answers.iter().find(|answer| !answer.is_right(allowed))?;
+        let answer = self.common.answers.iter().find(|answer| !answer.is_right(allowed))?;
         let of = |finding: &Finding, traces: &str, most: f64| {
             let off = finding.off(answer.put_in_ns);
             let named = finding.fault.as_deref().unwrap_or("none");
@@ -125,7 +115,7 @@ impl Table {
 
     /// Gbit/s of the whole file in so many seconds.
     fn gbit(&self, seconds: f64) -> f64 {
-        self.bytes as f64 * 8.0 / 1e9 / seconds
+        self.common.size.bytes as f64 * 8.0 / 1e9 / seconds
     }
 
     /// The suspects' pauses in words.
@@ -145,10 +135,10 @@ impl Row {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, share) = (bytes::format(self.bytes), self.scale * 100.0);
-        let operation = bytes::format(self.sizes.operation);
-        let buffer = bytes::format(self.sizes.buffer);
-        let wire = self.gbit(self.wire_s);
+        let (size, share) = (bytes::format(self.common.size.bytes), self.common.size.scale * 100.0);
+        let operation = bytes::format(self.common.sizes.operation);
+        let buffer = bytes::format(self.common.sizes.buffer);
+        let wire = self.gbit(self.common.wire_s);
         writeln!(
             f,
             "emulated: {size} ({share:.3} % of the published file) in buffers of {buffer}; the wire \
@@ -172,10 +162,11 @@ impl fmt::Display for Table {
             let dash = || format!("{:>8}{:>9}", "-", "-");
             let then = self.experiment.published.first().filter(|_| paused);
             let then = then.map_or_else(dash, |then| {
-                let each_ms = self.sizes.operation as f64 * 8.0 / 1e6 / then.copy;
+                let each_ms = self.common.sizes.operation as f64 * 8.0 / 1e6 / then.copy;
                 format!("{:>8.2}{each_ms:>9.1}", then.copy)
             });
-            let each_ms = held.stream_s * 1e3 / self.bytes as f64 * self.sizes.operation as f64;
+            let each_ms = held.stream_s * 1e3 / self.common.size.bytes as f64
+                * self.common.sizes.operation as f64;
             writeln!(
                 f,
                 "{title:<47} |{then} |{:>10.2}{:>13.2}{each_ms:>12.1} |{:>10.2}{:>16.2}",
@@ -208,7 +199,7 @@ impl Table {
             "\n{:<19}{:>7}{:>12} | {:<36} | {:<36}",
             "who paused", "each", "put in", "garland explain", "without the server's trace"
         )?;
-        for answer in &self.answers {
+        for answer in &self.common.answers {
             let ms = |ns: f64| format!("{:.1} ms", ns / 1e6);
             let of = |finding: &Finding| {
                 let wrong = if finding.right { "" } else { " WRONG" };
@@ -227,7 +218,7 @@ impl Table {
                 of(&answer.half)
             )?;
         }
-        let open = self.answers.iter().find(|answer| !answer.maker.is_the_clients());
+        let open = self.common.answers.iter().find(|answer| !answer.maker.is_the_clients());
         let open = open.into_iter().flat_map(|answer| &answer.half.undecided);
         open.into_iter().try_for_each(|line| writeln!(f, "then open: {line}"))
     }
