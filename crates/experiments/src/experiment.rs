@@ -12,6 +12,23 @@ use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, st
 use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 
+/// Evaluates an expression with the value of any kind, of an [`Experiment`] or a [`Table`].
+macro_rules! of_each {
+    ($value:expr, $one:ident => $done:expr) => {
+        match $value {
+            Self::Balance($one) => $done,
+            Self::Broadcast($one) => $done,
+            Self::Copy($one) => $done,
+            Self::Farm($one) => $done,
+            Self::Pairs($one) => $done,
+            Self::Ping($one) => $done,
+            Self::Placements($one) => $done,
+            Self::Scaling($one) => $done,
+            Self::Stripes($one) => $done,
+        }
+    };
+}
+
 /// What is done in topologies, and compared.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
@@ -66,39 +83,23 @@ impl Experiment {
         .map_err(wrong)
     }
 
-    /// Whether it can be done in these topologies; says why not.
+    /// Checks that the experiment can be done in these topologies; the error says why it can't.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        match self {
-            Self::Balance(balance) => balance.check(topologies),
-            Self::Broadcast(broadcast) => broadcast.check(topologies),
-            Self::Copy(copy) => copy.check(topologies),
-            Self::Farm(farm) => farm.check(topologies),
-            Self::Pairs(pairs) => pairs.check(topologies),
-            Self::Ping(ping) => ping.check(topologies),
-            Self::Placements(placements) => placements.check(topologies),
-            Self::Scaling(scaling) => scaling.check(topologies),
-            Self::Stripes(stripes) => stripes.check(topologies),
-        }
+        of_each!(self, experiment => experiment.check(topologies))
     }
 
-    /// Does it, and tells `phases` how long its parts took.
+    /// Runs the experiment; `phases` learns how long its parts took.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         match self {
-            Self::Balance(balance) => {
-                let table = balance.run(stage, phases)?;
-                Ok(Table::Balance(Box::new(table)))
-            }
-            Self::Broadcast(broadcast) => broadcast.run(stage, phases).map(Table::Broadcast),
-            Self::Copy(copy) => copy.run(stage, phases).map(Table::Copy),
-            Self::Farm(farm) => {
-                let table = farm.run(stage, phases)?;
-                Ok(Table::Farm(Box::new(table)))
-            }
-            Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
-            Self::Ping(ping) => ping.run(stage, phases).map(Table::Ping),
-            Self::Placements(placements) => placements.run(stage, phases).map(Table::Placements),
-            Self::Scaling(scaling) => scaling.run(stage, phases).map(Table::Scaling),
-            Self::Stripes(stripes) => stripes.run(stage, phases).map(Table::Stripes),
+            Self::Balance(one) => one.run(stage, phases).map(Box::new).map(Table::Balance),
+            Self::Broadcast(one) => one.run(stage, phases).map(Table::Broadcast),
+            Self::Copy(one) => one.run(stage, phases).map(Table::Copy),
+            Self::Farm(one) => one.run(stage, phases).map(Box::new).map(Table::Farm),
+            Self::Pairs(one) => one.run(stage, phases).map(Table::Pairs),
+            Self::Ping(one) => one.run(stage, phases).map(Table::Ping),
+            Self::Placements(one) => one.run(stage, phases).map(Table::Placements),
+            Self::Scaling(one) => one.run(stage, phases).map(Table::Scaling),
+            Self::Stripes(one) => one.run(stage, phases).map(Table::Stripes),
         }
     }
 }
@@ -130,48 +131,17 @@ pub enum Table {
 impl Table {
     /// What was predicted, and what came of it.
     pub fn predictions(&self) -> Vec<Prediction> {
-        match self {
-            Self::Balance(table) => table.predictions(),
-            Self::Broadcast(table) => table.predictions(),
-            Self::Copy(table) => table.predictions(),
-            Self::Farm(table) => table.predictions(),
-            Self::Pairs(table) => table.predictions(),
-            Self::Ping(table) => table.predictions(),
-            // How long a shell's loop takes nobody knows before.
-            Self::Placements(_) => Vec::new(),
-            Self::Scaling(table) => table.predictions(),
-            Self::Stripes(table) => table.predictions(),
-        }
+        of_each!(self, table => table.predictions())
     }
 
-    /// The first row that isn't as it should be, and why.
+    /// The first row that misses what was published or what wires allow, in words; none if all hold.
     pub fn miss(&self) -> Option<String> {
-        match self {
-            Self::Balance(table) => table.miss(),
-            Self::Broadcast(table) => table.miss(),
-            Self::Copy(table) => table.miss(),
-            Self::Farm(table) => table.miss(),
-            Self::Pairs(table) => table.miss(),
-            Self::Ping(table) => table.miss(),
-            Self::Placements(table) => table.miss(),
-            Self::Scaling(table) => table.miss(),
-            Self::Stripes(table) => table.miss(),
-        }
+        of_each!(self, table => table.miss())
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Balance(table) => table.fmt(f),
-            Self::Broadcast(table) => table.fmt(f),
-            Self::Copy(table) => table.fmt(f),
-            Self::Farm(table) => table.fmt(f),
-            Self::Pairs(table) => table.fmt(f),
-            Self::Ping(table) => table.fmt(f),
-            Self::Placements(table) => table.fmt(f),
-            Self::Scaling(table) => table.fmt(f),
-            Self::Stripes(table) => table.fmt(f),
-        }
+        of_each!(self, table => table.fmt(f))
     }
 }

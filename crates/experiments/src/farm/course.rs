@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use garland_analysis::farm::{Power, standing};
-use garland_core::cluster::nodelist::fold;
 use garland_core::farm::Outcome;
 use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology, bounds};
@@ -13,7 +12,7 @@ use super::job::{Farm, LoadKind, ONE};
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
 use super::wave;
 use crate::predicted;
-use crate::scenario_lab::ScenarioLab;
+use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use crate::stage::Stage;
 use garland_commands::result::Phases;
 use garland_farm::result::FarmReport;
@@ -78,7 +77,7 @@ impl FarmTrial<'_> {
             self.words(&lab_nodes(std::slice::from_ref(node)), load, &how, &own(node), sounds)
         };
         let commands: Vec<Vec<String>> = job.nodes.iter().map(command).collect();
-        let told = bench.ask_at_once::<FarmReport>(&commands)?;
+        let told = bench.farms(&commands)?;
         let mut equal = true;
         for node in &job.nodes {
             equal &= are_equal(sounds, &own(node))?;
@@ -256,9 +255,8 @@ impl FarmTrial<'_> {
     /// Seconds of a farm with mounts on all nodes, and a job on each that does nothing.
     fn starting(&self, bench: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
-        let mut words = ["farm", "run", "--engine", "agents", "--data", "mount", "--all-at-once"]
-            .map(str::to_owned)
-            .to_vec();
+        let mut words: Vec<String> =
+            ["--engine", "agents", "--data", "mount", "--all-at-once"].map(str::to_owned).into();
         words.extend([lab_nodes(nodes), "--".to_owned(), "true".to_owned(), ":::".to_owned()]);
         let some = sounds.iter().take(nodes.len());
         words.extend(some.map(|path| path.to_string_lossy().into_owned()));
@@ -281,9 +279,7 @@ impl FarmTrial<'_> {
         sounds: &[PathBuf],
     ) -> Vec<String> {
         let job = &self.experiment.job;
-        let mut words: Vec<String> =
-            ["farm", "run", "--engine", "agents"].map(str::to_owned).into();
-        words.extend(["--unit".to_owned(), job.unit.clone()]);
+        let mut words = ["--engine", "agents", "--unit", &job.unit].map(str::to_owned).to_vec();
         words.extend(how.iter().cloned());
         let made = format!("{{.}}.{made}");
         words.extend(["--out".to_owned(), made, nodes.to_owned(), "--".to_owned()]);
@@ -301,10 +297,10 @@ impl FarmTrial<'_> {
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
         let source = source.to_string_lossy();
         let limit = format!("{LONGEST_S}s");
-        let words = ["farm", "run", "--engine", "agents", "--data", "mount", "--tries", "1"];
+        let words = ["--engine", "agents", "--data", "mount", "--tries", "1"];
         let more = ["--timeout", &limit, &nodes];
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
-        let told: FarmReport = bench.ask_of_any(&[&words[..], &more[..], &job[..]].concat())?;
+        let told = bench.farm(&[&words[..], &more[..], &job[..]].concat())?;
         match (told.summary.spread, told.summary.jobs.failures.first()) {
             (Some(spread), _) => Ok(spread.slowest),
             (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
@@ -349,16 +345,10 @@ impl FarmTrial<'_> {
     }
 }
 
-/// `lab:srv,lab:n[2-3]`.
-fn lab_nodes(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("lab:{name}")).collect();
-    fold(&names.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
 /// Runs a farm whose jobs must all be done.
 fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let told: FarmReport = bench.ask_of_any(&words)?;
+    let told = bench.farm(&words)?;
     match told.summary.jobs.failures.first() {
         None => Ok(told),
         Some(one) => {

@@ -4,12 +4,8 @@
 mod job;
 mod table;
 
-use std::collections::BTreeMap;
-
-use garland_core::cluster::nodelist::fold;
-
 use super::stage::Stage;
-use crate::scenario_lab::ScenarioLab;
+use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use garland_commands::result::Phases;
 use garland_farm::result::FarmReport;
 use garland_results::failure::{Failure, OrFailure};
@@ -58,18 +54,19 @@ impl Placements {
         list: &str,
     ) -> Result<Row, Failure> {
         bench.go_on()?;
-        let names: Vec<String> = self.job.nodes.iter().map(|name| format!("lab:{name}")).collect();
-        let nodes = fold(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let mut words = vec!["farm", "run", list, &nodes, "--slots", "1"];
+        let nodes = lab_nodes(&self.job.nodes);
+        let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let FarmReport { run, nodes, summary, .. } = bench.ask_of_any(&words)?;
+        let FarmReport { run, nodes, summary, .. } = bench.farm(&words)?;
         if let Some(failed) = summary.jobs.failures.first() {
             let (job, reason) = (failed.job, &failed.reason);
             return Err(Failure::nothing(format!("{placement}: job {job}: {reason}")));
         }
-        let done: BTreeMap<String, usize> =
-            nodes.into_iter().map(|node| (node.name, node.done)).collect();
+        let of_node = |name: &String| {
+            let node = nodes.iter().find(|node| node.name == format!("lab:{name}"));
+            node.map_or(0, |node| node.done)
+        };
         Ok(Row {
             placement: placement.to_owned(),
             at_once,
@@ -77,7 +74,7 @@ impl Placements {
             bound_s: summary.losses.map(|losses| losses.whole_jobs),
             slowdown: summary.slowdown,
             spread: summary.spread,
-            done: names.iter().map(|name| done.get(name).copied().unwrap_or(0)).collect(),
+            done: self.job.nodes.iter().map(of_node).collect(),
             run,
         })
     }

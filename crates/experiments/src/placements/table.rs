@@ -6,6 +6,7 @@ use garland_analysis::farm::Spread;
 use serde::Serialize;
 
 use super::job::{COST, Placements, TURNS};
+use crate::predicted::Prediction;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
@@ -41,6 +42,11 @@ impl Row {
 }
 
 impl Table {
+    /// None: how long a loop of a shell takes can't be predicted.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        Vec::new()
+    }
+
     /// The first thing that isn't as it should be, and why.
     pub fn miss(&self) -> Option<String> {
         let jobs = self.experiment.job.jobs;

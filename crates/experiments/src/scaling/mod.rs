@@ -8,12 +8,11 @@ mod table;
 
 use std::fmt::Write as _;
 
-use garland_core::cluster::nodelist::fold;
 use garland_core::units::bytes;
 use garland_topology::Topology;
 
 use super::stage::Stage;
-use crate::scenario_lab::ScenarioLab;
+use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use forecast::ScalingForecast;
 use garland_commands::result::Phases;
 use garland_farm::result::FarmReport;
@@ -81,11 +80,10 @@ impl Scaling {
         bench.go_on()?;
         garland_terminal::errln!("{nodes} nodes ...");
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
-        let names: Vec<String> = names.map(|node| format!("lab:{}", node.name)).collect();
-        let names = fold(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let words = ["farm", "run", list, &names, "--data", "mount", "--slots", "1"];
+        let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
+        let words = [list, &names, "--data", "mount", "--slots", "1"];
         let FarmReport { run, summary, .. } =
-            bench.ask_of_any(&[&words[..], &["--overwrite"]].concat())?;
+            bench.farm(&[&words[..], &["--overwrite"]].concat())?;
         match summary.jobs.failures.first() {
             None => Ok(Row { nodes, seconds: summary.total, run }),
             Some(failed) => {

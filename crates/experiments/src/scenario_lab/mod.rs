@@ -11,6 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use garland_core::cluster::nodelist::fold;
 use garland_lab::{Lab, Spec, StateDir, Warden};
 use garland_sys::signal::Interrupts;
 use garland_sys::{process, random};
@@ -159,6 +160,12 @@ impl Drop for ScenarioLab<'_> {
         let _ = std::fs::remove_dir_all(&self.state);
         self.warden.take().into_iter().for_each(Warden::dismiss);
     }
+}
+
+/// A node list of these nodes of the lab, such as `lab:srv,lab:n[2-3]`.
+pub fn lab_nodes(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("lab:{name}")).collect();
+    fold(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// A folder for `room` bytes: in memory where there is twice as much of it, else in the run's.

@@ -10,7 +10,7 @@ use super::sizes::Sizes;
 use super::table::Row;
 use crate::scenario_lab::{AGAIN, Copied, ScenarioLab};
 use garland_commands::traces::{self, Traced};
-use garland_results::failure::{Failure, OrFailure};
+use garland_results::failure::{Exit, Failure, OrFailure};
 
 /// The name of the file on the server, and of the one stripe that it is there.
 const NAME: &str = "copy";
@@ -163,7 +163,7 @@ impl Trial<'_> {
     /// Asks where a copy's time went, and again when the server's trace is gone, as in 2007 there was
     /// none.
     fn explain(&self, run: &str) -> Result<Explained, Failure> {
-        let ask = || self.bench.ask_of_some::<Report>(&["explain", run]);
+        let ask = || self.bench.ask_tolerating::<Report>(&[Exit::SomeFailed], &["explain", run]);
         let whole = ask()?;
         let kept = Traced::find(&self.bench.places()?, run, None)?;
         for path in kept.files()? {
