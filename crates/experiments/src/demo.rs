@@ -1,4 +1,4 @@
-//! `garland demo`: a small cluster emulated on this machine, a real file to every node of it.
+//! `garland demo`: copies a file to all nodes of a small cluster that is emulated on this machine.
 
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_lab::Spec;
@@ -15,10 +15,10 @@ use garland_terminal::output;
 /// The name of the file on the nodes.
 const NAME: &str = "file";
 
-/// The copies that make a curve are of a file so many times smaller.
+/// The file of the copies that make the curve is this many times smaller.
 const SMALLER: u64 = 8;
 
-/// Shows what Garland does.
+/// Builds the cluster, copies, verifies, reports, and removes everything but the report and its runs.
 pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let length = bytes::parse(&demo.size).map_err(Failure::usage)?;
     let rate: Rate = demo.rate.parse().map_err(Failure::usage)?;
@@ -60,15 +60,15 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs a command in the lab; its standard output, and the name of its run.
+/// Runs a command in the lab. Returns its standard output and the name of its run.
 fn run_of(bench: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), Failure> {
     let output = bench.garland(words)?;
     let run = Run::find(&bench.places()?, "last", "result.json", "a result")?;
     Ok((output, run.name().to_owned()))
 }
 
-/// A report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve; the
-/// names of these runs, too.
+/// Writes a report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve.
+/// Returns the first line that the report command printed, and the names of the reported runs.
 fn reported(
     run: &Run,
     bench: &ScenarioLab<'_>,
@@ -92,6 +92,6 @@ fn reported(
     words.extend(names.iter().map(String::as_str));
     let told = bench.garland(&words)?;
     let told = String::from_utf8_lossy(&told);
-    // What makes a forecast doubtful stands in the report.
+    // The other lines say why the forecast is doubtful; they are in the report as well.
     Ok((told.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
 }

@@ -1,4 +1,4 @@
-//! What is done in a scenario, by its kind.
+//! An experiment and its table, of any kind.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ macro_rules! of_each {
     };
 }
 
-/// What is done in topologies, and compared.
+/// An experiment, as the sections of its file describe it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Experiment {
@@ -45,15 +45,15 @@ pub enum Experiment {
     Pairs(pairs::Pairs),
     /// Small gets between two nodes.
     Ping(ping::Ping),
-    /// The same jobs on nodes of unlike speed, dealt out in several ways.
+    /// One list of jobs on nodes of unequal speed, with several placements.
     Placements(placements::Placements),
-    /// The same jobs on more and more nodes, forecast from few of them.
+    /// One list of jobs on a growing number of nodes, forecast from few of them.
     Scaling(scaling::Scaling),
-    /// A file to one server in operations, with pauses whose makers are to be found.
+    /// A file to one server in operations, with injected pauses that are to be diagnosed.
     Stripes(stripes::Stripes),
 }
 
-/// The part of `[job]` that says which kind it is.
+/// The part of a file that says the experiment's kind.
 #[derive(Deserialize)]
 struct Kinds {
     job: KindOfJob,
@@ -65,7 +65,7 @@ struct KindOfJob {
 }
 
 impl Experiment {
-    /// Reads the experiment's sections of the file `path`; the others were read already.
+    /// Parses the sections of an experiment out of the scenario file `path`.
     pub fn parse(text: &str, path: &str) -> Result<Self, Failure> {
         let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
         let kinds: Kinds = toml::from_str(text).map_err(wrong)?;
@@ -83,12 +83,12 @@ impl Experiment {
         .map_err(wrong)
     }
 
-    /// Checks that the experiment can be done in these topologies; the error says why it can't.
+    /// Checks that the experiment can run in these topologies; the error says why it can't.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         of_each!(self, experiment => experiment.check(topologies))
     }
 
-    /// Runs the experiment; `phases` learns how long its parts took.
+    /// Runs the experiment, and notes its parts in `phases`.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         match self {
             Self::Balance(one) => one.run(stage, phases).map(Box::new).map(Table::Balance),
@@ -104,7 +104,7 @@ impl Experiment {
     }
 }
 
-/// What was measured, beside what was published and what the wires allow.
+/// The measured rows, beside what was published and what the wires allow.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Table {
@@ -129,12 +129,12 @@ pub enum Table {
 }
 
 impl Table {
-    /// What was predicted, and what came of it.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         of_each!(self, table => table.predictions())
     }
 
-    /// The first row that misses what was published or what wires allow, in words; none if all hold.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         of_each!(self, table => table.miss())
     }

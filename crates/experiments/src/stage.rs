@@ -1,4 +1,4 @@
-//! What an experiment is run with.
+//! The inputs of an experiment that its file doesn't have.
 
 use garland_core::units::bytes;
 use garland_sys::signal::Interrupts;
@@ -10,29 +10,29 @@ use garland_commands::result::Phases;
 use garland_commands::run::Run;
 use garland_results::failure::Failure;
 
-/// What an experiment is run with.
+/// The inputs of an experiment that its file doesn't have: run, topologies, scale.
 pub struct Stage<'a> {
-    /// The run, whose folder everything is in.
+    /// The run.
     pub run: &'a Run,
-    /// What is emulated, one after the other.
+    /// The topologies, in the order in which they are emulated.
     pub topologies: &'a [Topology],
-    /// The file's length as a share of the published one; the scenario's own without one.
+    /// The scale that the user wants: length of files as a share of the published one.
     pub scale: Option<f64>,
     /// Requests to end, which are held back while a lab is up.
     pub interrupts: &'a Interrupts,
 }
 
 impl Stage<'_> {
-    /// The length of a file that was published with `bytes`, at the scale that the user wants or else at
-    /// `usual`; 1 at least.
+    /// The size of a file that was published with `bytes`, at the user's scale or else at `usual`; 1 byte at
+    /// least.
     pub fn scaled(&self, bytes: &str, usual: f64) -> Result<Size, Failure> {
         let scale = self.scale.unwrap_or(usual);
         let length = bytes::parse(bytes).map_err(Failure::usage)?;
         Ok(Size { scale, bytes: ((length as f64 * scale) as u64).max(1) })
     }
 
-    /// Builds the lab of a topology with room for so many bytes, has `work` done in it, which ends
-    /// its own phases, and takes the lab down.
+    /// Calls `work` in a lab of `topology` with `room` bytes for files, and takes the lab down. `work` ends its
+    /// own phases.
     pub fn in_lab<T>(
         &self,
         topology: &Topology,

@@ -4,17 +4,17 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
-/// The rows of an experiment, beside the sections of its file. A kind's own table says what a row is, what
-/// all rows have in common, when the table is a miss, and how it is printed.
+/// The rows of an experiment, beside the sections of its file. Each kind of experiment has its own types of
+/// row and of what all rows have in common.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table<Experiment, Row, Common = ()> {
-    /// What was done, and what was published.
+    /// The sections of the scenario's file.
     #[serde(skip)]
     pub experiment: Experiment,
     /// What all rows have in common, such as the files' length.
     #[serde(flatten)]
     pub common: Common,
-    /// What was measured.
+    /// The measured rows.
     pub rows: Vec<Row>,
 }
 
@@ -34,7 +34,7 @@ pub struct Size {
     pub bytes: u64,
 }
 
-/// Writes a line of figures: 34 columns for what they are of, 11 for what they are, and the figures.
+/// Writes a line of figures: `of` in 34 columns, `what` in 11, then the figures, which bring their own width.
 pub fn write_line(
     f: &mut Formatter<'_>,
     of: &str,
@@ -46,7 +46,7 @@ pub fn write_line(
     writeln!(f)
 }
 
-/// A figure, or a dash where there is none.
+/// Formats a figure; a dash if there is none.
 pub fn or_dash(figure: Option<impl Display>) -> String {
     figure.map_or_else(|| "-".to_owned(), |figure| figure.to_string())
 }

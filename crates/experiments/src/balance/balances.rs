@@ -10,7 +10,7 @@ use crate::stage::Stage;
 use garland_results::failure::Failure;
 
 impl Balance {
-    /// The lab of `topology`, with room for all files.
+    /// Builds the lab of `topology`, with room for all files.
     pub fn build<'s>(
         &self,
         stage: &'s Stage<'_>,
@@ -24,7 +24,7 @@ impl Balance {
     }
 }
 
-/// The balance tests in one lab, by pairs of one wire.
+/// The balance tests of one group of pairs in one lab.
 pub struct Balances<'a> {
     pub experiment: &'a Balance,
     pub bench: &'a ScenarioLab<'a>,
@@ -34,8 +34,7 @@ pub struct Balances<'a> {
 }
 
 impl Balances<'_> {
-    /// Measures all numbers of remote copies, none among them if `with_none`; points that are too
-    /// slow again.
+    /// Measures every number of remote copies, 0 only if `with_none`. Points below the tolerance are repeated.
     pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
         let remote = self.experiment.job.remote.iter().copied();
         let mut open: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
@@ -66,7 +65,7 @@ impl Balances<'_> {
         Ok(rows)
     }
 
-    /// Runs `garland balance` with so many remote copies.
+    /// Runs `garland balance` once, with each of these numbers of remote copies.
     pub fn once(&self, sizes: &[u64], remote: &[usize]) -> Result<Vec<Row>, Failure> {
         let list = |numbers: Vec<String>| numbers.join(",");
         let nodes = self.group.pairs.iter().flatten().map(|name| format!("lab:{name}"));

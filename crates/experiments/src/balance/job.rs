@@ -8,42 +8,42 @@ use crate::pairs::{Group, Wire};
 use crate::sections::{Kind, Sections};
 use garland_results::failure::Failure;
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 pub type Balance = Sections<Job, Tolerance, Published>;
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// `balance`.
     pub kind: Kind,
-    /// The lengths of the files.
+    /// Lengths of the files.
     pub sizes: Vec<String>,
-    /// What share of them is copied, unless the user says another.
+    /// Default scale: the share of the lengths that is copied.
     pub scale: f64,
-    /// How many copies are remote.
+    /// Numbers of remote copies that are measured.
     pub remote: Vec<usize>,
-    /// Bytes of a block.
+    /// Block size in bytes.
     pub block: String,
-    /// How fast each node's disk is.
+    /// The rate of each node's disk.
     pub disk: String,
-    /// The pairs by their wire; each topology is run with those that it has.
+    /// The pairs by kind of way; a topology is run with the groups that fit it.
     pub wire: Vec<Group>,
-    /// Which forecasts are tried.
+    /// The forecasts that are tried, if any.
     pub upgrade: Option<Upgrade>,
 }
 
-/// Which forecasts are tried.
+/// Forecasts that are tried in a faster lab.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upgrade {
-    /// Over which topology.
+    /// The topology's name.
     pub topology: String,
-    /// With how many remote copies.
+    /// Numbers of remote copies.
     pub remote: Vec<usize>,
 }
 
-/// What counts as reproduced.
+/// Section `[tolerance]`: what counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
@@ -51,28 +51,29 @@ pub struct Tolerance {
     pub least_of_bound: f64,
     /// Rates that differ by less than this share are equal.
     pub equal: f64,
-    /// The share by which what was tried may differ from its forecast.
+    /// The share by which an emulated rate may differ from its forecast.
     pub forecast: f64,
 }
 
-/// A figure as it was published.
+/// Entry of `[[published]]`: a published figure.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Over which topology.
+    /// The topology's name.
     pub topology: String,
-    /// By which wire.
+    /// The kind of way.
     pub wire: Wire,
-    /// For files of this length.
+    /// Length of the files, as in `sizes`.
     pub size: String,
-    /// With so many remote copies the topology is at its best.
+    /// The number of remote copies with the highest rate.
     pub best: Option<usize>,
-    /// MB/s of all copies.
+    /// Rate of all copies together, in MB/s.
     pub rate: f64,
 }
 
 impl Balance {
-    /// Whether the nodes and wires are there, and all that is compared is measured.
+    /// Checks that nodes and wires exist and that all compared figures are measured; the error says what is
+    /// wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         let job = &self.job;
         for text in job.sizes.iter().chain([&job.block]) {
@@ -109,7 +110,7 @@ impl Balance {
         }
     }
 
-    /// The lengths of the files at this scale.
+    /// The lengths of the files in bytes, at this scale.
     pub fn sizes(&self, scale: f64) -> Result<Vec<u64>, Failure> {
         let least = *garland_protocol::BALANCE_SIZES.start();
         let scaled = |text: &String| {
@@ -119,7 +120,7 @@ impl Balance {
         self.job.sizes.iter().map(scaled).collect()
     }
 
-    /// A topology whose nodes have the experiment's disks.
+    /// Returns `topology` with the experiment's disks at all nodes.
     pub fn with_disks(&self, topology: &Topology) -> Result<Topology, Failure> {
         let disk: Rate = self.job.disk.parse().map_err(Failure::usage)?;
         let mut topology = topology.clone();

@@ -1,5 +1,5 @@
-//! Copies within nodes and between them, more and more over the network, over several topologies:
-//! the disk/net balance test of 1996.
+//! Copies within and between nodes with a growing share of remote ones, over several topologies: the
+//! disk/net balance test of 1996.
 
 mod balances;
 mod job;
@@ -17,7 +17,7 @@ use table::Common;
 pub use table::Table;
 
 impl Balance {
-    /// Copies over every topology, by every group of pairs that it has.
+    /// Measures every topology with every group of pairs that fits it.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let scale = stage.scale.unwrap_or(self.job.scale);
         let sizes = self.sizes(scale)?;
@@ -26,7 +26,7 @@ impl Balance {
             let topology = self.with_disks(topology)?;
             let bench = self.build(stage, &topology, &sizes)?;
             phases.end("set-up");
-            // Whatever the wires between pairs, no copy is on them.
+            // Without remote copies the kind of way makes no difference: measure that point once.
             let mut local: Vec<Row> = Vec::new();
             for group in &self.job.wire {
                 let flows = group.flows(&topology).map_err(Failure::usage)?;

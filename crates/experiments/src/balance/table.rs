@@ -1,5 +1,5 @@
-//! What copies within nodes and between them give, beside what wires and disks allow: a line for each
-//! topology and wire, a column for each number of remote copies.
+//! The table of the balance tests: a line for each topology and kind of way, a column for each number of
+//! remote copies.
 
 use std::fmt;
 
@@ -16,19 +16,19 @@ use crate::table::{self, write_line};
 /// The copies over all topologies and wires.
 pub type Table = table::Table<Balance, Row, Common>;
 
-/// What was copied, and what came of forecasts.
+/// The files' lengths, and forecasts beside what came of them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
-    /// The files' lengths as a share of the scenario's.
+    /// The files' lengths as a share of the published ones.
     pub scale: f64,
-    /// The files' lengths, in the experiment's order.
+    /// The files' lengths in bytes, in the order of the job's `sizes`.
     pub sizes: Vec<u64>,
-    /// Forecasts beside what came of them.
+    /// The tried forecasts.
     pub upgrades: Vec<Tried>,
 }
 
 impl Table {
-    /// The first thing that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.far_from_bound()
             .or_else(|| self.wires_in_disorder())
@@ -36,7 +36,7 @@ impl Table {
             .or_else(|| self.forecast_missed())
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: place(row),
@@ -59,7 +59,8 @@ impl Table {
         })
     }
 
-    /// Local wire is below remote wire somewhere, or not above it with all copies remote.
+    /// Describes the first pair of rows where local wire is slower than remote wire, or not faster with all
+    /// copies remote.
     fn wires_in_disorder(&self) -> Option<String> {
         let equal = self.experiment.tolerance.equal;
         let all = self.rows.iter().map(|row| row.remote).max().unwrap_or(0);
@@ -85,7 +86,7 @@ impl Table {
         })
     }
 
-    /// A topology is better elsewhere than where it should be at its best.
+    /// Describes the first row that is faster than the published best number of remote copies.
     fn best_elsewhere(&self) -> Option<String> {
         let equal = self.experiment.tolerance.equal;
         let with_best = self.experiment.published.iter().filter_map(|one| Some((one, one.best?)));
@@ -130,7 +131,7 @@ impl Table {
     }
 }
 
-/// Where a row is.
+/// The text that identifies a row.
 fn place(row: &Row) -> String {
     let (topology, wire, remote) = (&row.topology, row.wire.name(), row.remote);
     format!("{topology}, {wire} wire, {}, {remote} remote", bytes::format(row.size))

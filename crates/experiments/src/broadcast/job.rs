@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::sections::{Kind, Sections, only};
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 pub type Broadcast = Sections<Job, Tolerance, Published>;
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -17,26 +17,26 @@ pub struct Job {
     pub kind: Kind,
     /// The file's length.
     pub bytes: String,
-    /// To how many nodes.
+    /// Number of nodes that receive the file.
     pub receivers: Vec<u32>,
-    /// By which tools.
+    /// The tools, in the table's order.
     pub steps: Vec<Tool>,
 }
 
-/// What copies the file.
+/// A tool that copies the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
-    /// The script of 2005, written anew: named pipes, tee and netcat.
+    /// The script of 2005, rewritten: named pipes, tee and netcat.
     Pipes,
-    /// Garland, its agents started for the copy.
+    /// Garland, with agents that are started for the copy.
     Cold,
-    /// Garland with agents that stay.
+    /// Garland, with standing agents.
     Up,
 }
 
 impl Tool {
-    /// Its name in the table.
+    /// The name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pipes => "pipe script",
@@ -46,28 +46,28 @@ impl Tool {
     }
 }
 
-/// What counts as reproduced.
+/// Section `[tolerance]`: what counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The most that a copy with agents up may take, as a multiple of the wire's own time.
+    /// Upper limit of the time with standing agents, as a multiple of what the wire alone takes.
     pub up_over_limit: f64,
 }
 
-/// A row as it was published.
+/// Entry of `[[published]]`: a published row.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// To how many nodes.
+    /// Number of nodes that receive the file.
     pub receivers: u32,
-    /// Seconds of the whole command, least and most.
+    /// Least and most seconds of the whole command.
     pub seconds: [f64; 2],
-    /// MByte/s of the best.
+    /// Best rate in MB/s.
     pub rate: f64,
 }
 
 impl Broadcast {
-    /// Whether there are enough nodes, and the length is one.
+    /// Checks that the topology has enough nodes and the length can be parsed; the error says what is wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
         let topology = only(topologies, "a broadcast")?;
@@ -81,7 +81,7 @@ impl Broadcast {
         }
     }
 
-    /// The published row for so many receivers.
+    /// The published row for this number of receivers.
     pub fn published(&self, receivers: u32) -> Option<&Published> {
         self.published.iter().find(|row| row.receivers == receivers)
     }

@@ -23,7 +23,7 @@ use table::{Common, Row};
 const NAME: &str = "copy";
 
 impl Broadcast {
-    /// Copies by every tool to every number of receivers.
+    /// Copies with every tool to every number of receivers.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = only(stage.topologies, "a broadcast").map_err(Failure::usage)?;
         let size = stage.scaled(&self.job.bytes, 1.0)?;
@@ -67,7 +67,7 @@ impl Broadcast {
     }
 }
 
-/// Copies by one tool from the first of these nodes, the head, to all others; nanoseconds of the
+/// Copies with one tool from the first of `nodes`, the head, to all others. Returns the nanoseconds of the
 /// whole command and of the stream.
 fn copy(
     bench: &ScenarioLab<'_>,
@@ -95,7 +95,7 @@ fn copy(
     }
 }
 
-/// What joins the nodes, in words: `switch at 12.5 MB/s (0.100 Gbit/s)`, `8 media`.
+/// The network in words: `switch at 12.5 MB/s (0.100 Gbit/s)`, `8 media`.
 fn media(topology: &Topology) -> String {
     match &topology.media[..] {
         [one] => {

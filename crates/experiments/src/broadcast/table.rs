@@ -1,4 +1,4 @@
-//! What a broadcast gives: published and emulated side by side.
+//! The table of a broadcast: published and emulated side by side.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use super::job::{Broadcast, Tool};
 use crate::predicted::Prediction;
 use crate::table::{self, Size};
 
-/// The copies by all tools.
+/// The copies with all tools.
 pub type Table = table::Table<Broadcast, Row, Common>;
 
-/// What was copied, and what the wire allows.
+/// The file's length, and the bound of the wire.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
-    /// What joins the nodes, in words.
+    /// The network in words.
     #[serde(skip)]
     pub media: String,
     /// The file's length.
@@ -24,25 +24,25 @@ pub struct Common {
     pub limit_s: f64,
 }
 
-/// One tool to so many nodes.
+/// A copy with one tool to one number of nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What copied.
+    /// The tool.
     pub tool: Tool,
-    /// To how many nodes.
+    /// Number of nodes that receive the file.
     pub receivers: u32,
-    /// Seconds that starting takes, and the bytes by the simulator.
+    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
-    /// Seconds from the first byte to the last node's last.
+    /// Seconds from the first byte to the last byte of the last node.
     pub stream_s: f64,
     /// Whether every node's file was compared equal.
     pub equal: bool,
 }
 
 impl Table {
-    /// The first row that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let most = self.experiment.tolerance.up_over_limit;
         self.rows.iter().find_map(|row| {
@@ -57,7 +57,7 @@ impl Table {
         })
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: format!("{} to {}", row.tool.name(), row.receivers),

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::sections::{Kind, Sections};
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 pub type CopyExperiment = Sections<Job, Tolerance, Published>;
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -17,22 +17,22 @@ pub struct Job {
     pub kind: Kind,
     /// The file's length.
     pub bytes: String,
-    /// What share of it is copied, unless the user says another.
+    /// Default scale: the share of the file that is copied.
     pub scale: f64,
-    /// To which node.
+    /// The node that receives the file.
     pub to: String,
-    /// By what, one after the other.
+    /// The tools, in the table's order.
     #[serde(default = "by_cp")]
     pub by: Vec<CopyTool>,
 }
 
-/// What copies the file.
+/// A tool that copies the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CopyTool {
     /// `garland cp`.
     Cp,
-    /// The system's cp through `garland mount`, as through /mfs.
+    /// The system's cp through `garland mount`, as in 2004 through /mfs.
     Mount,
 }
 
@@ -40,28 +40,29 @@ fn by_cp() -> Vec<CopyTool> {
     vec![CopyTool::Cp]
 }
 
-/// What counts as reproduced.
+/// Section `[tolerance]`: what counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The least rate of the whole command, as a share of what the wires allow.
+    /// Least rate of the whole command, as a share of what the wires allow.
     pub least_of_bound: f64,
 }
 
-/// A row as it was published.
+/// Entry of `[[published]]`: a published row.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Over which topology.
+    /// The topology's name.
     pub topology: String,
     /// Seconds of the whole file.
     pub seconds: f64,
-    /// MiB/s.
+    /// Rate in MiB/s.
     pub rate: f64,
 }
 
 impl CopyExperiment {
-    /// Whether the node is there, the head reaches it, and the wires have a rate.
+    /// Checks that the node exists, that the head reaches it, and that the wires have a rate; the error says
+    /// what is wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
         let to = &self.job.to;

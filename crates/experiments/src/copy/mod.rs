@@ -1,5 +1,5 @@
-//! One file from the head to one node, over several topologies: the copies of 2004, which went through
-//! the cluster's file system.
+//! One file from the head to one node, over several topologies: the copies of 2004, which were made
+//! through the cluster's file system.
 
 mod job;
 mod table;
@@ -77,7 +77,7 @@ impl CopyExperiment {
         bench.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
     }
 
-    /// From before cp is started until it has closed the file, of which the node then has all.
+    /// Seconds from the start of cp until it has closed the file, which the node then has whole.
     fn by_mount(
         &self,
         bench: &ScenarioLab<'_>,

@@ -1,4 +1,4 @@
-//! What copies over several topologies give: published, emulated, and what the wires allow.
+//! The table of copies over several topologies: published, emulated, and what the wires allow.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use super::job::{CopyExperiment, CopyTool};
 use crate::predicted::Prediction;
 use crate::table::{self, Size, or_dash};
 
-/// Bytes of a MiB: what the figures of 2004 count in.
+/// Bytes of a MiB, the unit of the figures of 2004.
 const MIB: f64 = 1048576.0;
 
 /// The copies over all topologies.
 pub type Table = table::Table<CopyExperiment, Row, Size>;
 
-/// The copy over one topology.
+/// A copy over one topology.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Which one.
+    /// The topology's name.
     pub topology: String,
-    /// By what.
+    /// The tool.
     pub by: CopyTool,
-    /// Seconds that starting takes, and the bytes by the simulator.
+    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
@@ -33,8 +33,8 @@ pub struct Row {
 }
 
 impl Table {
-    /// The first row that isn't as it should be, and why: a copy that is slower than its wires, or
-    /// a published one that is faster.
+    /// Describes the first row that misses the tolerance: a copy that is slower than its wires, or a
+    /// published one that is faster; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find_map(|row| {
@@ -59,7 +59,7 @@ impl Table {
         })
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: row.label(),
@@ -70,14 +70,14 @@ impl Table {
         self.rows.iter().map(of).collect()
     }
 
-    /// MiB/s of the file in so many seconds.
+    /// The file's rate in MiB/s if it takes `seconds`.
     fn rate(&self, seconds: f64) -> f64 {
         self.common.bytes as f64 / MIB / seconds
     }
 }
 
 impl Row {
-    /// Its topology, and by what the file went if that isn't `garland cp`.
+    /// The topology, and the tool unless that is `garland cp`.
     fn label(&self) -> String {
         match self.by {
             CopyTool::Cp => self.topology.clone(),

@@ -8,50 +8,49 @@ use super::riddle::Suspect;
 use crate::sections::{Kind, Sections};
 use garland_farm::result::Unit;
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 pub type Farm = Sections<Job, Tolerance, Published>;
 
-/// The name in `[[published]]` of the one machine that all is compared with.
+/// The topology's name in `[[published]]` that stands for one machine, the base of comparisons.
 pub const ONE: &str = "one";
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// `farm`.
     pub kind: Kind,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: usize,
-    /// What they are called: `encodes`.
+    /// Plural noun for jobs: `encodes`.
     pub called: String,
-    /// The length of each job's file of sound.
+    /// The length of each job's sound file.
     pub bytes: String,
-    /// What share of it is used, unless the user says another.
+    /// Default scale: the share of that length that is used.
     pub scale: f64,
-    /// The nodes that work, the one with the files first.
+    /// The working nodes; the first has the files.
     pub nodes: Vec<String>,
     /// Each node's share of a processor.
     pub share: f64,
-    /// What a node had: `300MHz`.
+    /// A node's power in 2004: `300MHz`.
     pub unit: String,
-    /// The encoder, which reads `-`, its standard input, and makes the file that is named behind it; and its
-    /// words for each load, the heaviest first.
+    /// The encoder: its last arguments are `-`, for standard input, and the output's name.
     pub program: String,
-    /// Its loads.
+    /// The loads, the heaviest first.
     pub load: Vec<LoadKind>,
     /// The copy through the mount.
     pub copy: CopyJob,
-    /// What is tried on the network that was slower than it should be.
+    /// The network that was slower than it should be, and what is tried on it.
     pub riddle: Riddle,
 }
 
-/// How the encoder is started.
+/// A load: how the encoder is started.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadKind {
-    /// `heavy`.
+    /// The load's name: `heavy`.
     pub name: String,
-    /// Words before `-` and the file that is made.
+    /// Arguments of the encoder before `-`.
     pub words: Vec<String>,
 }
 
@@ -65,55 +64,55 @@ pub struct CopyJob {
     pub to: String,
 }
 
-/// The network that was slower than another one, which it should have beaten.
+/// A network that was slower than another one, though it should have been faster.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Riddle {
-    /// The slow one.
+    /// The slower topology.
     pub slow: String,
-    /// The one that it should have beaten.
+    /// The faster topology.
     pub fast: String,
     /// The length of the copied file.
     pub bytes: String,
-    /// Settings of the kernel by which its TCP is as it was, such as `net.ipv4.tcp_recovery=0`.
+    /// Kernel settings that restore the TCP of that time, such as `net.ipv4.tcp_recovery=0`.
     pub settings: Vec<String>,
-    /// What may have been wrong.
+    /// Faults that are tried.
     pub suspect: Vec<Suspect>,
 }
 
-/// What counts as reproduced.
+/// Section `[tolerance]`: what counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// By how much a share of one machine's time may differ from the published one: 0.05 are five
-    /// hundredths of that machine's time.
+    /// The difference allowed between emulated and published time, as a share of one machine's time.
     pub of_one: f64,
-    /// How near a copy must come to what the wires allow.
+    /// Least rate of a copy, as a share of what the wires allow.
     pub copy_of_bound: f64,
-    /// By what factor the slow network's rate, against the other one's, may differ from the published
-    /// one, so that a suspect counts as having done it.
+    /// A suspect reproduces the riddle if the ratio of the two networks' rates differs from the published
+    /// ratio by less than this factor.
     pub riddle: f64,
 }
 
-/// A figure as it was published.
+/// Entry of `[[published]]`: a published figure.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Over which topology; `one`: one machine alone.
+    /// The topology's name, or [`ONE`] for one machine alone.
     pub topology: String,
-    /// For which load; none for the copy.
+    /// The load's name; none for the copy.
     pub load: Option<String>,
     /// Seconds of the slowest job, or of the copy.
     pub slowest: f64,
     /// Seconds of the fastest job.
     pub fastest: Option<f64>,
-    /// The figure belongs to the riddle: it is shown, and needn't be reproduced.
+    /// Whether the figure belongs to the riddle: it is shown, but needn't be reproduced.
     #[serde(default)]
     pub riddle: bool,
 }
 
 impl Farm {
-    /// Whether nodes, wires and loads are there, and all that is published is run.
+    /// Checks that nodes, wires and loads exist and that all published figures are measured; the error says
+    /// what is wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         let job = &self.job;
         for text in [&job.bytes, &job.copy.bytes, &job.riddle.bytes] {

@@ -1,18 +1,17 @@
 //! Many jobs on a few nodes, over several topologies: the encodes of 2004, heavy and light, a copy
-//! through the mount, and what may have made one of the networks slower than it should be.
+//! through the mount, and faults that may have slowed one of the networks down.
 
-mod course;
-mod foretold;
 mod job;
+mod prediction;
 mod riddle;
 mod row;
 mod table;
+mod trial;
 mod wave;
 mod words;
 
 use super::stage::Stage;
 use super::table::Size;
-use course::FarmTrial;
 use garland_commands::result::Phases;
 use garland_results::failure::Failure;
 pub use job::Farm;
@@ -20,9 +19,10 @@ use job::ONE;
 use row::{Row, Scaling};
 use table::Common;
 pub use table::Table;
+use trial::FarmTrial;
 
 impl Farm {
-    /// Encodes on one machine and over every topology, copies, and tries what may have been wrong.
+    /// Encodes on one machine and over every topology, copies, and tries the suspects.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         wave::find_encoder(&self.job.program)?;
         let Size { scale, bytes: length } = stage.scaled(&self.job.bytes, self.job.scale)?;
@@ -39,8 +39,8 @@ impl Farm {
         Ok(Table::new(self, Common { scaling, copies, suspects }, rows))
     }
 
-    /// By how much everything is smaller or faster than it was: files by `scale`, and wires so that they
-    /// carry as many bytes of a job in the time that it takes.
+    /// The scaling of the emulation: files by `scale`, and wires so that they carry as large a share of a job's
+    /// bytes in the time of the job.
     fn scaling(&self, scale: f64, ones: &[Row]) -> Result<Scaling, Failure> {
         let first = ones.first().ok_or_else(|| Failure::nothing("nothing was encoded"))?;
         let published = self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest);

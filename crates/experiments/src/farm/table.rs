@@ -13,10 +13,10 @@ use crate::predicted::Prediction;
 use crate::table;
 use garland_farm::result::took;
 
-/// Bytes of a MiB: what the copies of 2004 are counted in.
+/// Bytes of a MiB, the unit of the copies of 2004.
 const MIB: f64 = 1048576.0;
 
-/// The encodes, of one machine first, and what belongs to them.
+/// The encodes, those of one machine first.
 pub type Table = table::Table<Farm, Row, Common>;
 
 /// What was measured beside the encodes.
@@ -26,12 +26,12 @@ pub struct Common {
     pub scaling: Scaling,
     /// The copies through the mount.
     pub copies: Vec<CopyRow>,
-    /// What was tried about the riddle; the first is without anything wrong.
+    /// The suspects of the riddle; the first row is without a fault.
     pub suspects: Vec<SuspectRow>,
 }
 
 impl Table {
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let jobs = &self.experiment.job;
         let encodes = self.rows.iter().filter_map(|row| {
@@ -47,7 +47,7 @@ impl Table {
         encodes.chain(copies).collect()
     }
 
-    /// The first thing that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let unequal = self.rows.iter().find(|row| !row.equal);
         let unequal = unequal.map(|row| {
@@ -85,7 +85,7 @@ impl Table {
         ))
     }
 
-    /// The healthy switch is slower than the hub, or nothing makes it so.
+    /// Describes why the riddle isn't solved: the healthy network is slower already, or no suspect makes it so.
     fn riddle_stays(&self) -> Option<String> {
         let riddle = &self.experiment.job.riddle;
         let (slow, fast) = (&riddle.slow, &riddle.fast);
@@ -156,7 +156,7 @@ impl Table {
         Ok(())
     }
 
-    /// The published figures of a row.
+    /// Formats the published figures of a row.
     fn then(&self, row: &Row) -> String {
         let Some(published) = self.experiment.published(&row.topology, Some(&row.load)) else {
             return format!("{:>65}", "-");
@@ -169,7 +169,7 @@ impl Table {
         figures(published.slowest, share, jobs, worth)
     }
 
-    /// What was predicted, in the time of 2004.
+    /// Formats the predicted time of a row, in seconds of 2004.
     fn told(&self, row: &Row) -> String {
         let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load);
         match row.predicted_s.zip(one) {
@@ -181,7 +181,7 @@ impl Table {
         }
     }
 
-    /// What was measured, in the time of 2004.
+    /// Formats the measured figures of a row, in seconds of 2004.
     fn now(&self, row: &Row) -> String {
         let then = self.common.scaling.seconds;
         let jobs = row.spread.filter(|_| row.topology != ONE);
@@ -296,7 +296,7 @@ impl Table {
     }
 }
 
-/// A row's figures: time, share of one PC's, fastest and slowest job, and what the cluster is worth.
+/// Formats a row: time, share of one PC's time, fastest and slowest job, and what the cluster is worth.
 fn figures(seconds: f64, share: f64, jobs: Option<[f64; 2]>, worth: Option<(f64, f64)>) -> String {
     let jobs = jobs.and_then(|jobs| spread(&jobs));
     let jobs = jobs.map_or_else(

@@ -1,11 +1,11 @@
-//! What is said about the figures, in sentences.
+//! Sentences about the figures.
 
 use super::job::{Farm, ONE};
 use super::row::{Row, SuspectRow, share_of_one};
 use garland_farm::result::{Unit, took};
 
 impl Farm {
-    /// A machine's power, and what it is counted in.
+    /// A machine's power, and its unit.
     pub(super) fn power(&self) -> (f64, String) {
         match self.job.unit.parse() {
             Ok(Unit::Named(power, name)) => (power, name),
@@ -13,7 +13,7 @@ impl Farm {
         }
     }
 
-    /// The published share of one machine's time.
+    /// The published time as a share of one machine's.
     pub(super) fn share_then(&self, topology: &str, load: &str) -> Option<f64> {
         let one = self.published(ONE, Some(load))?.slowest;
         Some(self.published(topology, Some(load))?.slowest / one)
@@ -33,7 +33,7 @@ impl Farm {
     }
 }
 
-/// Where the emulation agrees with what was published, and where not; one sentence a row.
+/// One sentence for each row: whether the emulation agrees with what was published.
 pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
     let allowed = experiment.tolerance.of_one;
     let mut said = Vec::new();
@@ -62,7 +62,7 @@ pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
     said
 }
 
-/// What cost the most.
+/// The largest loss of a row, in words.
 fn held_up(row: &Row) -> String {
     let Some(losses) = &row.losses else { return "nothing says where the time went".to_owned() };
     let most = losses.causes.iter().max_by(|one, two| one.1.total_cmp(&two.1));
@@ -83,7 +83,7 @@ fn held_up(row: &Row) -> String {
     }
 }
 
-/// What made the one network slower than the other.
+/// The sentence that answers the riddle.
 pub fn answer(suspects: &[SuspectRow]) -> String {
     let (some, others): (Vec<&SuspectRow>, Vec<&SuspectRow>) =
         suspects.iter().filter(|row| row.suspect.is_some()).partition(|row| row.reproduces);

@@ -1,23 +1,24 @@
-//! Pairs of nodes by what is between them.
+//! Pairs of nodes by the kind of way between them.
 
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
 use crate::sections::place;
 
-/// Pairs that have the same sort of way between them.
+/// Pairs with one kind of way between their nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// Which.
+    /// The kind of way.
     pub name: Wire,
-    /// Sender and receiver; the first so many are used.
+    /// Sender and receiver; a copy of n pairs uses the first n.
     pub pairs: Vec<[String; 2]>,
 }
 
 impl Group {
-    /// Whether `groups` have so many pairs at least, of nodes that are there, each in one pair at
-    /// most, with wires between them that have a rate, and every topology has a group that fits.
+    /// Checks that each group has `most` pairs at least, that no node is in two pairs of a group, that all
+    /// nodes exist with rated wires between them, and that a group fits every topology; the error says what is
+    /// wrong.
     pub fn check_all(groups: &[Self], most: usize, topologies: &[Topology]) -> Result<(), String> {
         for Self { name, pairs } in groups {
             let wire = name.name();
@@ -53,35 +54,35 @@ impl Group {
         Ok(())
     }
 
-    /// The pairs in a topology.
+    /// The pairs' nodes in a topology.
     pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, String> {
         let flow = |[from, to]: &[String; 2]| Ok((place(topology, from)?, place(topology, to)?));
         self.pairs.iter().map(flow).collect()
     }
 
-    /// Whether all of them have the wire in a topology that they are said to have.
+    /// Whether the way of all `flows` is of the group's kind.
     pub fn fits(&self, topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
         flows.iter().all(|&(from, to)| Wire::between(topology, from, to) == self.name)
     }
 }
 
-/// What is between the nodes of a pair.
+/// The kind of way between the nodes of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wire {
-    /// A medium that both are on.
+    /// Both nodes are on one medium.
     Local,
-    /// Others: nodes or switches pass packets on.
+    /// Other nodes or switches forward packets.
     Remote,
 }
 
 impl Wire {
-    /// What is between two nodes.
+    /// The kind of way between two nodes.
     fn between(topology: &Topology, one: NodeId, other: NodeId) -> Self {
         if topology.medium_between(one, other).is_some() { Self::Local } else { Self::Remote }
     }
 
-    /// Its name in the table.
+    /// The name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::group::Group;
 use crate::sections::Kind;
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Pairs {
-    /// What is done.
+    /// Section `[job]`: what is done.
     pub job: Job,
-    /// What counts as reproduced.
+    /// Section `[tolerance]`: what counts as reproduced.
     pub tolerance: Tolerance,
 }
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -24,23 +24,22 @@ pub struct Job {
     pub kind: Kind,
     /// The length of each pair's file.
     pub bytes: String,
-    /// How many pairs at once.
+    /// Numbers of pairs that copy at once.
     pub counts: Vec<usize>,
-    /// The pairs by their wire; each topology is run with those that it has.
+    /// The pairs by kind of way; a topology is run with the groups that fit it.
     pub wire: Vec<Group>,
 }
 
-/// What counts as reproduced.
+/// Section `[tolerance]`: what counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The least rate of all copies together, as a share of what the wires allow.
+    /// Least rate of all copies together, as a share of what the wires allow.
     pub least_of_bound: f64,
 }
 
 impl Pairs {
-    /// Whether the nodes are there, each in one pair at most, with wires between them that have a
-    /// rate, and every topology has a group of pairs that fits.
+    /// Checks the length, the counts and the groups; the error says what is wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
         let most = self.job.counts.iter().max().copied().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! One to so many copies at once between pairs of nodes, over several topologies: the network test
-//! of 1996, local wire and remote wire apart.
+//! A growing number of copies at once between pairs of nodes, over several topologies: the network test of
+//! 1996, with local and remote wire apart.
 
 mod group;
 mod job;
@@ -18,7 +18,7 @@ use table::Row;
 pub use table::Table;
 
 impl Pairs {
-    /// Copies over every topology, by every group of pairs that it has, so many at once.
+    /// Copies over every topology with every group of pairs that fits it.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let size = stage.scaled(&self.job.bytes, 1.0)?;
         let mut rows = Vec::new();
@@ -59,13 +59,13 @@ struct Copies<'a> {
     bench: &'a ScenarioLab<'a>,
     topology: &'a Topology,
     source: String,
-    /// A file that tells what starting takes.
+    /// The file of one byte, whose copy measures the time of starting.
     nothing: String,
     length: u64,
 }
 
 impl Copies<'_> {
-    /// Makes those of a group, all numbers at once, with agents up.
+    /// Makes the copies of a group with standing agents, and appends a row for each number of pairs.
     fn make(
         &self,
         group: &Group,
@@ -91,7 +91,7 @@ impl Copies<'_> {
         self.bench.garland(&["down", &receivers]).map(drop)
     }
 
-    /// Seconds from the first command's start to the last one's end.
+    /// Seconds from the start of the first command to the end of the last.
     fn fastest(&self, source: &str, pairs: &[[String; 2]], enough_s: f64) -> Result<f64, Failure> {
         let commands: Vec<Vec<String>> = pairs
             .iter()

@@ -1,5 +1,5 @@
-//! What copies between pairs give, beside what the wires allow: a line for each topology and wire,
-//! a column for each number of pairs.
+//! The table of copies between pairs: a line for each topology and kind of way, a column for each number of
+//! pairs.
 
 use std::fmt;
 
@@ -14,18 +14,18 @@ use crate::table::{self, Size, write_line};
 /// The copies between pairs; the size is that of each pair's file.
 pub type Table = table::Table<Pairs, Row, Size>;
 
-/// So many copies at once.
+/// Copies of several pairs at once.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Over which topology.
+    /// The topology's name.
     pub topology: String,
-    /// What is between the nodes of a pair.
+    /// The kind of way between the nodes of a pair.
     pub wire: Wire,
-    /// How many.
+    /// Number of pairs.
     pub pairs: usize,
-    /// Seconds that starting takes, and the bytes by the simulator.
+    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
     pub predicted_s: f64,
-    /// Seconds from the first command's start until all have ended.
+    /// Seconds from the start of the first command to the end of the last.
     pub whole_s: f64,
     /// Seconds that the wires alone take.
     pub bound_s: f64,
@@ -39,7 +39,7 @@ impl Row {
 }
 
 impl Table {
-    /// The first row that is slower than the wires by more than it may be.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find(|row| row.share() < least).map(|row| {
@@ -53,7 +53,7 @@ impl Table {
         })
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: format!("{}, {} on {} wire", row.topology, row.pairs, row.wire.name()),
@@ -64,7 +64,7 @@ impl Table {
         self.rows.iter().map(of).collect()
     }
 
-    /// MB/s of all files of a row in so many seconds.
+    /// The rate of all files of a row, in MB/s, if they take `seconds`.
     fn rate(&self, row: &Row, seconds: f64) -> f64 {
         self.common.bytes as f64 * row.pairs as f64 / 1e6 / seconds
     }

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::sections::{Kind, Sections, place};
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 pub type Ping = Sections<Job, Tolerance, Published>;
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -16,34 +16,34 @@ pub struct Job {
     pub kind: Kind,
     /// The node that gets.
     pub from: String,
-    /// The node whose bytes they are.
+    /// The node that is read.
     pub to: String,
-    /// What gets go by, in the table's order.
+    /// The transports, in the table's order.
     pub transports: Vec<Transport>,
-    /// How the node that gets waits for answers.
+    /// How the initiator waits for replies.
     pub wait: Wait,
-    /// How many gets each line is for.
+    /// Number of gets for each line.
     pub count: u32,
-    /// The least and the largest get; sizes between double.
+    /// Smallest and largest get in bytes; sizes between them double.
     pub sizes: [u32; 2],
-    /// The bytes of a get where several are in flight.
+    /// Bytes of a get in the lines with several in flight.
     pub deep_size: u32,
-    /// How many are in flight, at least and at most; numbers between double.
+    /// Least and most gets in flight; numbers between them double.
     pub in_flight: [u32; 2],
 }
 
-/// What gets go by.
+/// A transport of gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// A TCP connection: the other CPU serves them.
+    /// A TCP connection: the target's CPU serves the gets.
     Tcp,
-    /// Memory that agents of one machine share.
+    /// Memory that the agents of one machine share.
     Shm,
 }
 
 impl Transport {
-    /// Its name for `garland ping`.
+    /// The name on the command line of `garland ping`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -52,18 +52,18 @@ impl Transport {
     }
 }
 
-/// How one waits for answers.
+/// How the initiator waits for replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
-    /// Asleep in the kernel.
+    /// Sleeps in the kernel.
     Block,
-    /// Looking again and again, as pgping did.
+    /// Busy-polls, as pgping did.
     Poll,
 }
 
 impl Wait {
-    /// Its name for `garland ping`.
+    /// The name on the command line of `garland ping`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Block => "block",
@@ -72,57 +72,57 @@ impl Wait {
     }
 }
 
-/// What counts as reproduced over TCP. In shared memory there is no way to be paid for; there every
-/// get must take less than over TCP.
+/// Section `[tolerance]`: what counts as reproduced over TCP. Over shared memory, every get must take less
+/// time than over TCP.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The most that the largest get may take, as a multiple of the smallest that was published.
+    /// Upper limit of the largest get's time, as a multiple of the smallest non-empty get's.
     pub large_over_small: f64,
-    /// The most that each of the most in flight may take, as a share of one alone.
+    /// Upper limit of the time for each get with the most in flight, as a share of one get alone.
     pub deep_over_alone: f64,
 }
 
-/// A line as it was published.
+/// Entry of `[[published]]`: a published line.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// Bytes of a get.
     pub bytes: u32,
-    /// How many in flight.
+    /// Gets in flight.
     pub in_flight: u32,
-    /// Microseconds a get.
+    /// Microseconds for each get.
     pub us: f64,
-    /// MB/s.
+    /// Rate in MB/s.
     pub rate: f64,
 }
 
-/// One measurement.
+/// A measured point, as `garland.ping/1` has it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Point {
     /// Bytes of a get.
     pub size: u32,
-    /// How many in flight.
+    /// Gets in flight.
     pub in_flight: u32,
-    /// How many were measured.
+    /// Number of measured gets.
     pub count: u64,
-    /// Nanoseconds a get, over all of them.
+    /// Nanoseconds for each get, over all of them.
     pub each_ns: f64,
-    /// From a get's beginning to its end.
+    /// Time from a get's start to its end.
     pub sojourn: Sojourn,
-    /// Writes that they were asked for in; 0 where nothing is written.
+    /// Number of writes that carried the requests; 0 without a wire.
     pub writes: u64,
 }
 
-/// How long one stays.
+/// The distribution of times from start to end.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Sojourn {
-    /// Nanoseconds that half of them stay at most.
+    /// Median in nanoseconds.
     pub p50: u64,
 }
 
 impl Ping {
-    /// Whether both nodes are there, and the published lines are among those that are measured.
+    /// Checks that both nodes exist and that the published lines are measured; the error says what is wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         let Job { from, to, transports, count, sizes, deep_size, in_flight, .. } = &self.job;
         for topology in topologies {
@@ -152,7 +152,7 @@ impl Ping {
         }
     }
 
-    /// The published line of so many bytes and so many in flight.
+    /// The published line with the size and depth of `point`.
     pub fn published(&self, point: &Point) -> Option<&Published> {
         let is = |line: &&Published| (line.bytes, line.in_flight) == (point.size, point.in_flight);
         self.published.iter().find(is)

@@ -14,7 +14,7 @@ use job::{Job, Point, Transport};
 pub use table::Table;
 use table::{Row, predict};
 
-/// What a line of the result of `garland ping --json` has that is looked at.
+/// The part of a `garland.ping/1` that is read.
 #[derive(Deserialize)]
 struct PingReport {
     pairs: Vec<SaidPair>,
@@ -26,7 +26,7 @@ struct SaidPair {
 }
 
 impl Ping {
-    /// Pings by every transport.
+    /// Measures gets over every transport.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let scale = stage.scale.unwrap_or(1.0);
         let count = ((f64::from(self.job.count) * scale) as u32).max(1);
@@ -54,7 +54,7 @@ impl Ping {
         Ok(Table::new(self, (), rows))
     }
 
-    /// The lines of a transport.
+    /// Measures the lines of one transport.
     fn rows(
         &self,
         bench: &ScenarioLab<'_>,

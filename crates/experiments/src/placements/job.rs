@@ -5,58 +5,58 @@ use serde::{Deserialize, Serialize};
 
 use crate::sections::{Kind, Sections, only, place};
 
-/// The names that `garland farm run --placement` knows.
+/// The values of `garland farm run --placement`.
 const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];
 
-/// The one that knows nothing of nodes and of how they stand.
+/// The placement that ignores the nodes' speed and load.
 pub const TURNS: &str = "turns";
 
-/// The one that goes by cost.
+/// The placement by marginal cost.
 pub const COST: &str = "mosix";
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 pub type Placements = Sections<Job, Tolerance, Published>;
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// `placements`.
     pub kind: Kind,
-    /// The nodes that work.
+    /// The working nodes.
     pub nodes: Vec<String>,
-    /// The placements, by their names.
+    /// The placements' names, in the table's order.
     pub placements: Vec<String>,
-    /// Turns of a shell's loop that the shortest job takes, unless `--scale` says another share of them.
+    /// Iterations of a shell loop in the shortest job, at scale 1.
     pub loops: u64,
-    /// How many times that jobs take, one after another and from the beginning again.
+    /// The jobs' lengths as multiples of the shortest, in turn.
     pub lengths: Vec<u64>,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: usize,
 }
 
-/// What counts as it should be.
+/// Section `[tolerance]`: what counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The least share of what whole jobs allow that the best placement comes to, as rooms get free.
+    /// Least share of the whole-job bound that the best placement reaches when jobs start as slots get free.
     pub of_bound: f64,
-    /// The least factor by which the time in turn is above that by cost.
+    /// Least ratio of the time by turns to the time by cost.
     pub turns: f64,
 }
 
-/// A figure as it was published.
+/// Entry of `[[published]]`: a published figure.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Of which placement.
+    /// The placement's name.
     pub placement: String,
     /// The mean slowdown.
     pub slowdown: f64,
 }
 
 impl Placements {
-    /// Whether nodes and placements are there, and there are jobs.
+    /// Checks that nodes and placements exist and that there are jobs; the error says what is wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         let topology = only(topologies, "a comparison of placements")?;
         let job = &self.job;

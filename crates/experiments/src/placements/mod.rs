@@ -1,4 +1,4 @@
-//! The same jobs on nodes of unlike speed, dealt out in several ways: as rooms get free, and all at
+//! One list of jobs on nodes of unequal speed with several placements: as slots get free, and all jobs at
 //! once.
 
 mod job;
@@ -14,7 +14,7 @@ use table::Row;
 pub use table::Table;
 
 impl Placements {
-    /// Runs the jobs by each placement, in both ways.
+    /// Runs the jobs with each placement, as slots get free and then all at once.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         stage.in_lab(topology, 1 << 20, phases, |bench, phases| {
@@ -35,7 +35,7 @@ impl Placements {
         })
     }
 
-    /// The list of jobs: loops of a shell, which need nothing but a processor.
+    /// The list of jobs: shell loops, which use nothing but a processor.
     fn list(&self, scale: f64) -> String {
         let loops = ((self.job.loops as f64 * scale) as u64).max(1);
         let lengths = self.job.lengths.iter().cycle().take(self.job.jobs);

@@ -1,4 +1,4 @@
-//! Placements side by side: times, slowdowns, and who got how many jobs.
+//! The table of placements: times, slowdowns, and the jobs of each node.
 
 use std::fmt::{self, Formatter};
 
@@ -10,44 +10,44 @@ use crate::predicted::Prediction;
 use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// The jobs by all placements.
+/// The jobs with all placements.
 pub type Table = table::Table<Placements, Row>;
 
-/// The jobs by one placement.
+/// The jobs with one placement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Which one.
+    /// The placement's name.
     pub placement: String,
-    /// Whether all were started at once; else as rooms got free.
+    /// Whether all jobs were started at once, instead of as slots got free.
     pub at_once: bool,
-    /// Seconds until all were done.
+    /// Seconds until the last job was done.
     pub seconds: f64,
-    /// Seconds that whole jobs take at best.
+    /// The least seconds that unsplit jobs can take.
     pub bound_s: Option<f64>,
-    /// Mean of the time from queue to end, by that which the work takes on the fastest node.
+    /// Mean ratio of the time from queue to end to the time of the work on the fastest node.
     pub slowdown: Option<f64>,
     /// The slowest and the fastest job.
     pub spread: Option<Spread>,
-    /// How many jobs each node did, in the nodes' order.
+    /// Jobs done by each node, in the order of the job's `nodes`.
     pub done: Vec<usize>,
-    /// The run that it was.
+    /// The run's name.
     pub run: String,
 }
 
 impl Row {
-    /// What whole jobs allow, as a share of its time.
+    /// The whole-job bound as a share of the row's time.
     fn of_bound(&self) -> Option<f64> {
         Some(self.bound_s? / self.seconds)
     }
 }
 
 impl Table {
-    /// None: how long a loop of a shell takes can't be predicted.
+    /// None: the time of a shell loop can't be predicted.
     pub fn predictions(&self) -> Vec<Prediction> {
         Vec::new()
     }
 
-    /// The first thing that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let jobs = self.experiment.job.jobs;
         let lost = self.rows.iter().find(|row| row.done.iter().sum::<usize>() != jobs);
@@ -79,12 +79,12 @@ impl Table {
         self.rows.iter().find(|row| row.placement == placement && row.at_once == at_once)
     }
 
-    /// A row's slowdown by that of the cheapest node's.
+    /// A row's slowdown as a multiple of that of the placement by cost.
     fn by_cost(&self, row: &Row) -> Option<f64> {
         Some(row.slowdown? / self.row(COST, row.at_once)?.slowdown?)
     }
 
-    /// The same as it was published.
+    /// A placement's published slowdown as a multiple of that of the placement by cost.
     fn by_cost_then(&self, placement: &str) -> Option<f64> {
         let then = |placement| self.experiment.published(placement).map(|row| row.slowdown);
         Some(then(placement)? / then(COST)?)

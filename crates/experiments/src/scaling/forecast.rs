@@ -1,31 +1,31 @@
-//! What is read of a `garland.forecast/1`.
+//! The part of a `garland.forecast/1` that is read.
 
 use serde::{Deserialize, Serialize};
 
-/// What is read of a `garland.forecast/1`.
+/// The part of a `garland.forecast/1` that is read.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ScalingForecast {
-    /// The curve, by a law.
+    /// The forecast by a scaling law.
     pub forecast: Answer,
-    /// The same jobs one by one, where the simulator is right about what was measured.
+    /// Simulations of the single jobs; empty if the simulator disagrees with the measured runs.
     pub simulated: Vec<Simulated>,
 }
 
-/// Jobs one by one, on so many nodes.
+/// A simulation of the single jobs on a number of nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Simulated {
     pub nodes: u32,
     pub seconds: f64,
 }
 
-/// What is read of its answer.
+/// The part of the forecast that is read.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Answer {
     pub curve: Vec<At>,
     pub knee: Option<Knee>,
 }
 
-/// A node count of it.
+/// A forecast for a number of nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct At {
     pub nodes: u32,
@@ -33,7 +33,7 @@ pub struct At {
     pub interval: Option<(f64, f64)>,
 }
 
-/// Where more nodes stop to bring anything.
+/// The number of nodes beyond which more don't help.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Knee {
     pub nodes: f64,

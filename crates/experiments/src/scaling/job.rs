@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use super::shape::shape;
 use crate::sections::{Kind, Sections, only};
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 pub type Scaling = Sections<Job, Tolerance, Published>;
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// `scaling`.
     pub kind: Kind,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: usize,
-    /// What each reads from the head.
+    /// Bytes that each job reads from the head.
     pub bytes_in: String,
-    /// What each writes there.
+    /// Bytes that each job writes there.
     pub bytes_out: String,
-    /// Seconds that jobs take beside, in turn.
+    /// Seconds that jobs sleep between reading and writing, in turn.
     pub lengths: Vec<f64>,
     /// Node counts that are measured.
     pub measured: Vec<u32>,
@@ -30,26 +30,26 @@ pub struct Job {
     pub forecast: Vec<u32>,
 }
 
-/// What counts as reproduced, beside intervals that hold what comes of it.
+/// Section `[tolerance]`: what counts as reproduced, in addition to times within their forecast intervals.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// How far powers may be from the published ones, as a share of these.
+    /// The difference allowed between measured and published powers, as a share of the latter.
     pub power: f64,
 }
 
-/// A figure as it was published.
+/// Entry of `[[published]]`: a published figure.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// With so many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// The work of so many without any loss.
+    /// Their power: the number of nodes that would be as fast without losses.
     pub power: f64,
 }
 
 impl Scaling {
-    /// Whether there is one medium that all share, with nodes enough.
+    /// Checks that all nodes share one medium and that there are enough of them; the error says what is wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         let topology = only(topologies, "the same jobs on more and more nodes")?;
         let job = &self.job;

@@ -1,5 +1,5 @@
-//! The same jobs on more and more nodes that share a wire: few node counts are measured, more are forecast
-//! from these, and then tried.
+//! One list of jobs on a growing number of nodes that share a wire: few node counts are measured, more are
+//! forecast from these, and then tried.
 
 mod forecast;
 mod job;
@@ -23,7 +23,7 @@ pub use table::Table;
 use table::{Common, Row};
 
 impl Scaling {
-    /// Measures, forecasts, and tries.
+    /// Measures few node counts, forecasts more, and tries these.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         let scale = stage.scale.unwrap_or(1.0);
@@ -46,7 +46,8 @@ impl Scaling {
         })
     }
 
-    /// The jobs' files, and the list that names them: all is smaller, or shorter, by `scale`.
+    /// Writes the jobs' inputs and the list of jobs, with lengths and times scaled by `scale`. Returns the path
+    /// of the list.
     fn list(&self, bench: &ScenarioLab<'_>, scale: f64) -> Result<String, Failure> {
         let size = |text: &str| -> Result<u64, Failure> {
             Ok(((bytes::parse(text).map_err(Failure::usage)? as f64 * scale) as u64).max(1))
@@ -58,7 +59,7 @@ impl Scaling {
             let source = bench.random_file(&format!("job{job:03}.in"), read)?;
             let source = source.display();
             let seconds = seconds * scale;
-            // A list can't fail to be written into text.
+            // Writing to a String doesn't fail.
             let _ = writeln!(
                 text,
                 "[[job]]\ncommand = \"cat {{in}} >/dev/null; sleep {seconds:.3}; head -c {made} {{in}} >{{out}}\"\n\

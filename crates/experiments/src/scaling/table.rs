@@ -1,4 +1,4 @@
-//! Nodes against power: measured, forecast and tried side by side.
+//! The table of node counts: times and powers, measured and forecast side by side.
 
 use std::fmt;
 
@@ -13,28 +13,28 @@ use garland_farm::result::took;
 /// The jobs on all node counts.
 pub type Table = table::Table<Scaling, Row, Common>;
 
-/// What the jobs were, and what was forecast.
+/// The scale of the jobs, and the forecast.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
-    /// Bytes and times, as a share of the scenario's.
+    /// Bytes and times as a share of the scenario's.
     pub scale: f64,
-    /// What was forecast from the measured node counts.
+    /// The forecast from the measured node counts.
     pub foretold: ScalingForecast,
 }
 
-/// All jobs on so many nodes.
+/// All jobs on a number of nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// How many.
+    /// Number of nodes.
     pub nodes: u32,
-    /// Seconds until all were done.
+    /// Seconds until the last job was done.
     pub seconds: f64,
-    /// The run that it was.
+    /// The run's name.
     pub run: String,
 }
 
 impl Table {
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |(row, at): (&Row, &At)| Prediction {
             what: format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes),
@@ -45,8 +45,8 @@ impl Table {
         self.tried().map(of).collect()
     }
 
-    /// The first thing that isn't as it should be, and why: an interval that doesn't hold what came of
-    /// it, no knee, or a power that isn't the published one.
+    /// Describes the first result that misses the tolerance: a time outside of its interval, no interval, no
+    /// knee, or a power unlike the published one; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let outside = self.tried().find_map(|(row, at)| {
             let (low, high) = at.interval?;
@@ -83,25 +83,25 @@ impl Table {
         })
     }
 
-    /// Seconds of jobs one by one.
+    /// Seconds by the simulation of single jobs.
     fn simulated(&self, nodes: u32) -> Option<f64> {
         let simulated = self.common.foretold.simulated.iter().find(|one| one.nodes == nodes);
         simulated.map(|one| one.seconds)
     }
 
-    /// The middle of what the law says and what jobs one by one come to: nodes that meet at the wire by
-    /// chance wait less than real ones do, and those that share it evenly from a common start wait more.
+    /// The mean of law and simulation: nodes that meet at the wire at random wait less than real ones, and
+    /// nodes that share it evenly from a common start wait more.
     fn predicted(&self, at: &At) -> f64 {
         self.simulated(at.nodes).map_or(at.seconds, |seconds| at.seconds.midpoint(seconds))
     }
 
-    /// How many nodes without any loss would be as fast.
+    /// The number of nodes that would be as fast without losses.
     fn power(&self, row: &Row) -> Option<f64> {
         let one = self.rows.iter().find(|one| one.nodes == 1)?;
         Some(one.seconds / row.seconds)
     }
 
-    /// Rows that were forecast before they were tried.
+    /// The tried rows, each with its forecast.
     fn tried(&self) -> impl Iterator<Item = (&Row, &At)> {
         let counts = &self.experiment.job.forecast;
         let tried = self.rows.iter().filter(|row| counts.contains(&row.nodes));

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::maker::{Maker, Pause};
 use crate::sections::{Kind, Sections, only, place};
 
-/// What is done and compared.
+/// The sections of the scenario's file.
 pub type Stripes = Sections<Job, Tolerance, Published>;
 
-/// What is done.
+/// Section `[job]`: what is done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -19,51 +19,52 @@ pub struct Job {
     pub kind: Kind,
     /// The file's length.
     pub bytes: String,
-    /// Bytes of a buffer, which is a block and a unit.
+    /// Bytes of a buffer, which is both the block and the stripe unit.
     pub buffer: String,
     /// Bytes of an operation.
     pub operation: String,
-    /// The server.
+    /// The server's node.
     pub to: String,
-    /// Who pauses at every operation, one after the other...
+    /// Makers of pauses, each of which is tried...
     pub makers: Vec<Maker>,
-    /// ... and for how long, one after the other.
+    /// ... with each of these lengths of a pause.
     pub pauses: Vec<String>,
-    /// Who paused when the figures were published, probably; all of them at once.
+    /// The pauses that the published copy probably had, all at once.
     pub suspects: Vec<Pause>,
 }
 
-/// What counts as reproduced.
+/// Section `[tolerance]`: what counts as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// The least rate of a copy as it is, with and without pauses, as a share of the wire's.
+    /// Least rate of a copy without operations, with and without pauses, as a share of the wire's.
     pub least_of_wire: f64,
-    /// With the suspects' pauses, how many times as fast as one in operations it is at least.
+    /// Least speed-up of a copy without operations over one in operations, with the suspects' pauses.
     pub least_gain: f64,
-    /// The share by which what is found of a pause may differ from what was put in, with the traces of
-    /// both ends.
+    /// Error allowed in the found time of pauses, as a share of the injected time, with the traces of both
+    /// ends.
     pub found: f64,
-    /// Without the server's trace: what nobody knows of it then is more than its pauses.
+    /// The same error without the server's trace: then more than the pauses is undecided.
     pub found_by_one: f64,
 }
 
-/// What was published.
+/// Entry of `[[published]]`: the published copy.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Gbit/s while bytes went.
+    /// Rate while bytes were sent, in Gbit/s.
     pub transfer: f64,
-    /// Gbit/s of the whole copy.
+    /// Rate of the whole copy, in Gbit/s.
     pub copy: f64,
-    /// Milliseconds between operations, least and most.
+    /// Least and most milliseconds between operations.
     pub between_ms: [f64; 2],
-    /// Milliseconds from an operation's last send to its last answer.
+    /// Milliseconds from an operation's last send to its last reply.
     pub end_ms: f64,
 }
 
 impl Stripes {
-    /// Whether there is one way to the server, with a rate, and operations of whole buffers.
+    /// Checks that the server can be reached by rated wires and that operations consist of whole buffers; the
+    /// error says what is wrong.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         let topology = only(topologies, "a copy in stripes")?;
         let to = place(topology, &self.job.to)?;

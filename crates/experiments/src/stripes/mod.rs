@@ -1,5 +1,5 @@
-//! A file to one striped server, in operations as in 2007 and as it is, and with pauses whose makers
-//! `garland explain` has to find.
+//! A file to one striped server, in operations as in 2007 and without them, and with pauses whose makers
+//! `garland explain` must find.
 
 mod answer;
 mod job;
@@ -23,7 +23,7 @@ pub use table::Table;
 use trial::Trial;
 
 impl Stripes {
-    /// Copies, and asks where the time went.
+    /// Copies, and has the copies explained.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = only(stage.topologies, "a copy in stripes").map_err(Failure::usage)?;
         let place = place(topology, &self.job.to).map_err(Failure::usage)?;

@@ -1,6 +1,6 @@
 //! The sizes of a copy in operations.
 
-/// The job's sizes in bytes.
+/// Lengths of file, buffer and operation in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub length: u64,
@@ -9,7 +9,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// How many operations there are.
+    /// Number of operations.
     pub fn operations(self) -> u64 {
         self.length.div_ceil(self.operation)
     }

@@ -1,4 +1,4 @@
-//! What copies to a striped server give, published and emulated, and what is said of their pauses.
+//! The table of copies to a striped server: published and emulated, and what was found of their pauses.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use super::sizes::Sizes;
 use crate::predicted::Prediction;
 use crate::table::{self, Size};
 
-/// The copies in operations and as they are, and the answers about their pauses.
+/// The copies in operations and without them.
 pub type Table = table::Table<Stripes, Row, Common>;
 
-/// What was copied, what the wire allows, and what was found.
+/// The file's length, the bound of the wire, and what was found of pauses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
     /// The sizes of the copy.
@@ -23,22 +23,23 @@ pub struct Common {
     /// The file's length.
     #[serde(flatten)]
     pub size: Size,
-    /// How many operations a copy has.
+    /// Number of operations of a copy.
     pub operations: u64,
     /// Seconds that the wire alone takes.
     pub wire_s: f64,
-    /// What `garland explain` says of the pauses.
+    /// The answers of `garland explain` about the pauses.
     pub answers: Vec<Answer>,
 }
 
-/// A copy.
+/// One copy.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
-    /// Whether it was held to operations.
+    /// Whether the copy was made in operations.
     pub held: bool,
-    /// Whether the suspects paused.
+    /// Whether the suspects' pauses were injected.
     pub paused: bool,
-    /// Seconds that starting takes, the bytes by the simulator, and the pauses that somebody waits for.
+    /// Predicted seconds: measured ones of starting, simulated ones of the bytes, and those of the pauses that
+    /// delay the copy.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
@@ -49,7 +50,7 @@ pub struct Row {
 }
 
 impl Table {
-    /// The first thing that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.differing()
             .or_else(|| self.slow())
@@ -57,7 +58,7 @@ impl Table {
             .or_else(|| self.wrong())
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: row.words(),
@@ -113,7 +114,7 @@ impl Table {
         self.rows.iter().find(|row| row.held == held && row.paused == paused)
     }
 
-    /// Gbit/s of the whole file in so many seconds.
+    /// The file's rate in Gbit/s if it takes `seconds`.
     fn gbit(&self, seconds: f64) -> f64 {
         self.common.size.bytes as f64 * 8.0 / 1e9 / seconds
     }

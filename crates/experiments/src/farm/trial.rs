@@ -1,4 +1,4 @@
-//! The runs in the labs.
+//! The farms and copies in the labs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,37 +18,37 @@ use garland_commands::result::Phases;
 use garland_farm::result::FarmReport;
 use garland_results::failure::{Failure, OrFailure};
 
-/// How often a copy is made with something wrong.
+/// Number of copies with each suspect.
 const TRIES: usize = 5;
 
-/// Wires of so many bits per second hold no encoder up.
+/// Rate of wires, in bits per second, that delay no encoder.
 const UNHINDERED: u64 = 1_000_000_000;
 
-/// One of so many jobs tells how long each takes through the mount.
+/// One in this many jobs is measured through the mount, to predict the others.
 const PART: usize = 2;
 
-/// A copy that takes so many seconds is given up, and counts as one that took so long.
+/// Timeout of a copy in seconds; a copy that reaches it counts with this time.
 const LONGEST_S: u64 = 15;
 
-/// What a job runs: the encoder reads its standard input. By a name, lame with libsndfile reads all of a
-/// file before it begins with it, and so does nothing while its wire is busy; the encoder of 2004 didn't.
+/// The script of a job: the encoder reads its standard input. Given a name, lame with libsndfile reads the
+/// whole file before it encodes, and so idles while its wire is busy; the encoder of 2004 didn't.
 const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
 
-/// The ending of what an encoder makes.
+/// The file name extension of encoded sound.
 const MADE: &str = "mp3";
 
-/// What is run, and how much of it.
+/// The experiment at one scale.
 pub struct FarmTrial<'a> {
     pub experiment: &'a Farm,
     pub stage: &'a Stage<'a>,
-    /// Bytes of each job's sound.
+    /// Bytes of each job's sound file.
     pub length: u64,
 }
 
 impl FarmTrial<'_> {
-    /// All loads on one machine, one job after the other; on each of the nodes at the same time, with files
-    /// of their own: a processor that has nothing else to do is another one than one that is shared, so
-    /// what is compared with three nodes must be measured on three. Wires hold nobody up here.
+    /// Measures each load on one machine, one job after the other, with wires that delay nothing. All nodes
+    /// do this at the same time, with files of their own: an emulated node is slower while the others compute
+    /// on the same processors, so the base of a comparison with three nodes must be measured with three.
     pub fn alone(&self, topology: &Topology, phases: &mut Phases) -> Result<Vec<Row>, Failure> {
         let mut topology = self.with_shares(topology);
         let fast = Some(Rate::from_bits_per_second(UNHINDERED));
@@ -86,7 +86,7 @@ impl FarmTrial<'_> {
         let first = told.into_iter().next();
         let first = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
         let made = made(&first);
-        // As many jobs on each node, of which all but one node's files come through the mount.
+        // Equally many jobs on each node; all nodes but the first read and write through the mount.
         let some = &sounds[..sounds.len().div_ceil(PART)];
         let mounted = ask(bench, &self.mounted(load, "turns", some))?;
         are_equal(some, MADE)?;
@@ -111,7 +111,7 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// All loads on all nodes, all jobs at once, and the copy.
+    /// Runs each load on all nodes, all jobs at once, and then the copy.
     pub fn together(
         &self,
         topology: &Topology,
@@ -145,8 +145,8 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Copies over the two networks of the riddle, at the rates they had, with nothing wrong and with
-    /// every suspect.
+    /// Copies over the two networks of the riddle, at their original rates, without a fault and with every
+    /// suspect.
     pub fn suspects(&self, phases: &mut Phases) -> Result<Vec<SuspectRow>, Failure> {
         let riddle = &self.experiment.job.riddle;
         let fast = self.rates(&riddle.fast, phases)?;
@@ -164,8 +164,8 @@ impl FarmTrial<'_> {
         Ok(slow.into_iter().zip(fast).map(row).collect())
     }
 
-    /// The rates of the copy over the topology `name`: with nothing wrong, and with each suspect; over the
-    /// network that should have been slower with those only that would be there, too.
+    /// The rates of the copy over the topology `name`, in bytes per second: without a fault, and with each
+    /// suspect. A suspect that the faster network couldn't have had is not applied there.
     fn rates(
         &self,
         name: &str,
@@ -180,7 +180,7 @@ impl FarmTrial<'_> {
         self.stage.in_lab(topology, length.saturating_mul(2), phases, |bench, phases| {
             let source = bench.random_file("copied", length)?;
             let to = &self.experiment.job.copy.to;
-            // Frames get lost, not the long segments that TCP hands down where nobody looks.
+            // Send single frames, so that frames get lost and not the long segments of segmentation offload.
             let script = format!(
                 "sysctl -qw {}; ip link set dev eth0 gso_max_segs 1",
                 riddle.settings.join(" ")
@@ -189,7 +189,7 @@ impl FarmTrial<'_> {
                 on_node(bench, node, &script)?;
             }
             phases.end("set-up");
-            // What goes by chance evens out in all copies together.
+            // The mean of several copies evens out chance.
             let rate = |tries: usize| {
                 let seconds = (0..tries).map(|_| self.copy(bench, &source));
                 let seconds = seconds.sum::<Result<f64, Failure>>()?;
@@ -216,7 +216,7 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// The jobs of a load on all nodes.
+    /// Runs the jobs of a load on all nodes.
     fn encode(
         &self,
         bench: &ScenarioLab<'_>,
@@ -252,7 +252,7 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Seconds of a farm with mounts on all nodes, and a job on each that does nothing.
+    /// Seconds of a farm with mounts on all nodes and one empty job on each.
     fn starting(&self, bench: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
         let mut words: Vec<String> =
@@ -263,13 +263,13 @@ impl FarmTrial<'_> {
         Ok(ask(bench, &words)?.summary.total)
     }
 
-    /// The words for jobs on all nodes at once, with the files of the first one mounted on the others.
+    /// The arguments for jobs on all nodes at once, which mount the files of the first node.
     fn mounted(&self, load: &LoadKind, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
         let how = ["--data", "mount", "--all-at-once", "--placement", placement].map(str::to_owned);
         self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
 
-    /// The words for all jobs of a load on these nodes, whose results end in `made`.
+    /// The arguments for all jobs of a load on these nodes; outputs have the extension `made`.
     fn words(
         &self,
         nodes: &str,
@@ -291,7 +291,7 @@ impl FarmTrial<'_> {
         words
     }
 
-    /// Seconds of a job that reads `source` through the mount, at the node that copies.
+    /// Seconds of a job that reads `source` through the mount, on the copying node.
     fn copy(&self, bench: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
         bench.go_on()?;
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
@@ -311,7 +311,7 @@ impl FarmTrial<'_> {
         }
     }
 
-    /// All jobs' files of sound, alike.
+    /// Writes the sound files of all jobs, with equal contents.
     fn sounds(&self, bench: &ScenarioLab<'_>) -> Result<Vec<PathBuf>, Failure> {
         let path = |at: usize| bench.folder().join(format!("track{:02}.wav", at + 1));
         let first = path(0);
@@ -325,7 +325,7 @@ impl FarmTrial<'_> {
         Ok(paths)
     }
 
-    /// The topology with the nodes' shares of a processor.
+    /// Returns `topology` with the nodes' shares of a processor.
     fn with_shares(&self, topology: &Topology) -> Topology {
         let mut topology = topology.clone();
         let share = (self.experiment.job.share * 1000.0).round() as u32;
@@ -333,19 +333,19 @@ impl FarmTrial<'_> {
         topology
     }
 
-    /// The place of the node that copies.
+    /// The copying node.
     fn reader(&self, topology: &Topology) -> NodeId {
         topology.node(&self.experiment.job.copy.to).unwrap_or_default()
     }
 
-    /// Bytes that sounds, what is made of them, and the copy take.
+    /// Bytes of sound files, outputs and the copied file.
     fn room(&self) -> u64 {
         let jobs = self.experiment.job.jobs as u64;
         self.length.saturating_mul(jobs + 8).saturating_mul(2)
     }
 }
 
-/// Runs a farm whose jobs must all be done.
+/// Runs a farm; a failed job is an error.
 fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let told = bench.farm(&words)?;
@@ -359,17 +359,18 @@ fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure>
     }
 }
 
-/// Runs a shell's script in a node's place in the network.
+/// Runs a shell script in a node's network namespace.
 fn on_node(bench: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failure> {
     bench.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
 }
 
-/// The ending of what a node makes alone.
+/// The extension of outputs of `node` when it works alone.
 fn own(node: &str) -> String {
     format!("{node}.{MADE}")
 }
 
-/// Whether all results that end in `made` are there, and alike as their sources are; removes them.
+/// Whether the outputs with the extension `made` are equal, as their sources are. Removes them. A missing
+/// output is an error.
 fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
     let mut first: Option<Vec<u8>> = None;
     let mut equal = true;
@@ -382,14 +383,14 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
     Ok(equal)
 }
 
-/// Mean bytes that a job of the run has made.
+/// Mean bytes of a job's outputs.
 fn made(report: &FarmReport) -> f64 {
     let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
     all as f64 / report.records.len().max(1) as f64
 }
 
-/// Bytes that the NICs of the node `server`, which has the files, have carried; and bytes of files that
-/// jobs on the other nodes have read and made.
+/// Bytes that the NICs of `server`, the node with the files, have carried, and bytes of inputs and outputs
+/// of jobs on the other nodes.
 fn carried(report: &FarmReport, server: &str) -> [u64; 2] {
     let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
     let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);
