@@ -62,7 +62,7 @@ fn list(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs these one after another; the worst of their ends is the command's.
+/// Runs these scenarios one after another. The exit is the last one that isn't [`Exit::Done`].
 fn several(
     context: &Context,
     wanted: &[Scenario],

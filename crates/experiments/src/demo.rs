@@ -1,4 +1,4 @@
-//! `garland demo`: a small cluster emulated on this machine, a real file to every node of it.
+//! `garland demo`: copies a file to all nodes of a small cluster that is emulated on this machine.
 
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_lab::Spec;
@@ -15,10 +15,10 @@ use garland_terminal::output;
 /// The name of the file on the nodes.
 const NAME: &str = "file";
 
-/// The copies that make a curve are of a file so many times smaller.
+/// The file of the copies that make the curve is this many times smaller.
 const SMALLER: u64 = 8;
 
-/// Shows what Garland does.
+/// Builds the cluster, copies, verifies, reports, and removes everything but the report and its runs.
 pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let length = bytes::parse(&demo.size).map_err(Failure::usage)?;
     let rate: Rate = demo.rate.parse().map_err(Failure::usage)?;
@@ -40,7 +40,7 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let target = format!("{list}:/{NAME}");
     garland_terminal::outln!("3. the copy:  garland cp source '{target}'");
     let file = source.to_string_lossy();
-    let table = bench.garland(&["cp", &file, &target])?;
+    let (table, first) = run_of(&bench, &["cp", &file, &target])?;
     output::say(format_args!("{}", String::from_utf8_lossy(&table)));
     for at in 1..=nodes {
         let node = format!("n{at}");
@@ -49,7 +49,6 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
         }
     }
     garland_terminal::outln!("4. the proof: cmp finds every node's file equal to the source");
-    let first = name_of(&table)?;
     let (report, runs) = reported(&run, &bench, (nodes, &list), first, length)?;
     output::say(format_args!("5. a report:  {report}"));
     bench.garland(&["down", &list])?;
@@ -61,24 +60,15 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The name of a run, as its table tells it.
-fn name_of(table: &[u8]) -> Result<String, Failure> {
-    let text = String::from_utf8_lossy(table);
-    let name = text.lines().find_map(|line| line.strip_prefix("run "));
-    let name = name.map(|name| name.trim().to_owned());
-    name.ok_or_else(|| Failure::nothing("the copy doesn't name its run"))
+/// Runs a command in the lab. Returns its standard output and the name of its run.
+fn run_of(bench: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), Failure> {
+    let output = bench.garland(words)?;
+    let run = Run::find(&bench.places()?, "last", "result.json", "a result")?;
+    Ok((output, run.name().to_owned()))
 }
 
-/// The name of the run of a command, which is run for its result object.
-fn run_of(bench: &ScenarioLab<'_>, words: &[&str]) -> Result<String, Failure> {
-    let said = bench.garland(&[words, &["--json"]].concat())?;
-    let result: serde_json::Value = serde_json::from_slice(&said).or_nothing("reading a result")?;
-    let name = result["run"].as_str().map(str::to_owned);
-    name.ok_or_else(|| Failure::nothing(format!("garland {} kept no run", words.join(" "))))
-}
-
-/// A report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve; the
-/// names of these runs, too.
+/// Writes a report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve.
+/// Returns the first line that the report command printed, and the names of the reported runs.
 fn reported(
     run: &Run,
     bench: &ScenarioLab<'_>,
@@ -92,16 +82,16 @@ fn reported(
     let mut names = vec![first];
     for count in counts {
         let target = format!("lab:n[1-{count}]:/small-{count}");
-        names.push(run_of(bench, &["cp", &small, &target])?);
+        names.push(run_of(bench, &["cp", &small, &target])?.1);
     }
     if nodes > 1 {
-        names.push(run_of(bench, &["wires", list])?);
+        names.push(run_of(bench, &["wires", list])?.1);
     }
     let file = run.folder().join("report.html").to_string_lossy().into_owned();
     let mut words = vec!["report", "-o", &file];
     words.extend(names.iter().map(String::as_str));
     let told = bench.garland(&words)?;
     let told = String::from_utf8_lossy(&told);
-    // What makes a forecast doubtful stands in the report.
+    // The other lines say why the forecast is doubtful; they are in the report as well.
     Ok((told.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
 }

@@ -1,20 +1,35 @@
-//! What is done in a scenario, by its kind.
+//! An experiment and its table, of any kind.
 
 use std::fmt;
 
-use garland_core::units::bytes;
-use garland_sys::signal::Interrupts;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::predicted::Prediction;
+use super::sections::Kind;
+use super::stage::Stage;
 use super::{balance, broadcast, copy, farm, pairs, ping, placements, scaling, stripes};
-use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
-use garland_results::run::Run;
 use garland_terminal::failure::Failure;
 
-/// What is done in topologies, and compared.
+/// Evaluates an expression with the value of any kind, of an [`Experiment`] or a [`Table`].
+macro_rules! of_each {
+    ($value:expr, $one:ident => $done:expr) => {
+        match $value {
+            Self::Balance($one) => $done,
+            Self::Broadcast($one) => $done,
+            Self::Copy($one) => $done,
+            Self::Farm($one) => $done,
+            Self::Pairs($one) => $done,
+            Self::Ping($one) => $done,
+            Self::Placements($one) => $done,
+            Self::Scaling($one) => $done,
+            Self::Stripes($one) => $done,
+        }
+    };
+}
+
+/// An experiment, as the sections of its file describe it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Experiment {
@@ -30,39 +45,15 @@ pub enum Experiment {
     Pairs(pairs::Pairs),
     /// Small gets between two nodes.
     Ping(ping::Ping),
-    /// The same jobs on nodes of unlike speed, dealt out in several ways.
+    /// One list of jobs on nodes of unequal speed, with several placements.
     Placements(placements::Placements),
-    /// The same jobs on more and more nodes, forecast from few of them.
+    /// One list of jobs on a growing number of nodes, forecast from few of them.
     Scaling(scaling::Scaling),
-    /// A file to one server in operations, with pauses whose makers are to be found.
+    /// A file to one server in operations, with injected pauses that are to be diagnosed.
     Stripes(stripes::Stripes),
 }
 
-/// The kinds, by the names they have in a file's `[job]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// [`Experiment::Balance`].
-    Balance,
-    /// [`Experiment::Broadcast`].
-    Broadcast,
-    /// [`Experiment::Copy`].
-    Copy,
-    /// [`Experiment::Farm`].
-    Farm,
-    /// [`Experiment::Pairs`].
-    Pairs,
-    /// [`Experiment::Ping`].
-    Ping,
-    /// [`Experiment::Placements`].
-    Placements,
-    /// [`Experiment::Scaling`].
-    Scaling,
-    /// [`Experiment::Stripes`].
-    Stripes,
-}
-
-/// The part of `[job]` that says which kind it is.
+/// The part of a file that says the experiment's kind.
 #[derive(Deserialize)]
 struct Kinds {
     job: KindOfJob,
@@ -73,46 +64,8 @@ struct KindOfJob {
     kind: Kind,
 }
 
-/// What an experiment is run with.
-pub struct Stage<'a> {
-    /// The run, whose folder everything is in.
-    pub run: &'a Run,
-    /// What is emulated, one after the other.
-    pub topologies: &'a [Topology],
-    /// The file's length as a share of the published one; the scenario's own without one.
-    pub scale: Option<f64>,
-    /// Requests to end, which are held back while a lab is up.
-    pub interrupts: &'a Interrupts,
-}
-
-impl Stage<'_> {
-    /// What share of a published file is copied, `usual` unless the user says another, and its length.
-    pub fn scaled(&self, bytes: &str, usual: f64) -> Result<(f64, u64), Failure> {
-        let scale = self.scale.unwrap_or(usual);
-        let length = bytes::parse(bytes).map_err(Failure::usage)?;
-        Ok((scale, ((length as f64 * scale) as u64).max(1)))
-    }
-
-    /// Builds the lab of a topology with room for so many bytes, has `work` done in it, which ends
-    /// its own phases, and takes the lab down.
-    pub fn in_lab<T>(
-        &self,
-        topology: &Topology,
-        room: u64,
-        phases: &mut Phases,
-        work: impl FnOnce(&ScenarioLab<'_>, &mut Phases) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let bench =
-            ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)?;
-        let done = work(&bench, phases)?;
-        bench.end()?;
-        phases.end("teardown");
-        Ok(done)
-    }
-}
-
 impl Experiment {
-    /// Reads the experiment's sections of the file `path`; the others were read already.
+    /// Parses the sections of an experiment out of the scenario file `path`.
     pub fn parse(text: &str, path: &str) -> Result<Self, Failure> {
         let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
         let kinds: Kinds = toml::from_str(text).map_err(wrong)?;
@@ -130,44 +83,28 @@ impl Experiment {
         .map_err(wrong)
     }
 
-    /// Whether it can be done in these topologies; says why not.
+    /// Checks that the experiment can run in these topologies; the error says why it can't.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        match self {
-            Self::Balance(balance) => balance.check(topologies),
-            Self::Broadcast(broadcast) => broadcast.check(topologies),
-            Self::Copy(copy) => copy.check(topologies),
-            Self::Farm(farm) => farm.check(topologies),
-            Self::Pairs(pairs) => pairs.check(topologies),
-            Self::Ping(ping) => ping.check(topologies),
-            Self::Placements(placements) => placements.check(topologies),
-            Self::Scaling(scaling) => scaling.check(topologies),
-            Self::Stripes(stripes) => stripes.check(topologies),
-        }
+        of_each!(self, experiment => experiment.check(topologies))
     }
 
-    /// Does it, and tells `phases` how long its parts took.
+    /// Runs the experiment, and notes its parts in `phases`.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         match self {
-            Self::Balance(balance) => {
-                let table = balance.run(stage, phases)?;
-                Ok(Table::Balance(Box::new(table)))
-            }
-            Self::Broadcast(broadcast) => broadcast.run(stage, phases).map(Table::Broadcast),
-            Self::Copy(copy) => copy.run(stage, phases).map(Table::Copy),
-            Self::Farm(farm) => {
-                let table = farm.run(stage, phases)?;
-                Ok(Table::Farm(Box::new(table)))
-            }
-            Self::Pairs(pairs) => pairs.run(stage, phases).map(Table::Pairs),
-            Self::Ping(ping) => ping.run(stage, phases).map(Table::Ping),
-            Self::Placements(placements) => placements.run(stage, phases).map(Table::Placements),
-            Self::Scaling(scaling) => scaling.run(stage, phases).map(Table::Scaling),
-            Self::Stripes(stripes) => stripes.run(stage, phases).map(Table::Stripes),
+            Self::Balance(one) => one.run(stage, phases).map(Box::new).map(Table::Balance),
+            Self::Broadcast(one) => one.run(stage, phases).map(Table::Broadcast),
+            Self::Copy(one) => one.run(stage, phases).map(Table::Copy),
+            Self::Farm(one) => one.run(stage, phases).map(Box::new).map(Table::Farm),
+            Self::Pairs(one) => one.run(stage, phases).map(Table::Pairs),
+            Self::Ping(one) => one.run(stage, phases).map(Table::Ping),
+            Self::Placements(one) => one.run(stage, phases).map(Table::Placements),
+            Self::Scaling(one) => one.run(stage, phases).map(Table::Scaling),
+            Self::Stripes(one) => one.run(stage, phases).map(Table::Stripes),
         }
     }
 }
 
-/// What was measured, beside what was published and what the wires allow.
+/// The measured rows, beside what was published and what the wires allow.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Table {
@@ -192,50 +129,19 @@ pub enum Table {
 }
 
 impl Table {
-    /// What was predicted, and what came of it.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
-        match self {
-            Self::Balance(table) => table.predictions(),
-            Self::Broadcast(table) => table.predictions(),
-            Self::Copy(table) => table.predictions(),
-            Self::Farm(table) => table.predictions(),
-            Self::Pairs(table) => table.predictions(),
-            Self::Ping(table) => table.predictions(),
-            // How long a shell's loop takes nobody knows before.
-            Self::Placements(_) => Vec::new(),
-            Self::Scaling(table) => table.predictions(),
-            Self::Stripes(table) => table.predictions(),
-        }
+        of_each!(self, table => table.predictions())
     }
 
-    /// The first row that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
-        match self {
-            Self::Balance(table) => table.miss(),
-            Self::Broadcast(table) => table.miss(),
-            Self::Copy(table) => table.miss(),
-            Self::Farm(table) => table.miss(),
-            Self::Pairs(table) => table.miss(),
-            Self::Ping(table) => table.miss(),
-            Self::Placements(table) => table.miss(),
-            Self::Scaling(table) => table.miss(),
-            Self::Stripes(table) => table.miss(),
-        }
+        of_each!(self, table => table.miss())
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Balance(table) => table.fmt(f),
-            Self::Broadcast(table) => table.fmt(f),
-            Self::Copy(table) => table.fmt(f),
-            Self::Farm(table) => table.fmt(f),
-            Self::Pairs(table) => table.fmt(f),
-            Self::Ping(table) => table.fmt(f),
-            Self::Placements(table) => table.fmt(f),
-            Self::Scaling(table) => table.fmt(f),
-            Self::Stripes(table) => table.fmt(f),
-        }
+        of_each!(self, table => table.fmt(f))
     }
 }

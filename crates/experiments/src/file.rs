@@ -1,6 +1,6 @@
-//! The scenario file: a topology file with a question and the answer in words, and for those that
-//! are rerun as they were published a job, a tolerance and the published rows. One that compares
-//! topologies names them instead, `topologies = ["hub10", "mine.toml"]`.
+//! The scenario file: a topology file with a question and its answer in words. A scenario that can be rerun
+//! also has a job, a tolerance and the published rows. A scenario that compares topologies names them
+//! instead: `topologies = ["hub10", "mine.toml"]`.
 
 use std::path::Path;
 
@@ -12,30 +12,30 @@ use super::Experiment;
 use garland_commands::topology;
 use garland_terminal::failure::Failure;
 
-/// Topologies with a question.
+/// A question about topologies, its answer, and the experiment behind it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scenario {
-    /// Its name.
+    /// The scenario's name.
     pub name: String,
-    /// What it asks.
+    /// The question, in words.
     pub question: String,
     /// Where the published figures come from.
     pub source: String,
-    /// What it answers.
+    /// The answer, in words.
     pub answer: String,
-    /// What is emulated, one after the other.
+    /// The topologies, in the order in which they are emulated.
     #[serde(serialize_with = "outlines")]
     pub topologies: Vec<Topology>,
-    /// What is done and compared; none when the topology is all there is.
+    /// The experiment; none if the file is only a topology.
     #[serde(flatten)]
     pub experiment: Option<Experiment>,
 }
 
-/// The version of the format that this release reads.
+/// The format version that this release reads.
 const VERSION: u32 = 1;
 
-/// A file that names topologies instead of having one. The sections are the experiment's, which
-/// reads them itself.
+/// A file that names topologies instead of describing one. [`Experiment::parse`] reads the last three
+/// sections.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Several {
@@ -92,7 +92,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// What is done, if anything is.
+    /// The experiment; an error if there is none.
     pub fn experiment(&self) -> Result<&Experiment, Failure> {
         self.experiment.as_ref().ok_or_else(|| {
             let name = &self.name;
@@ -117,13 +117,13 @@ impl Several {
     }
 }
 
-/// A topology's name as the scenario file `path` gives it: a file is looked for beside that one.
+/// The topology `name` of the scenario file `path`; a file's name is relative to that file's folder.
 fn beside(name: &str, path: &str) -> String {
     let folder = Path::new(path).parent().filter(|_| topology::is_file(name));
     folder.map_or_else(|| name.to_owned(), |folder| folder.join(name).display().to_string())
 }
 
-/// Topologies in a result: their nodes and media, without every address and route.
+/// Serializes topologies for a result: nodes and media, without addresses and routes.
 fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Outline<'t> {
@@ -140,7 +140,7 @@ fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::
     }))
 }
 
-/// The scenarios that come with Garland.
+/// All scenarios that come with Garland.
 pub fn all() -> Result<Vec<Scenario>, Failure> {
     topology::OWN
         .iter()
@@ -148,7 +148,7 @@ pub fn all() -> Result<Vec<Scenario>, Failure> {
         .collect()
 }
 
-/// The scenario `name`: one that comes with Garland, or a file.
+/// Finds the scenario `name`: one that comes with Garland, or a file.
 pub fn find(name: &str) -> Result<Scenario, Failure> {
     if let Some(scenario) = all()?.into_iter().find(|scenario| scenario.name == name) {
         return Ok(scenario);

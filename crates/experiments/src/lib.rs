@@ -1,7 +1,7 @@
-//! Scenarios: experiments as data, rerun on this machine and printed beside what was published.
+//! Scenarios: experiments as data, rerun on this machine and printed beside the published figures.
 //!
-//! An experiment is a kind with a folder of its own: what its file says and what is done (`mod.rs`),
-//! and what is printed (`table.rs`).
+//! Each kind of experiment has a folder: the sections of its file (`job.rs`), what is run (`mod.rs`), and
+//! what is printed (`table.rs`).
 
 #![forbid(unsafe_code)]
 
@@ -22,9 +22,12 @@ mod result;
 mod scaling;
 mod scenario_lab;
 mod sections;
+mod stage;
 mod stripes;
+mod table;
 
-pub use experiment::{Experiment, Stage, Table};
+pub use experiment::{Experiment, Table};
 pub use file::{Scenario, all, find};
 pub use result::ScenarioResult;
 pub use scenario_lab::ScenarioLab;
+pub use stage::Stage;

@@ -1,6 +1,5 @@
-//! What the simulator says of an experiment's bytes: wires and disks are shared fairly, and nothing else
-//! holds anybody up. What starting takes is no matter of wires; it is measured by the same commands with
-//! a file of one byte.
+//! Predictions by the simulator: wires and disks are shared fairly, and nothing else delays bytes. The time
+//! of starting isn't simulated; it is measured with a file of one byte.
 
 use garland_core::plan::{Layout, Plan};
 use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, copy, transfers};
@@ -9,10 +8,10 @@ use serde::Serialize;
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The length of the file whose copy tells what starting takes.
+/// Bytes of the file whose copy measures the time of starting.
 pub const NEXT_TO_NOTHING: u64 = 1;
 
-/// Seconds of a file through a chain of these nodes, the head first.
+/// Simulated seconds of a file of `length` bytes through a chain of these nodes, the head first.
 pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64, Failure> {
     let receivers = places.iter().skip(1);
     let names: Vec<String> = receivers.map(|place| topology.nodes[*place].name.clone()).collect();
@@ -24,13 +23,13 @@ pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64,
         .map_err(|way| no_way(topology, &way))
 }
 
-/// Seconds until a file has come from every sender to its receiver, all at once.
+/// Simulated seconds until every flow has carried a file of `bytes`, all at once.
 pub fn pairs(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> Result<f64, Failure> {
     balance(topology, flows, flows.len(), bytes)
 }
 
-/// The same where only the first so many go to their receivers, and the others are copied where they are:
-/// a node's disk reads and writes.
+/// Simulated seconds of copies of which the first `remote` go along their flows, and the others stay on the
+/// sender, whose disk reads and writes them.
 pub fn balance(
     topology: &Topology,
     flows: &[(NodeId, NodeId)],
@@ -54,37 +53,37 @@ pub fn balance(
     Ok(transfers(&network, &all).into_iter().fold(0.0, f64::max))
 }
 
-/// No packet gets there in this topology.
+/// The failure when a node can't be reached in a topology.
 pub fn no_way(topology: &Topology, way: &NoWay) -> Failure {
     Failure::usage(format!("in {} {way}", topology.name))
 }
 
-/// Something that was predicted, and what came of it.
+/// A predicted figure beside the emulated one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// What.
+    /// What the figure is of.
     pub what: String,
-    /// In which unit: `s`, `us`, `MB/s`.
+    /// The unit: `s`, `us`, `MB/s`.
     pub unit: &'static str,
-    /// By the simulator.
+    /// The predicted figure.
     pub predicted: f64,
-    /// In the lab.
+    /// The figure that was measured in the lab.
     pub emulated: f64,
 }
 
-/// How near predictions came to what was emulated, as shares of that.
+/// Errors of predictions, as shares of the emulated figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Agreement {
-    /// How many there are.
+    /// Number of predictions.
     pub count: usize,
-    /// Half of them were nearer than this.
+    /// The median error.
     pub median: f64,
-    /// The one farthest off.
+    /// The largest error.
     pub worst: f64,
 }
 
 impl Agreement {
-    /// That of these predictions; none without any.
+    /// The errors of these predictions; none without a prediction.
     pub fn of(predictions: &[Prediction]) -> Option<Self> {
         let off = |one: &Prediction| (one.predicted / one.emulated - 1.0).abs();
         let mut all: Vec<f64> = predictions.iter().map(off).filter(|off| off.is_finite()).collect();

@@ -1,4 +1,4 @@
-//! What a scenario gives: its question, published and emulated side by side, and a verdict.
+//! The result of a scenario: its question, published and emulated figures side by side, and a verdict.
 
 use std::fmt;
 
@@ -16,18 +16,18 @@ pub struct ScenarioResult {
     scenario: Scenario,
     #[serde(flatten)]
     table: Table,
-    /// What was predicted, and what came of it.
+    /// The predicted figures beside the emulated ones.
     predictions: Vec<Prediction>,
-    /// How near predictions came, as shares; none where nothing was predicted.
+    /// The errors of the predictions; none without a prediction.
     agreement: Option<Agreement>,
-    /// The first row outside of the scenario's tolerance, in words.
+    /// The first result that misses the tolerance, in words.
     miss: Option<String>,
-    /// Whether every row is within the scenario's tolerance.
+    /// Whether every result is within the tolerance.
     reproduced: bool,
 }
 
 impl ScenarioResult {
-    /// The result of a scenario that gave `table`.
+    /// The result of a scenario with the measured `table`.
     pub fn new(head: Head, scenario: &Scenario, table: Table) -> Self {
         let miss = table.miss();
         let (predictions, reproduced) = (table.predictions(), miss.is_none());
@@ -35,7 +35,7 @@ impl ScenarioResult {
         Self { head, scenario, table, predictions, agreement, miss, reproduced }
     }
 
-    /// Whether every row is within the scenario's tolerance.
+    /// Whether every result is within the tolerance.
     pub fn reproduced(&self) -> bool {
         self.reproduced
     }

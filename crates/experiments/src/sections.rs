@@ -1,9 +1,24 @@
-//! What the files of all experiments have in common.
+//! The sections that the files of all experiments have.
 
 use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
-/// The sections of an experiment, as its kind fills them.
+/// A kind of experiment, by its name in `[job]`. `Experiment` says what each does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Balance,
+    Broadcast,
+    Copy,
+    Farm,
+    Pairs,
+    Ping,
+    Placements,
+    Scaling,
+    Stripes,
+}
+
+/// The sections of an experiment's file, with the types of its kind.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Sections<Job, Tolerance, Published> {
     /// What is done.
@@ -15,12 +30,12 @@ pub struct Sections<Job, Tolerance, Published> {
     pub published: Vec<Published>,
 }
 
-/// Where the node `name` is in a topology; says if it isn't.
+/// Finds the node `name` in a topology; the error says that it isn't there.
 pub fn place(topology: &Topology, name: &str) -> Result<NodeId, String> {
     topology.node(name).ok_or_else(|| format!("{} has no node {name}", topology.name))
 }
 
-/// The only one of these topologies; says what needs it to be, if there are more.
+/// The only one of `topologies`; the error names `what`, which needs it to be the only one.
 pub fn only<'t>(topologies: &'t [Topology], what: &str) -> Result<&'t Topology, String> {
     match topologies {
         [topology] => Ok(topology),

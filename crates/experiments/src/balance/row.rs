@@ -1,21 +1,20 @@
-//! A point of the experiment, beside what wires and disks allow.
+//! A measured point beside the bound that wires and disks set.
 
-use garland_topology::bounds;
+use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
-use super::Balances;
 use crate::pairs::Wire;
 use crate::predicted;
 use garland_terminal::failure::Failure;
 
-/// What is read of a `garland.balance/1`.
+/// The part of a `garland.balance/1` that is read.
 #[derive(Deserialize)]
 pub struct Report {
-    /// The points.
+    /// The measured points.
     pub points: Vec<Point>,
 }
 
-/// What is read of a point; rates in bytes per second.
+/// The part of a point that is read; rates in bytes per second.
 #[derive(Deserialize)]
 pub struct Point {
     size: u64,
@@ -26,60 +25,62 @@ pub struct Point {
     network_twice: f64,
 }
 
-/// So many remote copies of one size, by one wire; rates in bytes per second.
+/// Copies of one size with one number of remote ones; rates in bytes per second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Over which topology.
+    /// The topology's name.
     pub topology: String,
-    /// What is between the nodes of a pair.
+    /// The kind of way between the nodes of a pair.
     pub wire: Wire,
     /// Bytes of each copy.
     pub size: u64,
-    /// Copies between nodes.
+    /// Number of remote copies.
     pub remote: usize,
-    /// All copies' bytes by the time until all were done.
+    /// Bytes of all copies over the time until the last was done.
     pub rate: f64,
-    /// By the simulator.
+    /// The simulated rate.
     pub predicted: f64,
-    /// What wires and disks allow.
+    /// The bound of wires and disks.
     pub bound: f64,
-    /// What the wires alone allow; none without remote copies.
+    /// The bound of the wires alone; none without remote copies.
     pub wires: Option<f64>,
-    /// What bound: `disk`, `network`, `cpu`.
+    /// The resource that was the bottleneck: `disk`, `network`, `cpu`.
     pub resource: Option<String>,
-    /// The forecast for disks twice as fast.
+    /// The forecast rate with disks twice as fast.
     pub disk_twice: f64,
-    /// The forecast for wires twice as fast.
+    /// The forecast rate with wires twice as fast.
     pub network_twice: f64,
 }
 
 impl Row {
-    /// The rate as a share of what wires and disks allow.
+    /// The rate as a share of the bound.
     pub fn share(&self) -> f64 {
         self.rate / self.bound
     }
-}
 
-impl Balances<'_> {
-    /// A point beside its bound: a local copy is read and written on one disk, a remote one goes
-    /// over the wires at what these give to all of them at once.
-    pub(super) fn row(&self, point: Point) -> Result<Row, Failure> {
+    /// The row of a point that was measured with copies along `flows`. In its bound a local copy is read and
+    /// written on one disk, and all remote copies share the wires.
+    pub fn new(
+        topology: &Topology,
+        wire: Wire,
+        flows: &[(NodeId, NodeId)],
+        point: Point,
+    ) -> Result<Self, Failure> {
         let Point { size, remote, rate, resource, disk_twice, network_twice } = point;
-        let copies = self.flows.len();
-        let disk = self.topology.nodes.iter().filter_map(|node| node.disk).min();
+        let copies = flows.len();
+        let disk = topology.nodes.iter().filter_map(|node| node.disk).min();
         let disk_s = disk.map_or(0.0, |disk| size as f64 / disk.bytes_per_second());
-        let wires_s =
-            (remote > 0).then(|| bounds::seconds(self.topology, &self.flows[..remote], size));
+        let wires_s = (remote > 0).then(|| bounds::seconds(topology, &flows[..remote], size));
         let local_s = if remote < copies { 2.0 * disk_s } else { 0.0 };
         let longest = [local_s, disk_s, wires_s.unwrap_or(0.0)].into_iter().fold(0.0, f64::max);
         let all = size as f64 * copies as f64;
-        Ok(Row {
-            topology: self.topology.name.clone(),
-            wire: self.group.name,
+        Ok(Self {
+            topology: topology.name.clone(),
+            wire,
             size,
             remote,
             rate,
-            predicted: all / predicted::balance(self.topology, &self.flows, remote, size)?,
+            predicted: all / predicted::balance(topology, flows, remote, size)?,
             bound: all / longest,
             wires: wires_s.map(|seconds| all / seconds),
             resource,

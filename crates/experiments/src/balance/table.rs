@@ -1,42 +1,34 @@
-//! What copies within nodes and between them give, beside what wires and disks allow: a line for each
-//! topology and wire, a column for each number of remote copies.
+//! The table of the balance tests: a line for each topology and kind of way, a column for each number of
+//! remote copies.
 
 use std::fmt;
 
 use garland_core::units::bytes;
 use serde::Serialize;
 
+use super::job::{Balance, Published};
+use super::row::Row;
 use super::upgrade::Tried;
-use super::{Balance, Published, Row};
 use crate::pairs::Wire;
 use crate::predicted::Prediction;
+use crate::table::{self, write_line};
 
-/// All rows, and what they are compared with.
+/// The copies over all topologies and wires.
+pub type Table = table::Table<Balance, Row, Common>;
+
+/// The files' lengths, and forecasts beside what came of them.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Balance,
-    /// The files' lengths as a share of the scenario's.
-    scale: f64,
-    /// The files' lengths, in the experiment's order.
-    sizes: Vec<u64>,
-    rows: Vec<Row>,
-    /// Forecasts beside what came of them.
-    upgrades: Vec<Tried>,
+pub struct Common {
+    /// The files' lengths as a share of the published ones.
+    pub scale: f64,
+    /// The files' lengths in bytes, in the order of the job's `sizes`.
+    pub sizes: Vec<u64>,
+    /// The tried forecasts.
+    pub upgrades: Vec<Tried>,
 }
 
 impl Table {
-    /// The table of `rows`, for files `scale` times as long as the scenario's.
-    pub fn new(
-        experiment: &Balance,
-        (scale, sizes): (f64, Vec<u64>),
-        rows: Vec<Row>,
-        upgrades: Vec<Tried>,
-    ) -> Self {
-        Self { experiment: experiment.clone(), scale, sizes, rows, upgrades }
-    }
-
-    /// The first thing that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.far_from_bound()
             .or_else(|| self.wires_in_disorder())
@@ -44,7 +36,7 @@ impl Table {
             .or_else(|| self.forecast_missed())
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: place(row),
@@ -67,7 +59,8 @@ impl Table {
         })
     }
 
-    /// Local wire is below remote wire somewhere, or not above it with all copies remote.
+    /// Describes the first pair of rows where local wire is slower than remote wire, or not faster with all
+    /// copies remote.
     fn wires_in_disorder(&self) -> Option<String> {
         let equal = self.experiment.tolerance.equal;
         let all = self.rows.iter().map(|row| row.remote).max().unwrap_or(0);
@@ -93,7 +86,7 @@ impl Table {
         })
     }
 
-    /// A topology is better elsewhere than where it should be at its best.
+    /// Describes the first row that is faster than the published best number of remote copies.
     fn best_elsewhere(&self) -> Option<String> {
         let equal = self.experiment.tolerance.equal;
         let with_best = self.experiment.published.iter().filter_map(|one| Some((one, one.best?)));
@@ -118,7 +111,7 @@ impl Table {
     fn forecast_missed(&self) -> Option<String> {
         let most = self.experiment.tolerance.forecast;
         let is_off = |tried: &&Tried| (tried.rate / tried.forecast - 1.0).abs() > most;
-        self.upgrades.iter().find(is_off).map(|tried| {
+        self.common.upgrades.iter().find(is_off).map(|tried| {
             let [forecast, rate] = [tried.forecast, tried.rate].map(|rate| rate / 1e6);
             format!(
                 "{} twice as fast, {} remote: {rate:.2} MB/s, and {forecast:.2} were forecast",
@@ -132,13 +125,13 @@ impl Table {
         let mut published = self.experiment.published.iter();
         published.find(|one| {
             let at = self.experiment.job.sizes.iter().position(|size| *size == one.size);
-            let size = at.and_then(|at| self.sizes.get(at));
+            let size = at.and_then(|at| self.common.sizes.get(at));
             one.topology == row.topology && one.wire == row.wire && size == Some(&row.size)
         })
     }
 }
 
-/// Where a row is.
+/// The text that identifies a row.
 fn place(row: &Row) -> String {
     let (topology, wire, remote) = (&row.topology, row.wire.name(), row.remote);
     format!("{topology}, {wire} wire, {}, {remote} remote", bytes::format(row.size))
@@ -146,18 +139,16 @@ fn place(row: &Row) -> String {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (disk, share) = (&self.experiment.job.disk, self.scale * 100.0);
+        let (disk, share) = (&self.experiment.job.disk, self.common.scale * 100.0);
         writeln!(f, "emulated: {share:.3} % of the published files, disks of {disk}")?;
         let same_size = |one: &&Row, two: &&Row| one.size == two.size;
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.size);
         for rows in rows.chunk_by(same_size) {
             let title = format!("MB/s of files of {}", bytes::format(rows[0].size));
-            write!(f, "\n{title:<34}{:<11}", "remote")?;
-            for remote in &self.experiment.job.remote {
-                write!(f, "{remote:>8}")?;
-            }
+            let remote = self.experiment.job.remote.iter();
             writeln!(f)?;
+            write_line(f, &title, "remote", remote.map(|remote| format!("{remote:>8}")))?;
             let same =
                 |one: &&Row, two: &&Row| one.topology == two.topology && one.wire == two.wire;
             rows.chunk_by(same).try_for_each(|line| self.line(f, line))?;
@@ -168,28 +159,27 @@ impl fmt::Display for Table {
 }
 
 impl Table {
-    fn line(&self, f: &mut fmt::Formatter<'_>, line: &[&Row]) -> fmt::Result {
-        write!(f, "{:<26}{:<8}{:<11}", line[0].topology, line[0].wire.name(), "predicted")?;
-        line.iter().try_for_each(|row| write!(f, "{:>7.2} ", row.predicted / 1e6))?;
-        write!(f, "\n{:<34}{:<11}", "", "emulated")?;
-        for row in line {
+    fn line(&self, f: &mut fmt::Formatter<'_>, rows: &[&Row]) -> fmt::Result {
+        let rates = |rate: fn(&Row) -> f64| {
+            rows.iter().map(move |row| format!("{:>7.2} ", rate(row) / 1e6))
+        };
+        let of = format!("{:<26}{}", rows[0].topology, rows[0].wire.name());
+        write_line(f, &of, "predicted", rates(|row| row.predicted))?;
+        let emulated = rows.iter().map(|row| {
             let letter = row.resource.as_deref().and_then(|name| name.chars().next());
             let letter = letter.map_or('-', |letter| letter.to_ascii_uppercase());
-            write!(f, "{:>7.2}{letter}", row.rate / 1e6)?;
-        }
-        write!(f, "\n{:<34}{:<11}", "", "wires")?;
-        for row in line {
-            match row.wires {
-                Some(wires) => write!(f, "{:>7.2} ", wires / 1e6)?,
-                None => write!(f, "{:>7} ", "-")?,
-            }
-        }
-        write!(f, "\n{:<34}{:<11}", "", "with disks")?;
-        line.iter().try_for_each(|row| write!(f, "{:>7.2} ", row.bound / 1e6))?;
-        write!(f, "\n{:<34}{:<11}", "", "of these, %")?;
-        line.iter().try_for_each(|row| write!(f, "{:>7.1} ", row.share() * 100.0))?;
-        writeln!(f)?;
-        if let Some(published) = self.published_of(line[0]) {
+            format!("{:>7.2}{letter}", row.rate / 1e6)
+        });
+        write_line(f, "", "emulated", emulated)?;
+        let wires = rows.iter().map(|row| match row.wires {
+            Some(wires) => format!("{:>7.2} ", wires / 1e6),
+            None => format!("{:>7} ", "-"),
+        });
+        write_line(f, "", "wires", wires)?;
+        write_line(f, "", "with disks", rates(|row| row.bound))?;
+        let shares = rows.iter().map(|row| format!("{:>7.1} ", row.share() * 100.0));
+        write_line(f, "", "of these, %", shares)?;
+        if let Some(published) = self.published_of(rows[0]) {
             write!(f, "{:<34}{:<11}", "", "published")?;
             match published.best {
                 Some(best) => writeln!(f, "   {:.1} with {best}, its best", published.rate)?,
@@ -201,19 +191,19 @@ impl Table {
 
     fn tried(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(upgrade) = self.experiment.job.upgrade.as_ref() else { return Ok(()) };
-        if self.upgrades.is_empty() {
+        if self.common.upgrades.is_empty() {
             return Ok(());
         }
         let title = format!("{}, twice as fast", upgrade.topology);
-        write!(f, "\n{title:<34}{:<11}", "remote")?;
-        upgrade.remote.iter().try_for_each(|remote| write!(f, "{remote:>8}"))?;
         writeln!(f)?;
-        for line in self.upgrades.chunk_by(|one, two| one.faster == two.faster) {
-            write!(f, "{:<34}{:<11}", line[0].faster.name(), "forecast")?;
-            line.iter().try_for_each(|one| write!(f, "{:>8.2}", one.forecast / 1e6))?;
-            write!(f, "\n{:<34}{:<11}", "", "emulated")?;
-            line.iter().try_for_each(|one| write!(f, "{:>8.2}", one.rate / 1e6))?;
-            writeln!(f)?;
+        let remote = upgrade.remote.iter().map(|remote| format!("{remote:>8}"));
+        write_line(f, &title, "remote", remote)?;
+        for tried in self.common.upgrades.chunk_by(|one, two| one.faster == two.faster) {
+            let rates = |rate: fn(&Tried) -> f64| {
+                tried.iter().map(move |one| format!("{:>8.2}", rate(one) / 1e6))
+            };
+            write_line(f, tried[0].faster.name(), "forecast", rates(|one| one.forecast))?;
+            write_line(f, "", "emulated", rates(|one| one.rate))?;
         }
         Ok(())
     }
@@ -256,7 +246,8 @@ mod tests {
 
     fn miss(local: [f64; 3], remote: [f64; 3], upgrades: Vec<Tried>) -> Option<String> {
         let rows = mesh(Wire::Local, local).chain(mesh(Wire::Remote, remote)).collect();
-        Table::new(&experiment(), (1.0, vec![1 << 20]), rows, upgrades).miss()
+        let common = Common { scale: 1.0, sizes: vec![1 << 20], upgrades };
+        Table::new(&experiment(), common, rows).miss()
     }
 
     #[test]
@@ -277,7 +268,8 @@ mod tests {
         let bonded = |rates: [f64; 3]| {
             let row = |(remote, rate)| row("bonded-dual-net", Wire::Local, remote, rate);
             let rows = rates.into_iter().enumerate().map(row).collect();
-            Table::new(&experiment(), (1.0, vec![1 << 20]), rows, Vec::new()).miss()
+            let common = Common { scale: 1.0, sizes: vec![1 << 20], upgrades: Vec::new() };
+            Table::new(&experiment(), common, rows).miss()
         };
         assert_eq!(bonded([7.1e6, 7e6, 6e6]), None);
         let told = bonded([7e6, 7e6, 8e6]).unwrap();

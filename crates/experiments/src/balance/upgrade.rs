@@ -1,22 +1,14 @@
-//! Forecasts that are tried: the same copies in a lab with faster disks or wires.
+//! Forecasts that are tried in a lab with faster disks or wires.
 
 use garland_core::units::Rate;
 use garland_topology::Topology;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Balance, Balances, Row};
-use crate::Stage;
+use super::balances::Balances;
+use super::job::Balance;
+use super::row::Row;
+use crate::stage::Stage;
 use garland_terminal::failure::Failure;
-
-/// Which forecasts are tried.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Upgrade {
-    /// Over which topology.
-    pub topology: String,
-    /// With how many remote copies.
-    pub remote: Vec<usize>,
-}
 
 /// What is twice as fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,21 +20,21 @@ pub enum Faster {
     Wires,
 }
 
-/// A forecast beside what came of it; rates in bytes per second.
+/// A forecast beside the emulated rate; in bytes per second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
     /// What is twice as fast.
     pub faster: Faster,
-    /// Copies between nodes.
+    /// Number of remote copies.
     pub remote: usize,
-    /// The rate that was forecast.
+    /// The forecast rate.
     pub forecast: f64,
-    /// The rate that it gave.
+    /// The emulated rate.
     pub rate: f64,
 }
 
 impl Faster {
-    /// A topology with it.
+    /// Returns `topology` with this resource twice as fast.
     fn of(self, topology: &Topology) -> Topology {
         let twice =
             |rate: Rate| Rate::from_bits_per_second(rate.bits_per_second().saturating_mul(2));
@@ -54,7 +46,7 @@ impl Faster {
         topology
     }
 
-    /// Its name in the table.
+    /// The name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Disks => "disks",
@@ -71,7 +63,7 @@ impl Faster {
 }
 
 impl Balance {
-    /// Tries the forecasts of `rows` for the first of `sizes`.
+    /// Tries the forecasts of `rows` for files of the first size.
     pub(super) fn try_upgrades(
         &self,
         stage: &Stage<'_>,
@@ -107,7 +99,7 @@ impl Balance {
                     let (remote, rate) = (new.remote, new.rate);
                     tried.push(Tried { faster, remote, forecast: faster.forecast(before), rate });
                 }
-                // One wire says enough.
+                // The first group that fits is enough.
                 break;
             }
             bench.end()?;

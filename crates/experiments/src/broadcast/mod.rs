@@ -1,104 +1,33 @@
 //! One file to several nodes of one topology, by several tools: the table of 2005.
 
+mod job;
 mod pipes;
 mod table;
 
 use std::path::Path;
 
-use garland_core::units::bytes;
 use garland_topology::Topology;
-use serde::{Deserialize, Serialize};
 
-use super::experiment::{Kind, Stage};
 use super::predicted::{self, NEXT_TO_NOTHING};
-use super::sections::{Sections, only};
+use super::sections::only;
+use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
-pub use table::{Row, Table};
+pub use job::Broadcast;
+use job::Tool;
+pub use table::Table;
+use table::{Common, Row};
 
 /// The name of the file on the nodes.
 const NAME: &str = "copy";
 
-/// What is done and compared.
-pub type Broadcast = Sections<Job, Tolerance, Published>;
-
-/// What is done.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Job {
-    /// `broadcast`.
-    pub kind: Kind,
-    /// The file's length.
-    pub bytes: String,
-    /// To how many nodes.
-    pub receivers: Vec<u32>,
-    /// By which tools.
-    pub steps: Vec<Tool>,
-}
-
-/// What copies the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    /// The script of 2005, written anew: named pipes, tee and netcat.
-    Pipes,
-    /// Garland, its agents started for the copy.
-    Cold,
-    /// Garland with agents that stay.
-    Up,
-}
-
-impl Tool {
-    /// Its name in the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pipes => "pipe script",
-            Self::Cold => "garland, cold",
-            Self::Up => "garland, up",
-        }
-    }
-}
-
-/// What counts as reproduced.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The most that a copy with agents up may take, as a multiple of the wire's own time.
-    pub up_over_limit: f64,
-}
-
-/// A row as it was published.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// To how many nodes.
-    pub receivers: u32,
-    /// Seconds of the whole command, least and most.
-    pub seconds: [f64; 2],
-    /// MByte/s of the best.
-    pub rate: f64,
-}
-
 impl Broadcast {
-    /// Whether there are enough nodes, and the length is one.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
-        let topology = only(topologies, "a broadcast")?;
-        let others = topology.nodes.len() - 1;
-        let beyond = |some: &&u32| !(1..=others).contains(&(**some as usize));
-        match self.job.receivers.iter().find(beyond) {
-            Some(some) => Err(format!(
-                "a job for {some} receivers, but there are {others} nodes beside the head"
-            )),
-            None => Ok(()),
-        }
-    }
-
-    /// Copies by every tool to every number of receivers.
+    /// Copies with every tool to every number of receivers.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = only(stage.topologies, "a broadcast").map_err(Failure::usage)?;
-        let (scale, length) = stage.scaled(&self.job.bytes, 1.0)?;
+        let size = stage.scaled(&self.job.bytes, 1.0)?;
+        let length = size.bytes;
         let room = length * topology.nodes.len() as u64;
         let Some(goodput) = ScenarioLab::spec(topology).goodput() else {
             let name = &topology.name;
@@ -133,16 +62,12 @@ impl Broadcast {
             phases.end("copies");
             Ok(rows)
         })?;
-        Ok(Table::new(self, topology, (scale, length), goodput / 8.0, rows))
-    }
-
-    /// The published row for so many receivers.
-    pub fn published(&self, receivers: u32) -> Option<&Published> {
-        self.published.iter().find(|row| row.receivers == receivers)
+        let limit_s = length as f64 / (goodput / 8.0);
+        Ok(Table::new(self, Common { media: media(topology), size, limit_s }, rows))
     }
 }
 
-/// Copies by one tool from the first of these nodes, the head, to all others; nanoseconds of the
+/// Copies with one tool from the first of `nodes`, the head, to all others. Returns the nanoseconds of the
 /// whole command and of the stream.
 fn copy(
     bench: &ScenarioLab<'_>,
@@ -167,5 +92,15 @@ fn copy(
             bench.garland(&["down", &receivers])?;
             measured
         }
+    }
+}
+
+/// The network in words: `switch at 12.5 MB/s (0.100 Gbit/s)`, `8 media`.
+fn media(topology: &Topology) -> String {
+    match &topology.media[..] {
+        [one] => {
+            one.rate.map_or_else(|| one.name.clone(), |rate| format!("{} at {rate}", one.name))
+        }
+        all => format!("{} media", all.len()),
     }
 }

@@ -1,4 +1,4 @@
-//! The script of 2005, written anew: a chain of named pipes, tee and netcat.
+//! The script of 2005, rewritten: a chain of named pipes, tee and netcat.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,15 +10,15 @@ use garland_sys::{clock, signal};
 use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The script itself; the benchmarks run the same.
+/// The script, which the benchmarks run as well.
 const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");
 
 const PORT: &str = "7002";
 
-/// How long the chain may take, in nanoseconds: a script that lost a byte would wait for ever.
+/// Timeout of the chain in nanoseconds: a script that lost a byte would wait for ever.
 const PATIENCE_NS: u64 = 300_000_000_000;
 
-/// Copies `source` from the first of these nodes, the head, to all others under `name`; nanoseconds
+/// Copies `source` from the first of `nodes`, the head, to all others under `name`. Returns the nanoseconds
 /// of the whole command and of the transfer alone.
 pub fn copy_by_pipes(
     bench: &ScenarioLab<'_>,
@@ -30,7 +30,7 @@ pub fn copy_by_pipes(
     let started = clock::now_ns();
     let address = |node: &str| lab.address(node).map_err(Failure::nothing);
     let mut parts = Vec::new();
-    // From the tail on: netcat connects as soon as it starts, and somebody must listen then.
+    // Start at the tail: netcat connects as soon as it starts, so its successor must listen by then.
     for (at, node) in nodes.iter().enumerate().skip(1).rev() {
         let next = nodes.get(at + 1).map(|next| address(next)).transpose()?;
         let next = next.map_or_else(|| "-".to_owned(), |next| next.to_string());
@@ -47,12 +47,12 @@ pub fn copy_by_pipes(
                 Some(status) if status.success() => break,
                 Some(status) => return Err(Failure::nothing(format!("the pipe script: {status}"))),
                 None if bench.interrupted() => {
-                    // The others lose their neighbour, or end with the lab.
+                    // The other processes lose their neighbour, or end with the lab.
                     let _ = child.kill();
                     bench.go_on()?;
                 }
                 None if clock::now_ns() > deadline => {
-                    // It hangs; what matters is told below.
+                    // The error below is what matters.
                     let _ = child.kill();
                     return Err(Failure::nothing("the pipe script hangs"));
                 }
@@ -72,7 +72,7 @@ fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<C
     command.spawn().or_nothing("starting the pipe script")
 }
 
-/// Waits until a node's netcat listens: the script has no other way to know.
+/// Waits until a node's netcat listens: netcat itself doesn't report it.
 fn await_listener(lab: &Lab, node: &str) -> Result<(), Failure> {
     let deadline = clock::now_ns() + 10_000_000_000;
     let pattern = format!("sport = :{PORT}");

@@ -1,65 +1,53 @@
-//! What a broadcast gives: published and emulated side by side.
+//! The table of a broadcast: published and emulated side by side.
 
 use std::fmt;
 
-use garland_topology::Topology;
 use serde::Serialize;
 
-use super::{Broadcast, Tool};
+use super::job::{Broadcast, Tool};
 use crate::predicted::Prediction;
+use crate::table::{self, Size};
 
-/// All rows, and what they are compared with.
+/// The copies with all tools.
+pub type Table = table::Table<Broadcast, Row, Common>;
+
+/// The file's length, and the bound of the wire.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct Common {
+    /// The network in words.
     #[serde(skip)]
-    experiment: Broadcast,
-    #[serde(skip)]
-    media: String,
-    /// The file's length as a share of the scenario's.
-    scale: f64,
-    bytes: u64,
+    pub media: String,
+    /// The file's length.
+    #[serde(flatten)]
+    pub size: Size,
     /// Seconds that the wire alone takes.
-    limit_s: f64,
-    rows: Vec<Row>,
+    pub limit_s: f64,
 }
 
-/// One tool to so many nodes.
+/// A copy with one tool to one number of nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What copied.
+    /// The tool.
     pub tool: Tool,
-    /// To how many nodes.
+    /// Number of nodes that receive the file.
     pub receivers: u32,
-    /// Seconds that starting takes, and the bytes by the simulator.
+    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
-    /// Seconds from the first byte to the last node's last.
+    /// Seconds from the first byte to the last byte of the last node.
     pub stream_s: f64,
     /// Whether every node's file was compared equal.
     pub equal: bool,
 }
 
 impl Table {
-    /// The table of `rows` for a file of `bytes`, `scale` times the published one, over wires that
-    /// give `goodput` bytes per second.
-    pub fn new(
-        experiment: &Broadcast,
-        topology: &Topology,
-        (scale, bytes): (f64, u64),
-        goodput: f64,
-        rows: Vec<Row>,
-    ) -> Self {
-        let limit_s = bytes as f64 / goodput;
-        Self { experiment: experiment.clone(), media: media(topology), scale, bytes, limit_s, rows }
-    }
-
-    /// The first row that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let most = self.experiment.tolerance.up_over_limit;
         self.rows.iter().find_map(|row| {
             let (tool, receivers) = (row.tool.name(), row.receivers);
-            let share = row.whole_s / self.limit_s;
+            let share = row.whole_s / self.common.limit_s;
             if !row.equal {
                 return Some(format!("{tool} to {receivers}: a file differs from its source"));
             }
@@ -69,7 +57,7 @@ impl Table {
         })
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: format!("{} to {}", row.tool.name(), row.receivers),
@@ -81,17 +69,7 @@ impl Table {
     }
 
     fn rate(&self, seconds: f64) -> f64 {
-        self.bytes as f64 / 1e6 / seconds
-    }
-}
-
-/// What joins the nodes, in words: `switch at 12.5 MB/s (0.100 Gbit/s)`, `8 media`.
-fn media(topology: &Topology) -> String {
-    match &topology.media[..] {
-        [one] => {
-            one.rate.map_or_else(|| one.name.clone(), |rate| format!("{} at {rate}", one.name))
-        }
-        all => format!("{} media", all.len()),
+        self.common.size.bytes as f64 / 1e6 / seconds
     }
 }
 
@@ -100,10 +78,10 @@ impl fmt::Display for Table {
         writeln!(
             f,
             "emulated: {:.1} MB ({:.0} % of the published file), {}; the wire alone takes {:.2} s",
-            self.bytes as f64 / 1e6,
-            self.scale * 100.0,
-            self.media,
-            self.limit_s
+            self.common.size.bytes as f64 / 1e6,
+            self.common.size.scale * 100.0,
+            self.common.media,
+            self.common.limit_s
         )?;
         writeln!(f)?;
         writeln!(

@@ -1,35 +1,28 @@
-//! What copies over several topologies give: published, emulated, and what the wires allow.
+//! The table of copies over several topologies: published, emulated, and what the wires allow.
 
 use std::fmt;
 
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::{CopyExperiment, CopyTool};
+use super::job::{CopyExperiment, CopyTool};
 use crate::predicted::Prediction;
+use crate::table::{self, Size, or_dash};
 
-/// Bytes of a MiB: what the figures of 2004 count in.
+/// Bytes of a MiB, the unit of the figures of 2004.
 const MIB: f64 = 1048576.0;
 
-/// All rows, and what they are compared with.
-#[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: CopyExperiment,
-    /// The file's length as a share of the published one.
-    scale: f64,
-    bytes: u64,
-    rows: Vec<Row>,
-}
+/// The copies over all topologies.
+pub type Table = table::Table<CopyExperiment, Row, Size>;
 
-/// The copy over one topology.
+/// A copy over one topology.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Which one.
+    /// The topology's name.
     pub topology: String,
-    /// By what.
+    /// The tool.
     pub by: CopyTool,
-    /// Seconds that starting takes, and the bytes by the simulator.
+    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
@@ -40,13 +33,8 @@ pub struct Row {
 }
 
 impl Table {
-    /// The table of `rows` for a file of `bytes`, `scale` times the published one.
-    pub fn new(experiment: &CopyExperiment, scale: f64, bytes: u64, rows: Vec<Row>) -> Self {
-        Self { experiment: experiment.clone(), scale, bytes, rows }
-    }
-
-    /// The first row that isn't as it should be, and why: a copy that is slower than its wires, or
-    /// a published one that is faster.
+    /// Describes the first row that misses the tolerance: a copy that is slower than its wires, or a
+    /// published one that is faster; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find_map(|row| {
@@ -71,7 +59,7 @@ impl Table {
         })
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: row.label(),
@@ -82,14 +70,14 @@ impl Table {
         self.rows.iter().map(of).collect()
     }
 
-    /// MiB/s of the file in so many seconds.
+    /// The file's rate in MiB/s if it takes `seconds`.
     fn rate(&self, seconds: f64) -> f64 {
-        self.bytes as f64 / MIB / seconds
+        self.common.bytes as f64 / MIB / seconds
     }
 }
 
 impl Row {
-    /// Its topology, and by what the file went if that isn't `garland cp`.
+    /// The topology, and the tool unless that is `garland cp`.
     fn label(&self) -> String {
         match self.by {
             CopyTool::Cp => self.topology.clone(),
@@ -100,7 +88,8 @@ impl Row {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, share) = (bytes::format(self.bytes), self.scale * 100.0);
+        let Size { scale, bytes: length } = self.common;
+        let (size, share) = (bytes::format(length), scale * 100.0);
         let to = &self.experiment.job.to;
         writeln!(f, "emulated: {size} ({share:.3} % of the published file) to {to}\n")?;
         writeln!(
@@ -136,10 +125,9 @@ impl fmt::Display for Table {
         for row in &self.rows {
             let bound = self.rate(row.bound_s);
             let then = self.experiment.published(&row.topology);
-            let dash = || "-".to_owned();
-            let seconds = then.map_or_else(dash, |then| format!("{:.1}", then.seconds));
-            let rate = then.map_or_else(dash, |then| format!("{:.2}", then.rate));
-            let used = then.map_or_else(dash, |then| format!("{:.1} %", then.rate / bound * 100.0));
+            let seconds = or_dash(then.map(|then| format!("{:.1}", then.seconds)));
+            let rate = or_dash(then.map(|then| format!("{:.2}", then.rate)));
+            let used = or_dash(then.map(|then| format!("{:.1} %", then.rate / bound * 100.0)));
             writeln!(
                 f,
                 "{:<26} |{seconds:>9}{rate:>8} |{:>10.2}{:>7.2} |{:>9.2}{:>8.2} |{:>9.2}{bound:>8.2} |{:>7.1} %{used:>10}{}",

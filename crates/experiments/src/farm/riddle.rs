@@ -1,44 +1,45 @@
-//! What may make a switch slower than a hub, and how it is put into a lab.
+//! Faults that may make a switch slower than a hub, and how they are put into a lab.
 
 use garland_core::units::{Rate, bytes};
 use serde::{Deserialize, Serialize};
 
-/// Something wrong between the server and the node that copies.
+/// A fault between the server and the copying node.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "what", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Suspect {
-    /// One end of the node's cable is full duplex, and the other is half. Whenever the half one sends, it
-    /// loses what it receives meanwhile: an acknowledgement of two frames costs the frame that it meets,
-    /// so of all frames are lost half the share of the time in which the wire is busy.
+    /// A duplex mismatch: one end of the node's cable is full duplex, the other half duplex. The latter
+    /// loses the frames that arrive while it sends. There is one acknowledgement for two frames, and it
+    /// costs the frame that it meets, so the share of lost frames is half the share of time in which the
+    /// wire is busy.
     Duplex {},
-    /// Of so many hundredths of all full frames to the node nothing comes.
+    /// Loss of full frames to the node.
     Loss {
-        /// How many.
+        /// Lost frames in percent.
         percent: f64,
     },
-    /// The node takes only so much at a time.
+    /// A small receive window at the node.
     Window {
-        /// Bytes of its receive buffer, of which Linux offers half.
+        /// Bytes of the receive buffer; Linux offers half of it as the window.
         bytes: String,
     },
 }
 
-/// Frames shorter than this are acknowledgements.
+/// Frames up to this many bytes are acknowledgements.
 const FULL: u32 = 1000;
 
 /// Bytes that a full frame takes on the wire.
 const ON_WIRE: f64 = 1538.0;
 
-/// Into so many parts the share of time is told in which a wire is busy.
+/// Number of steps in which the busy share of a wire's time is told apart.
 const PARTS: u32 = 8;
 
-/// It is busy when as many frames as this have followed each other, 2 ms of a wire of 100 Mbit/s. The half
-/// end waits while it hears somebody, so what comes in a few frames meets nothing. How long it waited in 2004
-/// nobody knows: with 4 a copy takes ten times as long as with 64.
+/// A wire is busy after this many frames in a row, 2 ms at 100 Mbit/s. The half-duplex end defers while it
+/// receives, so short bursts meet no collision. How long it deferred in 2004 is not known: with 4 frames a
+/// copy takes ten times as long as with 64.
 const AFTER: u32 = 16;
 
 impl Suspect {
-    /// Whether the sizes that it names are sizes.
+    /// Checks the fault's figures; the error says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Window { bytes } => {
@@ -51,7 +52,7 @@ impl Suspect {
         }
     }
 
-    /// In words.
+    /// The text for tables.
     pub fn words(&self) -> String {
         match self {
             Self::Duplex {} => "duplex mismatch at the node's port".to_owned(),
@@ -60,18 +61,18 @@ impl Suspect {
         }
     }
 
-    /// Whether it would be there on the other network, too: it is the node's, and not its cable's.
+    /// Whether the other network has the fault, too: it is the node's, not its cable's.
     pub fn is_on_both(&self) -> bool {
         matches!(self, Self::Window { .. })
     }
 
-    /// A shell's script that puts it into the node's place in the network, whose wire has this rate.
+    /// A shell script that adds the fault to the network namespace of the node, whose wire has this rate.
     pub fn script(&self, rate: Rate) -> String {
         match self {
             Self::Duplex {} => nft(&mismatch(rate)),
             Self::Loss { percent } => {
-                // Each so many-th, so that two copies are alike: by chance one of them would meet several losses
-                // in a row, and wait for seconds.
+                // Drop at regular intervals, so that copies are alike: at random, one of them would meet
+                // several losses in a row and wait for seconds.
                 let each = (100.0 / percent).round().max(2.0);
                 nft(&format!("    meta length > {FULL} numgen inc mod {each} 0 drop\n"))
             }
@@ -82,7 +83,7 @@ impl Suspect {
         }
     }
 
-    /// The script that takes it away again.
+    /// A shell script that removes the fault.
     pub fn undo(&self) -> String {
         match self {
             Self::Duplex {} | Self::Loss { .. } => "nft delete table netdev riddle\n".to_owned(),
@@ -93,7 +94,7 @@ impl Suspect {
     }
 }
 
-/// Rules for what comes to the node.
+/// A script that installs nftables `rules` for frames that arrive at the node.
 fn nft(rules: &str) -> String {
     format!(
         "nft -f - <<'END'\ntable netdev riddle {{\n  chain in {{\n    type filter hook ingress device \
@@ -101,8 +102,8 @@ fn nft(rules: &str) -> String {
     )
 }
 
-/// A line for each share of time that a wire of `rate` can be busy, the largest first: each eighth of
-/// it costs a sixteenth of the frames that the others have left.
+/// The rules of a duplex mismatch on a wire of `rate`, one for each eighth of the busy share, the largest
+/// first: each eighth costs a sixteenth of the frames that the other rules have left.
 fn mismatch(rate: Rate) -> String {
     let all = rate.bits_per_second() as f64 / 8.0 / ON_WIRE;
     let lost = 500 / PARTS;

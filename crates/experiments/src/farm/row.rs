@@ -1,28 +1,31 @@
-//! What was measured, row by row.
+//! The rows of the tables.
 
 use garland_analysis::farm::{Losses, Spread};
 use garland_core::units::Rate;
 use garland_topology::Topology;
 use serde::Serialize;
 
-/// By how much the emulation differs from what was.
+use super::job::ONE;
+
+/// By how much the emulation is smaller and faster than the original.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Scaling {
-    /// Files, as a share of the published ones.
+    /// The files' lengths as a share of the published ones.
     pub files: f64,
-    /// So many seconds of then are a second of the emulation.
+    /// Seconds of the original for one second of the emulation.
     pub seconds: f64,
-    /// Wires are so many times as fast: as many bytes of a job go over them in the time that it takes.
+    /// Factor by which wires are faster, so that they carry as large a share of a job's bytes in the job's
+    /// time.
     pub wires: f64,
 }
 
 impl Scaling {
-    /// That of files of so much of their length, where a second stands for so many.
+    /// The scaling of files and of seconds, from which that of wires follows.
     pub fn new(files: f64, seconds: f64) -> Self {
         Self { files, seconds, wires: files * seconds }
     }
 
-    /// A topology with wires faster by that.
+    /// Returns `topology` with faster wires.
     pub fn of(&self, topology: &Topology) -> Topology {
         let faster = |rate: Rate| {
             Rate::from_bits_per_second((rate.bits_per_second() as f64 * self.wires) as u64)
@@ -36,60 +39,66 @@ impl Scaling {
 /// All jobs of a load over one topology, or on one machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Over which topology; `one`: on one machine alone.
+    /// The topology's name; `one` for one machine alone.
     pub topology: String,
-    /// Which load.
+    /// The load's name.
     pub load: String,
-    /// Seconds by the simulator, from what one machine takes alone; none of that one.
+    /// Simulated seconds, from the times of one machine alone; none for that machine.
     pub predicted_s: Option<f64>,
-    /// Of one machine, by some of the jobs and with wires that hold nobody up: seconds until jobs begin that
-    /// have their files through a mount, and that each of them takes.
+    /// For one machine, measured with some of the jobs and unhindered wires: seconds until jobs with mounted
+    /// files begin, and seconds of each.
     pub mounted_s: Option<[f64; 2]>,
-    /// Seconds until all were done.
+    /// Seconds until the last job was done.
     pub seconds: f64,
     /// The slowest and the fastest job.
     pub spread: Option<Spread>,
-    /// The power of one machine that would take as long.
+    /// The power of one machine that would be as fast.
     pub equivalent: Option<f64>,
-    /// How far that is from all nodes' together, as a share.
+    /// The difference of that power from the nodes' total, as a share of the latter.
     pub difference: Option<f64>,
     /// Where the time went.
     pub losses: Option<Losses>,
-    /// Bytes that crossed the wires, and bytes of the files that jobs on other nodes than the first have
-    /// read and made; 0 of one machine.
+    /// Bytes on the wires, and bytes of inputs and outputs of jobs on all nodes but the first; 0 for one
+    /// machine.
     pub carried: [u64; 2],
-    /// Bytes that a job has made, on average.
+    /// Mean bytes of a job's outputs.
     pub made: f64,
-    /// Whether all results were there, and equal.
+    /// Whether all outputs were equal.
     pub equal: bool,
-    /// The run that it was.
+    /// The run's name.
     pub run: String,
 }
 
-/// The copy through the mount over one topology.
+/// The seconds of `row` as a share of what one machine takes for that load; none if `rows` lacks it.
+pub fn share_of_one(rows: &[Row], row: &Row) -> Option<f64> {
+    let one = rows.iter().find(|one| one.topology == ONE && one.load == row.load)?;
+    Some(row.seconds / one.seconds)
+}
+
+/// The copy through the mount, over one topology.
 #[derive(Clone, Debug, Serialize)]
 pub struct CopyRow {
-    /// Over which topology.
+    /// The topology's name.
     pub topology: String,
-    /// Seconds by the simulator.
+    /// Simulated seconds.
     pub predicted_s: f64,
-    /// Seconds.
+    /// Emulated seconds.
     pub seconds: f64,
-    /// Seconds that its wires alone take.
+    /// Seconds that the wires alone take.
     pub bound_s: f64,
-    /// Bytes.
+    /// The file's length in bytes.
     pub bytes: u64,
 }
 
-/// A copy over the networks of the riddle, with something wrong; rates in bytes per second.
+/// Copies over the two networks of the riddle, with one suspect; rates in bytes per second.
 #[derive(Clone, Debug, Serialize)]
 pub struct SuspectRow {
-    /// What was wrong; nothing the first time.
+    /// The fault; none in the first row.
     pub suspect: Option<String>,
-    /// The rate over the network that was too slow.
+    /// The rate over the slower network.
     pub slow: f64,
-    /// The rate over the one that it should have beaten, with the same wrong where it can be there.
+    /// The rate over the faster network, with the fault if it can occur there.
     pub fast: f64,
-    /// Whether it makes the one slower than the other, by about as much as was published.
+    /// Whether the fault makes the first network slower by about the published factor.
     pub reproduces: bool,
 }

@@ -6,47 +6,39 @@ use garland_analysis::farm::{bar, spread};
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::row::{CopyRow, Row, Scaling, SuspectRow};
-use super::{Farm, ONE, words};
+use super::job::{Farm, ONE};
+use super::row::{CopyRow, Row, Scaling, SuspectRow, share_of_one};
+use super::words;
 use crate::predicted::Prediction;
+use crate::table;
 use garland_farm::result::took;
 
-/// Bytes of a MiB: what the copies of 2004 are counted in.
+/// Bytes of a MiB, the unit of the copies of 2004.
 const MIB: f64 = 1048576.0;
 
-/// All rows, and what they are compared with.
+/// The encodes, those of one machine first.
+pub type Table = table::Table<Farm, Row, Common>;
+
+/// What was measured beside the encodes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    pub(super) experiment: Farm,
-    scaling: Scaling,
-    /// Encodes: of one machine first.
-    pub(super) rows: Vec<Row>,
-    copies: Vec<CopyRow>,
-    /// What was tried about the riddle; the first is without anything wrong.
-    suspects: Vec<SuspectRow>,
+pub struct Common {
+    /// How the emulation is scaled.
+    pub scaling: Scaling,
+    /// The copies through the mount.
+    pub copies: Vec<CopyRow>,
+    /// The suspects of the riddle; the first row is without a fault.
+    pub suspects: Vec<SuspectRow>,
 }
 
 impl Table {
-    /// The table of what was measured.
-    pub fn new(
-        experiment: &Farm,
-        scaling: Scaling,
-        rows: Vec<Row>,
-        copies: Vec<CopyRow>,
-        suspects: Vec<SuspectRow>,
-    ) -> Self {
-        Self { experiment: experiment.clone(), scaling, rows, copies, suspects }
-    }
-
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let jobs = &self.experiment.job;
         let encodes = self.rows.iter().filter_map(|row| {
             let what = format!("{} {}, {}, {}", jobs.jobs, jobs.called, row.load, row.topology);
             Some(Prediction { what, unit: "s", predicted: row.predicted_s?, emulated: row.seconds })
         });
-        let copies = self.copies.iter().map(|copy| Prediction {
+        let copies = self.common.copies.iter().map(|copy| Prediction {
             what: format!("the copy, {}", copy.topology),
             unit: "s",
             predicted: copy.predicted_s,
@@ -55,13 +47,7 @@ impl Table {
         encodes.chain(copies).collect()
     }
 
-    /// A row's time as a share of one machine's.
-    pub(super) fn share(&self, row: &Row) -> Option<f64> {
-        let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load)?;
-        Some(row.seconds / one.seconds)
-    }
-
-    /// The first thing that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let unequal = self.rows.iter().find(|row| !row.equal);
         let unequal = unequal.map(|row| {
@@ -79,7 +65,7 @@ impl Table {
     fn far_off(&self, row: &Row) -> Option<String> {
         let published = self.experiment.published(&row.topology, Some(&row.load))?;
         let then = self.experiment.share_then(&row.topology, &row.load)?;
-        let now = self.share(row)?;
+        let now = share_of_one(&self.rows, row)?;
         let far = !published.riddle && (now - then).abs() > self.experiment.tolerance.of_one;
         far.then(|| {
             let (name, load) = (&row.topology, &row.load);
@@ -90,7 +76,7 @@ impl Table {
 
     fn slow_copy(&self) -> Option<String> {
         let least = self.experiment.tolerance.copy_of_bound;
-        let slow = self.copies.iter().find(|copy| copy.bound_s / copy.seconds < least)?;
+        let slow = self.common.copies.iter().find(|copy| copy.bound_s / copy.seconds < least)?;
         let share = slow.bound_s / slow.seconds * 100.0;
         Some(format!(
             "{}: the copy came to {share:.1} % of what the wires allow, below {:.0} %",
@@ -99,11 +85,11 @@ impl Table {
         ))
     }
 
-    /// The healthy switch is slower than the hub, or nothing makes it so.
+    /// Describes why the riddle isn't solved: the healthy network is slower already, or no suspect makes it so.
     fn riddle_stays(&self) -> Option<String> {
         let riddle = &self.experiment.job.riddle;
         let (slow, fast) = (&riddle.slow, &riddle.fast);
-        match self.suspects.split_first() {
+        match self.common.suspects.split_first() {
             Some((healthy, _)) if healthy.slow <= healthy.fast => {
                 Some(format!("{slow} copies slower than {fast} with nothing wrong"))
             }
@@ -117,7 +103,7 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Scaling { files, seconds, wires } = self.scaling;
+        let Scaling { files, seconds, wires } = self.common.scaling;
         let share = files * 100.0;
         writeln!(
             f,
@@ -133,7 +119,7 @@ impl fmt::Display for Table {
         self.copies(f)?;
         self.riddle(f)?;
         writeln!(f)?;
-        for line in words::agreement(self) {
+        for line in words::agreement(&self.experiment, &self.rows) {
             writeln!(f, "{line}")?;
         }
         let last = self.experiment.job.load.last().map(|load| &load.name);
@@ -170,7 +156,7 @@ impl Table {
         Ok(())
     }
 
-    /// The published figures of a row.
+    /// Formats the published figures of a row.
     fn then(&self, row: &Row) -> String {
         let Some(published) = self.experiment.published(&row.topology, Some(&row.load)) else {
             return format!("{:>65}", "-");
@@ -183,24 +169,24 @@ impl Table {
         figures(published.slowest, share, jobs, worth)
     }
 
-    /// What was predicted, in the time of 2004.
+    /// Formats the predicted time of a row, in seconds of 2004.
     fn told(&self, row: &Row) -> String {
         let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load);
         match row.predicted_s.zip(one) {
             Some((seconds, one)) => {
                 let share = seconds / one.seconds * 100.0;
-                format!("{:>9}{share:>8.2}", took(seconds * self.scaling.seconds))
+                format!("{:>9}{share:>8.2}", took(seconds * self.common.scaling.seconds))
             }
             None => format!("{:>17}", "-"),
         }
     }
 
-    /// What was measured, in the time of 2004.
+    /// Formats the measured figures of a row, in seconds of 2004.
     fn now(&self, row: &Row) -> String {
-        let then = self.scaling.seconds;
+        let then = self.common.scaling.seconds;
         let jobs = row.spread.filter(|_| row.topology != ONE);
         let jobs = jobs.map(|jobs| [jobs.fastest * then, jobs.slowest * then]);
-        let share = self.share(row).unwrap_or(1.0);
+        let share = share_of_one(&self.rows, row).unwrap_or(1.0);
         let worth = row.equivalent.zip(row.difference).filter(|_| row.topology != ONE);
         let unequal = if row.equal { "" } else { "  DIFFERS" };
         format!("{}{unequal}", figures(row.seconds * then, share, jobs, worth))
@@ -262,14 +248,14 @@ impl Table {
             "{:<22}|{:>9}{:>9} |{:>10} |{:>9}{:>9}{:>10}",
             "", "s", "MiB/s", "s", "s", "MiB/s", "of wires"
         )?;
-        for copy in &self.copies {
+        for copy in &self.common.copies {
             let published = self.experiment.published(&copy.topology, None);
             let then = published.map_or_else(
                 || format!("{:>9}{:>9}", "-", "-"),
                 |then| format!("{:>9.1}{:>9.2}", then.slowest, size / MIB / then.slowest),
             );
-            let rate = copy.bytes as f64 / copy.seconds / self.scaling.wires;
-            let told = size / (copy.bytes as f64 / copy.predicted_s / self.scaling.wires);
+            let rate = copy.bytes as f64 / copy.seconds / self.common.scaling.wires;
+            let told = size / (copy.bytes as f64 / copy.predicted_s / self.common.scaling.wires);
             let (seconds, of_wires) = (size / rate, copy.bound_s / copy.seconds * 100.0);
             writeln!(
                 f,
@@ -295,7 +281,7 @@ impl Table {
         )?;
         writeln!(f, "{:<40}{:>12}{:>12}{:>10}", "MiB/s", riddle.slow, riddle.fast, "by that")?;
         writeln!(f, "{:<40}{slow:>12.2}{fast:>12.2}{:>10.2}", "published", slow / fast)?;
-        for row in &self.suspects {
+        for row in &self.common.suspects {
             let name = row.suspect.as_deref().unwrap_or("nothing wrong");
             let verdict = if row.reproduces { "  reproduces it" } else { "" };
             let by = row.slow / row.fast;
@@ -306,11 +292,11 @@ impl Table {
                 row.fast / MIB
             )?;
         }
-        writeln!(f, "{}", words::answer(&self.suspects))
+        writeln!(f, "{}", words::answer(&self.common.suspects))
     }
 }
 
-/// A row's figures: time, share of one PC's, fastest and slowest job, and what the cluster is worth.
+/// Formats a row: time, share of one PC's time, fastest and slowest job, and what the cluster is worth.
 fn figures(seconds: f64, share: f64, jobs: Option<[f64; 2]>, worth: Option<(f64, f64)>) -> String {
     let jobs = jobs.and_then(|jobs| spread(&jobs));
     let jobs = jobs.map_or_else(

@@ -1,5 +1,5 @@
-//! Sound that is made: sixteen-bit stereo of 44 100 samples a second, as on a compact disc, in a RIFF
-//! file (Microsoft and IBM, Multimedia programming interface and data specifications 1.0, 1991).
+//! Generated sound: 16-bit stereo at 44 100 samples per second, as on a compact disc, in a RIFF file
+//! (Microsoft and IBM, Multimedia programming interface and data specifications 1.0, 1991).
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,16 +8,16 @@ use std::process::{Command, Stdio};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Samples a second.
+/// Samples per second.
 const SAMPLES: u32 = 44_100;
 
-/// Bytes of a sample of both channels.
+/// Bytes of one sample of both channels.
 const FRAME: u32 = 4;
 
-/// Bytes before the sound.
+/// Bytes of the header.
 pub const HEADER: u64 = 44;
 
-/// Whether the encoder is there.
+/// Checks that the encoder can be started.
 pub fn find_encoder(program: &str) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -27,8 +27,8 @@ pub fn find_encoder(program: &str) -> Result<(), Failure> {
     })
 }
 
-/// Writes a file of about `length` bytes: two tones that waver, and noise, so that an encoder has all
-/// of its work. It is the same each time.
+/// Writes a file of about `length` bytes: two wavering tones and noise, so that an encoder has its full
+/// work. Files of equal length are equal.
 pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
     let making = || format!("making {}", path.display());
     let frames = length.saturating_sub(HEADER) / u64::from(FRAME);
@@ -52,14 +52,14 @@ pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
     file.flush().or_nothing(making())
 }
 
-/// The header of so many bytes of sound.
+/// The header of `bytes` bytes of sound.
 fn header(bytes: u32) -> Vec<u8> {
     let mut header = Vec::with_capacity(HEADER as usize);
     header.extend(b"RIFF");
     header.extend(bytes.saturating_add(HEADER as u32 - 8).to_le_bytes());
     header.extend(b"WAVEfmt ");
     header.extend(16_u32.to_le_bytes());
-    // Plain numbers, of two channels.
+    // PCM; two channels.
     header.extend(1_u16.to_le_bytes());
     header.extend(2_u16.to_le_bytes());
     header.extend(SAMPLES.to_le_bytes());

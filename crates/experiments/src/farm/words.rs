@@ -1,10 +1,11 @@
-//! What is said about the figures, in sentences.
+//! Sentences about the figures.
 
-use super::{Farm, ONE, Row, SuspectRow, Table};
+use super::job::{Farm, ONE};
+use super::row::{Row, SuspectRow, share_of_one};
 use garland_farm::result::{Unit, took};
 
 impl Farm {
-    /// A machine's power, and what it is counted in.
+    /// A machine's power, and its unit.
     pub(super) fn power(&self) -> (f64, String) {
         match self.job.unit.parse() {
             Ok(Unit::Named(power, name)) => (power, name),
@@ -12,7 +13,7 @@ impl Farm {
         }
     }
 
-    /// The published share of one machine's time.
+    /// The published time as a share of one machine's.
     pub(super) fn share_then(&self, topology: &str, load: &str) -> Option<f64> {
         let one = self.published(ONE, Some(load))?.slowest;
         Some(self.published(topology, Some(load))?.slowest / one)
@@ -32,18 +33,17 @@ impl Farm {
     }
 }
 
-/// Where the emulation agrees with what was published, and where not; one sentence a row.
-pub fn agreement(table: &Table) -> Vec<String> {
-    let allowed = table.experiment.tolerance.of_one;
+/// One sentence for each row: whether the emulation agrees with what was published.
+pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
+    let allowed = experiment.tolerance.of_one;
     let mut said = Vec::new();
-    for row in table.rows.iter().filter(|row| row.topology != ONE) {
+    for row in rows.iter().filter(|row| row.topology != ONE) {
         let (Some(now), Some(then)) =
-            (table.share(row), table.experiment.share_then(&row.topology, &row.load))
+            (share_of_one(rows, row), experiment.share_then(&row.topology, &row.load))
         else {
             continue;
         };
-        let is_riddle = table
-            .experiment
+        let is_riddle = experiment
             .published(&row.topology, Some(&row.load))
             .is_some_and(|published| published.riddle);
         let (name, load) = (&row.topology, &row.load);
@@ -62,7 +62,7 @@ pub fn agreement(table: &Table) -> Vec<String> {
     said
 }
 
-/// What cost the most.
+/// The largest loss of a row, in words.
 fn held_up(row: &Row) -> String {
     let Some(losses) = &row.losses else { return "nothing says where the time went".to_owned() };
     let most = losses.causes.iter().max_by(|one, two| one.1.total_cmp(&two.1));
@@ -83,7 +83,7 @@ fn held_up(row: &Row) -> String {
     }
 }
 
-/// What made the one network slower than the other.
+/// The sentence that answers the riddle.
 pub fn answer(suspects: &[SuspectRow]) -> String {
     let (some, others): (Vec<&SuspectRow>, Vec<&SuspectRow>) =
         suspects.iter().filter(|row| row.suspect.is_some()).partition(|row| row.reproduces);

@@ -1,38 +1,31 @@
-//! What copies between pairs give, beside what the wires allow: a line for each topology and wire,
-//! a column for each number of pairs.
+//! The table of copies between pairs: a line for each topology and kind of way, a column for each number of
+//! pairs.
 
 use std::fmt;
 
 use garland_core::units::bytes;
 use serde::Serialize;
 
-use super::{Pairs, Wire};
+use super::group::Wire;
+use super::job::Pairs;
 use crate::predicted::Prediction;
+use crate::table::{self, Size, write_line};
 
-/// All rows, and what they are compared with.
-#[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Pairs,
-    /// A file's length as a share of the scenario's.
-    scale: f64,
-    /// Bytes of each pair's file.
-    bytes: u64,
-    rows: Vec<Row>,
-}
+/// The copies between pairs; the size is that of each pair's file.
+pub type Table = table::Table<Pairs, Row, Size>;
 
-/// So many copies at once.
+/// Copies of several pairs at once.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Over which topology.
+    /// The topology's name.
     pub topology: String,
-    /// What is between the nodes of a pair.
+    /// The kind of way between the nodes of a pair.
     pub wire: Wire,
-    /// How many.
+    /// Number of pairs.
     pub pairs: usize,
-    /// Seconds that starting takes, and the bytes by the simulator.
+    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
     pub predicted_s: f64,
-    /// Seconds from the first command's start until all have ended.
+    /// Seconds from the start of the first command to the end of the last.
     pub whole_s: f64,
     /// Seconds that the wires alone take.
     pub bound_s: f64,
@@ -46,12 +39,7 @@ impl Row {
 }
 
 impl Table {
-    /// The table of `rows` for files of `bytes` each, `scale` times the scenario's.
-    pub fn new(experiment: &Pairs, scale: f64, bytes: u64, rows: Vec<Row>) -> Self {
-        Self { experiment: experiment.clone(), scale, bytes, rows }
-    }
-
-    /// The first row that is slower than the wires by more than it may be.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find(|row| row.share() < least).map(|row| {
@@ -65,7 +53,7 @@ impl Table {
         })
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: format!("{}, {} on {} wire", row.topology, row.pairs, row.wire.name()),
@@ -76,40 +64,30 @@ impl Table {
         self.rows.iter().map(of).collect()
     }
 
-    /// MB/s of all files of a row in so many seconds.
+    /// The rate of all files of a row, in MB/s, if they take `seconds`.
     fn rate(&self, row: &Row, seconds: f64) -> f64 {
-        self.bytes as f64 * row.pairs as f64 / 1e6 / seconds
+        self.common.bytes as f64 * row.pairs as f64 / 1e6 / seconds
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, share) = (bytes::format(self.bytes), self.scale * 100.0);
+        let Size { scale, bytes: length } = self.common;
+        let (size, share) = (bytes::format(length), scale * 100.0);
         writeln!(f, "emulated: {size} ({share:.3} % of the published files) from node to node\n")?;
-        write!(f, "{:<26}{:<8}{:<11}", "MB/s of all pairs", "wire", "")?;
-        for count in &self.experiment.job.counts {
-            write!(f, "{count:>7}")?;
-        }
-        writeln!(f)?;
+        let counts = self.experiment.job.counts.iter().map(|count| format!("{count:>7}"));
+        write_line(f, &format!("{:<26}wire", "MB/s of all pairs"), "", counts)?;
         let same = |a: &Row, b: &Row| a.topology == b.topology && a.wire == b.wire;
-        for line in self.rows.chunk_by(same) {
-            write!(f, "{:<26}{:<8}{:<11}", line[0].topology, line[0].wire.name(), "predicted")?;
-            for row in line {
-                write!(f, "{:>7.2}", self.rate(row, row.predicted_s))?;
-            }
-            write!(f, "\n{:<34}{:<11}", "", "emulated")?;
-            for row in line {
-                write!(f, "{:>7.2}", self.rate(row, row.whole_s))?;
-            }
-            write!(f, "\n{:<34}{:<11}", "", "wires")?;
-            for row in line {
-                write!(f, "{:>7.2}", self.rate(row, row.bound_s))?;
-            }
-            write!(f, "\n{:<34}{:<11}", "", "of wires, %")?;
-            for row in line {
-                write!(f, "{:>7.1}", row.share() * 100.0)?;
-            }
-            writeln!(f)?;
+        for rows in self.rows.chunk_by(same) {
+            let rates = |seconds: fn(&Row) -> f64| {
+                rows.iter().map(move |row| format!("{:>7.2}", self.rate(row, seconds(row))))
+            };
+            let of = format!("{:<26}{}", rows[0].topology, rows[0].wire.name());
+            write_line(f, &of, "predicted", rates(|row| row.predicted_s))?;
+            write_line(f, "", "emulated", rates(|row| row.whole_s))?;
+            write_line(f, "", "wires", rates(|row| row.bound_s))?;
+            let shares = rows.iter().map(|row| format!("{:>7.1}", row.share() * 100.0));
+            write_line(f, "", "of wires, %", shares)?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Gets as pgping's lines, published and measured side by side.
+//! The table of gets in the form of pgping's lines, published and measured side by side.
 
 use std::fmt;
 
@@ -6,47 +6,42 @@ use serde::Serialize;
 
 use garland_analysis::queue::cycles;
 
-use super::{Ping, Point, Transport};
+use super::job::{Job, Ping, Point, Transport};
 use crate::predicted::Prediction;
+use crate::table;
 
-/// All rows, and what they are compared with.
-#[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Ping,
-    rows: Vec<Row>,
-}
+/// The gets over all transports.
+pub type Table = table::Table<Ping, Row>;
 
-/// A line.
+/// A measured line.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
-    /// What it went by.
+    /// The transport.
     pub transport: Transport,
-    /// Whether it is one of those with more and more in flight.
+    /// Whether the line belongs to those with a growing number in flight.
     #[serde(skip)]
     pub deep: bool,
-    /// Nanoseconds a get, of those between one alone and the most in flight: by these two.
+    /// Predicted nanoseconds for each get, of lines between one get alone and the most in flight.
     pub predicted_ns: Option<f64>,
-    /// What was measured.
+    /// The measured point.
     #[serde(flatten)]
     pub point: Point,
 }
 
-impl Table {
-    /// The table of `rows`.
-    pub fn new(experiment: &Ping, mut rows: Vec<Row>) -> Self {
-        for &transport in &experiment.job.transports {
-            let mut depths: Vec<&mut Row> =
-                rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
-            let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
-            for row in between {
-                row.predicted_ns = pipelined(&alone.point, &most.point, row.point.in_flight);
-            }
+/// Predicts the rows between one get alone and the most in flight from these two.
+pub fn predict(experiment: &Ping, rows: &mut [Row]) {
+    for &transport in &experiment.job.transports {
+        let mut depths: Vec<&mut Row> =
+            rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
+        let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
+        for row in between {
+            row.predicted_ns = pipelined(&alone.point, &most.point, row.point.in_flight);
         }
-        Self { experiment: experiment.clone(), rows }
     }
+}
 
-    /// What was predicted, and what was emulated.
+impl Table {
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| {
             let what = format!("{}, {} in flight", row.transport.name(), row.point.in_flight);
@@ -61,7 +56,7 @@ impl Table {
         self.rows.iter().filter(is).map(|row| &row.point)
     }
 
-    /// The first thing that isn't as in 2005, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.size_counts().or_else(|| self.depth_gains_nothing()).or_else(|| self.memory_is_slow())
     }
@@ -137,8 +132,8 @@ impl Table {
     }
 }
 
-/// Nanoseconds a get with so many in flight: they share the way as customers do a counter that needs for
-/// each what it needs at the highest rate, and are by themselves for the rest of a round trip.
+/// Nanoseconds for each get with `in_flight` of them: a closed queueing network whose one server takes as
+/// long for a get as at the highest rate, and whose delay is the rest of a round trip.
 fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
     let gap = most.each_ns.min(alone.each_ns);
     let cycle = cycles(alone.each_ns - gap, &[gap], in_flight).pop()?;
@@ -147,7 +142,7 @@ fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let super::Job { sizes, in_flight, deep_size, .. } = &self.experiment.job;
+        let Job { sizes, in_flight, deep_size, .. } = &self.experiment.job;
         self.head(f, &format!("-f get {} {}", sizes[0], sizes[1]), false)?;
         self.lines(f, false)?;
         self.head(f, &format!("-f get -bN {deep_size}"), true)?;
@@ -175,7 +170,7 @@ impl fmt::Display for Table {
 }
 
 impl Table {
-    /// What one get alone and the most in flight say of those between.
+    /// Prints the predicted lines beside the measured ones.
     fn between(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
         let is = |row: &&Row| row.transport == transport && row.predicted_ns.is_some();
         let mut rows = self.rows.iter().filter(is).peekable();
@@ -191,8 +186,7 @@ impl Table {
         writeln!(f)
     }
 
-    /// What was measured as multiples of what was published, one get alone and with the most in
-    /// flight.
+    /// Prints the measured times as multiples of the published ones, with one get alone and the most in flight.
     fn beside(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
         let mut depths = self.of(transport, true).filter_map(|point| {
             let then = self.experiment.published(point)?;
@@ -210,7 +204,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Sojourn;
+    use super::super::job::Sojourn;
     use super::*;
 
     /// The table of 2005, from its first and last line.

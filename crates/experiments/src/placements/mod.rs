@@ -1,112 +1,20 @@
-//! The same jobs on nodes of unlike speed, dealt out in several ways: as rooms get free, and all at
+//! One list of jobs on nodes of unequal speed with several placements: as slots get free, and all jobs at
 //! once.
 
+mod job;
 mod table;
 
-use std::collections::BTreeMap;
-
-use garland_core::cluster::nodelist::fold;
-use garland_topology::Topology;
-use serde::{Deserialize, Serialize};
-
-use super::experiment::{Kind, Stage};
-use super::sections::{Sections, only, place};
-use crate::scenario_lab::ScenarioLab;
-use garland_farm::result::Summary;
+use super::stage::Stage;
+use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use garland_results::head::Phases;
+use garland_farm::result::FarmReport;
 use garland_terminal::failure::{Failure, OrFailure};
-pub use table::{Row, Table};
-
-/// The names that `garland farm run --placement` knows.
-const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];
-
-/// The one that knows nothing of nodes and of how they stand.
-const TURNS: &str = "turns";
-
-/// The one that goes by cost.
-const COST: &str = "mosix";
-
-/// What is done and compared.
-pub type Placements = Sections<Job, Tolerance, Published>;
-
-/// What is done.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Job {
-    /// `placements`.
-    pub kind: Kind,
-    /// The nodes that work.
-    pub nodes: Vec<String>,
-    /// The placements, by their names.
-    pub placements: Vec<String>,
-    /// Turns of a shell's loop that the shortest job takes, unless `--scale` says another share of them.
-    pub loops: u64,
-    /// How many times that jobs take, one after another and from the beginning again.
-    pub lengths: Vec<u64>,
-    /// How many jobs.
-    pub jobs: usize,
-}
-
-/// What counts as it should be.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tolerance {
-    /// The least share of what whole jobs allow that the best placement comes to, as rooms get free.
-    pub of_bound: f64,
-    /// The least factor by which the time in turn is above that by cost.
-    pub turns: f64,
-}
-
-/// A figure as it was published.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// Of which placement.
-    pub placement: String,
-    /// The mean slowdown.
-    pub slowdown: f64,
-}
-
-/// What is read of a `garland.farm/1`.
-#[derive(Deserialize)]
-struct Report {
-    run: String,
-    nodes: Vec<NodeTold>,
-    #[serde(flatten)]
-    summary: Summary,
-}
-
-#[derive(Deserialize)]
-struct NodeTold {
-    name: String,
-    done: usize,
-}
+pub use job::Placements;
+use table::Row;
+pub use table::Table;
 
 impl Placements {
-    /// Whether nodes and placements are there, and there are jobs.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        let topology = only(topologies, "a comparison of placements")?;
-        let job = &self.job;
-        job.nodes.iter().try_for_each(|node| place(topology, node).map(drop))?;
-        if let Some(other) = job.placements.iter().find(|name| !KNOWN.contains(&name.as_str())) {
-            return Err(format!("there is no placement {other}; there are {}", KNOWN.join(", ")));
-        }
-        if [TURNS, COST].iter().any(|wanted| job.placements.iter().all(|name| name != wanted)) {
-            return Err(format!("`placements` has {TURNS} and {COST}, which are compared"));
-        }
-        if job.nodes.is_empty() || job.jobs == 0 || job.loops == 0 || job.lengths.contains(&0) {
-            return Err("`nodes`, `jobs`, `loops` and `lengths` are one at least".to_owned());
-        }
-        if job.lengths.is_empty() {
-            return Err("`lengths` names none".to_owned());
-        }
-        match self.published.iter().find(|row| !job.placements.contains(&row.placement)) {
-            Some(row) => Err(format!("{} is published but not run", row.placement)),
-            None => Ok(()),
-        }
-    }
-
-    /// Runs the jobs by each placement, in both ways.
+    /// Runs the jobs with each placement, as slots get free and then all at once.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         stage.in_lab(topology, 1 << 20, phases, |bench, phases| {
@@ -123,11 +31,11 @@ impl Placements {
                 }
             }
             phases.end("jobs");
-            Ok(Table::new(self, rows))
+            Ok(Table::new(self, (), rows))
         })
     }
 
-    /// The list of jobs: loops of a shell, which need nothing but a processor.
+    /// The list of jobs: shell loops, which use nothing but a processor.
     fn list(&self, scale: f64) -> String {
         let loops = ((self.job.loops as f64 * scale) as u64).max(1);
         let lengths = self.job.lengths.iter().cycle().take(self.job.jobs);
@@ -146,18 +54,19 @@ impl Placements {
         list: &str,
     ) -> Result<Row, Failure> {
         bench.go_on()?;
-        let names: Vec<String> = self.job.nodes.iter().map(|name| format!("lab:{name}")).collect();
-        let nodes = fold(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let mut words = vec!["farm", "run", list, &nodes, "--slots", "1"];
+        let nodes = lab_nodes(&self.job.nodes);
+        let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let Report { run, nodes, summary } = bench.ask_of_any(&words)?;
+        let FarmReport { run, nodes, summary, .. } = bench.farm(&words)?;
         if let Some(failed) = summary.jobs.failures.first() {
             let (job, reason) = (failed.job, &failed.reason);
             return Err(Failure::nothing(format!("{placement}: job {job}: {reason}")));
         }
-        let done: BTreeMap<String, usize> =
-            nodes.into_iter().map(|node| (node.name, node.done)).collect();
+        let of_node = |name: &String| {
+            let node = nodes.iter().find(|node| node.name == format!("lab:{name}"));
+            node.map_or(0, |node| node.done)
+        };
         Ok(Row {
             placement: placement.to_owned(),
             at_once,
@@ -165,13 +74,8 @@ impl Placements {
             bound_s: summary.losses.map(|losses| losses.whole_jobs),
             slowdown: summary.slowdown,
             spread: summary.spread,
-            done: names.iter().map(|name| done.get(name).copied().unwrap_or(0)).collect(),
+            done: self.job.nodes.iter().map(of_node).collect(),
             run,
         })
-    }
-
-    /// The published figure of a placement.
-    fn published(&self, placement: &str) -> Option<&Published> {
-        self.published.iter().find(|row| row.placement == placement)
     }
 }

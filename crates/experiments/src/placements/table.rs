@@ -1,56 +1,53 @@
-//! Placements side by side: times, slowdowns, and who got how many jobs.
+//! The table of placements: times, slowdowns, and the jobs of each node.
 
 use std::fmt::{self, Formatter};
 
 use garland_analysis::farm::Spread;
 use serde::Serialize;
 
-use super::{COST, Placements, TURNS};
+use super::job::{COST, Placements, TURNS};
+use crate::predicted::Prediction;
+use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// All rows, and what they are compared with.
-#[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Placements,
-    rows: Vec<Row>,
-}
+/// The jobs with all placements.
+pub type Table = table::Table<Placements, Row>;
 
-/// The jobs by one placement.
+/// The jobs with one placement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Which one.
+    /// The placement's name.
     pub placement: String,
-    /// Whether all were started at once; else as rooms got free.
+    /// Whether all jobs were started at once, instead of as slots got free.
     pub at_once: bool,
-    /// Seconds until all were done.
+    /// Seconds until the last job was done.
     pub seconds: f64,
-    /// Seconds that whole jobs take at best.
+    /// The least seconds that unsplit jobs can take.
     pub bound_s: Option<f64>,
-    /// Mean of the time from queue to end, by that which the work takes on the fastest node.
+    /// Mean ratio of the time from queue to end to the time of the work on the fastest node.
     pub slowdown: Option<f64>,
     /// The slowest and the fastest job.
     pub spread: Option<Spread>,
-    /// How many jobs each node did, in the nodes' order.
+    /// Jobs done by each node, in the order of the job's `nodes`.
     pub done: Vec<usize>,
-    /// The run that it was.
+    /// The run's name.
     pub run: String,
 }
 
 impl Row {
-    /// What whole jobs allow, as a share of its time.
+    /// The whole-job bound as a share of the row's time.
     fn of_bound(&self) -> Option<f64> {
         Some(self.bound_s? / self.seconds)
     }
 }
 
 impl Table {
-    /// The table of what was measured.
-    pub fn new(experiment: &Placements, rows: Vec<Row>) -> Self {
-        Self { experiment: experiment.clone(), rows }
+    /// None: the time of a shell loop can't be predicted.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        Vec::new()
     }
 
-    /// The first thing that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let jobs = self.experiment.job.jobs;
         let lost = self.rows.iter().find(|row| row.done.iter().sum::<usize>() != jobs);
@@ -82,12 +79,12 @@ impl Table {
         self.rows.iter().find(|row| row.placement == placement && row.at_once == at_once)
     }
 
-    /// A row's slowdown by that of the cheapest node's.
+    /// A row's slowdown as a multiple of that of the placement by cost.
     fn by_cost(&self, row: &Row) -> Option<f64> {
         Some(row.slowdown? / self.row(COST, row.at_once)?.slowdown?)
     }
 
-    /// The same as it was published.
+    /// A placement's published slowdown as a multiple of that of the placement by cost.
     fn by_cost_then(&self, placement: &str) -> Option<f64> {
         let then = |placement| self.experiment.published(placement).map(|row| row.slowdown);
         Some(then(placement)? / then(COST)?)
@@ -110,12 +107,10 @@ impl Table {
             self.experiment.job.nodes.join(", ")
         )?;
         for row in self.rows.iter().filter(|row| row.at_once == at_once) {
-            let number = |value: Option<f64>| {
-                value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
-            };
+            let number = |value: Option<f64>| or_dash(value.map(|value| format!("{value:.2}")));
             let percent = row.of_bound().map(|share| share * 100.0);
             let time = |pick: fn(&Spread) -> f64| {
-                row.spread.as_ref().map_or_else(|| "-".to_owned(), |spread| took(pick(spread)))
+                or_dash(row.spread.as_ref().map(|spread| took(pick(spread))))
             };
             let then = self.experiment.published(&row.placement).map(|then| then.slowdown);
             let done: Vec<String> = row.done.iter().map(usize::to_string).collect();

@@ -1,48 +1,40 @@
-//! Nodes against power: measured, forecast and tried side by side.
+//! The table of node counts: times and powers, measured and forecast side by side.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::{At, Scaling, ScalingForecast};
+use super::forecast::{At, ScalingForecast};
+use super::job::Scaling;
 use crate::predicted::Prediction;
+use crate::table::{self, or_dash};
 use garland_farm::result::took;
 
-/// All rows, and what they are compared with.
+/// The jobs on all node counts.
+pub type Table = table::Table<Scaling, Row, Common>;
+
+/// The scale of the jobs, and the forecast.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
-    #[serde(skip)]
-    experiment: Scaling,
-    /// Bytes and times, as a share of the scenario's.
-    scale: f64,
-    rows: Vec<Row>,
-    /// What was forecast from the measured ones.
-    foretold: ScalingForecast,
+pub struct Common {
+    /// Bytes and times as a share of the scenario's.
+    pub scale: f64,
+    /// The forecast from the measured node counts.
+    pub foretold: ScalingForecast,
 }
 
-/// All jobs on so many nodes.
+/// All jobs on a number of nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// How many.
+    /// Number of nodes.
     pub nodes: u32,
-    /// Seconds until all were done.
+    /// Seconds until the last job was done.
     pub seconds: f64,
-    /// The run that it was.
+    /// The run's name.
     pub run: String,
 }
 
 impl Table {
-    /// The table of `rows` and of what was `foretold` by the first of them.
-    pub fn new(
-        experiment: &Scaling,
-        scale: f64,
-        rows: Vec<Row>,
-        foretold: ScalingForecast,
-    ) -> Self {
-        Self { experiment: experiment.clone(), scale, rows, foretold }
-    }
-
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |(row, at): (&Row, &At)| Prediction {
             what: format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes),
@@ -53,8 +45,8 @@ impl Table {
         self.tried().map(of).collect()
     }
 
-    /// The first thing that isn't as it should be, and why: an interval that doesn't hold what came of
-    /// it, no knee, or a power that isn't the published one.
+    /// Describes the first result that misses the tolerance: a time outside of its interval, no interval, no
+    /// knee, or a power unlike the published one; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let outside = self.tried().find_map(|(row, at)| {
             let (low, high) = at.interval?;
@@ -71,7 +63,7 @@ impl Table {
             blank.map(|(row, _)| format!("{} nodes were forecast without an interval", row.nodes))
         };
         let nameless = || {
-            let none = self.foretold.forecast.knee.is_none();
+            let none = self.common.foretold.forecast.knee.is_none();
             none.then(|| "no knee was found, so nothing was named that nodes share".to_owned())
         };
         outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
@@ -91,30 +83,30 @@ impl Table {
         })
     }
 
-    /// Seconds of jobs one by one.
+    /// Seconds by the simulation of single jobs.
     fn simulated(&self, nodes: u32) -> Option<f64> {
-        let simulated = self.foretold.simulated.iter().find(|one| one.nodes == nodes);
+        let simulated = self.common.foretold.simulated.iter().find(|one| one.nodes == nodes);
         simulated.map(|one| one.seconds)
     }
 
-    /// The middle of what the law says and what jobs one by one come to: nodes that meet at the wire by
-    /// chance wait less than real ones do, and those that share it evenly from a common start wait more.
+    /// The mean of law and simulation: nodes that meet at the wire at random wait less than real ones, and
+    /// nodes that share it evenly from a common start wait more.
     fn predicted(&self, at: &At) -> f64 {
         self.simulated(at.nodes).map_or(at.seconds, |seconds| at.seconds.midpoint(seconds))
     }
 
-    /// How many nodes without any loss would be as fast.
+    /// The number of nodes that would be as fast without losses.
     fn power(&self, row: &Row) -> Option<f64> {
         let one = self.rows.iter().find(|one| one.nodes == 1)?;
         Some(one.seconds / row.seconds)
     }
 
-    /// Rows that were forecast before they were tried.
+    /// The tried rows, each with its forecast.
     fn tried(&self) -> impl Iterator<Item = (&Row, &At)> {
         let counts = &self.experiment.job.forecast;
         let tried = self.rows.iter().filter(|row| counts.contains(&row.nodes));
         tried.filter_map(|row| {
-            let at = self.foretold.forecast.curve.iter().find(|at| at.nodes == row.nodes)?;
+            let at = self.common.foretold.forecast.curve.iter().find(|at| at.nodes == row.nodes)?;
             Some((row, at))
         })
     }
@@ -126,7 +118,7 @@ impl fmt::Display for Table {
         writeln!(
             f,
             "emulated: {} jobs, each of them {} in and {} out, times {}\n",
-            job.jobs, job.bytes_in, job.bytes_out, self.scale
+            job.jobs, job.bytes_in, job.bytes_out, self.common.scale
         )?;
         writeln!(
             f,
@@ -142,15 +134,15 @@ impl fmt::Display for Table {
         )?;
         for row in &self.rows {
             let then = self.experiment.published(row.nodes);
-            let then = then.map_or_else(|| "-".to_owned(), |one| format!("{:.0}", one.power));
+            let then = or_dash(then.map(|one| format!("{:.0}", one.power)));
             let told = self.tried().find(|(one, _)| one.nodes == row.nodes);
             let told = told.map_or_else(
                 || format!("{:>10}{:>12}{:>11}{:>24}", "", "", "-", ""),
                 |(_, at)| {
-                    let interval = at.interval.map_or_else(
-                        || "-".to_owned(),
-                        |(low, high)| format!("{} .. {}", took(low), took(high)),
-                    );
+                    let interval = at.interval;
+                    let interval =
+                        interval.map(|(low, high)| format!("{} .. {}", took(low), took(high)));
+                    let interval = or_dash(interval);
                     let simulated = self.simulated(row.nodes).map_or_else(String::new, took);
                     let (law, both) = (took(at.seconds), took(self.predicted(at)));
                     format!("{law:>10}{simulated:>12}{both:>11}{interval:>24}")
@@ -160,7 +152,7 @@ impl fmt::Display for Table {
             let (nodes, now) = (row.nodes, took(row.seconds));
             writeln!(f, "{nodes:>5} |{then:>10} |{told} |{now:>10}{power:>7.1}")?;
         }
-        if let Some(knee) = &self.foretold.forecast.knee {
+        if let Some(knee) = &self.common.foretold.forecast.knee {
             writeln!(
                 f,
                 "\nknee, as the first {} tell: {:.1} nodes: {}",

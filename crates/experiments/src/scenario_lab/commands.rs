@@ -1,4 +1,4 @@
-//! Commands of this very binary, run in a bench.
+//! Commands of this binary, run in a lab.
 
 use std::io;
 use std::process::{Child, Command, Output, Stdio};
@@ -14,45 +14,36 @@ use garland_fleet::args::LAB_VARIABLE;
 use garland_fleet::launch::own_binary;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// How often requests to end are looked for.
+/// How often requests to end are polled.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// How often copies that seem too slow are made again: other programs use this machine as well.
+/// How many times a copy that seems too slow is repeated: other programs use this machine as well.
 pub const AGAIN: u32 = 2;
 
 impl ScenarioLab<'_> {
-    /// Runs this binary with `arguments` in the bench's own state; its standard output. Its
-    /// complaints go to the terminal.
-    pub fn garland(&self, arguments: &[&str]) -> Result<Vec<u8>, Failure> {
-        self.garland_ending(arguments, &[Exit::Done])
+    /// Runs this binary with `words` and the lab's own state, and returns its standard output. Its standard
+    /// error goes to the terminal. Any exit code but 0 is an error.
+    pub fn garland(&self, words: &[&str]) -> Result<Vec<u8>, Failure> {
+        self.garland_tolerating(&[], words)
     }
 
-    /// The same where the command may say that it did only some of what it was asked for.
-    pub fn garland_of_some(&self, arguments: &[&str]) -> Result<Vec<u8>, Failure> {
-        self.garland_ending(arguments, &[Exit::Done, Exit::SomeFailed])
-    }
-
-    /// The same where it may also say that nothing was done.
-    pub fn garland_of_any(&self, arguments: &[&str]) -> Result<Vec<u8>, Failure> {
-        self.garland_ending(arguments, &[Exit::Done, Exit::SomeFailed, Exit::Nothing])
-    }
-
-    fn garland_ending(&self, arguments: &[&str], ends: &[Exit]) -> Result<Vec<u8>, Failure> {
-        let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
-        let (mut outputs, _) = self.garlands_ending(&[arguments], ends)?;
+    /// Runs a command as [`ScenarioLab::garland`] does, and accepts the `tolerated` exit codes beside 0.
+    pub(super) fn garland_tolerating(
+        &self,
+        tolerated: &[Exit],
+        words: &[&str],
+    ) -> Result<Vec<u8>, Failure> {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        let (mut outputs, _) = self.at_once(tolerated, &[words])?;
         outputs.pop().ok_or_else(|| Failure::nothing("nothing was run"))
     }
 
     /// Runs this binary several times at once, as [`ScenarioLab::garland`] does; the standard outputs in
-    /// the same order, and nanoseconds from before the first was started until the last had ended.
-    pub fn garlands(&self, commands: &[Vec<String>]) -> Result<(Vec<Vec<u8>>, u64), Failure> {
-        self.garlands_ending(commands, &[Exit::Done])
-    }
-
-    fn garlands_ending(
+    /// the same order, and nanoseconds from before the first start until the last end.
+    pub(super) fn at_once(
         &self,
+        tolerated: &[Exit],
         commands: &[Vec<String>],
-        ends: &[Exit],
     ) -> Result<(Vec<Vec<u8>>, u64), Failure> {
         let what = |words: &[String]| format!("garland {}", words.join(" "));
         let started = clock::now_ns();
@@ -61,7 +52,7 @@ impl ScenarioLab<'_> {
             match self.start(words) {
                 Ok(child) => children.push(child),
                 Err(error) => {
-                    // Those that run already are of no use; what failed is told.
+                    // Those that run already are of no use; the start that failed is the error.
                     let _ = self.wait(children, true);
                     return Err(error).or_nothing(format!("starting {}", what(words)));
                 }
@@ -72,7 +63,8 @@ impl ScenarioLab<'_> {
         let mut outputs = Vec::new();
         for (words, output) in commands.iter().zip(ended) {
             let output = output.or_nothing(format!("waiting for {}", what(words)))?;
-            if !ends.iter().any(|end| output.status.code() == Some(end.code().into())) {
+            let mut ends = tolerated.iter().chain(&[Exit::Done]);
+            if !ends.any(|end| output.status.code() == Some(end.code().into())) {
                 self.go_on()?;
                 return Err(Failure::nothing(format!("{}: {}", what(words), output.status)));
             }
@@ -81,13 +73,14 @@ impl ScenarioLab<'_> {
         Ok((outputs, whole))
     }
 
-    /// Seconds of [`ScenarioLab::garlands`]; of several tries the least, when the first takes more than is
-    /// enough.
+    /// Runs commands at once, and returns the seconds from the first start to the last end: the least of
+    /// several tries if the first takes more than `enough_s`.
     pub fn fastest(&self, commands: &[Vec<String>], enough_s: f64) -> Result<f64, Failure> {
-        self.fastest_of(enough_s, || self.garlands(commands).map(|(_, whole_ns)| whole_ns))
+        self.fastest_of(enough_s, || self.at_once(&[], commands).map(|(_, whole_ns)| whole_ns))
     }
 
-    /// The same of anything that takes so many nanoseconds.
+    /// The least seconds of several attempts, each of which returns its nanoseconds; one attempt if that
+    /// takes no more than `enough_s`.
     pub fn fastest_of(
         &self,
         enough_s: f64,
@@ -105,10 +98,11 @@ impl ScenarioLab<'_> {
         Ok(least)
     }
 
+    /// Starts this binary with `words` and the lab's own state.
     pub(super) fn start(&self, words: &[String]) -> io::Result<Child> {
         let mut command = Command::new(own_binary());
         command.args(words).env("GARLAND_STATE", &self.state);
-        // What the user says of labs and runs of his own isn't meant for these.
+        // The user's own variables for labs and runs aren't meant for these.
         command.env_remove(LAB_VARIABLE).env_remove(TRACES_VARIABLE);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         signal::release_in(&mut command);
@@ -116,7 +110,7 @@ impl ScenarioLab<'_> {
         command.spawn()
     }
 
-    /// Waits for all, and asks them to end when the user wants that, or `at_once`.
+    /// Waits for all children. Sends them SIGTERM when the user has asked to end, or right away if `at_once`.
     pub(super) fn wait(&self, children: Vec<Child>, at_once: bool) -> Vec<io::Result<Output>> {
         let ids: Vec<u32> = children.iter().map(Child::id).collect();
         let mut asked = false;
@@ -132,7 +126,7 @@ impl ScenarioLab<'_> {
                     asked = true;
                     let living = ids.iter().zip(&waiting).filter(|(_, one)| !is_over(one));
                     for (id, _) in living {
-                        // It may have ended just now, which the next look finds.
+                        // It may have ended just now, which the next poll finds.
                         let _ = identity::signal(*id, Signal::TERM);
                     }
                 }

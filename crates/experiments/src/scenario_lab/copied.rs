@@ -1,20 +1,21 @@
-//! Commands in a bench that say what they did.
+//! Commands in a lab whose results are read back.
 
 use garland_sys::clock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::ScenarioLab;
-use garland_terminal::failure::{Failure, OrFailure};
+use garland_farm::result::FarmReport;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// A copy by its own result, and by a clock beside it.
+/// What a copy took, by its own result and by a clock around the command.
 #[derive(Debug)]
 pub struct Copied {
     /// The name of its run.
     pub run: String,
-    /// Nanoseconds as its user sees them: from before the program is started until it has ended.
+    /// Nanoseconds of the whole command, from before its start until its end.
     pub whole_ns: u64,
-    /// Nanoseconds from the first byte to the last node's last.
+    /// Nanoseconds from the first byte to the last byte of the last node.
     pub stream_ns: u64,
 }
 
@@ -32,35 +33,38 @@ struct Phase {
 }
 
 impl ScenarioLab<'_> {
-    /// Runs this binary with `--json` and `words`; what it said, as [`ScenarioLab::garland`] has it.
+    /// Runs this binary with `--json` and `words`, as [`ScenarioLab::garland`] does, and reads the result.
     pub fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
-        parse(&self.garland(&[&["--json"], words].concat())?)
+        self.ask_tolerating(&[], words)
     }
 
-    /// The same where the command may end with 1: some of what it is about lacks.
-    pub fn ask_of_some<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
-        parse(&self.garland_of_some(&[&["--json"], words].concat())?)
-    }
-
-    /// The same where it may end with 3, too, and say why nothing was done.
-    pub fn ask_of_any<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
-        parse(&self.garland_of_any(&[&["--json"], words].concat())?)
-    }
-
-    /// The same for several commands at once, which must all end well; what they said, in their order.
-    pub fn ask_at_once<T: DeserializeOwned>(
+    /// Asks as [`ScenarioLab::ask`] does, and accepts the `tolerated` exit codes beside 0.
+    pub fn ask_tolerating<T: DeserializeOwned>(
         &self,
-        commands: &[Vec<String>],
-    ) -> Result<Vec<T>, Failure> {
-        let json = |words: &Vec<String>| {
-            std::iter::once("--json".to_owned()).chain(words.iter().cloned()).collect()
-        };
-        let commands: Vec<Vec<String>> = commands.iter().map(json).collect();
-        let (outputs, _) = self.garlands(&commands)?;
-        outputs.iter().map(|said| parse(said)).collect()
+        tolerated: &[Exit],
+        words: &[&str],
+    ) -> Result<T, Failure> {
+        parse(&self.garland_tolerating(tolerated, &[&["--json"], words].concat())?)
     }
 
-    /// Makes a copy: `words` are those behind `garland cp`.
+    /// Runs `garland farm run` with `words`, and reads its result even if jobs have failed.
+    pub fn farm(&self, words: &[&str]) -> Result<FarmReport, Failure> {
+        let tolerated = [Exit::SomeFailed, Exit::Nothing];
+        self.ask_tolerating(&tolerated, &[&["farm", "run"], words].concat())
+    }
+
+    /// Runs several farms at once, and reads their results in the same order. All jobs must be done.
+    pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmReport>, Failure> {
+        let words = |words: &Vec<String>| {
+            let first = ["--json", "farm", "run"].map(str::to_owned);
+            first.into_iter().chain(words.iter().cloned()).collect()
+        };
+        let commands: Vec<Vec<String>> = commands.iter().map(words).collect();
+        let (outputs, _) = self.at_once(&[], &commands)?;
+        outputs.iter().map(|output| parse(output)).collect()
+    }
+
+    /// Runs `garland cp --whole` with `words`.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();
         let told: Report = self.ask(&[&["cp", "--whole"], words].concat())?;
@@ -72,6 +76,6 @@ impl ScenarioLab<'_> {
     }
 }
 
-fn parse<T: DeserializeOwned>(said: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(said).or_nothing("reading what garland said")
+fn parse<T: DeserializeOwned>(result: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(result).or_nothing("reading what garland said")
 }

@@ -1,5 +1,5 @@
-//! The bench that scenarios and the demo run on: a lab of their own, commands of this very binary,
-//! and files that are gone afterwards.
+//! The lab that scenarios and the demo run in: it runs commands of this binary, and its files are removed
+//! with it.
 
 mod commands;
 mod copied;
@@ -11,6 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use garland_core::cluster::nodelist::fold;
 use garland_lab::{Lab, Spec, StateDir, Warden};
 use garland_sys::signal::Interrupts;
 use garland_sys::{process, random};
@@ -22,10 +23,10 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A lab and the folder of everything that is made for it.
+/// A lab and the folders of its files and state.
 pub struct ScenarioLab<'a> {
     lab: Option<Lab>,
-    /// Ends the lab and removes the folders should this program be killed.
+    /// Ends the lab and removes the folders if this program is killed.
     warden: Option<Warden>,
     state: PathBuf,
     folder: PathBuf,
@@ -34,12 +35,12 @@ pub struct ScenarioLab<'a> {
 }
 
 impl<'a> ScenarioLab<'a> {
-    /// The lab of a topology, as all benches name it.
+    /// The specification of a lab of `topology`, under the name that all scenarios use.
     pub fn spec(topology: &Topology) -> Spec {
         Spec { name: "lab".to_owned(), topology: topology.clone(), roots: None, faults: Vec::new() }
     }
 
-    /// Builds the lab, with folders for `room` bytes.
+    /// Builds the lab, with a folder that has room for `room` bytes.
     pub fn build(
         run: &Run,
         interrupts: &'a Interrupts,
@@ -61,7 +62,7 @@ impl<'a> ScenarioLab<'a> {
         Ok(bench)
     }
 
-    /// Where its commands keep their runs.
+    /// The state folder of commands that run in the lab.
     pub fn places(&self) -> Result<Places, Failure> {
         Places::at(&self.state)
     }
@@ -71,19 +72,19 @@ impl<'a> ScenarioLab<'a> {
         self.lab.as_ref().ok_or_else(|| Failure::nothing("the lab is down"))
     }
 
-    /// The folder of its files, which is gone with it.
+    /// The folder of the lab's files; removed with the lab.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A file of `length` random bytes.
+    /// Writes a file of `length` random bytes, and returns its path.
     pub fn random_file(&self, name: &str, length: u64) -> Result<PathBuf, Failure> {
         const PIECE: usize = 1 << 20;
         let path = self.folder.join(name);
         let making = || format!("making {}", path.display());
         let mut file = File::create(&path).or_nothing(making())?;
         let mut left = length;
-        // One random megabyte, each time turned by another byte: no two blocks are alike.
+        // One random MiB, with another byte added each time, so that no two blocks are equal.
         let mut piece = vec![0; PIECE];
         for chunk in piece.chunks_mut(32) {
             chunk.copy_from_slice(&random::bytes::<32>());
@@ -98,8 +99,7 @@ impl<'a> ScenarioLab<'a> {
         Ok(path)
     }
 
-    /// Sends one flow between these nodes, and says why they can't be measured on if the lab's
-    /// wires aren't what they stand for.
+    /// Checks with one flow between these nodes that the lab's wires are as fast as they should be.
     pub fn check(&self, from: NodeId, to: NodeId) -> Result<(), Failure> {
         let report = self.lab()?.check_pair(from, to).map_err(Failure::nothing)?;
         if report.holds() {
@@ -111,7 +111,7 @@ impl<'a> ScenarioLab<'a> {
         ))
     }
 
-    /// Whether the user has asked to end. Until the bench is gone such requests are held back.
+    /// Whether the user has asked to end. Such requests are held back while the lab is up.
     pub fn interrupted(&self) -> bool {
         if self.interrupts.pending() {
             self.interrupted.set(true);
@@ -119,12 +119,12 @@ impl<'a> ScenarioLab<'a> {
         self.interrupted.get()
     }
 
-    /// An error when the user has asked to end.
+    /// Fails if the user has asked to end.
     pub fn go_on(&self) -> Result<(), Failure> {
         if self.interrupted() { Err(Failure::interrupted("using the lab")) } else { Ok(()) }
     }
 
-    /// Whether the node's file `name` has the same bytes as `source`; removes it.
+    /// Whether the node's file `name` equals `source`. Removes the file.
     pub fn verify(&self, node: &str, name: &str, source: &Path) -> Result<bool, Failure> {
         let path = self.lab()?.root(node).map_err(Failure::nothing)?.join(name);
         let same = Command::new("cmp").arg("-s").arg(source).arg(&path).status();
@@ -133,7 +133,7 @@ impl<'a> ScenarioLab<'a> {
         Ok(same)
     }
 
-    /// Keeps these runs of its commands among the user's own: they can be read when it is gone.
+    /// Moves these runs of the lab's commands to the user's own, so that they outlive the lab.
     pub fn keep_runs(&self, places: &Places, names: &[String]) -> Result<(), Failure> {
         let (from, to) = (self.places()?.folder("runs")?, places.folder("runs")?);
         for name in names {
@@ -152,7 +152,7 @@ impl<'a> ScenarioLab<'a> {
 impl Drop for ScenarioLab<'_> {
     fn drop(&mut self) {
         if let Some(lab) = self.lab.take() {
-            // On the way out of an error, which is what the user must see.
+            // The user must see the error that led here, not one of the teardown.
             let _ = lab.down();
         }
         let _ = std::fs::remove_dir_all(&self.folder);
@@ -161,7 +161,13 @@ impl Drop for ScenarioLab<'_> {
     }
 }
 
-/// A folder for `room` bytes: in memory where there is twice as much of it, else in the run's.
+/// The node list of these nodes of the lab, such as `lab:srv,lab:n[2-3]`.
+pub fn lab_nodes(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("lab:{name}")).collect();
+    fold(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Makes a folder for `room` bytes: in memory if twice as much is free, else in the run's folder.
 fn roomy_folder(run: &Run, room: u64) -> Result<PathBuf, Failure> {
     let memory = Path::new("/dev/shm");
     let roomy = process::available_memory() > room.saturating_mul(2)

@@ -1,4 +1,4 @@
-//! Other programs in a bench, which use nodes' files through a mount.
+//! Other programs in a lab, which use the nodes' files through a mount.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -12,18 +12,17 @@ use garland_sys::{clock, process, signal};
 use super::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// How long mounting may take, and how often it is looked for.
+/// Timeout of mounting in nanoseconds, and the interval of polling for the mount.
 const PATIENCE_NS: u64 = 20_000_000_000;
 const EVERY: Duration = Duration::from_millis(5);
 
-/// A mount at the lab's head. It ends with this.
+/// A mount at the lab's head; dropping it unmounts.
 struct Mounted {
     process: Child,
 }
 
 impl ScenarioLab<'_> {
-    /// Has `work` done while the files of `nodes` are mounted at the lab's head, on the folder that it is
-    /// told.
+    /// Calls `work` with the mount point while the files of `nodes` are mounted at the lab's head.
     pub fn mounted<T>(
         &self,
         nodes: &str,
@@ -51,7 +50,7 @@ impl ScenarioLab<'_> {
         work(&dir)
     }
 
-    /// Nanoseconds that a program of the system's takes, until it has ended well.
+    /// Runs a program of the system, and returns its nanoseconds. Any exit code but 0 is an error.
     pub fn system(&self, program: &str, arguments: &[&Path]) -> Result<u64, Failure> {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
@@ -73,7 +72,7 @@ impl ScenarioLab<'_> {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // One that has ended already needs neither.
+        // It may have ended already.
         let _ = identity::signal(self.process.id(), Signal::TERM);
         let _ = self.process.wait();
     }

@@ -1,12 +1,12 @@
-//! What `garland explain` says of a copy.
+//! The answers of `garland explain` about a copy.
 
 use garland_analysis::ledger::Cause;
 use serde::{Deserialize, Serialize};
 
-use super::Tolerance;
+use super::job::Tolerance;
 use super::maker::{Maker, Pause};
 
-/// What is read of a `garland.explain/1`.
+/// The part of a `garland.explain/1` that is read.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Report {
     rows: Vec<TimeOf>,
@@ -14,7 +14,7 @@ pub struct Report {
     undecided: Vec<String>,
 }
 
-/// Time that went into something.
+/// Time by cause.
 #[derive(Clone, Debug, Deserialize)]
 struct TimeOf {
     cause: String,
@@ -23,51 +23,51 @@ struct TimeOf {
     ns: u64,
 }
 
-/// What was said of a copy with both traces, or without the server's.
+/// The reports about a copy.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// With both.
+    /// With the traces of both ends.
     pub whole: Report,
-    /// Without the server's.
+    /// Without the server's trace.
     pub half: Report,
 }
 
-/// What was said of a pause.
+/// What was found of an injected pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// Who made it.
+    /// The maker of the pause.
     pub maker: Maker,
-    /// How long each was.
+    /// The length of each pause.
     pub pause: String,
-    /// Whether others paused in the same copy.
+    /// Whether the copy had pauses of other makers, too.
     pub together: bool,
-    /// Nanoseconds of all of them.
+    /// Nanoseconds of all its pauses.
     pub put_in_ns: u64,
     /// With the traces of both ends.
     pub whole: Finding,
-    /// Without the server's.
+    /// Without the server's trace.
     pub half: Finding,
 }
 
-/// What was found.
+/// What a report says of a pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// What took the time that was waited for.
+    /// The cause.
     pub cause: &'static str,
-    /// The nanoseconds of it, beyond those in a copy without pauses.
+    /// Nanoseconds of this cause, beyond those in a copy without pauses.
     pub found_ns: i64,
-    /// What is named as the first fault, if anything is.
+    /// The first fault, if any is reported.
     pub fault: Option<String>,
-    /// Whether that is the maker. Without the server's trace nobody can know its part, which must be
-    /// said to be open then.
+    /// Whether the fault is the maker. Without the server's trace the server's part can't be known, and the
+    /// report must list it as undecided.
     pub right: bool,
-    /// What is said to be open.
+    /// What is reported as undecided.
     pub undecided: Vec<String>,
 }
 
 impl Answer {
-    /// What `told` says of a pause, beside what is usual in copies without it, `bases`. `together` with
-    /// others it needn't be the first fault.
+    /// What `told` says of a pause, compared with `bases`, copies without it. If other makers paused
+    /// `together` with this one, it needn't be the first fault.
     pub fn new(
         pause: &Pause,
         (put_in_ns, together): (u64, bool),
@@ -92,7 +92,7 @@ impl Answer {
             };
             let found_ns = told.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
             let right = told.undecided.iter().any(|line| line.starts_with(server));
-            // What it can't know it may not name either.
+            // What can't be known must not be reported as a fault.
             let named = told.faults.iter().any(|fault| maker.is_it(server, fault));
             Finding::new(Cause::Undecided, found_ns, right && !named, told)
         };
@@ -104,20 +104,19 @@ impl Answer {
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
     }
 
-    /// By how many times what is allowed what was found differs from what was put in; the worse of
-    /// both.
+    /// The error of the found time as a multiple of the tolerance; the larger one of both reports.
     pub fn off(&self, allowed: &Tolerance) -> f64 {
         let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
         (off(&self.whole) / allowed.found).max(off(&self.half) / allowed.found_by_one)
     }
 
-    /// Whether both answers are right, and no farther off than is allowed.
+    /// Whether both findings are right and within the tolerance.
     pub fn is_right(&self, allowed: &Tolerance) -> bool {
         self.whole.right && self.half.right && self.off(allowed) <= 1.0
     }
 }
 
-/// The middle one.
+/// The median.
 fn usual(times: impl Iterator<Item = i64>) -> i64 {
     let mut times: Vec<i64> = times.collect();
     times.sort_unstable();
@@ -131,7 +130,7 @@ impl Finding {
         Self { cause, found_ns, fault, right, undecided }
     }
 
-    /// By how much it differs from so many nanoseconds, as a share of them.
+    /// The error of the found time, as a share of `put_in_ns`.
     pub fn off(&self, put_in_ns: u64) -> f64 {
         self.found_ns as f64 / (put_in_ns as f64).max(1.0) - 1.0
     }

@@ -1,39 +1,39 @@
-//! Who may make pauses, and what is to be said of each.
+//! Makers of pauses, and how `garland explain` must report each.
 
 use garland_analysis::ledger::Cause;
 use garland_core::units::Nanos;
 use garland_protocol::{Injection, Wanted, parse_injection};
 use serde::{Deserialize, Serialize};
 
-use super::Sizes;
+use super::sizes::Sizes;
 use garland_terminal::failure::Failure;
 
-/// Who makes a pause at every operation.
+/// What makes a pause at every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maker {
-    /// The disk that the file comes from, before an operation's first byte.
+    /// The source disk, before an operation's first byte.
     SourceDisk,
     /// The server's disk, before it has an operation's last buffer.
     SinkDisk,
     /// The client, before it sends an operation's first byte.
     Pause,
-    /// The server's answer that it has written an operation.
+    /// The server's reply that it has written an operation.
     Control,
 }
 
-/// A pause of every operation.
+/// A pause at every operation.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Who makes it.
+    /// The maker.
     pub maker: Maker,
-    /// How long it is.
+    /// The length of each pause.
     pub pause: String,
 }
 
 impl Maker {
-    /// In words.
+    /// The text for tables.
     pub fn words(self) -> &'static str {
         match self {
             Self::SourceDisk => "the source disk",
@@ -43,7 +43,7 @@ impl Maker {
         }
     }
 
-    /// What it is called in the ledger.
+    /// The cause in the ledger.
     pub fn cause(self) -> Cause {
         match self {
             Self::SourceDisk => Cause::SourceDisk,
@@ -53,13 +53,13 @@ impl Maker {
         }
     }
 
-    /// Whether the client sees it with its own eyes.
+    /// Whether the client's trace shows the pause.
     pub fn is_the_clients(self) -> bool {
         matches!(self, Self::SourceDisk | Self::Pause)
     }
 
-    /// The ends of the row that is right: node and, for a hop, where it ends. The client's name
-    /// isn't the experiment's to give.
+    /// Whether a row of the ledger is at the right place: node and, for a hop, its end. The client's name isn't
+    /// known here.
     pub fn is_at(self, server: &str, node: Option<&str>, to: Option<&str>) -> bool {
         match self {
             Self::SourceDisk | Self::Pause => {
@@ -72,7 +72,7 @@ impl Maker {
 }
 
 impl Pause {
-    /// The words behind `--inject`.
+    /// The argument of `--inject`.
     pub fn fault(&self, sizes: Sizes, server: &str) -> String {
         let Sizes { buffer, operation, .. } = sizes;
         let (pause, last) = (&self.pause, operation - buffer);
@@ -84,14 +84,13 @@ impl Pause {
         }
     }
 
-    /// Seconds of one of its pauses.
+    /// Seconds of one pause.
     pub fn seconds(&self) -> Result<f64, Failure> {
         let pause: Nanos = self.pause.parse().map_err(Failure::usage)?;
         Ok(pause.as_secs_f64())
     }
 
-    /// Nanoseconds of all its pauses in a copy. Of late answers only those count that the next
-    /// operation waits for.
+    /// Nanoseconds of all pauses in a copy. Late replies count only if a next operation waits for them.
     pub fn put_in_ns(&self, sizes: Sizes, server: &str) -> Result<u64, Failure> {
         let wanted = parse_injection(&self.fault(sizes, server)).map_err(Failure::usage)?;
         let (Wanted::AtHead(injection) | Wanted::At(_, injection)) = wanted else {
@@ -104,7 +103,7 @@ impl Pause {
             Injection::Control(ns) | Injection::Fsync(ns) => {
                 ns * sizes.operations().saturating_sub(1)
             }
-            // It takes no time.
+            // These take no time.
             Injection::Rot(_) | Injection::Flip(_) => 0,
         })
     }

@@ -1,4 +1,4 @@
-//! What copies to a striped server give, published and emulated, and what is said of their pauses.
+//! The table of copies to a striped server: published and emulated, and what was found of their pauses.
 
 use std::fmt;
 
@@ -6,35 +6,40 @@ use garland_core::units::bytes;
 use serde::Serialize;
 
 use super::answer::{Answer, Finding};
-use super::{Sizes, Stripes};
+use super::job::Stripes;
+use super::sizes::Sizes;
 use crate::predicted::Prediction;
+use crate::table::{self, Size};
 
-/// All rows, and what they are compared with.
+/// The copies in operations and without them.
+pub type Table = table::Table<Stripes, Row, Common>;
+
+/// The file's length, the bound of the wire, and what was found of pauses.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct Common {
+    /// The sizes of the copy.
     #[serde(skip)]
-    experiment: Stripes,
-    #[serde(skip)]
-    sizes: Sizes,
-    /// The file's length as a share of the published one.
-    scale: f64,
-    bytes: u64,
-    operations: u64,
+    pub sizes: Sizes,
+    /// The file's length.
+    #[serde(flatten)]
+    pub size: Size,
+    /// Number of operations of a copy.
+    pub operations: u64,
     /// Seconds that the wire alone takes.
-    wire_s: f64,
-    rows: Vec<Row>,
-    /// What `garland explain` says of the pauses.
-    answers: Vec<Answer>,
+    pub wire_s: f64,
+    /// The answers of `garland explain` about the pauses.
+    pub answers: Vec<Answer>,
 }
 
-/// A copy.
+/// One copy.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Row {
-    /// Whether it was held to operations.
+    /// Whether the copy was made in operations.
     pub held: bool,
-    /// Whether the suspects paused.
+    /// Whether the suspects' pauses were injected.
     pub paused: bool,
-    /// Seconds that starting takes, the bytes by the simulator, and the pauses that somebody waits for.
+    /// Predicted seconds: measured ones of starting, simulated ones of the bytes, and those of the pauses that
+    /// delay the copy.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
@@ -45,20 +50,7 @@ pub struct Row {
 }
 
 impl Table {
-    /// The table of `rows` and `answers`.
-    pub fn new(
-        experiment: &Stripes,
-        (scale, sizes): (f64, Sizes),
-        wire_s: f64,
-        rows: Vec<Row>,
-        answers: Vec<Answer>,
-    ) -> Self {
-        let (bytes, operations) = (sizes.length, sizes.operations());
-        let experiment = experiment.clone();
-        Self { experiment, sizes, scale, bytes, operations, wire_s, rows, answers }
-    }
-
-    /// The first thing that isn't as it should be, and why.
+    /// Describes the first result that misses the tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.differing()
             .or_else(|| self.slow())
@@ -66,7 +58,7 @@ impl Table {
             .or_else(|| self.wrong())
     }
 
-    /// What was predicted, and what was emulated.
+    /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
         let of = |row: &Row| Prediction {
             what: row.words(),
@@ -84,7 +76,7 @@ impl Table {
 
     fn slow(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_wire;
-        let share = |row: &Row| self.wire_s / row.whole_s;
+        let share = |row: &Row| self.common.wire_s / row.whole_s;
         let row = self.rows.iter().find(|row| !row.held && share(row) < least)?;
         let (share, least) = (share(row) * 100.0, least * 100.0);
         Some(format!("{}: {share:.1} % of what the wire allows, below {least:.0} %", row.words()))
@@ -100,7 +92,7 @@ impl Table {
 
     fn wrong(&self) -> Option<String> {
         let allowed = &self.experiment.tolerance;
-        let answer = self.answers.iter().find(|answer| !answer.is_right(allowed))?;
+        let answer = self.common.answers.iter().find(|answer| !answer.is_right(allowed))?;
         let of = |finding: &Finding, traces: &str, most: f64| {
             let off = finding.off(answer.put_in_ns);
             let named = finding.fault.as_deref().unwrap_or("none");
@@ -122,9 +114,9 @@ impl Table {
         self.rows.iter().find(|row| row.held == held && row.paused == paused)
     }
 
-    /// Gbit/s of the whole file in so many seconds.
+    /// The file's rate in Gbit/s if it takes `seconds`.
     fn gbit(&self, seconds: f64) -> f64 {
-        self.bytes as f64 * 8.0 / 1e9 / seconds
+        self.common.size.bytes as f64 * 8.0 / 1e9 / seconds
     }
 
     /// The suspects' pauses in words.
@@ -144,10 +136,10 @@ impl Row {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, share) = (bytes::format(self.bytes), self.scale * 100.0);
-        let operation = bytes::format(self.sizes.operation);
-        let buffer = bytes::format(self.sizes.buffer);
-        let wire = self.gbit(self.wire_s);
+        let (size, share) = (bytes::format(self.common.size.bytes), self.common.size.scale * 100.0);
+        let operation = bytes::format(self.common.sizes.operation);
+        let buffer = bytes::format(self.common.sizes.buffer);
+        let wire = self.gbit(self.common.wire_s);
         writeln!(
             f,
             "emulated: {size} ({share:.3} % of the published file) in buffers of {buffer}; the wire \
@@ -171,10 +163,11 @@ impl fmt::Display for Table {
             let dash = || format!("{:>8}{:>9}", "-", "-");
             let then = self.experiment.published.first().filter(|_| paused);
             let then = then.map_or_else(dash, |then| {
-                let each_ms = self.sizes.operation as f64 * 8.0 / 1e6 / then.copy;
+                let each_ms = self.common.sizes.operation as f64 * 8.0 / 1e6 / then.copy;
                 format!("{:>8.2}{each_ms:>9.1}", then.copy)
             });
-            let each_ms = held.stream_s * 1e3 / self.bytes as f64 * self.sizes.operation as f64;
+            let each_ms = held.stream_s * 1e3 / self.common.size.bytes as f64
+                * self.common.sizes.operation as f64;
             writeln!(
                 f,
                 "{title:<47} |{then} |{:>10.2}{:>13.2}{each_ms:>12.1} |{:>10.2}{:>16.2}",
@@ -207,7 +200,7 @@ impl Table {
             "\n{:<19}{:>7}{:>12} | {:<36} | {:<36}",
             "who paused", "each", "put in", "garland explain", "without the server's trace"
         )?;
-        for answer in &self.answers {
+        for answer in &self.common.answers {
             let ms = |ns: f64| format!("{:.1} ms", ns / 1e6);
             let of = |finding: &Finding| {
                 let wrong = if finding.right { "" } else { " WRONG" };
@@ -226,7 +219,7 @@ impl Table {
                 of(&answer.half)
             )?;
         }
-        let open = self.answers.iter().find(|answer| !answer.maker.is_the_clients());
+        let open = self.common.answers.iter().find(|answer| !answer.maker.is_the_clients());
         let open = open.into_iter().flat_map(|answer| &answer.half.undecided);
         open.into_iter().try_for_each(|line| writeln!(f, "then open: {line}"))
     }

@@ -1,44 +1,46 @@
-//! The copies in the lab, and what is asked about them.
+//! The copies in the lab, and the questions about them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::answer::{Answer, Explained, Report};
+use super::job::Stripes;
 use super::maker::Pause;
-use super::{Row, Sizes, Stripes};
+use super::sizes::Sizes;
+use super::table::Row;
 use crate::scenario_lab::{AGAIN, Copied, ScenarioLab};
 use garland_results::traces::{self, Traced};
-use garland_terminal::failure::{Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// The name of the file on the server, and of the one stripe that it is there.
+/// The name of the file, and of its only stripe on the server.
 const NAME: &str = "copy";
 const STRIPE: &str = "copy.stripe-1of1";
 
-/// How many more copies without pauses tell what is usual in one.
+/// Number of further copies without pauses, which measure what is usual.
 const MORE: usize = 4;
 
-/// The lab with the file.
+/// The experiment in one lab.
 pub struct Trial<'a> {
     pub experiment: &'a Stripes,
     pub bench: &'a ScenarioLab<'a>,
     pub source: PathBuf,
-    /// A file that tells what starting takes.
+    /// The file of one byte, whose copy measures the time of starting.
     pub nothing: PathBuf,
     pub sizes: Sizes,
     /// Seconds that the wire alone takes.
     pub wire_s: f64,
-    /// Seconds of the file's bytes, by the simulator.
+    /// Simulated seconds of the file's bytes.
     pub bytes_s: f64,
 }
 
-/// A row, and the name of its run.
+/// A row and the name of its run.
 pub struct StripedCopy {
     pub row: Row,
     run: String,
 }
 
 impl Trial<'_> {
-    /// Copies in operations and as they are, without pauses and with those of the suspects.
+    /// Copies in operations and without them, without pauses and with those of the suspects.
     pub fn copies(&self) -> Result<Vec<StripedCopy>, Failure> {
         let mut copies = Vec::new();
         let start_s = self.copied(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
@@ -50,7 +52,7 @@ impl Trial<'_> {
                 let put_in_ns = put_in.sum::<Result<u64, Failure>>()?;
                 let waits_s = if held { put_in_ns as f64 / 1e9 } else { 0.0 };
                 let least = self.experiment.tolerance.least_of_wire;
-                // Of pauses that nobody waits for the first one's first and the last one's last are left.
+                // Without operations pauses overlap with the stream: one of each maker remains, at its ends.
                 let ends_s = pauses.iter().map(|pause| pause.seconds()).sum::<Result<f64, _>>()?;
                 let pauses_s = if held { waits_s } else { ends_s };
                 let predicted_s = start_s + self.bytes_s + pauses_s;
@@ -61,8 +63,8 @@ impl Trial<'_> {
         Ok(copies)
     }
 
-    /// What is said of every pause by every maker, and of the suspects' together; `copies` are those
-    /// of [`Trial::copies`].
+    /// The answers about every pause of every maker, and about the suspects' pauses together. `copies` are
+    /// those of [`Trial::copies`].
     pub fn answers(&self, copies: &[StripedCopy]) -> Result<Vec<Answer>, Failure> {
         let healthy = copies.iter().find(|copy| copy.row.held && !copy.row.paused);
         let healthy = healthy.ok_or_else(|| Failure::nothing("no copy was without pauses"))?;
@@ -82,8 +84,8 @@ impl Trial<'_> {
         Ok(answers)
     }
 
-    /// The answers about the pauses of one copy; of several copies the nearest, when those of the
-    /// first aren't near enough: other programs use this machine as well.
+    /// The answers about the pauses of one copy: the nearest of several copies if the first misses the
+    /// tolerance, since other programs use this machine as well.
     fn nearest(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
         let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
@@ -106,7 +108,7 @@ impl Trial<'_> {
         Ok(nearest.map(|(_, answers)| answers).unwrap_or_default())
     }
 
-    /// The fastest of several copies, when the first takes more seconds than is enough.
+    /// One copy, or the fastest of several if the first takes more than `enough_s`.
     fn fastest(
         &self,
         held: bool,
@@ -131,7 +133,7 @@ impl Trial<'_> {
         Ok(StripedCopy { row, run: copied.run })
     }
 
-    /// One copy, held to operations or as it is.
+    /// Copies the file once, in operations if `held`.
     fn copy(&self, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
         self.copied(&self.source, held, pauses)
     }
@@ -158,10 +160,9 @@ impl Trial<'_> {
         self.bench.copy(&words)
     }
 
-    /// Asks where a copy's time went, and again when the server's trace is gone, as in 2007 there was
-    /// none.
+    /// Has a copy explained, and again after its server's trace is removed, since there was none in 2007.
     fn explain(&self, run: &str) -> Result<Explained, Failure> {
-        let ask = || self.bench.ask_of_some::<Report>(&["explain", run]);
+        let ask = || self.bench.ask_tolerating::<Report>(&[Exit::SomeFailed], &["explain", run]);
         let whole = ask()?;
         let kept = Traced::find(&self.bench.places()?, run, None)?;
         for path in kept.files()? {

@@ -156,3 +156,8 @@ pub enum DataName {
     /// They are seen under a mount.
     Mount,
 }
+
+/// The word of a choice on the command line, such as `pull`.
+pub fn word(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::FarmReport;
-use crate::result::Summary;
+use crate::result::{FarmReport, Summary};
 
 /// A short name for each of `runs`: what isn't the same in all of them; their own names where that
 /// leaves two alike.
@@ -15,7 +14,7 @@ pub fn labels(runs: &[FarmReport]) -> Vec<String> {
         |one| one.data.clone(),
         |one| if one.all_at_once { "at once" } else { "as nodes free up" }.to_owned(),
     ];
-    let nodes = |run: &FarmReport| match run.nodes {
+    let nodes = |run: &FarmReport| match run.nodes.len() {
         1 => "one PC".to_owned(),
         many => format!("{many} nodes"),
     };
@@ -33,6 +32,6 @@ pub fn labels(runs: &[FarmReport]) -> Vec<String> {
     let all_differ = labels.iter().collect::<BTreeSet<_>>().len() == labels.len();
     match all_differ && labels.iter().all(|label| !label.is_empty()) {
         true => labels,
-        false => runs.iter().map(|run| run.name.clone()).collect(),
+        false => runs.iter().map(|run| run.run.clone()).collect(),
     }
 }

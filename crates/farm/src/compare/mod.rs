@@ -3,39 +3,37 @@
 mod label;
 mod result;
 mod table;
-mod told;
 
 use crate::args::FarmCompare;
+use crate::result::FarmReport;
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
 use garland_results::places::Places;
+use garland_results::head::{Head, Phases, print_json};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use result::CompareResult;
-pub use told::FarmReport;
 
 /// Compares.
 pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
-    let mut runs = asked
-        .runs
-        .iter()
-        .map(|run| FarmReport::find(&places, run))
-        .collect::<Result<Vec<_>, _>>()?;
+    let find = |run: &String| FarmReport::find(&places, run);
+    let mut runs = asked.runs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let mut names = asked.runs.clone();
     let base = match &asked.base {
         None => 0,
         Some(name) => {
-            let base = FarmReport::find(&places, name)?;
-            let known = runs.iter().position(|run| run.name == base.name);
+            let base = find(name)?;
+            let known = runs.iter().position(|run| run.run == base.run);
             known.unwrap_or_else(|| {
                 runs.insert(0, base);
+                names.insert(0, name.clone());
                 0
             })
         }
     };
     for price in &asked.price {
-        set_price(&mut runs, price)?;
+        set_price(&names, &mut runs, price)?;
     }
     same_jobs(&runs)?;
     phases.end("read");
@@ -49,7 +47,8 @@ pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn set_price(runs: &mut [FarmReport], price: &str) -> Result<(), Failure> {
+/// Sets the price of a run, as `RUN=AMOUNT` has it; a run goes by its own name, or as the user named it.
+fn set_price(names: &[String], runs: &mut [FarmReport], price: &str) -> Result<(), Failure> {
     let wrong = || {
         Failure::usage(format!("--price {price}: write a run of these and an amount, RUN=AMOUNT"))
     };
@@ -58,8 +57,9 @@ fn set_price(runs: &mut [FarmReport], price: &str) -> Result<(), Failure> {
     if !(amount.is_finite() && amount >= 0.0) {
         return Err(wrong());
     }
-    let known = runs.iter_mut().find(|run| run.name == name || run.asked == name);
-    known.ok_or_else(wrong)?.summary.price = Some(amount);
+    let mut named = runs.iter_mut().zip(names);
+    let known = named.find(|(run, own)| run.run == name || *own == name);
+    known.ok_or_else(wrong)?.0.summary.price = Some(amount);
     Ok(())
 }
 
@@ -68,16 +68,16 @@ fn same_jobs(runs: &[FarmReport]) -> Result<(), Failure> {
     let all = first.summary.jobs.all;
     let other = runs.iter().find(|run| run.summary.jobs.all != all);
     if let Some(other) = other {
-        let (name, many) = (&other.name, other.summary.jobs.all);
+        let (name, many) = (&other.run, other.summary.jobs.all);
         return Err(Failure::usage(format!(
             "{} is of {all} jobs, and {name} of {many}",
-            first.name
+            first.run
         ))
         .hint("only runs of the same jobs can be compared"));
     }
     match runs.iter().find(|run| run.summary.jobs.done != all) {
         Some(run) => {
-            let (name, jobs) = (&run.name, &run.summary.jobs);
+            let (name, jobs) = (&run.run, &run.summary.jobs);
             Err(Failure::usage(format!("{name} has done {} of {all} jobs only", jobs.done))
                 .hint(format!("garland farm run --resume {name} does the others")))
         }

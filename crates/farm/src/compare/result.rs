@@ -3,8 +3,8 @@
 use garland_analysis::farm::{Candidate, Rank, Spread, Standing, rank};
 use serde::Serialize;
 
-use super::FarmReport;
 use super::label::labels;
+use crate::result::FarmReport;
 use garland_results::head::Head;
 
 /// The result object `garland.farm-compare/1`.
@@ -74,9 +74,9 @@ impl CompareResult {
             .zip(labels)
             .zip(ranks)
             .map(|((run, label), rank)| Row {
-                run: run.name.clone(),
+                run: run.run.clone(),
                 label,
-                nodes: run.nodes,
+                nodes: run.nodes.len(),
                 seconds: run.summary.total,
                 of_base: if whole > 0.0 { run.summary.total / whole } else { 0.0 },
                 spread: run.summary.spread,

@@ -7,43 +7,13 @@ use garland_analysis::farm::{
 };
 use garland_core::farm::{Engine, Record};
 
-use super::power::Powers;
-use super::{
-    Failed, FarmResult, Jobs, NAMED, NicTraffic, NodeResult, OneMachine, Summary, Unit, sentence,
-};
-use garland_results::head::{Head, NodeEnd};
-
-/// A node that jobs ran on.
-#[derive(Clone, Debug)]
-pub struct NodeAccount {
-    /// Its name, as the records have it.
-    pub name: String,
-    /// How many jobs it runs at a time.
-    pub slots: u32,
-    /// The share of a processor that each of these can have.
-    pub share: f64,
-    /// Its clock in MHz, where it tells.
-    pub mhz: Option<f64>,
-    /// Its memory in bytes, where it tells.
-    pub memory: Option<u64>,
-    /// How it ended.
-    pub end: NodeEnd,
-    /// What its NICs carried meanwhile.
-    pub nics: Vec<NicTraffic>,
-}
-
-impl NodeAccount {
-    /// A node with so many processors of its own, of which nothing else is known.
-    pub fn new(name: &str, slots: u32) -> Self {
-        let (name, end) = (name.to_owned(), NodeEnd::new("ok", None));
-        Self { name, slots, share: 1.0, mhz: None, memory: None, end, nics: Vec::new() }
-    }
-
-    /// How quick its processors are, by their clock.
-    pub fn speed(&self) -> f64 {
-        self.mhz.filter(|mhz| *mhz > 0.0).unwrap_or(1.0)
-    }
-}
+use super::node::NodeAccount;
+use super::power::{Powers, Unit};
+use super::summary::{Failed, Jobs, NAMED, OneMachine, Summary};
+use super::value::{FarmResult, NodeResult};
+use super::words::sentence;
+use crate::args::{DataName, word};
+use garland_results::head::Head;
 
 /// How jobs were run.
 #[derive(Clone, Debug)]
@@ -52,8 +22,8 @@ pub struct RunConditions {
     pub engine: Engine,
     /// How nodes were chosen for them.
     pub placement: Option<String>,
-    /// How they came by their files: `there`, `mount`, `stage`.
-    pub data: &'static str,
+    /// How jobs came by their files.
+    pub data: DataName,
     /// Whether all were started at once.
     pub at_once: bool,
     /// What joins the nodes.
@@ -109,7 +79,8 @@ impl Farmed {
                 (number(found.slowest_at), number(found.fastest_at));
             found
         });
-        let files = if data == "mount" { Files::Mounted } else { Files::OnNodes };
+        let mounted = data == DataName::Mount;
+        let files = if mounted { Files::Mounted } else { Files::OnNodes };
         let one = self.how.one.clone().or_else(|| self.one(&workers, &tasks, powers));
         // What only some of the jobs took says nothing of all.
         let whole = self.done().count() == self.jobs;
@@ -117,7 +88,7 @@ impl Farmed {
         Summary {
             engine,
             placement,
-            data: data.to_owned(),
+            data: word(data),
             all_at_once: at_once,
             network,
             jobs: self.jobs(),
@@ -186,7 +157,7 @@ impl Farmed {
         let places: HashMap<&str, usize> =
             self.members.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();
         let task = |record: &Record| {
-            let staged = self.how.data == "stage";
+            let staged = self.how.data == DataName::Stage;
             Some(Task {
                 worker: *places.get(record.node.as_deref()?)?,
                 queued: record.queued.unwrap_or(0.0),

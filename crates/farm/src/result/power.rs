@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::NodeAccount;
+use super::node::NodeAccount;
 
 /// What power is counted in.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,6 +4,9 @@ use garland_analysis::farm::{Losses, Spread, Standing};
 use garland_core::farm::{Engine, Text};
 use serde::{Deserialize, Serialize};
 
+/// So many jobs that failed are named.
+pub const NAMED: usize = 1000;
+
 /// What a run came to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
@@ -52,7 +55,7 @@ pub struct Jobs {
     pub open: usize,
     /// Tries beyond the first of each.
     pub tried_again: u64,
-    /// Those that failed; not more than [`super::NAMED`].
+    /// Those that failed; not more than [`NAMED`].
     pub failures: Vec<Failed>,
 }
 

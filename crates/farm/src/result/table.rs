@@ -6,8 +6,9 @@ use garland_analysis::farm::{Loss, Losses, Spread, bar};
 use garland_core::farm::Record;
 use garland_core::units::bytes;
 
-use super::words::{percent, power};
-use super::{Failed, FarmResult, NodeResult, Summary, took};
+use super::summary::{Failed, Summary};
+use super::value::{FarmResult, NodeResult};
+use super::words::{percent, power, took};
 use garland_terminal::verdicts::folded;
 
 /// So many jobs are shown one by one; of more only the slowest.

@@ -1,6 +1,6 @@
 //! Figures in words, as they were written in 2004.
 
-use super::Summary;
+use super::summary::Summary;
 
 /// `12.34 s`, and from a minute on `41m12s`.
 pub fn took(seconds: f64) -> String {

@@ -6,10 +6,9 @@ use garland_sys::process;
 use garland_topology::Inventory as Parts;
 
 use super::driver::{Ending, NodeWas, Work};
-use crate::args::{DataName, EngineName, PlacementName};
-use crate::compare::FarmReport;
+use crate::args::{EngineName, word};
 use crate::result::{
-    FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
+    FarmReport, FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
 };
 use garland_fleet::inventory::is_local;
 use garland_fleet::launch::lab;
@@ -41,7 +40,8 @@ impl Account {
         let lab = lab::find(&nodes, work.places, work.asked.launch.lab())?;
         let own = process::host_name();
         let one =
-            asked.base.as_deref().map(|base| FarmReport::one(work.places, base)).transpose()?;
+            asked.base.as_deref().map(|base| FarmReport::find(work.places, base)?.as_one_machine());
+        let one = one.transpose()?;
         let of_lab = || {
             let parts = Parts::of(&lab.as_ref()?.spec().topology).price();
             (parts.0 > 0).then_some(parts.0 as f64 / 100.0)
@@ -76,8 +76,8 @@ impl Account {
         let is_ours = matches!(settings.engine, EngineName::Local | EngineName::Agents);
         let how = RunConditions {
             engine: engine(settings.engine),
-            placement: is_ours.then(|| placement(settings.placement).to_owned()),
-            data: data(settings.data),
+            placement: is_ours.then(|| word(settings.placement)),
+            data: settings.data,
             at_once: settings.all_at_once,
             network: self.lab.as_ref().map(|lab| lab.spec().topology.name.clone()),
             price: self.price,
@@ -141,21 +141,5 @@ fn engine(name: EngineName) -> Engine {
         EngineName::Agents => Engine::Agents,
         EngineName::Slurm => Engine::Slurm,
         EngineName::Parallel => Engine::Parallel,
-    }
-}
-
-fn placement(name: PlacementName) -> &'static str {
-    match name {
-        PlacementName::Pull => "pull",
-        PlacementName::Turns => "turns",
-        PlacementName::Mosix => "mosix",
-    }
-}
-
-fn data(name: DataName) -> &'static str {
-    match name {
-        DataName::There => "there",
-        DataName::Stage => "stage",
-        DataName::Mount => "mount",
     }
 }

@@ -1,16 +1,16 @@
-//! What the simulator says of the encodes: jobs that read and write while they compute, on processors that
-//! are as fast as with some of the jobs, where no wire held anybody up.
+//! The simulated encodes: jobs that read and write while they compute, at the speed that was measured with
+//! some of the jobs and unhindered wires.
 
 use garland_predict::{Farm, Files, Job, Machine, Network, farm};
 use garland_topology::Topology;
 
-use super::course::FarmTrial;
 use super::row::Row;
+use super::trial::FarmTrial;
 use crate::predicted::no_way;
 use garland_terminal::failure::Failure;
 
 impl FarmTrial<'_> {
-    /// Seconds of all jobs of a load over a topology, by what `one` machine took for them alone.
+    /// Simulated seconds of all jobs of a load over a topology, from the times that `one` machine took alone.
     pub(super) fn predicted(&self, topology: &Topology, one: &Row) -> Result<f64, Failure> {
         let wanted = &self.experiment.job;
         let places = wanted.nodes.iter().map(|node| topology.node(node).unwrap_or_default());

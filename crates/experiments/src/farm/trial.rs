@@ -1,54 +1,54 @@
-//! The runs in the labs.
+//! The farms and copies in the labs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use garland_analysis::farm::{Power, standing};
-use garland_core::cluster::nodelist::fold;
 use garland_core::farm::Outcome;
 use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology, bounds};
 
+use super::job::{Farm, LoadKind, ONE};
 use super::row::{CopyRow, Row, Scaling, SuspectRow};
-use super::told::Report;
-use super::{Farm, LoadKind, ONE, wave};
-use crate::Stage;
+use super::wave;
 use crate::predicted;
-use crate::scenario_lab::ScenarioLab;
+use crate::scenario_lab::{ScenarioLab, lab_nodes};
+use crate::stage::Stage;
 use garland_results::head::Phases;
+use garland_farm::result::FarmReport;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// How often a copy is made with something wrong.
+/// Number of copies with each suspect.
 const TRIES: usize = 5;
 
-/// Wires of so many bits per second hold no encoder up.
+/// Rate of wires, in bits per second, that delay no encoder.
 const UNHINDERED: u64 = 1_000_000_000;
 
-/// One of so many jobs tells how long each takes through the mount.
+/// One in this many jobs is measured through the mount, to predict the others.
 const PART: usize = 2;
 
-/// A copy that takes so many seconds is given up, and counts as one that took so long.
+/// Timeout of a copy in seconds; a copy that reaches it counts with this time.
 const LONGEST_S: u64 = 15;
 
-/// What a job runs: the encoder reads its standard input. By a name, lame with libsndfile reads all of a
-/// file before it begins with it, and so does nothing while its wire is busy; the encoder of 2004 didn't.
+/// The script of a job: the encoder reads its standard input. Given a name, lame with libsndfile reads the
+/// whole file before it encodes, and so idles while its wire is busy; the encoder of 2004 didn't.
 const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
 
-/// The ending of what an encoder makes.
+/// The file name extension of encoded sound.
 const MADE: &str = "mp3";
 
-/// What is run, and how much of it.
+/// The experiment at one scale.
 pub struct FarmTrial<'a> {
     pub experiment: &'a Farm,
     pub stage: &'a Stage<'a>,
-    /// Bytes of each job's sound.
+    /// Bytes of each job's sound file.
     pub length: u64,
 }
 
 impl FarmTrial<'_> {
-    /// All loads on one machine, one job after the other; on each of the nodes at the same time, with files
-    /// of their own: a processor that has nothing else to do is another one than one that is shared, so
-    /// what is compared with three nodes must be measured on three. Wires hold nobody up here.
+    /// Measures each load on one machine, one job after the other, with wires that delay nothing. All nodes
+    /// do this at the same time, with files of their own: an emulated node is slower while the others compute
+    /// on the same processors, so the base of a comparison with three nodes must be measured with three.
     pub fn alone(&self, topology: &Topology, phases: &mut Phases) -> Result<Vec<Row>, Failure> {
         let mut topology = self.with_shares(topology);
         let fast = Some(Rate::from_bits_per_second(UNHINDERED));
@@ -77,7 +77,7 @@ impl FarmTrial<'_> {
             self.words(&lab_nodes(std::slice::from_ref(node)), load, &how, &own(node), sounds)
         };
         let commands: Vec<Vec<String>> = job.nodes.iter().map(command).collect();
-        let told = bench.ask_at_once::<Report>(&commands)?;
+        let told = bench.farms(&commands)?;
         let mut equal = true;
         for node in &job.nodes {
             equal &= are_equal(sounds, &own(node))?;
@@ -85,15 +85,15 @@ impl FarmTrial<'_> {
         let seconds = told.iter().map(|told| told.summary.total).sum::<f64>() / told.len() as f64;
         let first = told.into_iter().next();
         let first = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
-        let made = first.made();
-        // As many jobs on each node, of which all but one node's files come through the mount.
+        let made = made(&first);
+        // Equally many jobs on each node; all nodes but the first read and write through the mount.
         let some = &sounds[..sounds.len().div_ceil(PART)];
         let mounted = ask(bench, &self.mounted(load, "turns", some))?;
         are_equal(some, MADE)?;
         let rounds = some.len().div_ceil(job.nodes.len());
         let start_s = self.starting(bench, sounds)?;
         let each_s = (mounted.summary.total - start_s) / rounds as f64;
-        let Report { run, summary, .. } = first;
+        let FarmReport { run, summary, .. } = first;
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
@@ -111,7 +111,7 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// All loads on all nodes, all jobs at once, and the copy.
+    /// Runs each load on all nodes, all jobs at once, and then the copy.
     pub fn together(
         &self,
         topology: &Topology,
@@ -145,8 +145,8 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Copies over the two networks of the riddle, at the rates they had, with nothing wrong and with
-    /// every suspect.
+    /// Copies over the two networks of the riddle, at their original rates, without a fault and with every
+    /// suspect.
     pub fn suspects(&self, phases: &mut Phases) -> Result<Vec<SuspectRow>, Failure> {
         let riddle = &self.experiment.job.riddle;
         let fast = self.rates(&riddle.fast, phases)?;
@@ -164,8 +164,8 @@ impl FarmTrial<'_> {
         Ok(slow.into_iter().zip(fast).map(row).collect())
     }
 
-    /// The rates of the copy over the topology `name`: with nothing wrong, and with each suspect; over the
-    /// network that should have been slower with those only that would be there, too.
+    /// The rates of the copy over the topology `name`, in bytes per second: without a fault, and with each
+    /// suspect. A suspect that the faster network couldn't have had is not applied there.
     fn rates(
         &self,
         name: &str,
@@ -180,7 +180,7 @@ impl FarmTrial<'_> {
         self.stage.in_lab(topology, length.saturating_mul(2), phases, |bench, phases| {
             let source = bench.random_file("copied", length)?;
             let to = &self.experiment.job.copy.to;
-            // Frames get lost, not the long segments that TCP hands down where nobody looks.
+            // Send single frames, so that frames get lost and not the long segments of segmentation offload.
             let script = format!(
                 "sysctl -qw {}; ip link set dev eth0 gso_max_segs 1",
                 riddle.settings.join(" ")
@@ -189,7 +189,7 @@ impl FarmTrial<'_> {
                 on_node(bench, node, &script)?;
             }
             phases.end("set-up");
-            // What goes by chance evens out in all copies together.
+            // The mean of several copies evens out chance.
             let rate = |tries: usize| {
                 let seconds = (0..tries).map(|_| self.copy(bench, &source));
                 let seconds = seconds.sum::<Result<f64, Failure>>()?;
@@ -216,7 +216,7 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// The jobs of a load on all nodes.
+    /// Runs the jobs of a load on all nodes.
     fn encode(
         &self,
         bench: &ScenarioLab<'_>,
@@ -229,9 +229,9 @@ impl FarmTrial<'_> {
         garland_terminal::errln!("{topology}, {} {} ...", load.name, job.called);
         bench.go_on()?;
         let told = ask(bench, &self.mounted(load, "mosix", sounds))?;
-        let carried = told.carried(&lab_nodes(&job.nodes[..1]));
-        let made = told.made();
-        let Report { run, summary, .. } = told;
+        let carried = carried(&told, &lab_nodes(&job.nodes[..1]));
+        let made = made(&told);
+        let FarmReport { run, summary, .. } = told;
         let (power, _) = self.experiment.power();
         let power = Power { one: power, all: power * job.nodes.len() as f64 };
         let worth = standing(one.seconds, summary.total, power);
@@ -252,25 +252,24 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Seconds of a farm with mounts on all nodes, and a job on each that does nothing.
+    /// Seconds of a farm with mounts on all nodes and one empty job on each.
     fn starting(&self, bench: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
-        let mut words = ["farm", "run", "--engine", "agents", "--data", "mount", "--all-at-once"]
-            .map(str::to_owned)
-            .to_vec();
+        let mut words: Vec<String> =
+            ["--engine", "agents", "--data", "mount", "--all-at-once"].map(str::to_owned).into();
         words.extend([lab_nodes(nodes), "--".to_owned(), "true".to_owned(), ":::".to_owned()]);
         let some = sounds.iter().take(nodes.len());
         words.extend(some.map(|path| path.to_string_lossy().into_owned()));
         Ok(ask(bench, &words)?.summary.total)
     }
 
-    /// The words for jobs on all nodes at once, with the files of the first one mounted on the others.
+    /// The arguments for jobs on all nodes at once, which mount the files of the first node.
     fn mounted(&self, load: &LoadKind, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
         let how = ["--data", "mount", "--all-at-once", "--placement", placement].map(str::to_owned);
         self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
 
-    /// The words for all jobs of a load on these nodes, whose results end in `made`.
+    /// The arguments for all jobs of a load on these nodes; outputs have the extension `made`.
     fn words(
         &self,
         nodes: &str,
@@ -280,9 +279,7 @@ impl FarmTrial<'_> {
         sounds: &[PathBuf],
     ) -> Vec<String> {
         let job = &self.experiment.job;
-        let mut words: Vec<String> =
-            ["farm", "run", "--engine", "agents"].map(str::to_owned).into();
-        words.extend(["--unit".to_owned(), job.unit.clone()]);
+        let mut words = ["--engine", "agents", "--unit", &job.unit].map(str::to_owned).to_vec();
         words.extend(how.iter().cloned());
         let made = format!("{{.}}.{made}");
         words.extend(["--out".to_owned(), made, nodes.to_owned(), "--".to_owned()]);
@@ -294,16 +291,16 @@ impl FarmTrial<'_> {
         words
     }
 
-    /// Seconds of a job that reads `source` through the mount, at the node that copies.
+    /// Seconds of a job that reads `source` through the mount, on the copying node.
     fn copy(&self, bench: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
         bench.go_on()?;
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
         let source = source.to_string_lossy();
         let limit = format!("{LONGEST_S}s");
-        let words = ["farm", "run", "--engine", "agents", "--data", "mount", "--tries", "1"];
+        let words = ["--engine", "agents", "--data", "mount", "--tries", "1"];
         let more = ["--timeout", &limit, &nodes];
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
-        let told: Report = bench.ask_of_any(&[&words[..], &more[..], &job[..]].concat())?;
+        let told = bench.farm(&[&words[..], &more[..], &job[..]].concat())?;
         match (told.summary.spread, told.summary.jobs.failures.first()) {
             (Some(spread), _) => Ok(spread.slowest),
             (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
@@ -314,7 +311,7 @@ impl FarmTrial<'_> {
         }
     }
 
-    /// All jobs' files of sound, alike.
+    /// Writes the sound files of all jobs, with equal contents.
     fn sounds(&self, bench: &ScenarioLab<'_>) -> Result<Vec<PathBuf>, Failure> {
         let path = |at: usize| bench.folder().join(format!("track{:02}.wav", at + 1));
         let first = path(0);
@@ -328,7 +325,7 @@ impl FarmTrial<'_> {
         Ok(paths)
     }
 
-    /// The topology with the nodes' shares of a processor.
+    /// Returns `topology` with the nodes' shares of a processor.
     fn with_shares(&self, topology: &Topology) -> Topology {
         let mut topology = topology.clone();
         let share = (self.experiment.job.share * 1000.0).round() as u32;
@@ -336,28 +333,22 @@ impl FarmTrial<'_> {
         topology
     }
 
-    /// The place of the node that copies.
+    /// The copying node.
     fn reader(&self, topology: &Topology) -> NodeId {
         topology.node(&self.experiment.job.copy.to).unwrap_or_default()
     }
 
-    /// Bytes that sounds, what is made of them, and the copy take.
+    /// Bytes of sound files, outputs and the copied file.
     fn room(&self) -> u64 {
         let jobs = self.experiment.job.jobs as u64;
         self.length.saturating_mul(jobs + 8).saturating_mul(2)
     }
 }
 
-/// `lab:srv,lab:n[2-3]`.
-fn lab_nodes(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("lab:{name}")).collect();
-    fold(&names.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-/// Runs a farm whose jobs must all be done.
-fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<Report, Failure> {
+/// Runs a farm; a failed job is an error.
+fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let told: Report = bench.ask_of_any(&words)?;
+    let told = bench.farm(&words)?;
     match told.summary.jobs.failures.first() {
         None => Ok(told),
         Some(one) => {
@@ -368,17 +359,18 @@ fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<Report, Failure> {
     }
 }
 
-/// Runs a shell's script in a node's place in the network.
+/// Runs a shell script in a node's network namespace.
 fn on_node(bench: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failure> {
     bench.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
 }
 
-/// The ending of what a node makes alone.
+/// The extension of outputs of `node` when it works alone.
 fn own(node: &str) -> String {
     format!("{node}.{MADE}")
 }
 
-/// Whether all results that end in `made` are there, and alike as their sources are; removes them.
+/// Whether the outputs with the extension `made` are equal, as their sources are. Removes them. A missing
+/// output is an error.
 fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
     let mut first: Option<Vec<u8>> = None;
     let mut equal = true;
@@ -389,4 +381,19 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
         fs::remove_file(&path).or_nothing(format!("removing {}", path.display()))?;
     }
     Ok(equal)
+}
+
+/// Mean bytes of a job's outputs.
+fn made(report: &FarmReport) -> f64 {
+    let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
+    all as f64 / report.records.len().max(1) as f64
+}
+
+/// Bytes that the NICs of `server`, the node with the files, have carried, and bytes of inputs and outputs
+/// of jobs on the other nodes.
+fn carried(report: &FarmReport, server: &str) -> [u64; 2] {
+    let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
+    let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);
+    let wires = nics.map(|nic| nic.sent + nic.received).sum();
+    [wires, elsewhere.map(|record| record.bytes_in + record.bytes_out).sum()]
 }

@@ -1,0 +1,92 @@
+//! Balance tests in one lab.
+
+use garland_topology::{NodeId, Topology};
+
+use super::job::Balance;
+use super::row::{Report, Row};
+use crate::pairs::Group;
+use crate::scenario_lab::{AGAIN, ScenarioLab};
+use crate::stage::Stage;
+use garland_terminal::failure::Failure;
+
+impl Balance {
+    /// Builds the lab of `topology`, with room for all files.
+    pub fn build<'s>(
+        &self,
+        stage: &'s Stage<'_>,
+        topology: &Topology,
+        sizes: &[u64],
+    ) -> Result<ScenarioLab<'s>, Failure> {
+        let nodes = topology.nodes.len() as u64;
+        let longest = sizes.iter().copied().max().unwrap_or(0);
+        let room = longest.saturating_mul(2).saturating_mul(nodes);
+        ScenarioLab::build(stage.run, stage.interrupts, ScenarioLab::spec(topology), room)
+    }
+}
+
+/// The balance tests of one group of pairs in one lab.
+pub struct Balances<'a> {
+    pub experiment: &'a Balance,
+    pub bench: &'a ScenarioLab<'a>,
+    pub topology: &'a Topology,
+    pub group: &'a Group,
+    pub flows: Vec<(NodeId, NodeId)>,
+}
+
+impl Balances<'_> {
+    /// Measures every number of remote copies, 0 only if `with_none`. Points below the tolerance are repeated.
+    pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
+        let remote = self.experiment.job.remote.iter().copied();
+        let mut open: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
+        let least = self.experiment.tolerance.least_of_bound;
+        let mut rows: Vec<Row> = Vec::new();
+        for attempt in 0..=AGAIN {
+            if open.is_empty() {
+                break;
+            }
+            let name = &self.topology.name;
+            let again = if attempt > 0 { ", again" } else { "" };
+            garland_terminal::errln!(
+                "{name}: {open:?} remote on {} wire{again} ...",
+                self.group.name.name()
+            );
+            for new in self.once(sizes, &open)? {
+                let is_same = |row: &&mut Row| (row.size, row.remote) == (new.size, new.remote);
+                match rows.iter_mut().find(is_same) {
+                    Some(row) if row.rate < new.rate => *row = new,
+                    Some(_) => {}
+                    None => rows.push(new),
+                }
+            }
+            open.retain(|&remote| {
+                rows.iter().any(|row| row.remote == remote && row.share() < least)
+            });
+        }
+        Ok(rows)
+    }
+
+    /// Runs `garland balance` once, with each of these numbers of remote copies.
+    pub fn once(&self, sizes: &[u64], remote: &[usize]) -> Result<Vec<Row>, Failure> {
+        let list = |numbers: Vec<String>| numbers.join(",");
+        let nodes = self.group.pairs.iter().flatten().map(|name| format!("lab:{name}"));
+        let nodes = format!("{}:/", nodes.collect::<Vec<_>>().join(","));
+        let bytes = list(sizes.iter().map(u64::to_string).collect());
+        let remote = list(remote.iter().map(usize::to_string).collect());
+        self.bench.go_on()?;
+        let told: Report = self.bench.ask(&[
+            "balance",
+            &nodes,
+            "--sizes",
+            &bytes,
+            "--remote",
+            &remote,
+            "--block-size",
+            &self.experiment.job.block,
+            "--rounds",
+            "1",
+            "--no-fsync",
+        ])?;
+        let row = |point| Row::new(self.topology, self.group.name, &self.flows, point);
+        told.points.into_iter().map(row).collect()
+    }
+}

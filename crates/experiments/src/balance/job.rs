@@ -1,0 +1,130 @@
+//! The sections of a balance scenario.
+
+use garland_core::units::{Rate, bytes};
+use garland_topology::Topology;
+use serde::{Deserialize, Serialize};
+
+use crate::pairs::{Group, Wire};
+use crate::sections::{Kind, Sections};
+use garland_terminal::failure::Failure;
+
+/// The sections of the scenario's file.
+pub type Balance = Sections<Job, Tolerance, Published>;
+
+/// Section `[job]`: what is done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// `balance`.
+    pub kind: Kind,
+    /// Lengths of the files.
+    pub sizes: Vec<String>,
+    /// Default scale: the share of the lengths that is copied.
+    pub scale: f64,
+    /// Numbers of remote copies that are measured.
+    pub remote: Vec<usize>,
+    /// Block size in bytes.
+    pub block: String,
+    /// The rate of each node's disk.
+    pub disk: String,
+    /// The pairs by kind of way; a topology is run with the groups that fit it.
+    pub wire: Vec<Group>,
+    /// The forecasts that are tried, if any.
+    pub upgrade: Option<Upgrade>,
+}
+
+/// Forecasts that are tried in a faster lab.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upgrade {
+    /// The topology's name.
+    pub topology: String,
+    /// Numbers of remote copies.
+    pub remote: Vec<usize>,
+}
+
+/// Section `[tolerance]`: what counts as reproduced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// The least rate of all copies together, as a share of what wires and disks allow.
+    pub least_of_bound: f64,
+    /// Rates that differ by less than this share are equal.
+    pub equal: f64,
+    /// The share by which an emulated rate may differ from its forecast.
+    pub forecast: f64,
+}
+
+/// Entry of `[[published]]`: a published figure.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The topology's name.
+    pub topology: String,
+    /// The kind of way.
+    pub wire: Wire,
+    /// Length of the files, as in `sizes`.
+    pub size: String,
+    /// The number of remote copies with the highest rate.
+    pub best: Option<usize>,
+    /// Rate of all copies together, in MB/s.
+    pub rate: f64,
+}
+
+impl Balance {
+    /// Checks that nodes and wires exist and that all compared figures are measured; the error says what is
+    /// wrong.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        let job = &self.job;
+        for text in job.sizes.iter().chain([&job.block]) {
+            bytes::parse(text).map_err(|error| error.to_string())?;
+        }
+        let pairs = job.wire.iter().map(|group| group.pairs.len()).min().unwrap_or(0);
+        if let Some(many) = job.remote.iter().find(|&&remote| remote > pairs) {
+            return Err(format!("`remote` has {many}, but there are {pairs} pairs"));
+        }
+        if job.sizes.is_empty() || job.remote.is_empty() || pairs == 0 {
+            return Err("`sizes`, `remote` and `wire` have one entry at least".to_owned());
+        }
+        if job.disk.parse::<Rate>().map_err(|error| error.to_string())? == Rate::default() {
+            return Err("`disk` is 0".to_owned());
+        }
+        Group::check_all(&job.wire, pairs, topologies)?;
+        if let Some(row) = self.published.iter().find(|row| !job.sizes.contains(&row.size)) {
+            return Err(format!("files of {} are published but not copied", row.size));
+        }
+        let is_run = |name: &str| topologies.iter().any(|topology| topology.name == name);
+        if let Some(row) = self.published.iter().find(|row| !is_run(&row.topology)) {
+            return Err(format!("{} is published but not run", row.topology));
+        }
+        let best = self.published.iter().filter_map(|row| row.best);
+        let tried = job.upgrade.iter().flat_map(|upgrade| upgrade.remote.iter().copied());
+        if let Some(missing) = best.chain(tried).find(|at| !job.remote.contains(at)) {
+            return Err(format!("{missing} remote copies are compared, but not measured"));
+        }
+        match &job.upgrade {
+            Some(upgrade) if !is_run(&upgrade.topology) => {
+                Err(format!("an upgrade of {} is tried, but it is not run", upgrade.topology))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The lengths of the files in bytes, at this scale.
+    pub fn sizes(&self, scale: f64) -> Result<Vec<u64>, Failure> {
+        let least = *garland_protocol::BALANCE_SIZES.start();
+        let scaled = |text: &String| {
+            let size = bytes::parse(text).map_err(Failure::usage)?;
+            Ok(((size as f64 * scale) as u64).max(least))
+        };
+        self.job.sizes.iter().map(scaled).collect()
+    }
+
+    /// Returns `topology` with the experiment's disks at all nodes.
+    pub fn with_disks(&self, topology: &Topology) -> Result<Topology, Failure> {
+        let disk: Rate = self.job.disk.parse().map_err(Failure::usage)?;
+        let mut topology = topology.clone();
+        topology.nodes.iter_mut().for_each(|node| node.disk = Some(disk));
+        Ok(topology)
+    }
+}

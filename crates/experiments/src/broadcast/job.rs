@@ -1,0 +1,88 @@
+//! The sections of a broadcast scenario.
+
+use garland_core::units::bytes;
+use garland_topology::Topology;
+use serde::{Deserialize, Serialize};
+
+use crate::sections::{Kind, Sections, only};
+
+/// The sections of the scenario's file.
+pub type Broadcast = Sections<Job, Tolerance, Published>;
+
+/// Section `[job]`: what is done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// `broadcast`.
+    pub kind: Kind,
+    /// The file's length.
+    pub bytes: String,
+    /// Number of nodes that receive the file.
+    pub receivers: Vec<u32>,
+    /// The tools, in the table's order.
+    pub steps: Vec<Tool>,
+}
+
+/// A tool that copies the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tool {
+    /// The script of 2005, rewritten: named pipes, tee and netcat.
+    Pipes,
+    /// Garland, with agents that are started for the copy.
+    Cold,
+    /// Garland, with standing agents.
+    Up,
+}
+
+impl Tool {
+    /// The name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pipes => "pipe script",
+            Self::Cold => "garland, cold",
+            Self::Up => "garland, up",
+        }
+    }
+}
+
+/// Section `[tolerance]`: what counts as reproduced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// Upper limit of the time with standing agents, as a multiple of what the wire alone takes.
+    pub up_over_limit: f64,
+}
+
+/// Entry of `[[published]]`: a published row.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Number of nodes that receive the file.
+    pub receivers: u32,
+    /// Least and most seconds of the whole command.
+    pub seconds: [f64; 2],
+    /// Best rate in MB/s.
+    pub rate: f64,
+}
+
+impl Broadcast {
+    /// Checks that the topology has enough nodes and the length can be parsed; the error says what is wrong.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
+        let topology = only(topologies, "a broadcast")?;
+        let others = topology.nodes.len() - 1;
+        let beyond = |some: &&u32| !(1..=others).contains(&(**some as usize));
+        match self.job.receivers.iter().find(beyond) {
+            Some(some) => Err(format!(
+                "a job for {some} receivers, but there are {others} nodes beside the head"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The published row for this number of receivers.
+    pub fn published(&self, receivers: u32) -> Option<&Published> {
+        self.published.iter().find(|row| row.receivers == receivers)
+    }
+}

@@ -1,0 +1,89 @@
+//! The sections of a copy scenario.
+
+use garland_core::units::bytes;
+use garland_topology::{Topology, bounds};
+use serde::{Deserialize, Serialize};
+
+use crate::sections::{Kind, Sections};
+
+/// The sections of the scenario's file.
+pub type CopyExperiment = Sections<Job, Tolerance, Published>;
+
+/// Section `[job]`: what is done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// `copy`.
+    pub kind: Kind,
+    /// The file's length.
+    pub bytes: String,
+    /// Default scale: the share of the file that is copied.
+    pub scale: f64,
+    /// The node that receives the file.
+    pub to: String,
+    /// The tools, in the table's order.
+    #[serde(default = "by_cp")]
+    pub by: Vec<CopyTool>,
+}
+
+/// A tool that copies the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CopyTool {
+    /// `garland cp`.
+    Cp,
+    /// The system's cp through `garland mount`, as in 2004 through /mfs.
+    Mount,
+}
+
+fn by_cp() -> Vec<CopyTool> {
+    vec![CopyTool::Cp]
+}
+
+/// Section `[tolerance]`: what counts as reproduced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// Least rate of the whole command, as a share of what the wires allow.
+    pub least_of_bound: f64,
+}
+
+/// Entry of `[[published]]`: a published row.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The topology's name.
+    pub topology: String,
+    /// Seconds of the whole file.
+    pub seconds: f64,
+    /// Rate in MiB/s.
+    pub rate: f64,
+}
+
+impl CopyExperiment {
+    /// Checks that the node exists, that the head reaches it, and that the wires have a rate; the error says
+    /// what is wrong.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
+        let to = &self.job.to;
+        for topology in topologies {
+            let name = &topology.name;
+            let place = topology.node(to).filter(|place| *place > 0);
+            let place = place.ok_or_else(|| format!("{name} has no node {to} beside its head"))?;
+            let bound = bounds::max_min(topology, &[(0, place)])[0];
+            if !(bound.is_finite() && bound > 0.0) {
+                return Err(format!("{name} has no wire with a rate between its head and {to}"));
+            }
+        }
+        let is_one = |row: &&Published| topologies.iter().all(|one| one.name != row.topology);
+        match self.published.iter().find(is_one) {
+            Some(row) => Err(format!("{} is published but not run", row.topology)),
+            None => Ok(()),
+        }
+    }
+
+    /// The published row of a topology.
+    pub fn published(&self, topology: &str) -> Option<&Published> {
+        self.published.iter().find(|row| row.topology == topology)
+    }
+}

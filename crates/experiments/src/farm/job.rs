@@ -1,0 +1,182 @@
+//! The sections of a farm scenario.
+
+use garland_core::units::bytes;
+use garland_topology::{Topology, bounds};
+use serde::{Deserialize, Serialize};
+
+use super::riddle::Suspect;
+use crate::sections::{Kind, Sections};
+use garland_farm::result::Unit;
+
+/// The sections of the scenario's file.
+pub type Farm = Sections<Job, Tolerance, Published>;
+
+/// The topology's name in `[[published]]` that stands for one machine, the base of comparisons.
+pub const ONE: &str = "one";
+
+/// Section `[job]`: what is done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// `farm`.
+    pub kind: Kind,
+    /// Number of jobs.
+    pub jobs: usize,
+    /// Plural noun for jobs: `encodes`.
+    pub called: String,
+    /// The length of each job's sound file.
+    pub bytes: String,
+    /// Default scale: the share of that length that is used.
+    pub scale: f64,
+    /// The working nodes; the first has the files.
+    pub nodes: Vec<String>,
+    /// Each node's share of a processor.
+    pub share: f64,
+    /// A node's power in 2004: `300MHz`.
+    pub unit: String,
+    /// The encoder: its last arguments are `-`, for standard input, and the output's name.
+    pub program: String,
+    /// The loads, the heaviest first.
+    pub load: Vec<LoadKind>,
+    /// The copy through the mount.
+    pub copy: CopyJob,
+    /// The network that was slower than it should be, and what is tried on it.
+    pub riddle: Riddle,
+}
+
+/// A load: how the encoder is started.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadKind {
+    /// The load's name: `heavy`.
+    pub name: String,
+    /// Arguments of the encoder before `-`.
+    pub words: Vec<String>,
+}
+
+/// The copy through the mount.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopyJob {
+    /// The file's length.
+    pub bytes: String,
+    /// The node that reads it.
+    pub to: String,
+}
+
+/// A network that was slower than another one, though it should have been faster.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Riddle {
+    /// The slower topology.
+    pub slow: String,
+    /// The faster topology.
+    pub fast: String,
+    /// The length of the copied file.
+    pub bytes: String,
+    /// Kernel settings that restore the TCP of that time, such as `net.ipv4.tcp_recovery=0`.
+    pub settings: Vec<String>,
+    /// Faults that are tried.
+    pub suspect: Vec<Suspect>,
+}
+
+/// Section `[tolerance]`: what counts as reproduced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// The difference allowed between emulated and published time, as a share of one machine's time.
+    pub of_one: f64,
+    /// Least rate of a copy, as a share of what the wires allow.
+    pub copy_of_bound: f64,
+    /// A suspect reproduces the riddle if the ratio of the two networks' rates differs from the published
+    /// ratio by less than this factor.
+    pub riddle: f64,
+}
+
+/// Entry of `[[published]]`: a published figure.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The topology's name, or [`ONE`] for one machine alone.
+    pub topology: String,
+    /// The load's name; none for the copy.
+    pub load: Option<String>,
+    /// Seconds of the slowest job, or of the copy.
+    pub slowest: f64,
+    /// Seconds of the fastest job.
+    pub fastest: Option<f64>,
+    /// Whether the figure belongs to the riddle: it is shown, but needn't be reproduced.
+    #[serde(default)]
+    pub riddle: bool,
+}
+
+impl Farm {
+    /// Checks that nodes, wires and loads exist and that all published figures are measured; the error says
+    /// what is wrong.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        let job = &self.job;
+        for text in [&job.bytes, &job.copy.bytes, &job.riddle.bytes] {
+            bytes::parse(text).map_err(|error| error.to_string())?;
+        }
+        job.unit.parse::<Unit>()?;
+        job.riddle.suspect.iter().try_for_each(Suspect::check)?;
+        if job.jobs == 0 || job.load.is_empty() || job.nodes.len() < 2 {
+            return Err("`jobs`, `load` are one at least, and `nodes` two".to_owned());
+        }
+        if !(job.share > 0.0 && job.share <= 1.0) {
+            return Err("`share` is above 0 and at most 1".to_owned());
+        }
+        for topology in topologies {
+            self.check_nodes(topology)?;
+        }
+        let known = |name: &str| topologies.iter().any(|topology| topology.name == name);
+        for name in [&job.riddle.slow, &job.riddle.fast] {
+            if !known(name) {
+                return Err(format!("the riddle is about {name}, which is not run"));
+            }
+        }
+        let has_load = |row: &Published| {
+            row.load.as_ref().is_none_or(|load| job.load.iter().any(|own| own.name == *load))
+        };
+        let strange = self
+            .published
+            .iter()
+            .find(|row| !(row.topology == ONE || known(&row.topology)) || !has_load(row));
+        if let Some(row) = strange {
+            let load = row.load.as_deref().unwrap_or("copy");
+            return Err(format!("{}, {load} is published but not run", row.topology));
+        }
+        let one = |load: &LoadKind| self.published(ONE, Some(&load.name)).is_none();
+        match job.load.iter().find(|load| one(load)) {
+            Some(load) => Err(format!("{ONE}, {} is not published", load.name)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_nodes(&self, topology: &Topology) -> Result<(), String> {
+        let name = &topology.name;
+        let place =
+            |node: &String| topology.node(node).ok_or_else(|| format!("{name} has no node {node}"));
+        let places = self.job.nodes.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        if places[0] != 0 {
+            return Err(format!(
+                "{} is not the head of {name}, which has the files",
+                self.job.nodes[0]
+            ));
+        }
+        let to = place(&self.job.copy.to)?;
+        let bound = bounds::max_min(topology, &[(0, to)])[0];
+        match bound.is_finite() && bound > 0.0 && to != 0 {
+            true => Ok(()),
+            false => Err(format!(
+                "{name} has no wire with a rate between its head and {}",
+                self.job.copy.to
+            )),
+        }
+    }
+
+    /// The published figure of a topology and a load.
+    pub fn published(&self, topology: &str, load: Option<&str>) -> Option<&Published> {
+        self.published.iter().find(|row| row.topology == topology && row.load.as_deref() == load)
+    }
+}

@@ -1,0 +1,92 @@
+//! Pairs of nodes by the kind of way between them.
+
+use garland_topology::{NodeId, Topology, bounds};
+use serde::{Deserialize, Serialize};
+
+use crate::sections::place;
+
+/// Pairs with one kind of way between their nodes.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The kind of way.
+    pub name: Wire,
+    /// Sender and receiver; a copy of n pairs uses the first n.
+    pub pairs: Vec<[String; 2]>,
+}
+
+impl Group {
+    /// Checks that each group has `most` pairs at least, that no node is in two pairs of a group, that all
+    /// nodes exist with rated wires between them, and that a group fits every topology; the error says what is
+    /// wrong.
+    pub fn check_all(groups: &[Self], most: usize, topologies: &[Topology]) -> Result<(), String> {
+        for Self { name, pairs } in groups {
+            let wire = name.name();
+            if pairs.len() < most {
+                return Err(format!("{most} pairs at once, but {wire} has {}", pairs.len()));
+            }
+            let mut nodes: Vec<&String> = pairs.iter().flatten().collect();
+            nodes.sort_unstable();
+            if let Some(twice) = nodes.windows(2).find(|two| two[0] == two[1]) {
+                return Err(format!("{wire}: {} is twice among the pairs", twice[0]));
+            }
+        }
+        for topology in topologies {
+            let mut fits = false;
+            for group in groups {
+                let flows = group.flows(topology)?;
+                fits |= group.fits(topology, &flows);
+                let bounds = bounds::max_min(topology, &flows);
+                if bounds.iter().any(|bound| !(bound.is_finite() && *bound > 0.0)) {
+                    let name = &topology.name;
+                    return Err(format!(
+                        "{name} has no wire with a rate between some of the pairs"
+                    ));
+                }
+            }
+            if !fits {
+                return Err(format!(
+                    "in {} no pairs have the wire they are said to",
+                    topology.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The pairs' nodes in a topology.
+    pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, String> {
+        let flow = |[from, to]: &[String; 2]| Ok((place(topology, from)?, place(topology, to)?));
+        self.pairs.iter().map(flow).collect()
+    }
+
+    /// Whether the way of all `flows` is of the group's kind.
+    pub fn fits(&self, topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
+        flows.iter().all(|&(from, to)| Wire::between(topology, from, to) == self.name)
+    }
+}
+
+/// The kind of way between the nodes of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    /// Both nodes are on one medium.
+    Local,
+    /// Other nodes or switches forward packets.
+    Remote,
+}
+
+impl Wire {
+    /// The kind of way between two nodes.
+    fn between(topology: &Topology, one: NodeId, other: NodeId) -> Self {
+        if topology.medium_between(one, other).is_some() { Self::Local } else { Self::Remote }
+    }
+
+    /// The name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The sections of a pairs scenario.
+
+use garland_core::units::bytes;
+use garland_topology::Topology;
+use serde::{Deserialize, Serialize};
+
+use super::group::Group;
+use crate::sections::Kind;
+
+/// The sections of the scenario's file.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Pairs {
+    /// Section `[job]`: what is done.
+    pub job: Job,
+    /// Section `[tolerance]`: what counts as reproduced.
+    pub tolerance: Tolerance,
+}
+
+/// Section `[job]`: what is done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// `pairs`.
+    pub kind: Kind,
+    /// The length of each pair's file.
+    pub bytes: String,
+    /// Numbers of pairs that copy at once.
+    pub counts: Vec<usize>,
+    /// The pairs by kind of way; a topology is run with the groups that fit it.
+    pub wire: Vec<Group>,
+}
+
+/// Section `[tolerance]`: what counts as reproduced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// Least rate of all copies together, as a share of what the wires allow.
+    pub least_of_bound: f64,
+}
+
+impl Pairs {
+    /// Checks the length, the counts and the groups; the error says what is wrong.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
+        let most = self.job.counts.iter().max().copied().unwrap_or(0);
+        if self.job.counts.contains(&0) || most == 0 {
+            return Err("`counts` are numbers of pairs, one at least".to_owned());
+        }
+        Group::check_all(&self.job.wire, most, topologies)
+    }
+}

@@ -1,0 +1,86 @@
+//! The sections of a placements scenario.
+
+use garland_topology::Topology;
+use serde::{Deserialize, Serialize};
+
+use crate::sections::{Kind, Sections, only, place};
+
+/// The values of `garland farm run --placement`.
+const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];
+
+/// The placement that ignores the nodes' speed and load.
+pub const TURNS: &str = "turns";
+
+/// The placement by marginal cost.
+pub const COST: &str = "mosix";
+
+/// The sections of the scenario's file.
+pub type Placements = Sections<Job, Tolerance, Published>;
+
+/// Section `[job]`: what is done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// `placements`.
+    pub kind: Kind,
+    /// The working nodes.
+    pub nodes: Vec<String>,
+    /// The placements' names, in the table's order.
+    pub placements: Vec<String>,
+    /// Iterations of a shell loop in the shortest job, at scale 1.
+    pub loops: u64,
+    /// The jobs' lengths as multiples of the shortest, in turn.
+    pub lengths: Vec<u64>,
+    /// Number of jobs.
+    pub jobs: usize,
+}
+
+/// Section `[tolerance]`: what counts as reproduced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// Least share of the whole-job bound that the best placement reaches when jobs start as slots get free.
+    pub of_bound: f64,
+    /// Least ratio of the time by turns to the time by cost.
+    pub turns: f64,
+}
+
+/// Entry of `[[published]]`: a published figure.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The placement's name.
+    pub placement: String,
+    /// The mean slowdown.
+    pub slowdown: f64,
+}
+
+impl Placements {
+    /// Checks that nodes and placements exist and that there are jobs; the error says what is wrong.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        let topology = only(topologies, "a comparison of placements")?;
+        let job = &self.job;
+        job.nodes.iter().try_for_each(|node| place(topology, node).map(drop))?;
+        if let Some(other) = job.placements.iter().find(|name| !KNOWN.contains(&name.as_str())) {
+            return Err(format!("there is no placement {other}; there are {}", KNOWN.join(", ")));
+        }
+        if [TURNS, COST].iter().any(|wanted| job.placements.iter().all(|name| name != wanted)) {
+            return Err(format!("`placements` has {TURNS} and {COST}, which are compared"));
+        }
+        if job.nodes.is_empty() || job.jobs == 0 || job.loops == 0 || job.lengths.contains(&0) {
+            return Err("`nodes`, `jobs`, `loops` and `lengths` are one at least".to_owned());
+        }
+        if job.lengths.is_empty() {
+            return Err("`lengths` names none".to_owned());
+        }
+        match self.published.iter().find(|row| !job.placements.contains(&row.placement)) {
+            Some(row) => Err(format!("{} is published but not run", row.placement)),
+            None => Ok(()),
+        }
+    }
+
+    /// The published figure of a placement.
+    pub fn published(&self, placement: &str) -> Option<&Published> {
+        self.published.iter().find(|row| row.placement == placement)
+    }
+}

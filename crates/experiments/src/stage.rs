@@ -1,0 +1,50 @@
+//! The inputs of an experiment that its file doesn't have.
+
+use garland_core::units::bytes;
+use garland_sys::signal::Interrupts;
+use garland_topology::Topology;
+
+use crate::scenario_lab::ScenarioLab;
+use crate::table::Size;
+use garland_results::head::Phases;
+use garland_results::run::Run;
+use garland_terminal::failure::Failure;
+
+/// The inputs of an experiment that its file doesn't have: run, topologies, scale.
+pub struct Stage<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// The topologies, in the order in which they are emulated.
+    pub topologies: &'a [Topology],
+    /// The scale that the user wants: length of files as a share of the published one.
+    pub scale: Option<f64>,
+    /// Requests to end, which are held back while a lab is up.
+    pub interrupts: &'a Interrupts,
+}
+
+impl Stage<'_> {
+    /// The size of a file that was published with `bytes`, at the user's scale or else at `usual`; 1 byte at
+    /// least.
+    pub fn scaled(&self, bytes: &str, usual: f64) -> Result<Size, Failure> {
+        let scale = self.scale.unwrap_or(usual);
+        let length = bytes::parse(bytes).map_err(Failure::usage)?;
+        Ok(Size { scale, bytes: ((length as f64 * scale) as u64).max(1) })
+    }
+
+    /// Calls `work` in a lab of `topology` with `room` bytes for files, and takes the lab down. `work` ends its
+    /// own phases.
+    pub fn in_lab<T>(
+        &self,
+        topology: &Topology,
+        room: u64,
+        phases: &mut Phases,
+        work: impl FnOnce(&ScenarioLab<'_>, &mut Phases) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let bench =
+            ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)?;
+        let done = work(&bench, phases)?;
+        bench.end()?;
+        phases.end("teardown");
+        Ok(done)
+    }
+}

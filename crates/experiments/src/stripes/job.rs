@@ -1,0 +1,92 @@
+//! The sections of a stripes scenario.
+
+use garland_core::plan;
+use garland_core::units::{Nanos, bytes};
+use garland_topology::{Topology, bounds};
+use serde::{Deserialize, Serialize};
+
+use super::maker::{Maker, Pause};
+use crate::sections::{Kind, Sections, only, place};
+
+/// The sections of the scenario's file.
+pub type Stripes = Sections<Job, Tolerance, Published>;
+
+/// Section `[job]`: what is done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// `stripes`.
+    pub kind: Kind,
+    /// The file's length.
+    pub bytes: String,
+    /// Bytes of a buffer, which is both the block and the stripe unit.
+    pub buffer: String,
+    /// Bytes of an operation.
+    pub operation: String,
+    /// The server's node.
+    pub to: String,
+    /// Makers of pauses, each of which is tried...
+    pub makers: Vec<Maker>,
+    /// ... with each of these lengths of a pause.
+    pub pauses: Vec<String>,
+    /// The pauses that the published copy probably had, all at once.
+    pub suspects: Vec<Pause>,
+}
+
+/// Section `[tolerance]`: what counts as reproduced.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// Least rate of a copy without operations, with and without pauses, as a share of the wire's.
+    pub least_of_wire: f64,
+    /// Least speed-up of a copy without operations over one in operations, with the suspects' pauses.
+    pub least_gain: f64,
+    /// Error allowed in the found time of pauses, as a share of the injected time, with the traces of both
+    /// ends.
+    pub found: f64,
+    /// The same error without the server's trace: then more than the pauses is undecided.
+    pub found_by_one: f64,
+}
+
+/// Entry of `[[published]]`: the published copy.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Rate while bytes were sent, in Gbit/s.
+    pub transfer: f64,
+    /// Rate of the whole copy, in Gbit/s.
+    pub copy: f64,
+    /// Least and most milliseconds between operations.
+    pub between_ms: [f64; 2],
+    /// Milliseconds from an operation's last send to its last reply.
+    pub end_ms: f64,
+}
+
+impl Stripes {
+    /// Checks that the server can be reached by rated wires and that operations consist of whole buffers; the
+    /// error says what is wrong.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+        let topology = only(topologies, "a copy in stripes")?;
+        let to = place(topology, &self.job.to)?;
+        let bound = || bounds::max_min(topology, &[(0, to)])[0];
+        if to == 0 || !(bound().is_finite() && bound() > 0.0) {
+            let name = &topology.name;
+            return Err(format!("{name} has no wire with a rate from its head to {}", self.job.to));
+        }
+        let bytes = |text: &String| bytes::parse(text).map_err(|error| error.to_string());
+        let (buffer, operation) = (bytes(&self.job.buffer)?, bytes(&self.job.operation)?);
+        let stripes = plan::Stripes::new(bytes(&self.job.bytes)?, buffer, 1);
+        stripes.map_err(|error| error.to_string())?;
+        if operation == 0 || !operation.is_multiple_of(buffer) {
+            return Err("`operation` has no whole number of buffers".to_owned());
+        }
+        let pauses = self.job.pauses.iter().chain(self.job.suspects.iter().map(|one| &one.pause));
+        for pause in pauses {
+            pause.parse::<Nanos>().map_err(|error| error.to_string())?;
+        }
+        match self.published.len() {
+            1 => Ok(()),
+            many => Err(format!("one copy was published, not {many}")),
+        }
+    }
+}

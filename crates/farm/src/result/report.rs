@@ -1,0 +1,65 @@
+//! The result of a farm's run, read back.
+
+use garland_core::farm::Record;
+use serde::Deserialize;
+
+use super::summary::{OneMachine, Summary};
+use super::traffic::NicTraffic;
+use super::value::SCHEMA;
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Failure, OrFailure};
+
+/// A `garland.farm/1` as another command reads it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FarmReport {
+    schema: String,
+    /// The run's name.
+    pub run: String,
+    /// All nodes.
+    pub nodes: Vec<NodeReport>,
+    /// What the run came to.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// What became of each job.
+    pub records: Vec<Record>,
+}
+
+/// A node of a [`FarmReport`].
+#[derive(Clone, Debug, Deserialize)]
+pub struct NodeReport {
+    /// Its name.
+    pub name: String,
+    /// Its power, in the result's unit.
+    pub power: f64,
+    /// How many jobs it has done.
+    pub done: usize,
+    /// What its NICs carried meanwhile.
+    pub nics: Vec<NicTraffic>,
+}
+
+impl FarmReport {
+    /// Reads the result of the run that `asked` names.
+    pub fn find(places: &Places, asked: &str) -> Result<Self, Failure> {
+        let run = Run::find(places, asked, "records.jsonl", "a farm's records")?;
+        let path = run.folder().join("result.json");
+        let reading = format!("reading {}", path.display());
+        let text = std::fs::read(&path).or_nothing(&reading)?;
+        let report: Self = serde_json::from_slice(&text).or_nothing(&reading)?;
+        if report.schema != SCHEMA {
+            let (name, schema) = (run.name(), report.schema);
+            return Err(Failure::usage(format!("{name} is no farm's run but a {schema}")));
+        }
+        Ok(Self { run: run.name().to_owned(), ..report })
+    }
+
+    /// The whole farm as one machine that a cluster is compared with; an error unless all jobs are done.
+    pub fn as_one_machine(self) -> Result<OneMachine, Failure> {
+        let Self { run, nodes, summary, .. } = self;
+        if summary.jobs.done < summary.jobs.all {
+            return Err(Failure::usage(format!("{run} hasn't done all of its jobs")));
+        }
+        let power = nodes.iter().map(|node| node.power).sum();
+        Ok(OneMachine { seconds: summary.total, power, run: Some(run) })
+    }
+}
