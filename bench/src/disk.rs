@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::chain;
-use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Contest, Figure, Gauge, Goal, Heading, Report, Words, equip, hold, tools};
 use super::options::size;
 use super::peers::garland_program;
 use super::source;
@@ -153,7 +153,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     if !was_there {
         fs::remove_dir(&place.folder).with_context(|| format!("remove {folder}"))?;
     }
-    let bench = Bench { schema: "garland.bench-disk/1", name: "disk", title: "Disks" };
+    let bench = Heading { schema: "garland.bench-disk/1", name: "disk", title: "Disks" };
     let medians = "medians: the rate that the median time of an operation comes to, one in flight; \
                    means: bytes by time, whatever came between";
     let notes = vec![

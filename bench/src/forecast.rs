@@ -56,12 +56,12 @@ struct Report {
     goals: [f64; 2],
     median: f64,
     worst: f64,
-    scenarios: Vec<Part>,
+    scenarios: Vec<Section>,
 }
 
 /// A scenario's predictions.
 #[derive(Serialize)]
-struct Part {
+struct Section {
     name: &'static str,
     about: &'static str,
     predictions: Vec<Prediction>,
@@ -69,7 +69,7 @@ struct Part {
 
 /// What is read of a `garland.scenario/1`.
 #[derive(Deserialize)]
-struct Told {
+struct ScenarioResult {
     scenario: Named,
     predictions: Vec<Prediction>,
 }
@@ -165,29 +165,30 @@ fn options(args: &[String]) -> Result<Options> {
 }
 
 /// The predictions of these scenarios by their last runs in a folder, whose names sort by time.
-fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Part>> {
+fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
     let mut runs: Vec<PathBuf> =
         entries.map(|entry| Ok(entry?.path().join("result.json"))).collect::<Result<_>>()?;
     runs.sort();
-    let told = |path: &PathBuf| serde_json::from_slice::<Told>(&fs::read(path).ok()?).ok();
-    let all: Vec<Told> = runs.iter().rev().filter_map(told).collect();
+    let told =
+        |path: &PathBuf| serde_json::from_slice::<ScenarioResult>(&fs::read(path).ok()?).ok();
+    let all: Vec<ScenarioResult> = runs.iter().rev().filter_map(told).collect();
     let part = |&(name, about): &Scenario| {
         let found = all.iter().find(|told| told.scenario.name == name);
         let found = found.with_context(|| format!("{} has no run of {name}", folder.display()))?;
-        Ok(Part { name, about, predictions: found.predictions.clone() })
+        Ok(Section { name, about, predictions: found.predictions.clone() })
     };
     wanted.iter().map(part).collect()
 }
 
 /// The predictions of these scenarios, run one after the other.
-fn all_run(root: &Path, wanted: &[Scenario]) -> Result<Vec<Part>> {
+fn all_run(root: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     install(NEEDS)?;
     chain::build(root)?;
     let state = std::env::temp_dir().join(format!("garland-bench-forecast-{}", std::process::id()));
     let told = |&(name, about): &Scenario| {
         eprintln!("{name} ...");
-        Ok(Part { name, about, predictions: predictions(name, &state)? })
+        Ok(Section { name, about, predictions: predictions(name, &state)? })
     };
     let scenarios = wanted.iter().map(told).collect::<Result<Vec<_>>>();
     let removed = fs::remove_dir_all(&state);
@@ -208,13 +209,13 @@ fn predictions(name: &str, state: &Path) -> Result<Vec<Prediction>> {
     if !matches!(output.status.code(), Some(0 | 4)) {
         bail!("garland scenario run {name}: {}", output.status);
     }
-    let told: Told = serde_json::from_slice(&output.stdout)
+    let told: ScenarioResult = serde_json::from_slice(&output.stdout)
         .with_context(|| format!("read what garland scenario run {name} said"))?;
     Ok(told.predictions)
 }
 
 /// The median and the worst of all errors.
-fn errors(parts: &[Part]) -> Result<(f64, f64)> {
+fn errors(parts: &[Section]) -> Result<(f64, f64)> {
     let all = parts.iter().flat_map(|part| &part.predictions);
     let mut errors: Vec<f64> = all.map(|one| one.error().abs()).collect();
     errors.sort_by(f64::total_cmp);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::contest::{Bench, Contest, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Contest, Gauge, Goal, Heading, Report, Words, equip, hold, tools};
 use super::field::Field;
 use super::gauges::{Agents, Netpipe, Ping, Pingpong, Qperf, Sockperf, Ucx, cpus};
 use super::{chain, sandbox};
@@ -61,7 +61,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
                 let _agents = Agents::up(&field)?;
                 hold(&contests, words.rounds, TIME, &field)
             };
-            let bench = Bench {
+            let bench = Heading {
                 schema: "garland.bench-ping/1",
                 name: "ping",
                 title: "Small messages between two nodes",

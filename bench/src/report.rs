@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use garland_testkit::{Browser, Scratch, random_file};
 
 use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Report, Tool, Words, hold, tools};
+use super::contest::{Contest, Event, Goal, Heading, Report, Tool, Words, hold, tools};
 use super::peers::garland_program;
 use xtask::clock::Watch;
 use xtask::packages::{Need, install};
@@ -127,7 +127,7 @@ pub(crate) fn run(root: &std::path::Path, args: &[String]) -> Result<()> {
     made(&place)?;
     let size = fs::metadata(place.file()).context("look at the report")?.len();
     let outcomes = hold(&contests, words.rounds, TIME, &place);
-    let bench = Bench { schema: "garland.bench-report/1", name: "report", title: "Reports" };
+    let bench = Heading { schema: "garland.bench-report/1", name: "report", title: "Reports" };
     let notes = vec![format!(
         "a copy of {} MiB to 20 nodes of a lab at 1 Gbit/s; its report has {size} bytes",
         BYTES >> 20

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::contest::{Bench, Contest, Goal, Outcome, Report, Words, equip, hold, tools};
+use super::contest::{Contest, Goal, Heading, Outcome, Report, Words, equip, hold, tools};
 use super::field::Field;
 use super::gauges::{Agents, Iperf3, Wires, cpus};
 use super::ping::{NEEDS, OPTIONS, congestion, notes};
@@ -53,7 +53,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             for (rate, contests) in [(Some(RATE), shaped()), (None, unshaped())] {
                 outcomes.extend(at(run, rate, &words.choose(contests), &words)?);
             }
-            let bench = Bench {
+            let bench = Heading {
                 schema: "garland.bench-wires/1",
                 name: "wires",
                 title: "Rates between two nodes",

@@ -19,7 +19,7 @@ pub(crate) use event::assert_sound;
 use figure::Statistic;
 pub(crate) use figure::{Entry, Figure};
 pub(crate) use goal::Goal;
-pub(crate) use report::{Bench, Report};
+pub(crate) use report::{Heading, Report};
 pub(crate) use tool::Tool;
 pub(crate) use words::Words;
 

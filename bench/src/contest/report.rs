@@ -14,7 +14,7 @@ use xtask::clock::today;
 
 /// What a benchmark is called.
 #[derive(Serialize)]
-pub(crate) struct Bench {
+pub(crate) struct Heading {
     /// Of the JSON file.
     pub(crate) schema: &'static str,
     /// Behind `cargo xtask bench`.
@@ -29,7 +29,7 @@ pub(crate) struct Bench {
 #[derive(Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]
-    bench: Bench,
+    bench: Heading,
     date: String,
     /// As typed.
     command: String,
@@ -44,7 +44,7 @@ pub(crate) struct Report {
 impl Report {
     /// Of a benchmark that ended today; `args` are the words behind its name.
     pub(crate) fn new(
-        bench: Bench,
+        bench: Heading,
         args: &[String],
         notes: Vec<String>,
         tools: Vec<Tool>,
@@ -161,7 +161,7 @@ mod tests {
             goal: Goal::AtMost(1.0),
             entries: vec![entry("garland", 3.0, None), entry("other", 4.0, Some("broke|down"))],
         };
-        let bench = Bench { schema: "s/1", name: "x", title: "Title" };
+        let bench = Heading { schema: "s/1", name: "x", title: "Title" };
         let report = Report::new(bench, &[], vec![], vec![], vec![outcome]);
         let text = report.to_string();
         assert!(text.contains("**reached** (0.75)"), "{text}");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Report, Tool, Words, equip, hold, tools};
+use super::contest::{Contest, Event, Goal, Heading, Report, Tool, Words, equip, hold, tools};
 use super::peers::garland_program;
 use xtask::clock::Watch;
 use xtask::packages::{Need, install};
@@ -105,7 +105,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let place = Place::make(jobs)?;
     let outcomes = hold(&contests, words.rounds, TIME, &place);
     place.end()?;
-    let bench = Bench { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" };
+    let bench = Heading { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" };
     let notes = vec![
         format!("{jobs} jobs, each the program `true`; the whole command, divided by the jobs"),
         "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \

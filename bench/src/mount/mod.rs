@@ -12,7 +12,7 @@ use self::tools::{
     WRITE, WRITE_SSHFS, prepare,
 };
 use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Contest, Event, Goal, Heading, Report, Words, equip, hold, tools};
 use super::options::size;
 use super::sandbox;
 use super::star::Stage;
@@ -123,7 +123,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
         prepare(&stage, root).context("put the files on the server")?;
         outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
     }
-    let bench = Bench {
+    let bench = Heading {
         schema: "garland.bench-mount/1",
         name: "mount",
         title: "A node's files under a folder",

@@ -11,7 +11,7 @@ use self::tools::{
     BACK, BARE, CLEAR, GAPS, IPERF3, OUT, RSYNC, SCP, SECONDS, TAR, Tool, UNTRACED_SECONDS,
 };
 use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Contest, Event, Goal, Heading, Report, Words, equip, hold, tools};
 use super::options::size;
 use super::sandbox;
 use super::star::Stage;
@@ -157,7 +157,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
         let stage = Stage::up(root, servers, rate, bytes).context("set up the servers")?;
         outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
     }
-    let bench = Bench {
+    let bench = Heading {
         schema: "garland.bench-stripe/2",
         name: "stripe",
         title: "One file over several servers",

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use self::stage::Stage;
 use self::tools::{FILES, GARLAND, LIMIT, RSYNC, TAR};
 use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Contest, Event, Goal, Heading, Report, Words, equip, hold, tools};
 use super::sandbox;
 use xtask::packages::{Need, install};
 
@@ -85,7 +85,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
     let contests = words.choose(all());
     let stage = Stage::up(root, NODES, files).context("set up the nodes")?;
     let outcomes = hold(&contests, words.rounds, TIME, &stage);
-    let bench = Bench { schema: "garland.bench-trees/1", name: "trees", title: "Trees of files" };
+    let bench = Heading { schema: "garland.bench-trees/1", name: "trees", title: "Trees of files" };
     let notes = vec![
         format!("{files} files of 4 KiB, 100 a folder, to {NODES} nodes: files a second at each"),
         "nodes: network namespaces on one unshaped switch, all on these cores, all files in memory \

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use self::places::{Place, again, rails, slow, text};
 use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Outcome, Report, Words, equip, hold, tools};
+use super::contest::{Contest, Event, Goal, Heading, Outcome, Report, Words, equip, hold, tools};
 use super::sandbox;
 use xtask::packages::{Need, install};
 
@@ -118,7 +118,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
             outcomes.extend(hold(&contests, words.rounds, TIME, &place));
         }
     }
-    let bench = Bench {
+    let bench = Heading {
         schema: "garland.bench-ways/1",
         name: "ways",
         title: "Second runs, slow nodes, rails, compression",

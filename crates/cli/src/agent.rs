@@ -73,7 +73,7 @@ fn detach(agent: &Agent) -> Result<Exit, Failure> {
         .spawn()
         .or_nothing("starting the agent")?;
     let mut line = String::new();
-    let output = child.stdout.take().ok_or_else(|| Failure::nothing("the agent is mute"))?;
+    let output = child.stdout.take().ok_or_else(|| Failure::nothing("no output from the agent"))?;
     BufReader::new(output).read_line(&mut line).or_nothing("reading the agent's ready line")?;
     let Some(mut ready) = ReadyLine::parse(&line) else {
         let log = path.display();

@@ -5,6 +5,7 @@
 pub mod checksums;
 pub mod copied;
 pub mod copy;
+pub mod explain;
 pub mod head;
 pub mod limit;
 pub mod lock;

@@ -43,7 +43,7 @@ impl Places {
         Ok(Self { state })
     }
 
-    /// A folder of the state, made if need be.
+    /// A directory of the state; created if missing.
     pub fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.state.join(name);
         private_folder(&path)?;

@@ -37,7 +37,7 @@ impl Run {
         Self::begin_keeping(places, command, TRACED)
     }
 
-    /// The same, where the traces of so many runs of the command are kept.
+    /// Begins a run of `command`, of whose runs the last `traced` keep their traces.
     pub fn begin_keeping(places: &Places, command: &str, traced: usize) -> Result<Self, Failure> {
         let runs = places.folder("runs")?;
         let now = jiff::Timestamp::from_nanosecond(i128::from(clock::wall_ns()));
@@ -51,7 +51,7 @@ impl Run {
         Ok(run)
     }
 
-    /// The same run, which lives in this process from now on.
+    /// Marks the run as alive until this value is dropped.
     pub fn held(self) -> Result<Self, Failure> {
         let path = self.folder.join(LOCK);
         let lock = LockFile::hold(&path).or_nothing(format!("locking {}", path.display()))?;
@@ -64,7 +64,7 @@ impl Run {
         Self::find_with(places, asked, &[needed], what)
     }
 
-    /// The same of one that must hold several things.
+    /// Finds a run that holds all of `needed`, which `what` names in errors.
     pub fn find_with(
         places: &Places,
         asked: &str,

@@ -44,7 +44,7 @@ impl Traced {
         Self::of(Run::find(places, asked, TRACES, what)?, node)
     }
 
-    /// The same of copies alone.
+    /// Finds the run of a copy that `asked` names, and in it the copy of `node` if there are several.
     pub fn find_copy(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
         let what = "a trace of a copy, as every garland cp makes one";
         let needed: &[&str] = if asked == LAST { &[TRACES, PLAN] } else { &[TRACES] };

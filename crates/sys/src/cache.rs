@@ -9,7 +9,7 @@ use rustix::fs::{Advice, fadvise};
 
 /// How the page cache was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CacheProbe {
     /// cachestat(2): by file.
     Cachestat,
     /// mincore(2): by a mapping of the file.
@@ -24,7 +24,7 @@ pub struct Residency {
     /// Those of them in the page cache.
     pub cached: u64,
     /// How that is known.
-    pub way: Way,
+    pub probe: CacheProbe,
 }
 
 /// cachestat(2) has this number on every architecture.
@@ -55,11 +55,13 @@ struct Statistics {
 pub fn residency(file: &File, length: u64) -> io::Result<Residency> {
     let pages = length.div_ceil(rustix::param::page_size() as u64);
     if pages == 0 {
-        return Ok(Residency { pages, cached: 0, way: Way::Cachestat });
+        return Ok(Residency { pages, cached: 0, probe: CacheProbe::Cachestat });
     }
     match by_cachestat(file, length) {
-        Ok(cached) => Ok(Residency { pages, cached, way: Way::Cachestat }),
-        Err(_) => Ok(Residency { pages, cached: by_mincore(file, length)?, way: Way::Mincore }),
+        Ok(cached) => Ok(Residency { pages, cached, probe: CacheProbe::Cachestat }),
+        Err(_) => {
+            Ok(Residency { pages, cached: by_mincore(file, length)?, probe: CacheProbe::Mincore })
+        }
     }
 }
 

@@ -15,9 +15,9 @@ use crate::{clock, event};
 
 /// A socket with a name, for callers of the same user.
 #[derive(Debug)]
-pub struct Door(UnixListener);
+pub struct NamedListener(UnixListener);
 
-impl Door {
+impl NamedListener {
     /// Gives a new socket the abstract name `name`; it has it as long as it is open.
     ///
     /// # Errors
@@ -141,14 +141,14 @@ mod tests {
     fn what_is_said_is_heard_and_who_hangs_or_says_too_much_is_not() {
         let [says, hangs, shouts, absent] = ["says", "hangs", "shouts", "absent"].map(name);
         let speak = |name: &str, bytes: Vec<u8>| {
-            let door = Door::open(name).unwrap();
+            let door = NamedListener::open(name).unwrap();
             std::thread::spawn(move || {
                 // Whoever shouts is hung up on.
                 let _ = door.next(SOON).unwrap().write_all(&bytes);
             })
         };
         let speakers = [speak(&says, b"hello".to_vec()), speak(&shouts, vec![7; 100_000])];
-        let hanging = Door::open(&hangs).unwrap();
+        let hanging = NamedListener::open(&hangs).unwrap();
         let mut listed = names(&name("")).unwrap();
         listed.sort();
         assert_eq!(listed, [hangs.clone(), says.clone(), shouts.clone()]);
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_name_is_one_process_own() {
         let name = name("taken");
-        let _door = Door::open(&name).unwrap();
-        assert_eq!(Door::open(&name).unwrap_err().kind(), ErrorKind::AddrInUse);
+        let _door = NamedListener::open(&name).unwrap();
+        assert_eq!(NamedListener::open(&name).unwrap_err().kind(), ErrorKind::AddrInUse);
     }
 }

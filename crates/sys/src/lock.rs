@@ -24,7 +24,7 @@ pub fn try_lock(file: impl AsFd) -> io::Result<Lock> {
     judged(flock(file, FlockOperation::NonBlockingLockExclusive))
 }
 
-/// The same, once nobody else has it.
+/// Locks a file for this process alone; waits until no other process has it locked.
 ///
 /// # Errors
 /// What goes wrong; never that there are no locks.

@@ -11,13 +11,13 @@ use rustix::termios::{
 /// What a terminal has that doesn't know its size.
 const USUAL: (u16, u16) = (80, 24);
 
-/// Its columns and rows, at present; `None` when standard error is no terminal.
+/// Columns and rows of standard error; `None` if that is no terminal.
 #[must_use]
 pub fn size() -> Option<(u16, u16)> {
     size_of(io::stderr().as_fd())
 }
 
-/// The same of standard output.
+/// Columns and rows of standard output; `None` if that is no terminal.
 #[must_use]
 pub fn output_size() -> Option<(u16, u16)> {
     size_of(io::stdout().as_fd())

@@ -37,7 +37,7 @@ pub enum ConnectionError {
     #[error("its agent is gone")]
     Gone,
     /// Bytes that no agent of this version sends.
-    #[error("its agent sent a message that makes no sense")]
+    #[error("protocol error: its agent sent bytes that are no message")]
     Garbage,
 }
 

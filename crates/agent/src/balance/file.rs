@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::units::bytes;
 use garland_protocol::{DiskCached, DiskPlace};
-use garland_sys::cache::{self, Way};
+use garland_sys::cache::{self, CacheProbe};
 use garland_sys::random;
 
 use crate::agent::Agent;
@@ -96,7 +96,7 @@ impl BalanceFile {
         Ok(cache::residency(file, size).ok().map(|found| DiskCached {
             pages: found.pages,
             cached: found.cached,
-            by_cachestat: found.way == Way::Cachestat,
+            by_cachestat: found.probe == CacheProbe::Cachestat,
         }))
     }
 

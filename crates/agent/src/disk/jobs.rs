@@ -8,7 +8,7 @@ use garland_protocol::{
     DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskOrder, DiskPattern, DiskPlace,
     DiskTimes, DiskWay,
 };
-use garland_sys::cache::{self, Way};
+use garland_sys::cache::{self, CacheProbe};
 use garland_sys::clock;
 use garland_sys::confine::Root;
 
@@ -177,7 +177,7 @@ impl Test<'_> {
 
     fn cached(&self) -> Option<DiskCached> {
         let found = cache::residency(self.file.file(), self.extent).ok()?;
-        let by_cachestat = found.way == Way::Cachestat;
+        let by_cachestat = found.probe == CacheProbe::Cachestat;
         Some(DiskCached { pages: found.pages, cached: found.cached, by_cachestat })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use garland_protocol::Account;
-use garland_sys::local_socket::Door;
+use garland_sys::local_socket::NamedListener;
 use garland_sys::threads;
 
 use super::siblings;
@@ -93,7 +93,7 @@ impl Activity {
     fn open_door(self: &Arc<Self>) {
         self.door.get_or_init(|| {
             let name = siblings::new_name(self.doors()?);
-            let opened = Door::open(&name).and_then(|door| {
+            let opened = NamedListener::open(&name).and_then(|door| {
                 let doings = Arc::clone(self);
                 threads::spawn("door", move || doings.answer(&door))
             });
@@ -107,7 +107,7 @@ impl Activity {
         });
     }
 
-    fn answer(&self, door: &Door) {
+    fn answer(&self, door: &NamedListener) {
         loop {
             match door.next(PATIENCE) {
                 // A reader that does not read gets no answer.

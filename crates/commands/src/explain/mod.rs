@@ -1,17 +1,11 @@
 //! `garland explain`: where a run's time went.
 
-mod clocks;
-pub mod read;
-mod result;
-mod table;
-mod words;
-
 use garland_analysis::ledger;
 
-use self::read::Kept;
-use self::result::ExplainResult;
 use crate::args::Explain;
 use garland_fleet::context::Context;
+use garland_results::explain::ExplainResult;
+use garland_results::explain::Kept;
 use garland_results::head::{Phases, print_json};
 use garland_results::places::Places;
 use garland_results::traces::Traced;

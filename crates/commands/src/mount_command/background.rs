@@ -31,7 +31,7 @@ pub fn start() -> Result<Exit, Failure> {
         .spawn()
         .or_nothing("starting the mount's process")?;
     let mut line = String::new();
-    let output = child.stdout.take().ok_or_else(|| Failure::nothing("the mount is mute"))?;
+    let output = child.stdout.take().ok_or_else(|| Failure::nothing("no output from the mount"))?;
     BufReader::new(output).read_line(&mut line).or_nothing("waiting for the mount")?;
     let said = std::fs::read_to_string(&log).unwrap_or_default();
     output::warn(said);

@@ -4,7 +4,7 @@ use garland_analysis::clock::Clocks;
 use garland_analysis::ledger::{self, Segment};
 use garland_report::Step;
 
-use super::super::explain::read::Kept;
+use garland_results::explain::Kept;
 use garland_results::traces::Traced;
 
 /// The path of a copy; none where its run's folder doesn't hold all that the ledger is made from.

@@ -26,7 +26,7 @@ pub fn forget(file: &File) -> io::Result<()> {
     if length == 0 || is_in_memory(file)? {
         return Ok(());
     }
-    let mut left = Residency { pages: 0, cached: 0, way: cache::Way::Cachestat };
+    let mut left = Residency { pages: 0, cached: 0, probe: cache::CacheProbe::Cachestat };
     for attempt in 0..TRIES {
         if attempt > 0 {
             std::thread::sleep(Duration::from_millis(20));

@@ -14,8 +14,8 @@ use super::wave;
 use crate::predicted;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use crate::stage::Stage;
-use garland_results::head::Phases;
 use garland_farm::result::FarmReport;
+use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// Number of copies with each suspect.

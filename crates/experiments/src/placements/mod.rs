@@ -6,8 +6,8 @@ mod table;
 
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
-use garland_results::head::Phases;
 use garland_farm::result::FarmReport;
+use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 pub use job::Placements;
 use table::Row;

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long processes may take to end after their input has.
 pub const FAREWELL: Duration = Duration::from_secs(3);
 
-/// The same for a user who gave up: what hangs is left behind.
+/// How long processes may take to end after Ctrl-C; those that hang are left behind.
 pub const HURRY: Duration = Duration::from_secs(1);
 
 /// How long a process that was killed may take to be gone: unless it hangs in the kernel, no time.

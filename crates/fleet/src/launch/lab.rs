@@ -54,7 +54,7 @@ pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>,
     enter_at(nodes, places, name, None)
 }
 
-/// The same, to the place of the lab's node `at`, or of its head.
+/// Moves this process to the place of the lab's node `at`, or of its head if that is `None`.
 fn enter_at(
     nodes: &[Node],
     places: &Places,

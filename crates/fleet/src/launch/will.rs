@@ -25,7 +25,7 @@ impl Will {
         Self { interrupts, over: None }
     }
 
-    /// The same, which ends when that is set, too.
+    /// Also ends when `over` is set.
     pub fn unless(self, over: &Arc<AtomicBool>) -> Self {
         Self { over: Some(Arc::clone(over)), ..self }
     }

@@ -61,9 +61,9 @@ pub struct NodeResult {
     /// How it ended.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// What it gives as a sender by its best NIC, as a share of the middle node.
+    /// Rate as a sender by its best NIC, as a share of the median node.
     pub sends: Option<f64>,
-    /// The same as a receiver.
+    /// Rate as a receiver by its best NIC, as a share of the median node.
     pub receives: Option<f64>,
     /// Its NICs, a rail each.
     pub nics: Vec<NicResult>,
@@ -74,9 +74,9 @@ pub struct NodeResult {
 pub struct NicResult {
     /// The rail that it is on.
     pub rail: usize,
-    /// What it gives as a sender, as a share of what the node gives.
+    /// Rate as a sender, as a share of the rate of the node.
     pub sends: Option<f64>,
-    /// The same as a receiver.
+    /// Rate as a receiver, as a share of the rate of the node.
     pub receives: Option<f64>,
     /// Why it was left out.
     pub reason: Option<String>,

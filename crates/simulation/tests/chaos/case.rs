@@ -60,7 +60,7 @@ impl Case {
         }
     }
 
-    /// The same where nodes read the source by themselves: it goes to files.
+    /// A case in which nodes read parts of the source themselves, and write files.
     fn shared(mut self) -> Self {
         self.world.nodes.iter_mut().for_each(|node| node.sink = File);
         self.world.stream = false;

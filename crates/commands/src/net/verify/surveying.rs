@@ -340,4 +340,4 @@ fn differences(before: &BTreeMap<Port, u32>, after: &BTreeMap<Port, u32>) -> Vec
 }
 
 /// Why an agent is left out that answers what it wasn't asked.
-const NONSENSE: &str = "its agent gave an answer that makes no sense";
+const NONSENSE: &str = "protocol error: its agent answered what it was not asked";

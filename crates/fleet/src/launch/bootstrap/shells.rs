@@ -77,7 +77,7 @@ impl Node {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// The same where nothing is named, and the head sends what it should.
+    /// Runs the script as a first launch does: nothing is named, and the head sends `ours`.
     fn launch(&self, ours: &[u8]) -> String {
         self.run(ours, ["-", "-", "-"], "-", ours)
     }

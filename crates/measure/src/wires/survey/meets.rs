@@ -10,9 +10,9 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// What came of one meeting.
 #[derive(Clone, Debug, Default)]
 pub struct Got {
-    /// Bytes per second of all streams of the one that dialled, and of the other one.
+    /// Bytes per second of all streams from the node that dialled.
     pub forward: f64,
-    /// The same back.
+    /// Bytes per second of all streams to the node that dialled.
     pub backward: f64,
     /// The kernel's accounts of a stream, by whether the sender was dialled.
     pub went: [Option<TxStats>; 2],

@@ -22,8 +22,8 @@ pub fn streams(forward: u16, warm_up_ms: u32, least_ms: u32, most_ms: u32) -> Ta
     Task::Stream(StreamTask { forward, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms })
 }
 
-/// The same in packets of so many bytes, long enough for slow wires that many share, and for all of
-/// them equally long: one that went on alone would have more than its share.
+/// One stream forward in packets of `bytes` bytes. It lasts 0.4 s whatever the rate, so that slow wires
+/// are measured well enough and no pair goes on alone when the others have ended.
 pub fn packets(bytes: u16) -> Task {
     let packet = Some(bytes);
     let (warm_up_ms, least_ms, most_ms) = (100, 400, 400);

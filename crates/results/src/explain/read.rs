@@ -6,8 +6,8 @@ use garland_analysis::ledger;
 use garland_core::trace::Trace;
 use serde::Deserialize;
 
-use garland_results::run::Run;
-use garland_results::traces::{self, Traced};
+use crate::run::Run;
+use crate::traces::{self, Traced};
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// A copy as its folder tells it.

@@ -5,12 +5,12 @@ use garland_analysis::ledger::{Cause, DiskUse, Fix, Ledger, Place, Row, Stretch,
 use garland_core::units::Nanos;
 use serde::Serialize;
 
-use super::clocks::{self, ClockResult};
-use super::read::Kept;
-use super::words;
-use garland_results::head::{Head, Phases};
-use garland_results::limit::Limit;
-use garland_results::run::Run;
+use crate::explain::clocks::{self, ClockResult};
+use crate::explain::read::Kept;
+use crate::explain::words;
+use crate::head::{Head, Phases};
+use crate::limit::Limit;
+use crate::run::Run;
 
 /// The path is told in so many lines at most.
 const LINES: usize = 12;
@@ -19,99 +19,99 @@ const LINES: usize = 12;
 #[derive(Debug, Serialize)]
 pub struct ExplainResult {
     #[serde(flatten)]
-    pub head: Head,
+    pub(super) head: Head,
     /// The explained command, in nanoseconds.
-    pub wall_ns: u64,
-    pub bytes: u64,
+    pub(super) wall_ns: u64,
+    pub(super) bytes: u64,
     /// How many nodes have the whole file, of how many.
-    pub ok: usize,
-    pub of: usize,
+    pub(super) ok: usize,
+    pub(super) of: usize,
     /// They sum to `wall_ns`, the largest first.
-    pub rows: Vec<RowResult>,
+    pub(super) rows: Vec<RowResult>,
     /// The critical path in its order, mostly.
-    pub path: Vec<StretchResult>,
-    pub faults: Vec<FaultResult>,
-    pub fix: Option<FixResult>,
-    pub clocks: Vec<ClockResult>,
+    pub(super) path: Vec<StretchResult>,
+    pub(super) faults: Vec<FaultResult>,
+    pub(super) fix: Option<FixResult>,
+    pub(super) clocks: Vec<ClockResult>,
     /// Triples of nodes whose clocks, compared pair by pair, don't agree.
-    pub open_loops: Vec<LoopResult>,
-    pub resent: Vec<ResentResult>,
-    pub disks: Vec<DiskResult>,
-    pub undecided: Vec<String>,
-    pub warnings: Vec<String>,
+    pub(super) open_loops: Vec<LoopResult>,
+    pub(super) resent: Vec<ResentResult>,
+    pub(super) disks: Vec<DiskResult>,
+    pub(super) undecided: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct RowResult {
-    pub cause: &'static str,
-    pub node: Option<String>,
+pub(super) struct RowResult {
+    pub(super) cause: &'static str,
+    pub(super) node: Option<String>,
     /// Where a hop ends.
-    pub to: Option<String>,
+    pub(super) to: Option<String>,
     /// What a straggler was at.
-    pub within: Option<&'static str>,
-    pub ns: u64,
-    pub share: f64,
+    pub(super) within: Option<&'static str>,
+    pub(super) ns: u64,
+    pub(super) share: f64,
     /// The share of it that this cause's own records cover.
-    pub covered: f64,
+    pub(super) covered: f64,
     #[serde(skip)]
-    pub text: String,
+    pub(super) text: String,
 }
 
 #[derive(Debug, Serialize)]
-pub struct StretchResult {
-    pub begin_ns: i64,
-    pub ns: i64,
-    pub cause: &'static str,
-    pub node: Option<String>,
-    pub to: Option<String>,
+pub(super) struct StretchResult {
+    pub(super) begin_ns: i64,
+    pub(super) ns: i64,
+    pub(super) cause: &'static str,
+    pub(super) node: Option<String>,
+    pub(super) to: Option<String>,
     /// The share of the stretch that went into it.
-    pub share: f64,
+    pub(super) share: f64,
     #[serde(skip)]
-    pub text: String,
+    pub(super) text: String,
 }
 
 #[derive(Debug, Serialize)]
-pub struct FaultResult {
-    pub cause: &'static str,
-    pub node: Option<String>,
-    pub to: Option<String>,
-    pub ns: u64,
-    pub text: String,
+pub(super) struct FaultResult {
+    pub(super) cause: &'static str,
+    pub(super) node: Option<String>,
+    pub(super) to: Option<String>,
+    pub(super) ns: u64,
+    pub(super) text: String,
 }
 
 #[derive(Debug, Serialize)]
-pub struct FixResult {
-    pub cause: &'static str,
-    pub node: Option<String>,
-    pub to: Option<String>,
+pub(super) struct FixResult {
+    pub(super) cause: &'static str,
+    pub(super) node: Option<String>,
+    pub(super) to: Option<String>,
     /// How much sooner at most.
-    pub gain_ns: u64,
-    pub remedy: &'static str,
+    pub(super) gain_ns: u64,
+    pub(super) remedy: &'static str,
     #[serde(skip)]
-    pub text: String,
+    pub(super) text: String,
 }
 
 #[derive(Debug, Serialize)]
-pub struct LoopResult {
-    pub nodes: Vec<String>,
-    pub miss_ns: u64,
+pub(super) struct LoopResult {
+    pub(super) nodes: Vec<String>,
+    pub(super) miss_ns: u64,
 }
 
 #[derive(Debug, Serialize)]
-pub struct ResentResult {
-    pub node: Option<String>,
-    pub to: Option<String>,
-    pub share: f64,
+pub(super) struct ResentResult {
+    pub(super) node: Option<String>,
+    pub(super) to: Option<String>,
+    pub(super) share: f64,
 }
 
 /// What a disk did that a good deal of the time is put down to.
 #[derive(Debug, Serialize)]
-pub struct DiskResult {
-    pub node: Option<String>,
+pub(super) struct DiskResult {
+    pub(super) node: Option<String>,
     /// The share of the time in which the device had anything to do.
-    pub busy: f64,
+    pub(super) busy: f64,
     /// The share of its bytes that weren't the copy's.
-    pub others: Option<f64>,
+    pub(super) others: Option<f64>,
 }
 
 impl ExplainResult {

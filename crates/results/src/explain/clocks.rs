@@ -4,30 +4,30 @@ use garland_analysis::clock::Clocks;
 use garland_core::units::Nanos;
 use serde::Serialize;
 
-use super::read::Kept;
+use crate::explain::read::Kept;
 
 /// A node's clock against the head's.
 #[derive(Debug, Serialize)]
-pub struct ClockResult {
-    pub node: String,
+pub(super) struct ClockResult {
+    pub(super) node: String,
     /// By how much it was ahead when the node's part began; none where that is open.
-    pub ahead_ns: Option<i64>,
+    pub(super) ahead_ns: Option<i64>,
     /// How far times of this node may be off on the head's clock, anywhere in the run.
-    pub error_ns: Option<u64>,
+    pub(super) error_ns: Option<u64>,
     /// The least and the largest rate, in parts per million.
-    pub rate_ppm: Option<[f64; 2]>,
-    pub steps: Vec<StepResult>,
+    pub(super) rate_ppm: Option<[f64; 2]>,
+    pub(super) steps: Vec<StepResult>,
     /// Blocks that came in before they were sent, whatever the errors.
-    pub contradictions: usize,
+    pub(super) contradictions: usize,
     /// What is wrong with it, in words.
-    pub fault: Option<String>,
+    pub(super) fault: Option<String>,
 }
 
 /// A jump.
 #[derive(Debug, Serialize)]
-pub struct StepResult {
-    pub by_ns: i64,
-    pub error_ns: u64,
+pub(super) struct StepResult {
+    pub(super) by_ns: i64,
+    pub(super) error_ns: u64,
 }
 
 /// Two sound crystals are no farther apart.
@@ -37,7 +37,7 @@ const SOUND_PPM: f64 = 80.0;
 const ONE_CLOCK_NS: u64 = 1_000_000;
 
 /// The clocks of all nodes but the head.
-pub fn of(kept: &Kept, clocks: &Clocks, errors: &[Option<u64>]) -> Vec<ClockResult> {
+pub(super) fn of(kept: &Kept, clocks: &Clocks, errors: &[Option<u64>]) -> Vec<ClockResult> {
     let known = kept.traces.iter().enumerate().skip(1);
     let known = known.filter_map(|(node, trace)| Some((node, trace.as_ref()?)));
     let clock = |(node, trace): (usize, &garland_core::trace::Trace)| {

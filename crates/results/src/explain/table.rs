@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_core::units::{Nanos, Rate, bytes};
 
-use super::result::ExplainResult;
+use crate::explain::result::ExplainResult;
 
 /// Rows that take less than this share are told together.
 const SMALL: f64 = 0.001;
