@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use garland_sys::namespace::{self, Entry, Kind, Namespace};
 
 use crate::LabError;
-use crate::plan::{Place, Step};
+use crate::step::{Place, Step};
 use crate::tool::Tool;
 
 /// Where `ip netns` keeps its names; the keeper mounts a memory file system of its own at `/run`.

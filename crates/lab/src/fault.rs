@@ -3,7 +3,7 @@
 use garland_sys::identity::{self, Signal};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Place;
+use crate::step::Place;
 use crate::tool::Tool;
 use crate::{Lab, LabError, device};
 
@@ -97,9 +97,7 @@ fn port_state(lab: &Lab, node: &str, nic: Option<&str>, state: u8) -> Result<(),
             nic: nic.to_owned(),
         });
     }
-    let mut command = Tool::Ip.batch()?;
-    lab.media_entry()?.attach(&mut command);
-    Tool::Ip.run(command, &lines, &Place::Media.to_string()).map(drop)
+    lab.batch(Tool::Ip, &Place::Media, &lines)
 }
 
 /// The first rule numbers the long segments; the one with the wanted number, and after it none in
@@ -124,9 +122,7 @@ fn flip_rules(nic: &str, hook: &str, after: u32) -> String {
 }
 
 fn nft(lab: &Lab, node: &str, rules: &str) -> Result<(), LabError> {
-    let mut command = Tool::Nft.batch()?;
-    lab.entry(node)?.attach(&mut command);
-    Tool::Nft.run(command, rules, node).map(drop)
+    lab.batch(Tool::Nft, &Place::Node(node.to_owned()), rules)
 }
 
 fn signal(lab: &Lab, node: &str, signal: Signal) -> Result<usize, LabError> {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::medium::collisions;
 use crate::record::Keeper;
 use crate::share::{self, Shares};
-use crate::{LabError, Spec, apply, feature, hidden, plan};
+use crate::{LabError, Spec, apply, feature, plan, role};
 
 /// What the keeper answers.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ enum Reply {
     Failed(String),
 }
 
-/// Runs the keeper's part; see [`hidden::main`].
+/// Runs the keeper's part; see [`crate::hidden::main`].
 pub fn main() -> ExitCode {
     let spec = match read_spec() {
         Ok(spec) => spec,
@@ -99,7 +99,7 @@ impl Started {
 /// Starts a keeper and waits until its lab stands.
 pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
     let failed = |reason: String| LabError::Keeper { name: spec.name.clone(), reason };
-    let mut child = hidden::command(hidden::KEEPER, &spec.name)
+    let mut child = role::command(role::KEEPER, &spec.name)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -1,38 +1,14 @@
-//! What a node knows of its network: settings, addresses, queues of its NICs.
+//! The network settings of a node: kernel settings, addresses, queues of NICs.
 
 use garland_topology::{Nic, NicId, NodeId, Reach, Selector, Topology};
 
-use crate::plan::{Place, Step};
+use crate::route::own_address;
 use crate::shaping::{self, Shaping};
+use crate::step::Step;
+use crate::writer::Writer;
 use crate::{bond, medium, route};
 
-/// Writes lines for one node.
-pub(crate) struct Writer(Place);
-
-impl Writer {
-    /// A writer for a node.
-    pub(crate) fn of(topology: &Topology, node: NodeId) -> Writer {
-        Writer(Place::Node(topology.nodes[node].name.clone()))
-    }
-
-    pub(crate) fn ip(&self, line: String) -> Step {
-        Step::Ip { place: self.0.clone(), line }
-    }
-
-    pub(crate) fn tc(&self, line: String) -> Step {
-        Step::Tc { place: self.0.clone(), line }
-    }
-
-    pub(crate) fn nft(&self, rules: String) -> Step {
-        Step::Nft { place: self.0.clone(), rules }
-    }
-
-    pub(crate) fn sysctl(&self, key: &str, value: impl ToString) -> Step {
-        Step::Sysctl { place: self.0.clone(), key: key.to_owned(), value: value.to_string() }
-    }
-}
-
-/// All of a node. Its namespace and its NICs are there.
+/// The steps of a node whose namespaces and NICs exist.
 pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec<Step> {
     let write = Writer::of(topology, node);
     let mut steps = settings(topology, shaping, node, &write);
@@ -54,14 +30,6 @@ pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec
     steps
 }
 
-/// Whether a node's address is one of its own, on the loopback device: no NIC and no bond has it.
-pub(crate) fn own_address(topology: &Topology, node: NodeId) -> bool {
-    let address = topology.nodes[node].address;
-    let of_nic = topology.nics_of(node).any(|(_, nic)| nic.address == Some(address));
-    let of_bond = topology.bonds.iter().any(|bond| bond.node == node && bond.address == address);
-    !of_nic && !of_bond
-}
-
 fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer) -> Vec<Step> {
     let forwards = topology.nodes[node].forwards;
     let mut steps = vec![
@@ -72,8 +40,8 @@ fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer
     ];
     let nics: Vec<&Nic> = topology.nics_of(node).map(|(_, nic)| nic).collect();
     let devices = || ["all"].into_iter().chain(nics.iter().map(|nic| nic.name.as_str()));
-    // Answers may come another way than questions went, and a node on the way isn't to tell of a
-    // shorter one: which way is taken is what the topology is about.
+    // Replies may take another route than requests, and a router must not redirect to a shorter one:
+    // the topology decides the routes.
     if nics.len() > 1 {
         let loose = |device| write.sysctl(&format!("net.ipv4.conf.{device}.rp_filter"), 0);
         steps.extend(devices().map(loose));
@@ -88,7 +56,7 @@ fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer
     if topology.routes.iter().any(by_flow) {
         steps.push(write.sysctl("net.ipv4.fib_multipath_hash_policy", 1));
     }
-    // A bond that deals packets in turn is as fast as all of its NICs.
+    // A bond that deals packets in turn is as fast as all its NICs together.
     let dealt = topology.bonds.iter().filter(|bond| bond.node == node);
     let dealt = dealt.filter(|bond| bond.selector == Selector::Packet).map(|bond| {
         let rates = bond.nics.iter().filter_map(|nic| shaping.rate(topology.nics[*nic].medium));
@@ -121,7 +89,7 @@ fn plug_in(nic: &Nic, one_frame_at_a_time: bool, write: &Writer) -> Vec<Step> {
     steps
 }
 
-/// The bucket of a NIC: it sends as fast as its port would receive.
+/// The token bucket of a NIC, which sends at the rate of its port.
 fn nic_bucket(topology: &Topology, shaping: &Shaping, nic: NicId) -> Option<shaping::Tbf> {
     let id = topology.nics[nic].medium;
     let ports = medium::ports(topology, id);

@@ -1,99 +1,14 @@
-//! From a description to steps: plain values, printable, in the order they are done.
+//! From a description to the steps that build it, in the order of execution.
 //!
-//! Steps have no inverse. They are done in namespaces that the keeper made, so ending the keeper
-//! undoes all of them.
-
-use std::fmt;
+//! Steps have no inverse: they act on namespaces of the keeper, so the end of the keeper undoes them.
 
 use crate::shaping::Shaping;
 use crate::{Spec, medium, node};
 
-/// Where a step is done.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// The namespace of the media, where the ports of all nodes are.
-    Media,
-    /// A node's namespace.
-    Node(String),
-}
+pub use crate::step::{Place, Step};
 
-impl fmt::Display for Place {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // No host is called so: host names have no underscore.
-            Place::Media => out.write_str("_media"),
-            Place::Node(name) => out.write_str(name),
-        }
-    }
-}
-
-/// One thing to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Make the network and UTS namespaces of a node, its host name being its own.
-    Namespace {
-        /// The node.
-        node: String,
-    },
-    /// Write a kernel setting of a namespace.
-    Sysctl {
-        /// Where.
-        place: Place,
-        /// Its name with dots, as sysctl(8) has it.
-        key: String,
-        /// What to write.
-        value: String,
-    },
-    /// A line for `ip -batch`.
-    Ip {
-        /// Where.
-        place: Place,
-        /// The line, without `ip`.
-        line: String,
-    },
-    /// A line for `tc -batch`.
-    Tc {
-        /// Where.
-        place: Place,
-        /// The line, without `tc`.
-        line: String,
-    },
-    /// A line for `bridge -batch`.
-    Bridge {
-        /// Where.
-        place: Place,
-        /// The line, without `bridge`.
-        line: String,
-    },
-    /// Rules for `nft -f`.
-    Nft {
-        /// Where.
-        place: Place,
-        /// The rules, of any number of lines.
-        rules: String,
-    },
-}
-
-/// As a command that does the same by hand, the media's namespace being `_media`.
-impl fmt::Display for Step {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Namespace { node } => write!(out, "ip netns add {node}"),
-            Step::Sysctl { place, key, value } => {
-                write!(out, "ip netns exec {place} sysctl -w {key}='{value}'")
-            }
-            Step::Ip { place, line } => write!(out, "ip -n {place} {line}"),
-            Step::Tc { place, line } => write!(out, "tc -n {place} {line}"),
-            Step::Bridge { place, line } => write!(out, "bridge -n {place} {line}"),
-            Step::Nft { place, rules } => {
-                write!(out, "ip netns exec {place} nft '{}'", rules.trim_end())
-            }
-        }
-    }
-}
-
-/// The steps that build what `spec` describes: the media first, then the nodes and their cables,
-/// then what slows the media, then what each node knows of its network.
+/// The steps that build the lab of `spec`: media, nodes, cables, queues of media, network settings of
+/// nodes.
 pub fn steps(spec: &Spec) -> Vec<Step> {
     let topology = &spec.cabled();
     let shaping = Shaping::of(topology);

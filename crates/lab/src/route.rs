@@ -1,4 +1,4 @@
-//! Routes of a node beyond those that addresses make.
+//! Routes of a node beyond those of its addresses.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -6,14 +6,14 @@ use std::net::Ipv4Addr;
 use garland_topology::{NextHop, NodeId, Reach, Route, Selector, Topology};
 
 use crate::bond;
-use crate::node::{Writer, own_address};
-use crate::plan::Step;
+use crate::step::Step;
+use crate::writer::Writer;
 
-/// The first table and mark of a hop that packets are dealt to in turn.
+/// The first routing table, and packet mark, of next hops that are taken in turn.
 const FIRST_TABLE: usize = 1000;
 
-/// A node's routes. Where packets take several hops in turn, each hop has a routing table of its
-/// own, and nftables marks every packet with one of them.
+/// A node's routes. Where packets take several hops in turn, each hop has its own routing table, and
+/// nftables marks every packet with the number of one.
 pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<Step> {
     let mut routes: Vec<&Route> =
         topology.routes.iter().filter(|route| route.node == node).collect();
@@ -24,7 +24,7 @@ pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<St
     for route in &routes {
         let Route { to, prefix, hops, .. } = route;
         let line = match &hops[..] {
-            // The first hop is what a packet without a mark takes.
+            // Packets without a mark take the first hop.
             [hop, ..] if hops.len() == 1 || in_turn(route) => hop_words(topology, hop),
             several => {
                 several.iter().map(|hop| format!(" nexthop{}", hop_words(topology, hop))).collect()
@@ -35,7 +35,7 @@ pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<St
     if !routes.iter().any(|route| in_turn(route)) {
         return steps;
     }
-    // The longest prefix comes last, so its mark stays.
+    // The longest prefix comes last, so that its mark wins.
     routes.sort_by_key(|route| route.prefix);
     let mut rules = String::new();
     let mut table = FIRST_TABLE;
@@ -55,7 +55,7 @@ pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<St
 }
 
 fn hop_words(topology: &Topology, hop: &NextHop) -> String {
-    // A NIC of a bond stands for the bond.
+    // A NIC of a bond means the bond.
     let name = match bond::above(topology, hop.nic) {
         Some(bond) => &bond.name,
         None => &topology.nics[hop.nic].name,
@@ -67,7 +67,7 @@ fn hop_words(topology: &Topology, hop: &NextHop) -> String {
     }
 }
 
-/// Whether a NIC's, or its bond's, own address and prefix make the route to a station.
+/// Whether the address and prefix of a NIC, or of its bond, make the route to a station.
 fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
     let nic = &topology.nics[hop.nic];
     let (reach, address) = match bond::above(topology, hop.nic) {
@@ -84,7 +84,7 @@ fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
     }
 }
 
-/// The rule that marks packets for `to`: with the tables in turn, or with none.
+/// The rule that marks packets to `to` with `tables` in turn, or with 0.
 fn mark(to: Ipv4Addr, prefix: u8, tables: &[usize]) -> String {
     let several = tables.iter().enumerate().fold(String::new(), |mut map, (turn, table)| {
         let comma = if turn == 0 { "" } else { ", " };
@@ -98,7 +98,7 @@ fn mark(to: Ipv4Addr, prefix: u8, tables: &[usize]) -> String {
     format!("    ip daddr {to}/{prefix} meta mark set {value}\n")
 }
 
-/// The rules for the node's own packets and for those it passes on.
+/// The rules for packets that the node sends and forwards.
 fn deal(rules: &str) -> String {
     format!(
         "table ip garland_routes {{
@@ -111,4 +111,12 @@ fn deal(rules: &str) -> String {
 }}
 "
     )
+}
+
+/// Whether a node's address is on the loopback device, since no NIC and no bond has it.
+pub(crate) fn own_address(topology: &Topology, node: NodeId) -> bool {
+    let address = topology.nodes[node].address;
+    let of_nic = topology.nics_of(node).any(|(_, nic)| nic.address == Some(address));
+    let of_bond = topology.bonds.iter().any(|bond| bond.node == node && bond.address == address);
+    !of_nic && !of_bond
 }

@@ -1,15 +1,14 @@
-//! Slow parts for tests: a NIC that sends or receives at a part of its wire's rate, and a route that
-//! does.
+//! Slow NICs and routes, for tests.
 
 use garland_core::units::Rate;
 
 use crate::fault::Way;
-use crate::plan::Place;
+use crate::step::Place;
 use crate::tool::Tool;
 use crate::{Lab, LabError, device, shaping};
 
-/// All NICs of a node send (`Way::Out`) or receive (`Way::In`) at `rate` from now on. Both ways it
-/// is a slow cable, or a slow host.
+/// Limits the rate at which all NICs of a node send (`Way::Out`) or receive (`Way::In`). Both together
+/// emulate a slow cable or host.
 ///
 /// # Errors
 /// When there is no such node, or tc refuses.
@@ -17,7 +16,7 @@ pub fn slow(lab: &Lab, node: &str, way: Way, rate: Rate) -> Result<(), LabError>
     slow_some(lab, node, way, rate, |_| true)
 }
 
-/// The same with the NIC `nic` of the node alone.
+/// Limits the rate of the NIC `nic` of a node, as [`slow`] does for all of them.
 ///
 /// # Errors
 /// When there is no such node, or tc refuses.
@@ -44,22 +43,14 @@ fn slow_some(
         format!("qdisc replace dev {device} root {bucket}\n")
     });
     let lines: String = lines.collect();
-    let mut command = Tool::Tc.batch()?;
     let place = match way {
-        Way::In => {
-            lab.media_entry()?.attach(&mut command);
-            Place::Media.to_string()
-        }
-        Way::Out => {
-            lab.entry(node)?.attach(&mut command);
-            node.to_owned()
-        }
+        Way::In => Place::Media,
+        Way::Out => Place::Node(node.to_owned()),
     };
-    Tool::Tc.run(command, &lines, &place).map(drop)
+    lab.batch(Tool::Tc, &place, &lines)
 }
 
-/// What `from` sends to `to` goes at `rate` from now on, and what it sends to others as before: a
-/// slow route, one way.
+/// Limits the rate at which `from` sends to `to`, and not to others: a slow route in one direction.
 ///
 /// # Errors
 /// When there is no such node, or tc refuses.
@@ -87,7 +78,5 @@ pub fn slow_to(lab: &Lab, from: &str, to: &str, rate: Rate) -> Result<(), LabErr
         .concat()
     });
     let lines: String = lines.collect();
-    let mut command = Tool::Tc.batch()?;
-    lab.entry(from)?.attach(&mut command);
-    Tool::Tc.run(command, &lines, from).map(drop)
+    lab.batch(Tool::Tc, &Place::Node(from.to_owned()), &lines)
 }

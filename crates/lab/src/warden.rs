@@ -5,18 +5,17 @@
 //! that closes without a word it ends the lab and removes the folders that it was told of. It has a
 //! session of its own, so that it outlives whoever kills all of a terminal's or a shell's processes.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
-use garland_sys::process;
 use serde::{Deserialize, Serialize};
 
 use crate::record::Keeper;
-use crate::{Lab, LabError, StateDir, hidden, state};
+use crate::{LabError, role};
 
 /// What the command says before the pipe closes when it has taken the lab down itself.
-const DISMISSED: &str = "dismissed\n";
+pub(crate) const DISMISSED: &str = "dismissed\n";
 
 /// What a warden watches over.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,7 +41,7 @@ impl Warden {
     /// Starts a warden.
     pub(crate) fn start(charge: &Charge) -> Result<Warden, LabError> {
         let started = || -> io::Result<Warden> {
-            let mut child = hidden::command(hidden::WARDEN, &charge.name)
+            let mut child = role::command(role::WARDEN, &charge.name)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
@@ -66,31 +65,4 @@ impl Warden {
         drop(self.pipe);
         let _ = self.child.wait();
     }
-}
-
-/// Plays the warden's part; see [`hidden::main`].
-pub(crate) fn main() -> ExitCode {
-    let mut input = io::stdin().lock();
-    let Ok(charge) = listen(&mut input) else { return ExitCode::FAILURE };
-    let mut last = String::new();
-    match input.read_line(&mut last) {
-        Ok(_) if last == DISMISSED => ExitCode::SUCCESS,
-        _ => take_down(charge),
-    }
-}
-
-fn listen(input: &mut impl BufRead) -> io::Result<Charge> {
-    process::leave_session()?;
-    std::env::set_current_dir("/")?;
-    let mut line = String::new();
-    input.read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
-}
-
-fn take_down(charge: Charge) -> ExitCode {
-    let Charge { state, name, keeper, folders } = charge;
-    let ended = Lab::end_kept_by(&StateDir(state), &name, &keeper);
-    // Nobody is left who could be told which of them failed.
-    let removed = folders.iter().filter(|folder| state::remove(folder).is_ok()).count();
-    if ended.is_ok() && removed == folders.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -8,9 +8,9 @@
 use garland_topology::{Bond, MediumId, NicId, Selector, Topology};
 
 use crate::medium::{mtu, sends_from};
-use crate::node::Writer;
-use crate::plan::Step;
 use crate::shaping::Shaping;
+use crate::step::Step;
+use crate::writer::Writer;
 
 /// A fixed seed, so that the same connections take the same NICs in every run.
 const SEED: u32 = 0x6761_726c;

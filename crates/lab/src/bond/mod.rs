@@ -1,22 +1,24 @@
-//! NICs that a node uses as one; one file a way to do it.
+//! Bonds: several NICs that a node uses as one. Each kind has a file.
 //!
-//! Kernels without the bonding driver are common, and an ordinary user can't load it: what deals
-//! packets or flows is nftables, which every kernel of today has. Nothing notices a dead wire: as
-//! with the driver's balance-rr without link monitoring, its share of the packets is lost.
+//! Kernels often lack the bonding driver, and an ordinary user can't load it; nftables deals packets and
+//! flows instead. A dead wire goes unnoticed: its share of the packets is lost, as with the driver's
+//! balance-rr without link monitoring.
 
 mod dealt;
+mod lookup;
 mod subflow;
 
-use garland_topology::{Bond, NicId, NodeId, Selector, Topology};
+use garland_topology::{Bond, NodeId, Selector, Topology};
 
-use crate::node::Writer;
-use crate::plan::Step;
+pub(crate) use self::lookup::{above, by_subflow, wants_mptcp};
 use crate::shaping::Shaping;
+use crate::step::Step;
+use crate::writer::Writer;
 
-/// The longest name of a bond: its inner end has one letter more.
+/// The maximum length of a bond's name: that of its inner end is one longer.
 const LONGEST_NAME: usize = 14;
 
-/// A node's bonds. Its NICs are up.
+/// The bonds of a node whose NICs are up.
 pub(crate) fn steps(
     topology: &Topology,
     shaping: &Shaping,
@@ -33,24 +35,7 @@ pub(crate) fn steps(
     steps
 }
 
-/// The bond below IP that a NIC is part of: it has the address, and packets go out by its device.
-pub(crate) fn above(topology: &Topology, nic: NicId) -> Option<&Bond> {
-    let below_ip = |bond: &&Bond| bond.selector != Selector::Subflow;
-    topology.bonds.iter().filter(below_ip).find(|bond| bond.nics.contains(&nic))
-}
-
-/// Whether a node's connections shall be several subflows, so that programs must ask for MPTCP.
-pub(crate) fn by_subflow(topology: &Topology, node: NodeId) -> bool {
-    let mut bonds = topology.bonds.iter().filter(|bond| bond.node == node);
-    bonds.any(|bond| bond.selector == Selector::Subflow)
-}
-
-/// Whether that is so for any node.
-pub(crate) fn wants_mptcp(topology: &Topology) -> bool {
-    topology.bonds.iter().any(|bond| bond.selector == Selector::Subflow)
-}
-
-/// What is wrong with a bond that the topology's own check lets pass.
+/// A fault of a bond that the topology's check doesn't find.
 pub(crate) fn fault(topology: &Topology) -> Option<String> {
     topology.bonds.iter().find_map(|bond| {
         let Bond { node, name, nics, selector, .. } = bond;

@@ -6,8 +6,8 @@
 
 use garland_topology::{Bond, Topology};
 
-use crate::node::Writer;
-use crate::plan::Step;
+use crate::step::Step;
+use crate::writer::Writer;
 
 /// The kernel's limit on further subflows of a connection is 8.
 pub(super) const MOST_NICS: usize = 9;

@@ -2,7 +2,8 @@ use garland_topology::shapes::{Basis, JoinedStars, Segment, bonded, joined_stars
 
 use super::*;
 use crate::Spec;
-use crate::plan::{Place, steps};
+use crate::plan::steps;
+use crate::step::Place;
 
 /// What is done on one node about its bond, as commands.
 fn of_node(topology: Topology, node: &str) -> String {

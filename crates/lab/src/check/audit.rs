@@ -2,7 +2,7 @@
 
 use garland_topology::{MediumKind, Topology};
 
-use super::Round;
+use super::round::Round;
 use crate::counters::{Counters, QueueCounters};
 use crate::device;
 use crate::medium::{Station, ports};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Measured, Report};
+use super::report::{Measured, Report};
 
 /// Pairs that are off are printed one by one up to this number.
 const SHOWN: usize = 10;

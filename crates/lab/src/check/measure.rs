@@ -1,45 +1,19 @@
-//! Running a round: what the probe is told, and what it answers.
+//! Runs rounds of flows in a probe process.
 
 use std::io::Write;
-use std::net::Ipv4Addr;
-use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use garland_sys::clock;
 use garland_sys::namespace::Kind;
-use serde::{Deserialize, Serialize};
 
-use super::{Measured, Round, audit};
-use crate::{Lab, LabError, apply, bond, hidden};
-
-/// What the probe is told, on its standard input.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Task {
-    /// The user namespace to enter, if any.
-    pub(crate) user: Option<PathBuf>,
-    pub(crate) flows: Vec<FlowTask>,
-    /// How long each flow sends before anything is counted.
-    pub(crate) warm_up: Duration,
-    /// How long it is counted.
-    pub(crate) window: Duration,
-}
-
-/// One flow of a [`Task`].
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FlowTask {
-    pub(crate) from: PathBuf,
-    pub(crate) to: PathBuf,
-    pub(crate) address: Ipv4Addr,
-    /// Whether both nodes are bonded by subflows.
-    pub(crate) mptcp: bool,
-}
-
-/// What the probe answers: bits per second of every flow, or what went wrong.
-pub(crate) type Answer = Result<Vec<f64>, String>;
+use super::audit;
+use super::report::Measured;
+use super::round::{Flow, Round};
+use super::task::{Answer, FlowTask, Task};
+use crate::{Lab, LabError, apply, bond, role};
 
 impl Lab {
-    /// Runs the flows of a round, and says what they got.
+    /// Measures the flows of a round.
     pub fn measure(&self, round: &Round) -> Result<Vec<Measured>, LabError> {
         let answer = self.probe(round)?;
         let name = |node: usize| self.spec().topology.nodes[node].name.clone();
@@ -54,7 +28,7 @@ impl Lab {
         Ok(measured.collect())
     }
 
-    /// The same, with what the counters have to say about it.
+    /// Measures the flows of a round, and returns what is odd in the counters, in words.
     pub(super) fn watch(&self, round: &Round) -> Result<(Vec<Measured>, Vec<String>), LabError> {
         let before = self.counters()?;
         let started = clock::now_ns();
@@ -72,7 +46,7 @@ impl Lab {
             let name = &topology.nodes[node].name;
             self.inside(&apply::path(Kind::Net, name))
         };
-        let flow = |flow: &super::Flow| FlowTask {
+        let flow = |flow: &Flow| FlowTask {
             from: net(flow.from),
             to: net(flow.to),
             address: flow.address,
@@ -85,7 +59,7 @@ impl Lab {
             window: round.window,
         };
         let run = || -> std::io::Result<Answer> {
-            let mut child = hidden::command(hidden::PROBE, self.name())
+            let mut child = role::command(role::PROBE, self.name())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()?;

@@ -1,128 +1,36 @@
-//! The self-check: do flows in the lab get what the wires they stand for would give?
+//! The self-check: do flows in the lab get the goodput of the wires that it emulates?
 //!
-//! Every medium is measured by one flow alone and by two against each other, then pairs of nodes
-//! over all their ways. Each time the ports' counters say whether frames went where they should,
-//! and whether any medium carried more than it can.
+//! Every medium is measured with a single flow and with two opposite ones, then pairs of nodes over all
+//! their routes. The ports' counters show whether frames took the right routes, and whether a medium
+//! carried more than its rate.
 
 mod audit;
 mod display;
 mod measure;
 mod pairs;
-mod rounds;
+mod report;
+mod round;
 mod singles;
+mod task;
 
 use garland_topology::NodeId;
 use garland_topology::paths::Ways;
-use serde::Serialize;
 
 use crate::shaping::Shaping;
 use crate::{Lab, LabError};
 
-pub(crate) use measure::{Answer, FlowTask, Task};
-pub use rounds::{Flow, Round};
+pub use report::{Measured, MediumCheck, Report, TOLERANCE, TOLERANCE_OF_PAIRS};
+pub use round::{Flow, Round};
+pub(crate) use task::{Answer, FlowTask, Task};
 
-/// How far from theory one flow through one medium may be: 1 %.
-pub const TOLERANCE: f64 = 0.01;
-
-/// How far from prediction a pair of nodes may be when others send too: 5 %.
-pub const TOLERANCE_OF_PAIRS: f64 = 0.05;
-
-/// How often something that looks off is measured again: other programs use this machine as well.
+/// How often a figure that is off is measured again: other programs use this machine too.
 const AGAIN: usize = 4;
 
-/// So many pairs that stay off are enough to know, and none is measured again.
+/// After this many pairs that stay off, none is measured again.
 const MOST_OFF: usize = 5;
 
-/// One flow of TCP, measured at its receiver.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
-    /// Who sent.
-    pub from: String,
-    /// Who received.
-    pub to: String,
-    /// How many flows ran at once, this one included.
-    pub at_once: usize,
-    /// Payload, in bits per second.
-    pub goodput: f64,
-    /// What the wires would give, in bits per second; none for unshaped wires.
-    pub theory: Option<f64>,
-    /// How far from theory it may be, as a share of that.
-    pub tolerance: f64,
-}
-
-impl Measured {
-    /// Measured through theory.
-    pub fn ratio(&self) -> Option<f64> {
-        self.theory.map(|theory| self.goodput / theory)
-    }
-
-    /// Whether it is as near to theory as it must be; an unshaped wire always is.
-    pub fn holds(&self) -> bool {
-        self.ratio().is_none_or(|ratio| (ratio - 1.0).abs() <= self.tolerance)
-    }
-}
-
-/// A medium, measured for itself.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MediumCheck {
-    /// Its name.
-    pub medium: String,
-    /// One flow through it alone.
-    pub alone: Measured,
-    /// Two flows against each other. On a hub they share its rate, so their sum is what counts.
-    pub both_ways: [Measured; 2],
-    /// What both together must be when they share: the hub's goodput.
-    pub shared: Option<f64>,
-}
-
-impl MediumCheck {
-    /// Whether all of it is as near to theory as it must be.
-    pub fn holds(&self) -> bool {
-        let sum: f64 = self.both_ways.iter().map(|flow| flow.goodput).sum();
-        let both = match self.shared {
-            Some(theory) => (sum / theory - 1.0).abs() <= 2.0 * TOLERANCE,
-            // Receivers that merge acknowledgements leave more for data, but no more than one flow
-            // has alone.
-            None => self.both_ways.iter().all(|flow| {
-                let alone =
-                    self.alone.theory.map_or(f64::INFINITY, |rate| rate * (1.0 + TOLERANCE));
-                let least = flow.theory.map_or(0.0, |rate| rate * (1.0 - TOLERANCE));
-                (least..=alone).contains(&flow.goodput)
-            }),
-        };
-        self.alone.holds() && both
-    }
-}
-
-/// What a self-check found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Report {
-    /// The media that a flow was sent through alone: those that only join others aren't here, and
-    /// of very many not all are.
-    pub media: Vec<MediumCheck>,
-    /// How many media there are.
-    pub all_media: usize,
-    /// The pairs of nodes that were measured.
-    pub pairs: Vec<Measured>,
-    /// How many pairs there are, each way counted.
-    pub all_pairs: usize,
-    /// Frames where none should be, and media that carried more than they can; in words.
-    pub oddities: Vec<String>,
-    /// The share of this machine's processors that was used meanwhile, 0 to 1.
-    pub busy: f64,
-}
-
-impl Report {
-    /// Whether the lab is what it stands for.
-    pub fn holds(&self) -> bool {
-        self.media.iter().all(MediumCheck::holds)
-            && self.pairs.iter().all(Measured::holds)
-            && self.oddities.is_empty()
-    }
-}
-
 impl Lab {
-    /// The self-check. Takes some 15 s at most, so of many pairs it measures a part.
+    /// Checks the lab. It takes about 15 s at most, and measures a part of the pairs if there are many.
     pub fn check(&self) -> Result<Report, LabError> {
         let topology = &self.spec().topology;
         let (ways, shaping) = (Ways::of(topology), Shaping::of(topology));
@@ -133,7 +41,7 @@ impl Lab {
         };
         let started = garland_sys::processors::Processors::now();
         let singles = singles::plan(topology, &ways, &shaping);
-        for group in rounds::side_by_side(singles, &shaping) {
+        for group in singles::side_by_side(singles, &shaping) {
             self.check_media(&group, &mut report)?;
         }
         for round in pairs::plan(topology, &ways, &shaping) {
@@ -143,7 +51,7 @@ impl Lab {
         Ok(report)
     }
 
-    /// Measures one flow between two nodes only: some half a second.
+    /// Measures one flow between two nodes, for about half a second.
     pub fn check_pair(&self, from: NodeId, to: NodeId) -> Result<Report, LabError> {
         let topology = &self.spec().topology;
         let mut report = Report {
@@ -157,7 +65,7 @@ impl Lab {
         Ok(report)
     }
 
-    /// Measures media that don't disturb each other, each alone and then both ways.
+    /// Measures media that don't disturb each other, with single and then with opposite flows.
     fn check_media(&self, group: &[singles::Single], report: &mut Report) -> Result<(), LabError> {
         let oddities = &mut report.oddities;
         let alone = |single: &singles::Single| vec![single.alone.clone()];
@@ -174,8 +82,8 @@ impl Lab {
         Ok(())
     }
 
-    /// Measures some flows of every medium, all at once, and of those that are off each again by
-    /// itself: on a busy machine they may disturb each other after all.
+    /// Measures the flows of several media at once, and the media that are off again one by one, since
+    /// they may disturb each other on a busy machine.
     fn together(
         &self,
         group: &[singles::Single],
@@ -197,7 +105,7 @@ impl Lab {
         Ok(all)
     }
 
-    /// Measures a round of pairs; one that is off again, alone and for longer.
+    /// Measures a round of pairs, and those that are off again alone and for longer.
     fn check_pairs(&self, round: &Round, report: &mut Report) -> Result<(), LabError> {
         let (mut measured, odd) = self.watch(round)?;
         report.oddities.extend(odd);
@@ -215,7 +123,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Measures a round, again when it isn't as it should be.
+    /// Measures a round until `is_well` accepts it, a limited number of times.
     fn settle(
         &self,
         round: &Round,

@@ -1,4 +1,4 @@
-//! All pairs of nodes, or as many as time allows, in rounds of flows that don't share a wire.
+//! Pairs of nodes, as many as time allows, in rounds of flows that don't share a wire.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use garland_topology::bounds::max_min;
 use garland_topology::paths::{Stream, Ways};
 use garland_topology::{NodeId, Resource, Topology};
 
-use super::TOLERANCE_OF_PAIRS;
-use super::rounds::{Flow, Round, weight};
+use super::report::TOLERANCE_OF_PAIRS;
+use super::round::{Flow, Round, weight};
 use super::singles::of_stream;
 use crate::shaping::Shaping;
 
-/// How many rounds there are at most, a third of a second each.
+/// The maximum number of rounds, of a third of a second each.
 const ROUNDS: usize = 20;
 const WARM_UP: Duration = Duration::from_millis(100);
 const WINDOW: Duration = Duration::from_millis(250);
 
-/// How many pairs are looked at; of a large lab's, the first of the order below.
+/// The maximum number of pairs that are considered.
 const PAIRS: usize = 4096;
 
-/// The rounds. Flows of a round cross different resources: what flows that share some get depends
-/// on more than the wires.
+/// The rounds. Flows of a round have no resource in common, since the shares of flows that have depend on
+/// more than the wires.
 pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Round> {
     let mut drafts: Vec<Draft> = Vec::new();
     for (from, to) in pairs(topology.nodes.len()).take(PAIRS) {
@@ -57,8 +57,8 @@ pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
     draft.done(topology)
 }
 
-/// All ordered pairs, every node once as sender and once as receiver before any comes again, and
-/// far ones among the first.
+/// All ordered pairs: each stride gives every node one turn as sender and one as receiver, and near and
+/// far strides alternate.
 fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {
     let half = nodes.div_ceil(2);
     let near_and_far = (1..=half).flat_map(move |near| [near, near + half]);
@@ -68,7 +68,7 @@ fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {
     strides.flat_map(move |stride| (0..nodes).map(move |from| (from, (from + stride) % nodes)))
 }
 
-/// The resources of data, and the hubs of acknowledgements: elsewhere these have their own
+/// The resources of the data, and the hubs of the acknowledgements, which elsewhere have their own
 /// direction.
 fn crossed(streams: &[Stream]) -> Vec<Resource> {
     let resources = |choices: &[garland_topology::paths::Choice]| {

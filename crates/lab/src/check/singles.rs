@@ -5,25 +5,25 @@ use std::net::Ipv4Addr;
 use garland_topology::paths::{Stream, Ways};
 use garland_topology::{MediumId, MediumKind, NicId, NodeId, Resource, Topology};
 
-use super::rounds::Flow;
+use super::round::{Flow, weight};
 use crate::medium;
 use crate::medium::collisions;
 use crate::shaping::{self, Shaping};
 
-/// How many stations of a medium are tried; which two it is doesn't matter.
+/// The number of stations of a medium that are tried.
 const STATIONS: usize = 4;
 
-/// How one medium is measured.
+/// The flows that measure one medium.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Single {
     pub(super) medium: MediumId,
     pub(super) alone: Flow,
     pub(super) both_ways: [Flow; 2],
-    /// What both ways get together, on a hub.
+    /// The expected sum of both directions on a hub.
     pub(super) shared: Option<f64>,
 }
 
-/// One for each medium that two nodes can use without any other.
+/// The flows of each medium that joins two nodes without any other.
 pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Single> {
     let media = 0..topology.media.len();
     media.filter_map(|medium| single(topology, ways, shaping, medium)).collect()
@@ -53,7 +53,7 @@ fn single(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping, id: MediumId)
     Some(Single { medium: id, alone: there, both_ways, shared })
 }
 
-/// The flow between two stations, by the NIC's or the node's address, if it stays on the medium.
+/// The flow between two stations, to the NIC's or the node's address, if it stays on the medium.
 fn flow(
     topology: &Topology,
     ways: &Ways<'_>,
@@ -75,7 +75,7 @@ fn flow(
     })
 }
 
-/// The flow that takes these streams.
+/// The flow that consists of these streams.
 pub(super) fn of_stream(
     topology: &Topology,
     streams: &[Stream],
@@ -86,7 +86,7 @@ pub(super) fn of_stream(
     let mut media = Vec::new();
     for path in streams.iter().flat_map(paths) {
         media.extend(path.resources.iter().filter_map(|resource| medium_of(topology, *resource)));
-        // Frames leave each node on the way by one of its NICs on what is crossed next.
+        // Each node on the path sends by one of its NICs on the next resource.
         for node in &path.nodes {
             let crossed = |nic: &NicId| {
                 path.resources.iter().any(|resource| is_at(topology, *resource, *nic))
@@ -106,7 +106,7 @@ fn paths(stream: &Stream) -> impl Iterator<Item = &garland_topology::paths::Path
     choices.flat_map(|choice| choice.legs.iter().map(|leg| &leg.path))
 }
 
-/// The media that a stream crosses; none when packets get lost or an uplink is crossed.
+/// The media that a stream crosses; `None` if packets get lost or an uplink is crossed.
 fn media_of(topology: &Topology, stream: &Stream) -> Option<Vec<MediumId>> {
     if stream.there.iter().chain(&stream.back).any(|choice| choice.legs.is_empty()) {
         return None;
@@ -115,7 +115,7 @@ fn media_of(topology: &Topology, stream: &Stream) -> Option<Vec<MediumId>> {
     resources.map(|resource| medium_of(topology, *resource)).collect()
 }
 
-/// The medium that a resource belongs to; none for uplinks, which belong to two.
+/// The medium of a resource; `None` for uplinks, which have two.
 fn medium_of(topology: &Topology, resource: Resource) -> Option<MediumId> {
     match resource {
         Resource::Hub(medium) | Resource::Backplane(medium) => Some(medium),
@@ -124,8 +124,7 @@ fn medium_of(topology: &Topology, resource: Resource) -> Option<MediumId> {
     }
 }
 
-/// Whether a NIC is at a resource: it is the NIC's direction, or that of the other end of its wire,
-/// or its hub.
+/// Whether a resource is a direction of the NIC or of the other end of its wire, or its hub.
 fn is_at(topology: &Topology, resource: Resource, nic: NicId) -> bool {
     let medium = topology.nics[nic].medium;
     match resource {
@@ -136,4 +135,25 @@ fn is_at(topology: &Topology, resource: Resource, nic: NicId) -> bool {
         Resource::Out(at) | Resource::In(at) => at == nic,
         Resource::Backplane(_) | Resource::Up(_) | Resource::Down(_) => false,
     }
+}
+
+/// The maximum number of groups that are measured, which bounds the time; most media of a large lab are
+/// alike.
+const GROUPS: usize = 6;
+
+/// Groups media that this machine can emulate at full rate in both directions at the same time; leaves
+/// out those beyond [`GROUPS`] groups.
+pub(super) fn side_by_side(singles: Vec<Single>, shaping: &Shaping) -> Vec<Vec<Single>> {
+    let mut groups: Vec<(f64, Vec<Single>)> = Vec::new();
+    for single in singles {
+        let weight = 2.0 * weight(&single.alone, shaping);
+        match groups.last_mut() {
+            Some((sum, group)) if *sum + weight <= 1.0 => {
+                *sum += weight;
+                group.push(single);
+            }
+            _ => groups.push((weight, vec![single])),
+        }
+    }
+    groups.into_iter().take(GROUPS).map(|(_, group)| group).collect()
 }

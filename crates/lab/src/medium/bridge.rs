@@ -2,25 +2,20 @@
 
 use garland_topology::{MediumId, MediumKind, NicId, Topology};
 
-use super::ip;
 use super::port::sends_from;
 use crate::device;
-use crate::plan::{Place, Step};
+use crate::step::Step;
+use crate::writer::MEDIA;
 
 /// What holds for the whole namespace. Bridged frames pass no firewall, whatever the host's default
 /// is.
 pub(super) fn ground() -> Vec<Step> {
-    let setting = |key: &str, value: &str| Step::Sysctl {
-        place: Place::Media,
-        key: key.to_owned(),
-        value: value.to_owned(),
-    };
     vec![
-        setting("net.ipv6.conf.default.disable_ipv6", "1"),
-        setting("net.bridge.bridge-nf-call-iptables", "0"),
-        setting("net.bridge.bridge-nf-call-ip6tables", "0"),
-        setting("net.bridge.bridge-nf-call-arptables", "0"),
-        ip("link set lo up".to_owned()),
+        MEDIA.sysctl("net.ipv6.conf.default.disable_ipv6", 1),
+        MEDIA.sysctl("net.bridge.bridge-nf-call-iptables", 0),
+        MEDIA.sysctl("net.bridge.bridge-nf-call-ip6tables", 0),
+        MEDIA.sysctl("net.bridge.bridge-nf-call-arptables", 0),
+        MEDIA.ip("link set lo up".to_owned()),
     ]
 }
 
@@ -33,11 +28,11 @@ pub(super) fn make(topology: &Topology, medium: MediumId) -> Vec<Step> {
         MediumKind::Switch { .. } | MediumKind::Wire => "",
     };
     vec![
-        ip(format!(
+        MEDIA.ip(format!(
             "link add {bridge} type bridge stp_state 0 forward_delay 0{ageing} mcast_snooping 0 \
              nf_call_iptables 0 nf_call_ip6tables 0 nf_call_arptables 0"
         )),
-        ip(format!("link set {bridge} up")),
+        MEDIA.ip(format!("link set {bridge} up")),
     ]
 }
 
@@ -49,10 +44,10 @@ pub(super) fn plug(topology: &Topology, id: NicId) -> Vec<Step> {
     let ethernet = sends_from(topology, id);
     let mtu = mtu(nic.mtu);
     vec![
-        ip(format!(
+        MEDIA.ip(format!(
             "link add {port}{mtu} type veth peer name {name} address {ethernet}{mtu} netns {node}"
         )),
-        ip(format!("link set {port} master {} up", device::bridge(nic.medium))),
+        MEDIA.ip(format!("link set {port} master {} up", device::bridge(nic.medium))),
     ]
 }
 
@@ -63,9 +58,9 @@ pub(super) fn join(topology: &Topology, place: usize) -> Vec<Step> {
     let largest = |medium| topology.stations(medium).map(|(_, nic)| nic.mtu).max();
     let mtu = mtu(largest(uplink.from).max(largest(uplink.to)).unwrap_or(STANDARD_MTU));
     vec![
-        ip(format!("link add {from}{mtu} type veth peer name {to}{mtu}")),
-        ip(format!("link set {from} master {} up", device::bridge(uplink.from))),
-        ip(format!("link set {to} master {} up", device::bridge(uplink.to))),
+        MEDIA.ip(format!("link add {from}{mtu} type veth peer name {to}{mtu}")),
+        MEDIA.ip(format!("link set {from} master {} up", device::bridge(uplink.from))),
+        MEDIA.ip(format!("link set {to} master {} up", device::bridge(uplink.to))),
     ]
 }
 

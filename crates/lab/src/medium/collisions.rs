@@ -21,8 +21,8 @@ use serde_json::de::IoRead;
 use super::hub;
 use crate::counters::Queue;
 use crate::device;
-use crate::plan::Step;
 use crate::shaping::{FRAME, WIRE};
+use crate::step::Step;
 use crate::tool::Tool;
 
 /// How often the queues are looked at.

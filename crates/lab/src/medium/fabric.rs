@@ -6,10 +6,10 @@
 
 use garland_topology::{MediumId, NicId, Topology};
 
-use super::ip;
 use super::port::sends_from;
 use crate::device;
-use crate::plan::{Place, Step};
+use crate::step::Step;
+use crate::writer::MEDIA;
 
 /// Fixed ways for all stations of media that are joined in a loop; nothing where there is none.
 pub(super) fn ways(topology: &Topology) -> Vec<Step> {
@@ -67,7 +67,7 @@ fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> 
             }
             let silent = if spare { " flood off mcast_flood off bcast_flood off" } else { "" };
             steps.extend(device::uplink(place).map(|port| {
-                ip(format!("link set dev {port} type bridge_slave learning off{silent}"))
+                MEDIA.ip(format!("link set dev {port} type bridge_slave learning off{silent}"))
             }));
         }
     }
@@ -99,10 +99,7 @@ fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
             .collect();
         if !nearer.is_empty() {
             let port = &nearer[nic % nearer.len()];
-            steps.push(Step::Bridge {
-                place: Place::Media,
-                line: format!("fdb add {ethernet} dev {port} master static"),
-            });
+            steps.push(MEDIA.bridge(format!("fdb add {ethernet} dev {port} master static")));
         }
     }
     steps

@@ -8,12 +8,13 @@
 use garland_core::nic_facts::Ethernet;
 use garland_topology::{MediumId, Topology};
 
+use super::Port;
 use super::port::senders;
 use super::queue::funnel;
-use super::{Port, tc};
 use crate::device;
-use crate::plan::Step;
 use crate::shaping::WIRE;
+use crate::step::Step;
+use crate::writer::MEDIA;
 
 /// The class under which all stations' classes are.
 pub(crate) const ALL: u32 = 1;
@@ -34,15 +35,15 @@ pub(super) fn queues(topology: &Topology, id: MediumId, ports: &[Port]) -> Vec<S
     // The default class counts as a station, so that the guaranteed rates sum to the wire's.
     let share = rate / (ports.len() as u64 + 1);
     let mut steps = funnel(id, ports);
-    steps.push(tc(format!("qdisc add dev {shared} root handle 1: htb default {STRAY:x}")));
+    steps.push(MEDIA.tc(format!("qdisc add dev {shared} root handle 1: htb default {STRAY:x}")));
     steps.push(whole(id, "add", rate));
     let classes = (FIRST..).take(ports.len()).chain([STRAY]);
     for class in classes.clone() {
-        steps.push(tc(format!(
+        steps.push(MEDIA.tc(format!(
             "class add dev {shared} parent 1:{ALL:x} classid 1:{class:x} htb rate {share}bit ceil \
              {rate}bit {FRAMES}"
         )));
-        steps.push(tc(format!(
+        steps.push(MEDIA.tc(format!(
             "qdisc add dev {shared} parent 1:{class:x} handle {class:x}: bfifo limit {buffer}"
         )));
     }
@@ -61,7 +62,7 @@ const _: () = assert!(WIRE == 1538, "FRAMES says how long a frame is");
 /// The class of all stations together: `add` it, or `change` its rate.
 pub(crate) fn whole(id: MediumId, verb: &str, rate: u64) -> Step {
     let shared = device::shared(id);
-    tc(format!(
+    MEDIA.tc(format!(
         "class {verb} dev {shared} parent 1: classid 1:{ALL:x} htb rate {rate}bit ceil {rate}bit \
          {FRAMES}"
     ))
@@ -71,7 +72,7 @@ pub(crate) fn whole(id: MediumId, verb: &str, rate: u64) -> Step {
 /// -8; u32 takes them as 4 and 2.
 fn sort(shared: &str, sender: Ethernet, class: u32) -> Step {
     let [a, b, c, d, e, f] = sender.0;
-    tc(format!(
+    MEDIA.tc(format!(
         "filter add dev {shared} parent 1: protocol all prio 1 u32 match u32 \
          0x{a:02x}{b:02x}{c:02x}{d:02x} 0xffffffff at -8 match u16 0x{e:02x}{f:02x} 0xffff at -4 \
          flowid 1:{class:x}"

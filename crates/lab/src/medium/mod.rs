@@ -1,8 +1,7 @@
-//! What joins the nodes of a lab; one file a medium.
+//! The media that join the nodes of a lab. Each kind has a file.
 //!
-//! Every medium is a bridge, and every station has a port of its own there: so cutting a wire and
-//! counting bytes are the same for all. All of it is in one namespace, the media's, since an IFB
-//! gives frames back only where it lives.
+//! Every medium is a bridge with a port for each station, so cutting a wire and counting bytes are the
+//! same for all. All media are in one network namespace, since an IFB can't return frames to another.
 
 mod bridge;
 pub mod collisions;
@@ -20,17 +19,17 @@ pub(crate) use bridge::mtu;
 pub(crate) use port::sends_from;
 pub use port::{Port, Station, ports};
 
-use crate::plan::{Place, Step};
 use crate::shaping::{self, Shaping};
+use crate::step::Step;
 
-/// TCP payload in bits per second that one flow reaches through a medium, alone.
+/// The TCP goodput of a single flow through a medium, in bits per second; `None` if unshaped.
 pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
     let medium = &topology.media[medium];
     let rate = medium.rate.map(Rate::bits_per_second);
     match medium.kind {
         MediumKind::Hub { .. } => rate.map(shaping::goodput_of_hub),
         MediumKind::Wire => rate.map(shaping::goodput),
-        // Acknowledgements pass the backplane beside what they answer.
+        // Data and acknowledgements share the backplane.
         MediumKind::Switch { backplane } => {
             let of_backplane =
                 backplane.map(|rate| shaping::goodput_of_hub(rate.bits_per_second()));
@@ -39,7 +38,7 @@ pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
     }
 }
 
-/// The same for each of two flows against each other, on media of full duplex.
+/// The TCP goodput of each of two opposite flows through a full-duplex medium, in bits per second.
 pub fn goodput_both_ways(topology: &Topology, medium: MediumId, exact: bool) -> Option<f64> {
     let medium = &topology.media[medium];
     let rate = medium.rate.map(Rate::bits_per_second);
@@ -53,14 +52,14 @@ pub fn goodput_both_ways(topology: &Topology, medium: MediumId, exact: bool) -> 
     of_port.into_iter().chain(of_backplane).reduce(f64::min)
 }
 
-/// The bridges, before there is anything to plug in.
+/// The bridges.
 pub(crate) fn bridges(topology: &Topology) -> Vec<Step> {
     let mut steps = bridge::ground();
     steps.extend((0..topology.media.len()).flat_map(|medium| bridge::make(topology, medium)));
     steps
 }
 
-/// The cables: NICs that are plugged in, media that are joined. The nodes' namespaces are there.
+/// The cables: ports of NICs, and uplinks. The nodes' namespaces exist.
 pub(crate) fn cables(topology: &Topology) -> Vec<Step> {
     let nics = 0..topology.nics.len();
     let mut steps: Vec<Step> = nics.flat_map(|nic| bridge::plug(topology, nic)).collect();
@@ -70,7 +69,7 @@ pub(crate) fn cables(topology: &Topology) -> Vec<Step> {
     steps
 }
 
-/// What makes the media as slow as they shall be.
+/// The queues that limit the rates of the media.
 pub(crate) fn queues(topology: &Topology, shaping: &Shaping) -> Vec<Step> {
     let of = |(id, medium): (MediumId, _)| {
         let medium: &garland_topology::Medium = medium;
@@ -85,14 +84,4 @@ pub(crate) fn queues(topology: &Topology, shaping: &Shaping) -> Vec<Step> {
         }
     };
     topology.media.iter().enumerate().flat_map(of).collect()
-}
-
-/// A line for `ip` in the media's namespace.
-fn ip(line: String) -> Step {
-    Step::Ip { place: Place::Media, line }
-}
-
-/// A line for `tc` in the media's namespace.
-fn tc(line: String) -> Step {
-    Step::Tc { place: Place::Media, line }
 }

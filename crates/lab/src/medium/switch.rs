@@ -3,9 +3,10 @@
 use garland_core::units::Rate;
 use garland_topology::{Medium, MediumId};
 
+use super::Port;
 use super::queue::{funnel, shape};
-use super::{Port, tc};
-use crate::plan::Step;
+use crate::step::Step;
+use crate::writer::MEDIA;
 use crate::{device, shaping};
 
 /// The ports' buckets; with a backplane that can't carry all ports, all frames pass one more.
@@ -21,7 +22,7 @@ pub(super) fn queues(
     if let Some(rate) = backplane {
         steps.extend(funnel(id, ports));
         let bucket = shaping::qdisc(rate.bits_per_second(), exact).holding(medium.buffer);
-        steps.push(tc(format!("qdisc add dev {} root {bucket}", device::shared(id))));
+        steps.push(MEDIA.tc(format!("qdisc add dev {} root {bucket}", device::shared(id))));
     }
     steps
 }

@@ -7,7 +7,7 @@ use garland_topology::Medium;
 
 use super::Port;
 use super::queue::shape;
-use crate::plan::Step;
+use crate::step::Step;
 
 /// Both ends' buckets.
 pub(super) fn queues(medium: &Medium, ports: &[Port], exact: bool) -> Vec<Step> {

@@ -1,0 +1,96 @@
+//! The result of a self-check.
+
+use serde::Serialize;
+
+/// The largest relative deviation of a flow through one medium from theory.
+pub const TOLERANCE: f64 = 0.01;
+
+/// The largest relative deviation of a pair of nodes from theory while others send too.
+pub const TOLERANCE_OF_PAIRS: f64 = 0.05;
+
+/// A TCP flow, measured at its receiver.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// The sender.
+    pub from: String,
+    /// The receiver.
+    pub to: String,
+    /// The number of flows at the same time, this one included.
+    pub at_once: usize,
+    /// The goodput in bits per second.
+    pub goodput: f64,
+    /// The expected goodput in bits per second; `None` for unshaped wires.
+    pub theory: Option<f64>,
+    /// The largest relative deviation from theory.
+    pub tolerance: f64,
+}
+
+impl Measured {
+    /// The ratio of goodput and theory.
+    pub fn ratio(&self) -> Option<f64> {
+        self.theory.map(|theory| self.goodput / theory)
+    }
+
+    /// Whether the deviation is within the tolerance; always on unshaped wires.
+    pub fn holds(&self) -> bool {
+        self.ratio().is_none_or(|ratio| (ratio - 1.0).abs() <= self.tolerance)
+    }
+}
+
+/// The check of one medium.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MediumCheck {
+    /// Its name.
+    pub medium: String,
+    /// A single flow through it.
+    pub alone: Measured,
+    /// Two opposite flows. On a hub only their sum counts.
+    pub both_ways: [Measured; 2],
+    /// The expected sum of both flows on a hub.
+    pub shared: Option<f64>,
+}
+
+impl MediumCheck {
+    /// Whether all deviations are within the tolerance.
+    pub fn holds(&self) -> bool {
+        let sum: f64 = self.both_ways.iter().map(|flow| flow.goodput).sum();
+        let both = match self.shared {
+            Some(theory) => (sum / theory - 1.0).abs() <= 2.0 * TOLERANCE,
+            // Receivers that merge acknowledgements leave more for data, but no more than a single flow
+            // gets.
+            None => self.both_ways.iter().all(|flow| {
+                let alone =
+                    self.alone.theory.map_or(f64::INFINITY, |rate| rate * (1.0 + TOLERANCE));
+                let least = flow.theory.map_or(0.0, |rate| rate * (1.0 - TOLERANCE));
+                (least..=alone).contains(&flow.goodput)
+            }),
+        };
+        self.alone.holds() && both
+    }
+}
+
+/// The result of a self-check.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// The media that were measured: not those that only join others, and not all of very many.
+    pub media: Vec<MediumCheck>,
+    /// The number of media.
+    pub all_media: usize,
+    /// The pairs of nodes that were measured.
+    pub pairs: Vec<Measured>,
+    /// The number of ordered pairs.
+    pub all_pairs: usize,
+    /// Stray frames, and media that carried more than their rate, in words.
+    pub oddities: Vec<String>,
+    /// The CPU utilization of this machine during the check, 0 to 1.
+    pub busy: f64,
+}
+
+impl Report {
+    /// Whether the lab emulates its topology.
+    pub fn holds(&self) -> bool {
+        self.media.iter().all(MediumCheck::holds)
+            && self.pairs.iter().all(Measured::holds)
+            && self.oddities.is_empty()
+    }
+}

@@ -1,0 +1,64 @@
+//! Flows that are measured at the same time.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use garland_topology::{MediumId, NicId, NodeId};
+
+use crate::shaping::Shaping;
+
+/// The total rate of the flows of a round, in bits per second, that two processors of 2.6 GHz can emulate:
+/// on media that count frames one by one, and on those that pass large segments.
+const MOST_EXACT: f64 = 600e6;
+const MOST_SCALED: f64 = 5e9;
+
+/// One flow to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// The sender.
+    pub from: NodeId,
+    /// The receiver.
+    pub to: NodeId,
+    /// The receiver's address.
+    pub address: Ipv4Addr,
+    /// The expected goodput in bits per second; infinite on unshaped wires.
+    pub theory: f64,
+    /// The NICs that send its frames, acknowledgements included.
+    pub senders: Vec<NicId>,
+    /// The media that it crosses.
+    pub media: Vec<MediumId>,
+}
+
+/// Flows that run at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// The flows.
+    pub flows: Vec<Flow>,
+    /// The largest relative deviation from theory.
+    pub tolerance: f64,
+    /// The time before anything is counted, for bursts of token buckets and TCP's slow start.
+    pub warm_up: Duration,
+    /// The time that is counted.
+    pub window: Duration,
+}
+
+impl Round {
+    /// A round that is long enough for a precision of 1 %: half a second, longer on slow wires.
+    pub fn of(flows: impl Iterator<Item = Flow>, tolerance: f64) -> Self {
+        let flows: Vec<Flow> = flows.collect();
+        let slowest = flows.iter().map(|flow| flow.theory).fold(f64::INFINITY, f64::min);
+        let slow = (4e6 / slowest).min(10.0);
+        let window = Duration::from_secs_f64(0.4 + slow);
+        Self { flows, tolerance, warm_up: Duration::from_millis(150), window }
+    }
+}
+
+/// The share of this machine that a flow takes.
+pub(super) fn weight(flow: &Flow, shaping: &Shaping) -> f64 {
+    let crossings = flow.media.len().max(1) as f64;
+    if !flow.theory.is_finite() {
+        return 1.0;
+    }
+    let exact = flow.media.iter().any(|medium| shaping.exact(*medium));
+    flow.theory * crossings / if exact { MOST_EXACT } else { MOST_SCALED }
+}

@@ -1,0 +1,32 @@
+//! The task of the probe, and its answer.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The task of the probe, which it reads from standard input.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Task {
+    /// The user namespace to enter, if any.
+    pub(crate) user: Option<PathBuf>,
+    pub(crate) flows: Vec<FlowTask>,
+    /// The time before anything is counted.
+    pub(crate) warm_up: Duration,
+    /// The time that is counted.
+    pub(crate) window: Duration,
+}
+
+/// One flow of a [`Task`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FlowTask {
+    pub(crate) from: PathBuf,
+    pub(crate) to: PathBuf,
+    pub(crate) address: Ipv4Addr,
+    /// Whether both nodes are bonded by subflows.
+    pub(crate) mptcp: bool,
+}
+
+/// The answer of the probe: the goodput of every flow in bits per second, or the error.
+pub(crate) type Answer = Result<Vec<f64>, String>;

@@ -1,0 +1,36 @@
+//! The warden process.
+
+use std::io::{self, BufRead};
+use std::process::ExitCode;
+
+use garland_sys::process;
+
+use crate::warden::{Charge, DISMISSED};
+use crate::{Lab, StateDir, state};
+
+/// Plays the warden's part; see [`hidden::main`].
+pub(crate) fn main() -> ExitCode {
+    let mut input = io::stdin().lock();
+    let Ok(charge) = listen(&mut input) else { return ExitCode::FAILURE };
+    let mut last = String::new();
+    match input.read_line(&mut last) {
+        Ok(_) if last == DISMISSED => ExitCode::SUCCESS,
+        _ => take_down(charge),
+    }
+}
+
+fn listen(input: &mut impl BufRead) -> io::Result<Charge> {
+    process::leave_session()?;
+    std::env::set_current_dir("/")?;
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+fn take_down(charge: Charge) -> ExitCode {
+    let Charge { state, name, keeper, folders } = charge;
+    let ended = Lab::end_kept_by(&StateDir(state), &name, &keeper);
+    // Nobody is left to report failures to.
+    let removed = folders.iter().filter(|folder| state::remove(folder).is_ok()).count();
+    if ended.is_ok() && removed == folders.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
