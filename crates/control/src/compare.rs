@@ -86,7 +86,7 @@ enum Stand {
     Looks,
     /// It receives the tree's catalogue: the number of parcels so far.
     Listens(usize),
-    /// It has this: the modified length, and the root digest.
+    /// It has a file: its length, and its root digest.
     Found(Option<u64>, [u8; 32]),
     /// It receives the digests of the source: their number so far.
     SharedDigests(usize),
