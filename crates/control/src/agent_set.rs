@@ -1,4 +1,4 @@
-//! All control channels of a command in one poll loop.
+//! The control channels of all agents of an operation, in one poll loop.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,30 +10,30 @@ use garland_sys::event::{self, Interest};
 
 use garland_transport::connection::Connection;
 
-/// What came in over a channel.
+/// An event of a channel.
 #[derive(Debug)]
 pub enum AgentEvent {
     /// A message.
     Message(FromAgent),
-    /// The channel is gone, and why.
+    /// The channel is closed, and why.
     Lost(String),
 }
 
-/// The channels, by the nodes' places in the plan; the head's own place stays empty.
+/// The channels, by index in the plan; the head's own slot stays empty.
 pub struct AgentSet {
     connections: Vec<Option<Connection>>,
-    /// Channels that broke while something was sent.
+    /// Channels that broke during a send.
     lost: Vec<(NodeId, String)>,
 }
 
 impl AgentSet {
-    /// A board of the receivers' channels, in the plan's order.
+    /// The channels of the receivers, in the order of the plan.
     pub fn new(receivers: impl Iterator<Item = Option<Connection>>) -> Self {
         let connections = std::iter::once(None).chain(receivers).collect();
         Self { connections, lost: Vec::new() }
     }
 
-    /// The receivers.
+    /// The ids of the receivers.
     pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         let count = u32::try_from(self.connections.len()).expect("a plan has fewer nodes");
         (1..count).map(NodeId)
@@ -44,12 +44,12 @@ impl AgentSet {
         self.connections[id.index()].is_some()
     }
 
-    /// A place for one more node, which has no channel yet.
+    /// Adds a slot for a node without a channel.
     pub fn grow(&mut self) {
         self.connections.push(None);
     }
 
-    /// Gives a node that had none a channel.
+    /// Sets the channel of a node that had none.
     pub fn seat(&mut self, id: NodeId, connection: Connection) {
         self.connections[id.index()] = Some(connection);
     }
@@ -62,10 +62,10 @@ impl AgentSet {
         }
     }
 
-    /// Waits until something comes in, one of `others` can be read, or the time is over.
+    /// Waits until events arrive, one of `others` is readable, or the timeout has passed.
     ///
     /// # Errors
-    /// When the system can't wait.
+    /// When the system call fails.
     pub fn wait(
         &mut self,
         others: &[BorrowedFd<'_>],
@@ -99,7 +99,7 @@ impl AgentSet {
         self.connections[id.index()].as_ref()
     }
 
-    /// The receivers' channels, for another board.
+    /// The channels of the receivers, for another set.
     pub fn into_connections(self) -> impl Iterator<Item = Option<Connection>> {
         self.connections.into_iter().skip(1)
     }

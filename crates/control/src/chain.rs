@@ -1,4 +1,4 @@
-//! The standing chain: links between neighbours that are opened before any copy needs them.
+//! The standing chain: links between neighbours, opened before a copy needs them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use garland_sys::{clock, random};
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
-/// How long agents may take to open their links, or to say how many they have.
+/// Timeout for agents to open their links, or to report their number.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Links that a node keeps to those behind it.
+/// The links of a node to those behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// How many.
+    /// The number of links.
     pub count: u32,
-    /// Those it was asked for in vain, and why.
+    /// The errors of links that could not be opened.
     pub failed: Vec<String>,
 }
 
-/// Lets every one of `agents` open links to the next one that is there, over each of its
-/// addresses; the links of each, in their order.
+/// Makes each of `agents` open links to the next one that is available, over each of its addresses.
+/// Returns the links of each, in the same order.
 ///
 /// # Errors
-/// When this host can't wait for them.
+/// When this host cannot wait for the agents.
 pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
-    // Links opened for this order prove that both ends were told of it, and nothing later.
+    // The secret of the order only proves that both ends received it.
     let (order, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
     let mut neighbours: Vec<Vec<SocketAddr>> = Vec::new();
     let mut next = Vec::new();
@@ -59,7 +59,7 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
     Ok(links)
 }
 
-/// How many links an agent keeps to those behind it; `None` when it doesn't say.
+/// The number of links from an agent to those behind it; none if it does not answer.
 #[must_use]
 pub fn count_links(agent: Agent) -> Option<u32> {
     let mut count = None;
@@ -75,8 +75,7 @@ pub fn count_links(agent: Agent) -> Option<u32> {
     asked.ok().and(count)
 }
 
-/// Hears everyone until `hear` has said for each that it has what it wants, or for as long as is
-/// proper.
+/// Handles messages until `hear` has returned true for every agent, or the timeout has passed.
 fn ask(
     board: &mut AgentSet,
     mut hear: impl FnMut(NodeId, AgentEvent) -> bool,

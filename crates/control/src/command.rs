@@ -1,4 +1,4 @@
-//! Running a command on every node: the head's side.
+//! The head's side of running a command on every node.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use garland_sys::signal::Interrupts;
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
-/// An agent that is silent for so long is gone.
+/// Silence after which an agent is considered dead, in nanoseconds.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// How a command ended on one node.
+/// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// It ended with this code, or by this signal, negated.
+    /// It exited with this code, or was killed by this signal, negated.
     Exited(i32),
-    /// It couldn't be run, or what became of it isn't known.
+    /// It could not be run, or its end is unknown.
     Failed(String),
-    /// The user gave up before it ended.
+    /// The user interrupted before it ended.
     Interrupted,
 }
 
-/// Runs `command` on all `agents`; `output` gets (node's place, is it standard error, bytes) as
-/// they come. How it ended, in the agents' order.
+/// Runs `command` on all `agents`; calls `output` with the node's index, whether it is standard
+/// error, and the bytes. Returns how it ended, in the order of the agents.
 ///
 /// # Errors
-/// When this host can't wait for them.
+/// When this host cannot wait for the agents.
 pub fn run_command(
     agents: Vec<Result<Agent, String>>,
     command: &[Vec<u8>],
@@ -57,7 +57,7 @@ pub fn run_command(
             let end = match call {
                 AgentEvent::Message(FromAgent::Output(is_error, bytes)) => {
                     output(at, is_error, &bytes);
-                    // While its reader takes its time this loop hears nobody.
+                    // This loop reads no messages while the output is blocked.
                     let paused = clock::now_ns().saturating_sub(now);
                     heard.iter_mut().for_each(|heard| *heard += paused);
                     None
@@ -84,10 +84,11 @@ pub fn run_command(
     Ok(ends.into_iter().map(|end| end.unwrap_or_else(unknown)).collect())
 }
 
-/// Ends every one of `agents` that was told to stay; those it couldn't tell, by place and reason.
+/// Shuts down all of `agents` that were started to stay. Returns the index and error of those that
+/// it could not reach.
 ///
 /// # Errors
-/// When this host can't wait for them.
+/// When this host cannot wait for the agents.
 pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(NodeId, String)>> {
     let failures = (1..).map(NodeId).zip(&agents);
     let mut failed: Vec<(NodeId, String)> = failures
@@ -98,7 +99,7 @@ pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(Nod
     board.ids().for_each(|id| board.send(id, &ToAgent::Shutdown));
     let deadline = clock::now_ns() + SILENCE_NS;
     while board.ids().any(|id| board.has(id)) && clock::now_ns() < deadline {
-        // A channel that ends is what is waited for; what still comes in is of no interest.
+        // Only the end of the channels matters; other messages are ignored.
         drop(board.wait(&[], clock::until(deadline))?);
     }
     let silent = board.ids().filter(|&id| board.has(id));

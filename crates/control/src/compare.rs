@@ -1,4 +1,4 @@
-//! What nodes have already at a copy's destination: the head's side.
+//! The head's side of a comparison: which parts of a copy its nodes already have.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,73 +24,73 @@ use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::tree::{Catalogue, TreeSource};
 
-/// How long a node may take without a word of progress; then it is sent all.
+/// Time without progress after which a node is sent everything, in nanoseconds.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
-/// An agent that says nothing at all for so long is left to the copy to deal with.
+/// Silence after which an agent is left to the copy to deal with, in nanoseconds.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// Threads that read and digest the source.
+/// The number of threads that read and digest the source.
 const THREADS: usize = 4;
 
-/// Of a tree's bytes its catalogue may take one part in so many, over all nodes: more is better spent
-/// on the tree.
+/// The catalogue of a tree may take this fraction of the tree's bytes, over all nodes; beyond it
+/// the tree itself is sent.
 const CATALOGUE_SHARE: u64 = 4;
 
-/// What is to be copied.
+/// The source of the copy.
 pub enum CompareSource<'a> {
-    /// A file, and what is remembered of files of this machine.
+    /// A file, and the records of files of this machine.
     File(&'a Source, &'a Records),
-    /// Folders with what is in them.
+    /// Directories.
     Tree(&'a TreeSource),
 }
 
-/// What is asked, and of whom it is known.
+/// The parameters of a comparison.
 pub struct CompareRequest<'a> {
-    /// What to compare.
+    /// The destination to compare.
     pub compare: Compare,
-    /// With what.
+    /// The source.
     pub asked: CompareSource<'a>,
-    /// Where nodes may see it by themselves.
+    /// The source as nodes can access it themselves.
     pub shared: Option<Shared>,
-    /// What tells that the user gave up.
+    /// Interrupts by the user.
     pub interrupts: Option<&'a Interrupts>,
 }
 
-/// A source that nodes may see by themselves, and read.
+/// A source which nodes can access and read themselves.
 pub struct Shared {
-    /// Its path, in the system's bytes.
+    /// The path, in the system's bytes.
     pub path: Vec<u8>,
-    /// When it was modified: seconds and nanoseconds.
+    /// The modification time in seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// What each node is to read, in their order; nothing where it is none.
+    /// The part which each node reads, in order; none for a node that reads nothing.
     pub parts: Vec<Option<LaneBlocks>>,
 }
 
-/// What came of it.
+/// The result of a comparison.
 pub struct CompareOutcome {
-    /// The agents, in their order.
+    /// The agents, in order.
     pub agents: Vec<Result<Agent, String>>,
-    /// The digests of the source's blocks, if there is a node that has something like it.
+    /// The digests of the source's blocks, if a node has something like it.
     pub digests: Option<Vec<[u8; 32]>>,
-    /// Nodes, by their places, where what an interrupted copy left is nothing of this source.
+    /// Indexes of nodes where the partial file of an interrupted copy has nothing of this source.
     pub strange: Vec<usize>,
-    /// Nodes, by their places, that didn't read their part of a shared source, and why.
+    /// Indexes of nodes that did not read their part of a shared source, and why.
     pub unseen: Vec<(usize, String)>,
 }
 
-/// Where a node stands.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stand {
-    /// It looks.
+    /// It examines its destination.
     Looks,
-    /// It is told the tree's catalogue: so many parcels so far.
+    /// It receives the tree's catalogue: the number of parcels so far.
     Listens(usize),
-    /// It has this.
+    /// It has a file: its length, and its root digest.
     Found(Option<u64>, [u8; 32]),
-    /// It is told the source's digests: so many so far.
+    /// It receives the digests of the source: their number so far.
     SharedDigests(usize),
-    /// No more is to be heard.
+    /// No further message is expected.
     Over,
 }
 
@@ -98,22 +98,22 @@ struct Comparison<'a> {
     asking: &'a CompareRequest<'a>,
     board: AgentSet,
     stands: Vec<Stand>,
-    /// When each said something last, and when it got on last.
+    /// The times of each node's last message, and of its last progress.
     heard_ns: Vec<(u64, u64)>,
     digests: Option<Vec<[u8; 32]>>,
-    /// A tree's catalogue, once it is wanted; none where it isn't worth telling.
+    /// The catalogue of a tree, once it is needed; `Some(None)` if it is too large.
     catalogue: Option<Option<Catalogue>>,
-    /// The digests, once they are there.
+    /// The digests, once they are computed.
     coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
     strange: Vec<usize>,
-    /// What nodes read of a shared source.
+    /// The parts of a shared source.
     parts: Parts,
 }
 
-/// Asks all `agents` what they have of a copy that is to come.
+/// Asks all `agents` what they have of a copy.
 ///
 /// # Errors
-/// When this host can't wait for them.
+/// When this host cannot wait for the agents.
 pub fn compare(
     agents: Vec<Result<Agent, String>>,
     asking: &CompareRequest<'_>,
@@ -148,7 +148,7 @@ pub fn compare(
     let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
     let course = std::thread::scope(|scope| {
         let course = course.run(scope, &wake, &stop);
-        // It is of no use any more.
+        // The digests are no longer needed.
         stop.store(true, Ordering::Relaxed);
         course
     })?;
@@ -166,13 +166,13 @@ fn order(order: CompareOrder) -> ToAgent {
 }
 
 impl CompareRequest<'_> {
-    /// Nodes, by their places, and what each is to read of a shared source.
+    /// The indexes of nodes, and the part of a shared source which each reads.
     fn parts(&self) -> impl Iterator<Item = (usize, LaneBlocks)> {
         let parts = self.shared.iter().flat_map(|shared| shared.parts.iter().enumerate());
         parts.filter_map(|(place, part)| Some((place, (*part)?)))
     }
 
-    /// What the node at this place is to look at.
+    /// The order for the node with this index.
     fn look_at(&self, place: usize) -> CompareOrder {
         let part = |shared: &Shared| {
             let blocks = shared.parts.get(place).copied().flatten()?;
@@ -216,7 +216,7 @@ impl Comparison<'_> {
             if let Some(Ok(digests)) = self.coming.as_ref().map(Receiver::try_recv) {
                 match digests {
                     Ok(digests) => self.digests = Some(digests),
-                    // What can't be read can't be copied: the copy will say why.
+                    // A source that cannot be read cannot be copied: the copy reports why.
                     Err(_) => break,
                 }
             }
@@ -256,24 +256,25 @@ impl Comparison<'_> {
         }
     }
 
-    /// Of whom no more is to be heard no part is awaited either.
+    /// Fails the parts of nodes that will not report them.
     fn miss_parts(&mut self) {
         let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
         over.for_each(|(place, _)| self.parts.fail(place, "it says nothing".to_owned()));
     }
 
-    /// Whether the source's digests are needed, and aren't on their way; what nodes read of it is awaited.
+    /// Whether the digests of the source are needed and not being computed; the parts that nodes
+    /// read are awaited.
     fn needs_digests(&self) -> bool {
         if self.asking.shared.is_some() && !self.parts.are_settled() {
             return false;
         }
-        // Who has heard a catalogue reads what it has of the tree meanwhile.
+        // A node which has the catalogue reads its files meanwhile.
         let told = self.catalogue.as_ref().is_some_and(Option::is_some);
         let found = told || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
         found && self.digests.is_none() && self.coming.is_none()
     }
 
-    /// Digests the source, unless it is remembered, from threads of their own.
+    /// Computes the digests of the source in threads of their own, unless they are recorded.
     fn digest<'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
@@ -297,19 +298,19 @@ impl Comparison<'_> {
             };
             let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
             let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
-            // Nobody may wait for them any more.
+            // Fails if they are no longer awaited.
             let _ = tell.send(digests);
             wake.raise();
         });
         if let Err(error) = begun {
-            // This is who is told.
+            // Fails if the error is no longer awaited.
             let _ = failed.send(Err(error));
             wake.raise();
         }
         told
     }
 
-    /// Decides who has all of it, and who is told of what it consists.
+    /// Decides which nodes have everything, and which are sent the digests.
     fn judge(&mut self) {
         let Some(digests) = &self.digests else { return };
         let (length, root) = (self.asking.compare.layout.length, root_digest(digests));
@@ -324,7 +325,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Sends the next parcels of the catalogue to those who want it, and have taken those before.
+    /// Sends the next parcels of the catalogue to the nodes which have read the previous ones.
     fn list(&mut self) {
         let wanted = |stand: &Stand| matches!(stand, Stand::Listens(_));
         if !self.stands.iter().any(wanted) {
@@ -360,7 +361,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Sends the next digests to whom they are told, and who has taken those before.
+    /// Sends the next digests to the nodes which have read the previous ones.
     fn tell(&mut self) {
         let Some(digests) = &self.digests else { return };
         for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
@@ -378,12 +379,12 @@ impl Comparison<'_> {
         }
     }
 
-    /// Waits no more for those who say nothing, or don't get on.
+    /// Gives up nodes that are silent or make no progress.
     fn give_up(&mut self) {
         let now = clock::now_ns();
         for (stand, (heard, got_on)) in self.stands.iter_mut().zip(&mut self.heard_ns) {
             if matches!(stand, Stand::Found(..) | Stand::Listens(_)) {
-                // It is the head that it waits for.
+                // The node waits for the head.
                 *got_on = now;
             }
             let silent = now.saturating_sub(*heard) > SILENCE_NS;
@@ -394,8 +395,8 @@ impl Comparison<'_> {
     }
 }
 
-/// The digests of a source, of which nodes have told some: of each that has, one block is read here, too,
-/// and where that is another nothing of it is believed.
+/// Completes the digests of a source of which nodes have reported some. One block of each such node
+/// is read here, too; if its digest differs, all digests of the node are ignored.
 fn digest_rest(
     layout: Layout,
     content: &dyn Content,
@@ -414,7 +415,7 @@ fn digest_rest(
     }
     let here = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = THREADS.min(here);
-    // One stretch after another that nobody has told.
+    // Read one missing range after another.
     while let Some(first) = told.iter().position(Option::is_none) {
         let length = told[first..].iter().take_while(|it| it.is_none()).count();
         let (first, end) = (first as u64, (first + length) as u64);

@@ -1,5 +1,4 @@
-//! The head's driver: one loop over all control channels, and lanes of its own, which feed all others
-//! or are fed by them.
+//! The head's driver of a copy: one loop over all control channels, and lanes of its own.
 
 mod beginning;
 mod ending;
@@ -33,23 +32,23 @@ use crate::queue::Queue;
 use garland_dataplane::context::{CopyContext, Notice};
 use garland_dataplane::recorder::{At, ClockProbes, Exchanges, Harvest};
 
-/// How often progress is shown at least.
+/// The longest interval between calls of `observe`.
 const SHOW: Duration = Duration::from_nanos(SHOW_NS);
 const SHOW_NS: u64 = 100_000_000;
 
-/// The loop comes round every [`SHOW`] at least; one that took longer than this didn't run.
+/// A turn longer than this means that the process was suspended; silence in it is not held against
+/// nodes.
 const SLEEP_NS: u64 = 500_000_000;
 
-/// An agent that hasn't said a word for so long while goodbyes are said, though it should every
-/// 100 ms, hangs, and isn't waited for.
+/// Silence after which an agent is considered to hang while copies are closed, in nanoseconds;
+/// heartbeats arrive every 100 ms.
 const QUIET_NS: u64 = 800_000_000;
 
-/// Makes a copy. `agents` are the receivers' in the plan's order, or why there is none; `observe`
-/// is called now and then.
+/// Makes a copy. `agents` are those of the receivers in the order of the plan, or why there is
+/// none; `observe` is called at intervals.
 ///
 /// # Errors
-/// When this host has no descriptors or threads left, or what comes in can't be put where it should
-/// go here.
+/// When this host has no file descriptors or threads left, or its own destination cannot be opened.
 pub fn run_copy(
     job: &CopyJob<'_>,
     agents: Vec<Result<Agent, String>>,
@@ -78,38 +77,38 @@ pub fn run_copy(
 /// An agent, or how its node has ended already.
 type Seated = Result<Agent, Box<NodeOutcome>>;
 
-/// How putting a file under its final name went.
+/// The result of renaming the file.
 type Stored = Result<(), String>;
 
 struct Driver<'a> {
     job: &'a CopyJob<'a>,
     secret: Secret,
-    /// For whoever reads the source.
+    /// The key for the reader of the source.
     digest_key: DigestKey,
     copy: CopyId,
     head: Head,
     board: AgentSet,
-    /// Where the receivers' agents listen.
+    /// The addresses of the receivers' agents.
     addresses: Vec<NodeAddress>,
     /// How receivers ended before this attempt.
     before: Vec<Option<NodeOutcome>>,
-    /// Nodes that came when the copy was under way.
+    /// Nodes that joined while the copy was running.
     late: Vec<NodeId>,
-    /// The names of those behind the plan's.
+    /// The names of nodes that are not in the plan.
     joined: Vec<String>,
-    /// Agents that have no room for the copy now.
+    /// Agents without free memory for the copy.
     busy: Vec<NodeId>,
-    /// The copy hasn't begun: it waits for its places.
+    /// The queue for memory, before the copy begins.
     queue: Option<Queue>,
     member: Arc<CopyContext>,
-    /// What may be under way, if not all that there is memory for.
+    /// The operations that may be in flight, if they are limited.
     operations: Option<Operations>,
-    /// Nodes that have given all and proved it unchanged, and what they said: they are done when the
-    /// file here is.
+    /// Sources of a gather that delivered everything and confirmed their file unchanged; they
+    /// complete when our file is committed.
     given: Vec<(NodeId, FromAgent)>,
-    /// What each node didn't give of its tree.
+    /// The parts of its tree which each node did not deliver.
     absences: Vec<Absence>,
-    /// How putting the file here under its final name went.
+    /// The result of renaming the file here.
     stored: (Sender<Stored>, Receiver<Stored>),
     notices: Receiver<Notice>,
     wake: Arc<Wake>,
@@ -118,20 +117,20 @@ struct Driver<'a> {
     firsts: Vec<bool>,
     held_ns: Vec<Option<u64>>,
     closed: Vec<bool>,
-    /// When each said something last.
+    /// The time of each node's last message.
     heard_ns: Vec<u64>,
     moments: Times,
-    /// What is noted: how long orders take, what time it is elsewhere, and the nodes' own traces.
+    /// The trace: times of orders, clock probes, and the nodes' traces.
     exchanges: Exchanges,
     probes: ClockProbes,
     harvest: Harvest,
-    /// When the head last told of its own part.
+    /// The time of the head's last report on its own hops.
     reported_ns: u64,
-    /// When the loop came round last.
+    /// The time of the last turn of the loop.
     turned_ns: u64,
     finished: bool,
     interrupted: bool,
-    /// All threads of this machine's part have ended.
+    /// All threads of this machine have ended.
     is_clean: bool,
 }
 
@@ -144,7 +143,7 @@ impl<'a> Driver<'a> {
         let operations = job.pipeline.cut.map(|cut| Operations::new(cut, job.plan.layout));
         let waker = Arc::clone(&wake);
         let member = near_end(job, copy, &secret, &digest_key, move |notice| {
-            // The loop may have ended before a late thread.
+            // Fails if the loop has ended.
             let _ = tell.send(notice);
             waker.raise();
         })?;
@@ -205,7 +204,7 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Waits until somebody has something to say, or it is time for something.
+    /// Waits for an event, or the next deadline.
     fn wait(&mut self, interrupts: Option<&Interrupts>) -> std::io::Result<()> {
         let timeout = self.head.deadline().map_or(SHOW, |at| clock::until(at).min(SHOW));
         let mut others: Vec<BorrowedFd<'_>> = vec![self.wake.as_fd()];
@@ -218,7 +217,7 @@ impl<'a> Driver<'a> {
         for (id, call) in calls {
             match call {
                 AgentEvent::Message(message) => self.message(id, message),
-                // What it had to give is here.
+                // Everything it had to deliver is here.
                 AgentEvent::Lost(_) if self.has_given(id) => {}
                 AgentEvent::Lost(reason) => {
                     self.head.handle(clock::now_ns(), HeadEvent::Lost(id, reason));
@@ -247,8 +246,8 @@ impl<'a> Driver<'a> {
         if let (Ends::Out { source, .. }, true) = (&self.job.ends, self.job.plan.layout.open) {
             source.release(self.head.held_by_all());
         }
-        // By the time at which this turn began: what came since hasn't been read, and a head that
-        // lacks a processor must take nobody for silent whom it hasn't listened to.
+        // Judge silence by the start of this turn: messages that arrived since are unread, and a
+        // starved head must not declare nodes dead.
         if self.head.deadline().is_some_and(|at| at <= now) {
             self.head.handle(now, HeadEvent::Tick);
         }
@@ -261,7 +260,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Tells how its own hops go, as often as the nodes tell of theirs.
+    /// Reports on the head's own hops, as often as nodes report on theirs.
     fn report_own(&mut self, now: u64) {
         if now.saturating_sub(self.reported_ns) >= SHOW_NS {
             self.reported_ns = now;
@@ -273,7 +272,7 @@ impl<'a> Driver<'a> {
         let now = clock::now_ns();
         let event = match notice {
             Notice::Read(root) => {
-                // What was known before is sent when nodes hold what they lacked.
+                // Blocks known beforehand count as sent once nodes hold the others.
                 if self.job.known.is_none() {
                     self.moments.sent = Some(now);
                 }
@@ -312,7 +311,7 @@ impl<'a> Driver<'a> {
             FromAgent::Complete(..) if self.member.is_source => {
                 self.held_ns[id.index()] = Some(now);
             }
-            // The last one's word counts.
+            // The last node's message counts.
             FromAgent::Complete(..) => self.moments.sent = Some(now),
             FromAgent::Committed(copy, _) if *copy == self.copy && !self.member.is_source => {
                 return self.note_given(id, message);

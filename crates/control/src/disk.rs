@@ -1,4 +1,4 @@
-//! The head's side of disk tests: all nodes at once or one by one, and what each of them told.
+//! The head's side of disk tests: all nodes at once or one by one, and the results of each.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -10,51 +10,51 @@ use garland_sys::signal::Interrupts;
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
-/// An agent that is silent for so long is gone.
+/// Silence after which an agent is considered dead, in nanoseconds.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// A disk that moves fewer bytes a second than this hangs.
+/// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
 
-/// What a measurement may take beside its bytes and its time.
+/// Time allowed for a measurement in addition to that for its bytes, in nanoseconds.
 const GRACE_NS: u64 = 30_000_000_000;
 
-/// How a node's test ended.
+/// How the test of a node ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskEnd {
-    /// All was measured.
+    /// Everything was measured.
     Done,
-    /// The rest couldn't be.
+    /// Something could not be measured.
     Failed(String),
-    /// The user gave up before its end.
+    /// The user interrupted.
     Interrupted,
 }
 
-/// What is known of one node's disk.
+/// The results of a node.
 #[derive(Clone, Debug, Default)]
 pub struct DiskNode {
-    /// Where it was tested, once that has begun.
+    /// What was tested, once the test has begun.
     pub place: Option<DiskPlace>,
-    /// What was measured, in order.
+    /// The results, in order.
     pub figures: Vec<DiskFigures>,
-    /// How it ended; nothing while it runs, or waits for its turn.
+    /// How the test ended; none while it runs or has not begun.
     pub end: Option<DiskEnd>,
     begun: bool,
     heard_ns: u64,
     moved_ns: u64,
 }
 
-/// The tests of all nodes, in the agents' order.
+/// The tests of all nodes, in the order of the agents.
 #[derive(Debug)]
 pub struct DiskCourse {
     /// The nodes.
     pub nodes: Vec<DiskNode>,
 }
 
-/// Tests the disks of `agents`; `observe` is called as figures come in.
+/// Tests the disks of `agents`; `observe` is called when results arrive.
 ///
 /// # Errors
-/// When this host can't wait for them.
+/// When this host cannot wait for the agents.
 pub fn test_disks(
     agents: Vec<Result<Agent, String>>,
     order: &DiskOrder,
@@ -89,7 +89,7 @@ pub fn test_disks(
 }
 
 impl DiskCourse {
-    /// Starts all tests, or the next.
+    /// Starts all tests, or the next one.
     fn begin(&mut self, board: &mut AgentSet, order: &DiskOrder, one_by_one: bool) {
         let now = clock::now_ns();
         for (id, node) in board.ids().zip(&mut self.nodes) {
@@ -106,7 +106,7 @@ impl DiskCourse {
         }
     }
 
-    /// No test may take for ever: neither one of an agent that is gone, nor of a disk that hangs.
+    /// Ends tests whose agent is silent, and those that take too long because the disk hangs.
     fn give_up(&mut self, order: &DiskOrder) {
         let now = clock::now_ns();
         let bytes_ns = (order.size / SLOWEST).saturating_mul(1_000_000_000);

@@ -1,4 +1,4 @@
-//! How a copy ended, and when what happened.
+//! How a copy ended, and the times of its phases.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::Trace;
@@ -8,13 +8,13 @@ use garland_protocol::{
 };
 use garland_sys::clock;
 
-/// When what happened, in monotonic nanoseconds. What never happened has the time of the next thing
-/// that did.
+/// The times of a copy's phases, in monotonic nanoseconds. A phase that never ended has the time of
+/// the next one that did.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
-    /// The copy had to wait for busy agents: since when and until when.
+    /// The beginning and end of the wait for busy agents, if there was one.
     pub waited: Option<(u64, u64)>,
-    /// Every node's destination is open, or the node is given up.
+    /// Every destination is open, or its node is given up.
     pub ready: u64,
     /// The first block has reached every node.
     pub first: u64,
@@ -24,62 +24,62 @@ pub struct Moments {
     pub held: u64,
     /// Every node's file has its final name.
     pub committed: u64,
-    /// Every agent has cleaned up.
+    /// Every agent has closed the copy.
     pub closed: u64,
 }
 
-/// How one node ended.
+/// How the copy ended on a node.
 #[derive(Clone, Debug)]
 pub struct NodeOutcome {
-    /// Its name.
+    /// The name of the node.
     pub name: String,
-    /// How it ended.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What it reported last.
+    /// The last report.
     pub report: Report,
     /// Its disk was too slow for the others, and it was fed afterwards.
     pub detached: bool,
-    /// Its link or machine held the others up, and it was fed beside them.
+    /// Its link or machine slowed down the others, and it was fed on the side.
     pub slow: Option<Slow>,
-    /// When it held every block, in monotonic nanoseconds.
+    /// The time at which it held every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
-    /// It has died or hangs: what it hangs on isn't worth waiting for.
+    /// It is dead or hangs: calls that hang there are not awaited.
     pub silent: bool,
-    /// What it didn't give of its tree.
+    /// The parts of its tree which it did not deliver.
     pub absence: Absence,
 }
 
 /// How a copy ended.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The receivers, in the plan's order.
+    /// The receivers, in the order of the plan.
     pub nodes: Vec<NodeOutcome>,
-    /// When what happened.
+    /// The times of the phases.
     pub moments: Moments,
-    /// Changed blocks and the hop where each was found.
+    /// Corrupt blocks, and the hop of each.
     pub faults: Vec<Fault>,
-    /// The hops where frames came in changed.
+    /// The hops with corrupt frames.
     pub bad_frames: Vec<BadFrame>,
-    /// The user gave up.
+    /// The user interrupted.
     pub interrupted: bool,
-    /// What was noted of it: by the head, then by every node that handed it over.
+    /// The traces: that of the head, then those of the nodes which sent one.
     pub traces: Vec<Trace>,
-    /// How many blocks each of this machine's stages has had at a time.
+    /// The depth of each of this machine's pipeline stages.
     pub depths: Vec<StageDepth>,
-    /// The digests of all blocks, if each was read or came in.
+    /// The digests of all blocks, if all were read or received.
     pub digests: Option<Vec<[u8; 32]>>,
-    /// Bytes of blocks that this machine has sent, as they were on the wire.
+    /// Bytes of blocks that this machine has sent, as on the wire.
     pub sent_bytes: u64,
-    /// The digest of the file that came of it on this machine, if one did and it was asked for.
+    /// The digest of the file on this machine, if there is one and it was requested.
     pub checksum: Option<Summed>,
 }
 
-/// The moments as they come.
+/// The times of the phases so far.
 #[derive(Default)]
 pub struct Times {
-    /// Since when busy agents are waited for.
+    /// The beginning of the present wait for busy agents.
     pub waiting: Option<u64>,
-    /// Since when and until when they were.
+    /// The beginning and end of that wait.
     pub waited: Option<(u64, u64)>,
     /// See [`Moments`].
     pub ready: Option<u64>,
@@ -94,7 +94,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Puts the moments in order: what never happened falls together with the next that did.
+    /// The times of all phases: one that never ended has the time of the next one that did.
     pub fn settle(&self, closed: u64) -> Moments {
         let committed = self.committed.unwrap_or(closed).min(closed);
         let held = self.held.unwrap_or(committed).min(committed);
@@ -120,14 +120,14 @@ impl NodeOutcome {
         }
     }
 
-    /// Tells a new attempt's machine how the node has ended before it.
+    /// Tells the machine of a new attempt how the node has ended before.
     pub fn replay(&self, id: NodeId, copy: CopyId, head: &mut Head) {
         let now = clock::now_ns();
         let event = match &self.verdict {
             Verdict::Ok => {
                 let committed = FromAgent::Committed(copy, Box::new(self.report.clone()));
                 head.handle(now, HeadEvent::From(id, committed));
-                // Its file is whole: it takes no further part.
+                // Its file is complete: it takes no further part.
                 HeadEvent::Lost(id, String::new())
             }
             Verdict::Failed(reason) => HeadEvent::From(id, FromAgent::Failed(copy, reason.clone())),

@@ -1,4 +1,4 @@
-//! The head's side of meetings: who meets whom, all pairs of a round at once.
+//! The head's side of meetings: all pairs of a round at once.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,43 +14,43 @@ use garland_sys::{clock, random};
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
-/// An agent that is silent for so long is gone.
+/// Silence after which an agent is considered dead, in nanoseconds.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// One that complains may only be the first to notice that the other one is gone: so long that may
-/// take to show.
+/// An agent that complains may only be the first to notice that the other one is gone: the head
+/// waits this long for that to show, in nanoseconds.
 const SECOND_THOUGHT_NS: u64 = 500_000_000;
 
-/// How much longer than its limit a meeting's end is waited for.
+/// How much longer than its limit the end of a meeting is awaited.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Two agents that are to meet, by their places in the node list.
+/// Two agents that meet, by index in the list of nodes.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// The one that dials.
+    /// The one that connects.
     pub from: usize,
-    /// The one that is dialled.
+    /// The one that accepts.
     pub to: usize,
-    /// Which of the dialled one's addresses.
+    /// The index of the accepting one's address.
     pub rail: usize,
-    /// How many connections.
+    /// The number of connections.
     pub streams: u16,
-    /// How long it may take.
+    /// The time limit.
     pub limit: Duration,
-    /// The CPUs to stay on.
+    /// The CPUs to be pinned to.
     pub pin: Option<(u16, u16)>,
-    /// What to measure.
+    /// The measurement.
     pub task: Task,
 }
 
 /// How a meeting ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PairEnd {
-    /// As planned, at both ends.
+    /// As planned, on both sides.
     Done,
-    /// Not: whose fault it seems, by its place, and why.
+    /// It failed: the index of the node that is probably at fault, and why.
     Failed(usize, String),
-    /// The user gave up.
+    /// The user interrupted.
     Interrupted,
 }
 
@@ -66,14 +66,14 @@ struct Underway {
     sides: [usize; 2],
     done: [bool; 2],
     end: Option<PairEnd>,
-    /// Who complained first, what of, and since when; whoever was left alone comes behind the one that
-    /// left, though it may be heard first.
+    /// The first complaint: the index of the node, the complaint, and its time. One of a node that
+    /// was left alone counts less than that of the node that left, even if it arrives first.
     complaint: Option<(usize, Complaint, u64)>,
     deadline_ns: u64,
 }
 
 impl Party {
-    /// The agents, in the node list's order; those that can't be reached are empty places.
+    /// The agents, in the order of the list of nodes; none for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
         let addresses: Vec<NodeAddress> = agents
             .iter()
@@ -84,17 +84,17 @@ impl Party {
         Self { board: AgentSet::new(connections), addresses, heard }
     }
 
-    /// Whether there is still a channel to a node's agent.
+    /// Whether the channel of a node's agent is open.
     #[must_use]
     pub fn has(&self, node: usize) -> bool {
         self.board.has(place(node))
     }
 
-    /// Lets all `pairs` meet at once; `found` gets (the pair's place, the node's place, what it
-    /// found) as it comes. How each ended, in their order.
+    /// Runs the meetings of all `pairs` at once; calls `found` with the index of the pair, that of
+    /// the node, and the finding. Returns how each ended, in order.
     ///
     /// # Errors
-    /// When this host can't wait for them.
+    /// When this host cannot wait for the agents.
     pub fn round(
         &mut self,
         pairs: &[Pair],

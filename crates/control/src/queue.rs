@@ -1,8 +1,8 @@
-//! Waiting for a place at agents that are busy with other copies: the head's side.
+//! The head's side of the queue for memory on agents that are busy with other copies.
 //!
-//! One agent is asked after another, in the order of their keys, which all heads share; each is
-//! waited for before the next is asked. A head only ever waits for agents behind those that it
-//! holds, so heads can't wait for each other in a ring.
+//! Agents are asked one after another, in the order of their keys, which is common to all heads;
+//! each answer is awaited before the next request. A head only waits for agents after those whose
+//! memory it holds, so heads cannot deadlock.
 
 use garland_core::plan::NodeId;
 use garland_protocol::PublicKey;
@@ -10,26 +10,26 @@ use garland_protocol::PublicKey;
 /// The agents that are still to be asked.
 #[derive(Debug)]
 pub struct Queue {
-    /// The next one last.
+    /// The last one is the next.
     left: Vec<NodeId>,
     asked: bool,
-    /// Those that said that they are busy, in the plan's order.
+    /// Those that are busy, in the order of the plan.
     busy: Vec<NodeId>,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Ask this agent for a place.
+    /// Request memory of this agent.
     Ask(NodeId),
     /// Wait for its answer.
     Wait,
-    /// There is a place everywhere.
+    /// All agents have granted memory.
     Through,
 }
 
 impl Queue {
-    /// A queue at these agents, of which `busy` have said that they are.
+    /// A queue for these agents, of which `busy` are busy.
     #[must_use]
     pub fn new(mut agents: Vec<(PublicKey, NodeId)>, mut busy: Vec<NodeId>) -> Self {
         agents.sort_by(|one, two| two.cmp(one));
@@ -37,7 +37,7 @@ impl Queue {
         Self { left: agents.into_iter().map(|(_, id)| id).collect(), asked: false, busy }
     }
 
-    /// Takes note that an agent has given a place, or is dead.
+    /// An agent has granted memory, or is dead.
     pub fn settle(&mut self, id: NodeId) {
         if self.left.last() == Some(&id) {
             self.asked = false;
@@ -46,7 +46,7 @@ impl Queue {
         self.busy.retain(|&other| other != id);
     }
 
-    /// What comes next.
+    /// The next step.
     pub fn step(&mut self) -> Step {
         match self.left.last() {
             None => Step::Through,
@@ -58,8 +58,8 @@ impl Queue {
         }
     }
 
-    /// The agents that are waited for, in the plan's order: those that were busy and haven't given
-    /// a place since, or else the one that was asked last.
+    /// The agents that are awaited, in the order of the plan: those that were busy and have not
+    /// granted memory since, or else the one that was asked last.
     #[must_use]
     pub fn waited_for(&self) -> Vec<NodeId> {
         if self.busy.is_empty() {

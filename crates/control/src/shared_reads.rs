@@ -1,38 +1,38 @@
-//! What nodes have read of a source that they share with the head: the head's side.
+//! The head's side of a source that nodes share with it: what they have read.
 
 use garland_core::plan::{LaneBlocks, Layout};
 
-/// What one node was to read.
+/// The part of a node.
 #[derive(Debug)]
 struct SharedRead {
     place: usize,
     blocks: LaneBlocks,
     digests: Vec<[u8; 32]>,
-    /// All of it is told, or why it never will be.
+    /// The result, once the part is complete or has failed.
     end: Option<Result<(), String>>,
 }
 
-/// The parts of all nodes that were to read one.
+/// The parts of all nodes that read one.
 #[derive(Debug, Default)]
 pub struct Parts(Vec<SharedRead>);
 
-/// What is known of a source by what nodes have told.
+/// The digests of a source as reported by nodes.
 pub struct SharedDigests {
-    /// Its digests, as far as they were told.
+    /// The digests, as far as reported.
     pub digests: Vec<Option<[u8; 32]>>,
-    /// The blocks of each node that told some, and one of them, by which it can be seen whether it reads
+    /// The blocks of each node that reported some, and one of them, which shows whether it reads
     /// the same file.
     pub samples: Vec<(LaneBlocks, u64)>,
 }
 
 impl Parts {
-    /// Nodes, by their places, and the blocks that each is to read.
+    /// The indexes of nodes, and the blocks which each is to read.
     pub fn new(asked: impl IntoIterator<Item = (usize, LaneBlocks)>) -> Self {
         let part = |(place, blocks)| SharedRead { place, blocks, digests: Vec::new(), end: None };
         Self(asked.into_iter().map(part).collect())
     }
 
-    /// Takes what a node has read.
+    /// Adds digests of a node.
     pub fn take(&mut self, place: usize, digests: Vec<[u8; 32]>, more: bool) {
         let Some(part) = self.pending(place) else { return };
         part.digests.extend(digests);
@@ -44,7 +44,7 @@ impl Parts {
         }
     }
 
-    /// A node doesn't read its part.
+    /// A node does not read its part.
     pub fn fail(&mut self, place: usize, reason: String) {
         if let Some(part) = self.pending(place) {
             part.end = Some(Err(reason));
@@ -55,12 +55,12 @@ impl Parts {
         self.0.iter_mut().find(|part| part.place == place && part.end.is_none())
     }
 
-    /// Whether nodes were to read parts, and nobody is waited for.
+    /// Whether there are parts and all are complete or have failed.
     pub fn are_settled(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|part| part.end.is_some())
     }
 
-    /// What is known of a source that is cut so.
+    /// The digests of a source with this layout.
     pub fn told(&self, layout: Layout) -> SharedDigests {
         let mut all = vec![None; usize::try_from(layout.blocks()).unwrap_or(0)];
         let mut samples = Vec::new();
@@ -73,8 +73,8 @@ impl Parts {
         SharedDigests { digests: all, samples }
     }
 
-    /// The nodes that haven't read their parts, by their places, and why: those that were wrong about
-    /// a block of `digests`, too, where these are known.
+    /// The indexes of nodes that have not read their parts, and why; includes those with a wrong
+    /// digest, if `digests` are known.
     pub fn unseen(self, digests: Option<&[[u8; 32]]>) -> Vec<(usize, String)> {
         let reason = |part: &SharedRead| match &part.end {
             Some(Err(reason)) => Some(reason.clone()),

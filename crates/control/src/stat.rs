@@ -1,4 +1,4 @@
-//! What nodes have to give, asked before a copy from them can be planned.
+//! Asks nodes what they have, before a copy from them can be planned.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use garland_sys::signal::Interrupts;
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
-/// How long a node may take to look for a file: its disk may have to be woken first. A tree takes as
-/// long as it is large.
+/// Timeout for a node to find a file, in nanoseconds: its disk may have to spin up. A tree takes as
+/// long as its size requires.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
-/// An agent that is silent for so long is gone.
+/// Silence after which an agent is considered dead, in nanoseconds.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// An agent and what it has, or why it can't say.
+/// An agent and its replies, or why there are none.
 pub type Stats = Result<(Agent, Vec<StatReply>), String>;
 
-/// What all `agents` have of what `look` asks for, and the agents back, both in their order.
+/// Sends `look` to all `agents`. Returns the agents with their replies, in order.
 ///
 /// # Errors
-/// When this host can't wait for them.
+/// When this host cannot wait for the agents.
 pub fn stat(
     agents: Vec<Result<Agent, String>>,
     look: &StatRequest,

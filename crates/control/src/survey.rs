@@ -13,26 +13,26 @@ use garland_sys::signal::Interrupts;
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
-/// The agents of a survey, by their places.
+/// The agents of a survey, by index.
 pub struct Survey<'a> {
     board: AgentSet,
     interrupts: Option<&'a Interrupts>,
-    /// Answers that were given up and may still come, by place.
+    /// The number of answers that were given up and may still arrive, by index.
     late: BTreeMap<usize, u32>,
 }
 
 impl<'a> Survey<'a> {
-    /// A survey by these agents; a place may have none.
+    /// A survey with these agents; none for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>, interrupts: Option<&'a Interrupts>) -> Self {
         let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
         Self { board: AgentSet::new(connections), interrupts, late: BTreeMap::new() }
     }
 
-    /// Gives orders, at most one an agent, and waits for their answers: `patience` at most. What
-    /// each answered by its place, or why it didn't.
+    /// Sends orders, at most one per agent, and waits up to `patience` for their answers. Returns
+    /// each answer by index, or why there is none.
     ///
     /// # Errors
-    /// When this host can't wait, or the user gave up ([`io::ErrorKind::Interrupted`]).
+    /// When this host cannot wait, or the user interrupts ([`io::ErrorKind::Interrupted`]).
     pub fn ask(
         &mut self,
         orders: Vec<(usize, SurveyOrder)>,

@@ -1,4 +1,4 @@
-//! Asking all nodes again and again what they are doing: the head's side.
+//! The head's side of `garland top`: asks all nodes for their activity at intervals.
 
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
@@ -11,37 +11,37 @@ use garland_sys::clock;
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
-/// An agent that is silent for so long is gone.
+/// Silence after which an agent is considered dead, in nanoseconds.
 const SILENCE_NS: u64 = 5_000_000_000;
 
-/// How long there may be nothing to tell whoever watches.
+/// The longest time without an event.
 const TURN: Duration = Duration::from_millis(100);
 
-/// What is told of the nodes that are watched.
+/// An event of the nodes that are watched.
 #[derive(Debug)]
 pub enum Watched {
-    /// What the node of this place is doing.
+    /// The activity of the node with this index.
     Node(usize, Box<NodeView>),
-    /// The node of this place can't be watched any more, and why.
+    /// The node with this index is no longer watched, and why.
     Lost(usize, String),
-    /// It is time to draw, or there is something to be read from one of the others.
+    /// It is time to draw, or one of the others is readable.
     Turn,
 }
 
 /// A node that is watched.
 struct Node {
-    /// When it is asked next; none while it hasn't answered yet.
+    /// The time of the next request; none while an answer is awaited.
     due_ns: Option<u64>,
-    /// When anything was heard of it last.
+    /// The time of its last message.
     heard_ns: u64,
     gone: bool,
 }
 
-/// Asks all `agents` what they are doing, every so often, until `tell` has had enough. A node that takes
-/// longer to answer is asked less often. `tell` is also called when one of `others` can be read.
+/// Asks all `agents` for their activity at intervals, until `tell` ends it. A node with slow
+/// answers is asked less often. `tell` is also called when one of `others` is readable.
 ///
 /// # Errors
-/// When this host can't wait for them.
+/// When this host cannot wait for the agents.
 pub fn watch(
     agents: Vec<Result<Agent, String>>,
     every: Duration,
@@ -73,7 +73,7 @@ pub fn watch(
     }
 }
 
-/// Asks those that are due, waits a moment, and gives what has come.
+/// Sends the requests that are due, waits briefly, and returns what has arrived.
 fn turn(
     board: &mut AgentSet,
     nodes: &mut [Node],
@@ -98,7 +98,7 @@ fn turn(
         match call {
             AgentEvent::Message(FromAgent::Viewed(mut view)) => {
                 view.bound();
-                // From answer to question: a node that is busy isn't asked twice at once.
+                // Counted from the answer: a busy node is not asked twice at once.
                 node.due_ns = Some(now + every.as_nanos() as u64);
                 news.push(Watched::Node(at, view));
             }

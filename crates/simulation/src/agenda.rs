@@ -1,38 +1,38 @@
-//! What is going to happen, in the order of time.
+//! Future events in the order of time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::link::{LinkId, Side};
 
-/// Something that is going to happen.
+/// A future event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A frame's header (and first slice) has come to the far end.
+    /// The header and first slice of a frame reach the far end.
     Arrive(LinkId),
-    /// A frame has come to the near end.
+    /// A frame reaches the near end.
     Asked(LinkId),
     /// A new link reaches the far end.
     Accept(LinkId),
-    /// The far end has waited long enough for the route that a new link names.
+    /// The far end stops waiting for the route that a new link names.
     Expire(LinkId),
     /// The near end learns that the link is open.
     Opened(LinkId),
     /// An end learns that the link is broken.
     Broken(LinkId, Side),
-    /// A node's work on a block may be done.
+    /// The work of a node on a block may be done.
     Done { node: u32, lane: u16, serial: u32 },
-    /// A node's writer is done with a block.
+    /// The writer of a node has finished a block.
     Landed(u32),
     /// A control message reaches a node.
     ToNode(u32),
-    /// A node's control message reaches the head.
+    /// A control message of a node reaches the head.
     FromNode(u32),
-    /// The head learns that a node's control connection is gone.
+    /// The head learns that the control connection of a node is closed.
     Lost(u32),
-    /// A node's heart beats.
+    /// A heartbeat of a node.
     Heartbeat(u32),
-    /// A node's file gets its final name.
+    /// The file of a node gets its final name.
     Committed(u32),
     /// The head's deadline.
     Tick,
@@ -47,7 +47,7 @@ struct Entry {
     event: Event,
 }
 
-/// Events by time; those of the same time in the order they were added.
+/// Events by time; those with the same time in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     heap: BinaryHeap<Entry>,
@@ -64,7 +64,7 @@ impl Agenda {
         self.heap.pop().map(|entry| (entry.at, entry.event))
     }
 
-    /// How many events were added so far.
+    /// The number of events that were added so far.
     pub(crate) fn added(&self) -> u64 {
         self.serial
     }
@@ -72,7 +72,7 @@ impl Agenda {
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
-        // The heap gives the greatest first.
+        // The heap returns the greatest first.
         (other.at, other.serial).cmp(&(self.at, self.serial))
     }
 }

@@ -1,4 +1,4 @@
-//! One hop's connection, as its two ends see it.
+//! The connection of one hop, as its two ends see it.
 
 use std::collections::VecDeque;
 
@@ -7,18 +7,18 @@ use garland_protocol::{HopReport, Kind, RelayEvent};
 use crate::vault::Sealed;
 use crate::world::nanoseconds;
 
-/// A link by its place among all that were ever opened.
+/// The index of a link among all that were ever opened.
 pub(crate) type LinkId = u32;
 
-/// Never, as a time.
+/// The time of an event that never happens.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// An end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The one towards the head.
+    /// The end towards the head.
     Near,
-    /// The one away from it.
+    /// The end away from the head.
     Far,
 }
 
@@ -27,46 +27,46 @@ pub(crate) enum Side {
 pub(crate) struct Item {
     pub(crate) kind: Kind,
     pub(crate) index: u64,
-    /// When its header and first slice are at the far end.
+    /// The time at which its header and first slice are at the far end.
     pub(crate) first: u64,
-    /// When all of it is at the far end.
+    /// The time at which all of it is at the far end.
     pub(crate) last: u64,
-    /// Its bytes are not those that were sealed.
+    /// Its bytes differ from those that were sealed.
     pub(crate) garbled: bool,
     /// Its bytes, in a checked run.
     pub(crate) sealed: Option<Box<Sealed>>,
 }
 
-/// A connection from a node to the next in a lane.
+/// A connection from a node to the next one of a lane.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) lane: usize,
-    /// The near end's thread.
+    /// The thread of the near end.
     pub(crate) thread: usize,
     pub(crate) epoch: u32,
-    /// Bytes a second that both ends' wires carry.
+    /// The rate which both ends' wires carry, in bytes per second.
     pub(crate) rate: u64,
     pub(crate) near: usize,
     pub(crate) far: usize,
     /// The near end has closed it or knows that it is broken.
     pub(crate) near_closed: bool,
-    /// The far end has closed it, refused it or knows that it is broken.
+    /// The far end has closed or refused it, or knows that it is broken.
     pub(crate) far_closed: bool,
-    /// The far end has taken it.
+    /// The far end has accepted it.
     pub(crate) accepted: bool,
-    /// Nothing will come after what is in `items`.
+    /// Nothing follows what is in `items`.
     pub(crate) ended: bool,
-    /// Nothing gets through any more, and nobody is told.
+    /// Nothing passes any longer, and no end is notified.
     pub(crate) frozen: bool,
-    /// What was on its way when the near end closed is lost.
+    /// Data in transit when the near end closed is lost.
     pub(crate) reset: bool,
-    /// When its wire has carried all that was sent.
+    /// The time at which its wire has carried everything that was sent.
     pub(crate) free: u64,
-    /// Bytes of blocks that were sent before the last one, and that one's.
+    /// Bytes of all sent blocks but the last one, and the bytes of that.
     pub(crate) sent: (u64, u64),
-    /// When it began.
+    /// The time at which it was opened.
     pub(crate) began: u64,
-    /// Nanoseconds in which the far end took nothing and nothing was on its way.
+    /// Nanoseconds in which the far end took nothing and nothing was in transit.
     pub(crate) blocked_ns: u64,
     pub(crate) items: VecDeque<Item>,
     /// The first item is being received.
@@ -99,18 +99,18 @@ impl Link {
         }
     }
 
-    /// How long its wire takes for `bytes`.
+    /// The time which its wire needs for `bytes`.
     pub(crate) fn wire_ns(&self, bytes: u64) -> u64 {
         nanoseconds(bytes, self.rate)
     }
 
-    /// Takes note that a block of so many bytes is sent from `began` on.
+    /// A block of `bytes` bytes is sent from `began` on.
     pub(crate) fn sends(&mut self, bytes: u64, began: u64) {
         self.sent = (self.sent.0 + self.sent.1, bytes);
         self.began = began;
     }
 
-    /// What its near end reports of it.
+    /// The report of its near end.
     pub(crate) fn report(&self, now: u64, waits_since: Option<u64>) -> HopReport {
         let (before, last) = self.sent;
         let (all, gone) = (self.free.saturating_sub(self.began), now.saturating_sub(self.began));
@@ -120,22 +120,22 @@ impl Link {
         HopReport { epoch: self.epoch, sent, busy_ns: self.wire_ns(sent) + blocked_ns, blocked_ns }
     }
 
-    /// How long its near end has waited until now for the far end alone.
+    /// The time which its near end has waited until now for the far end alone.
     pub(crate) fn idle(&self, since: u64, now: u64) -> u64 {
         now.saturating_sub(since.max(self.free))
     }
 
-    /// Blocks that were sent and whose receiving hasn't begun.
+    /// The number of blocks that were sent and are not being received.
     pub(crate) fn backlog(&self) -> usize {
         self.items.len() - usize::from(self.reading)
     }
 
-    /// Whether the far end takes nothing any more.
+    /// Whether the far end takes nothing any longer.
     pub(crate) fn is_dead(&self) -> bool {
         self.far_closed || self.ended
     }
 
-    /// Lets nothing through from `now` on.
+    /// Stops all data from `now` on.
     pub(crate) fn freeze(&mut self, now: u64) {
         self.frozen = true;
         for item in &mut self.items {
@@ -148,7 +148,7 @@ impl Link {
         }
     }
 
-    /// Forgets what hasn't begun to be received.
+    /// Drops what is not being received.
     pub(crate) fn discard(&mut self) {
         self.items.truncate(usize::from(self.reading));
     }

@@ -1,4 +1,4 @@
-//! A node of a run: its sink, a relay a lane, a writer, and what they are at.
+//! A node of a run: its sink, one relay per lane, a writer, and their state.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,82 +11,82 @@ use crate::link::LinkId;
 use crate::vault::Sealed;
 use crate::world::{NodeWorld, SinkKind};
 
-/// Whether a node does anything.
+/// Whether a node is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Running,
-    /// Until then.
+    /// Until this time.
     Paused(u64),
     Stopped,
     Crashed,
 }
 
-/// From the head to a node.
+/// A message from the head to a node.
 #[derive(Debug)]
 pub(crate) enum Order {
     Begin(Vec<Route>),
     Say(ToAgent),
 }
 
-/// What a relay's thread is at.
+/// The present block of a relay's thread.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) serial: u32,
     pub(crate) index: u64,
     pub(crate) stage: Stage,
-    /// The link that the block comes from; it is fed from the sink otherwise.
+    /// The link from which the block arrives; none if it is read from the sink.
     pub(crate) from: Option<LinkId>,
-    /// The links that the block is sent on, slice by slice in turn.
+    /// The links on which the block is sent, slice by slice in turn.
     pub(crate) to: Vec<LinkId>,
-    /// The key that a fed block is sealed under.
+    /// The incarnation under which a block from the sink is sealed.
     pub(crate) incarnation: u64,
     pub(crate) store: Store,
-    /// There is a place for it with the writer.
+    /// The writer has a slot for it.
     pub(crate) placed: bool,
-    /// When it began to wait for a place.
+    /// The time at which it began to wait for a slot.
     pub(crate) since: u64,
-    /// Since when it has waited for a downstream to take bytes.
+    /// The time since which it waits for a downstream to take bytes.
     pub(crate) waits_since: Option<u64>,
-    /// When its last byte can be on all their wires, if it is here by then.
+    /// The time at which its last byte can be on all wires, if it has arrived by then.
     pub(crate) sent: u64,
-    /// When the upstream broke before all of it was here.
+    /// The time at which the upstream broke before all of it had arrived.
     pub(crate) cut_off: Option<u64>,
-    /// The links that it was sent on and that broke meanwhile: their epochs.
+    /// The epochs of links that broke while it was sent on them.
     pub(crate) lost: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Waits for a place with the writer.
+    /// Waits for a slot with the writer.
     Room,
     /// Waits until the downstream takes bytes.
     Window,
-    /// Bytes move.
+    /// Bytes are moving.
     Moving,
 }
 
-/// One lane of a node, or what it feeds beside one: what its thread would have on its stack.
+/// A lane of a node, or a side feed of one: the state of its thread.
 #[derive(Debug)]
 pub(crate) struct LaneThread {
-    /// The lane's number.
+    /// The number of the lane.
     pub(crate) number: u16,
     pub(crate) relay: Relay,
     pub(crate) events: VecDeque<RelayEvent>,
     pub(crate) work: Option<Work>,
     pub(crate) up: Option<LinkId>,
     pub(crate) downs: Vec<LinkId>,
-    /// It has just fed a block.
+    /// It has just sent a block of its own.
     pub(crate) fed: bool,
-    /// Since when it has waited for the node's own stream.
+    /// The time since which it waits for the node's own stream.
     pub(crate) held_since: Option<u64>,
-    /// As the control thread was told last.
+    /// The last route which the control thread received.
     pub(crate) route: Option<Route>,
-    /// Links that name a route that hasn't been told yet.
+    /// Links which name a route that has not arrived.
     pub(crate) early: Vec<LinkId>,
 }
 
 impl LaneThread {
-    /// A thread of the lane `number` that has nothing to do yet.
+    /// An idle thread of the lane `number`.
     pub(crate) fn new(number: u16, relay: Relay) -> Self {
         Self {
             number,
@@ -103,14 +103,14 @@ impl LaneThread {
     }
 }
 
-/// A block with the writer.
+/// A block of the writer.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) lane: usize,
     pub(crate) index: u64,
     pub(crate) garbled: bool,
     pub(crate) sealed: Option<Box<Sealed>>,
-    /// The node had it before.
+    /// The node had it before the copy.
     pub(crate) brought: bool,
 }
 
@@ -121,30 +121,30 @@ pub(crate) struct Node {
     pub(crate) cut: bool,
     pub(crate) world: NodeWorld,
     pub(crate) sink: Sink,
-    /// One for each lane of the plan, and behind them those that feed beside a lane.
+    /// One for each lane of the plan, followed by side feeds.
     pub(crate) lanes: Vec<LaneThread>,
-    /// When its wire has carried what was sent, by the plan's lanes.
+    /// The times at which its wires have carried what was sent, by lane of the plan.
     pub(crate) sent: Vec<u64>,
     pub(crate) writing: VecDeque<Written>,
-    /// A stream's blocks that are here before their turn, and whose turn it is.
+    /// Blocks of a stream that arrived before their turn, or whose turn it is.
     pub(crate) early: BTreeMap<u64, Written>,
     pub(crate) turn: u64,
-    /// Blocks of a stream that are written.
+    /// The number of written blocks of a stream.
     pub(crate) streamed: u64,
-    /// A block has landed: those that feed beside a lane may be able to go on.
+    /// A block has landed: side feeds may be able to continue.
     pub(crate) landed: bool,
-    /// A stream's next block is another one, or went by: other lanes may be able to go on.
+    /// The next block of a stream has changed: other lanes may be able to continue.
     pub(crate) front_moved: bool,
-    /// Places with the writer that are taken or promised.
+    /// Slots of the writer that are in use or promised.
     pub(crate) places: usize,
     pub(crate) stalled_ns: u64,
-    /// When its disk began to take the present block, and will have taken it.
+    /// The times at which its disk began and finishes the present block.
     pub(crate) disk: Option<(u64, u64)>,
-    /// How long its writer has slept while its disk took blocks that it has taken.
+    /// The time for which its writer slept while its disk took completed blocks.
     pub(crate) blocked_ns: u64,
-    /// Its disk doesn't answer any more.
+    /// Its disk no longer answers.
     pub(crate) hangs: bool,
-    /// When it was told to give the file its name, until it has.
+    /// The time at which it was told to commit, until it has.
     pub(crate) commits: Option<u64>,
     pub(crate) inbox: VecDeque<Order>,
     pub(crate) inbox_last: u64,
@@ -157,7 +157,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The node at `place` of a plan; the head is at 0. `room` blocks may be with its writer.
+    /// The node with index `place` in the plan; the head has 0. Its writer has `room` slots.
     pub(crate) fn new(plan: &Plan, place: usize, world: NodeWorld, room: usize) -> Self {
         let layout: Layout = plan.layout;
         let is_head = place == 0;
@@ -198,14 +198,14 @@ impl Node {
         }
     }
 
-    /// Tells a lane's relay what happened.
+    /// Passes an event to a lane's relay.
     pub(crate) fn tell(&mut self, lane: usize, event: RelayEvent) {
         let before = self.sink.front();
         self.lanes[lane].relay.handle(event, &mut self.sink);
         self.front_moved |= self.sink.front() != before;
     }
 
-    /// The block of a stream whose turn it is, if it is here.
+    /// The next block of a stream, if it is here.
     pub(crate) fn in_turn(&mut self) -> Option<Written> {
         let index = self.turn;
         let old = Written { lane: 0, index, garbled: false, sealed: None, brought: true };
@@ -215,7 +215,7 @@ impl Node {
         Some(block)
     }
 
-    /// Takes note of whether a lane waits for the node's own stream.
+    /// Records whether a lane waits for the node's own stream.
     pub(crate) fn note_held(&mut self, lane: usize, now: u64) {
         let thread = &mut self.lanes[lane];
         if thread.work.is_none() && thread.relay.is_held(&self.sink) {
@@ -225,13 +225,13 @@ impl Node {
         }
     }
 
-    /// How long the writer has slept by `now` while the disk takes the present block.
+    /// The time for which the writer has slept by `now` while the disk takes the present block.
     pub(crate) fn asleep(&self, now: u64) -> u64 {
         let until = |due: u64| if self.hangs { now } else { now.min(due) };
         self.disk.map_or(0, |(begin, due)| until(due).saturating_sub(begin))
     }
 
-    /// The call on its disk that doesn't return, if there is one.
+    /// The call on its disk that does not return, if there is one.
     pub(crate) fn pending(&self, now: u64) -> Option<PendingCall> {
         let fed = self.lanes.iter().filter_map(|lane| lane.work.as_ref());
         let fed = fed.filter(|work| work.from.is_none() && work.stage != Stage::Moving);

@@ -1,11 +1,12 @@
-//! Numbers that look random and are the same for the same seed.
+//! Pseudo-random numbers.
 
-/// A small generator (splitmix64, Steele, Lea and Flood 2014): no entropy, so runs can be repeated.
+/// A small generator (splitmix64, Steele, Lea and Flood 2014) without entropy, so that runs can be
+/// repeated.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator that `seed` stands for.
+    /// The generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -25,7 +26,7 @@ impl Random {
         self.bits() % end.max(1)
     }
 
-    /// True once in `times`.
+    /// True once in `times`, on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -1,45 +1,46 @@
-//! What came of a simulated copy.
+//! The result of a simulated copy.
 
 use garland_protocol::{Fault, Slow, Verdict};
 
 /// A finished run. Times are virtual nanoseconds since its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// When the head had a verdict for every node; `None` when the run got stuck.
+    /// The time at which the head had a verdict for every node; none if the run is stuck.
     pub finished_ns: Option<u64>,
-    /// The receivers, in the plan's order.
+    /// The receivers, in the order of the plan.
     pub nodes: Vec<NodeRun>,
-    /// The faults that the head named.
+    /// The faults which the head reported.
     pub faults: Vec<Fault>,
-    /// Flips that took effect: the block and the node where it arrived changed.
+    /// Flips that took effect: the block, and the node where it arrived changed.
     pub flipped: Vec<(u64, u32)>,
-    /// Blocks received that no writer could use: had already, no room for them, or changed.
+    /// The number of received blocks which no writer could use: duplicates, blocks without a slot,
+    /// and changed ones.
     pub wasted: u64,
-    /// Blocks that were sealed twice under one key and number for two plaintexts or headers
-    /// (checked runs only): always empty, or the protocol is broken.
+    /// Blocks that were sealed twice under one key and nonce for two plaintexts or headers (checked
+    /// runs only); always empty unless the protocol is broken.
     pub reused: Vec<(u32, u64, u64)>,
-    /// How many events the run took.
+    /// The number of events.
     pub events: u64,
 }
 
-/// How one receiver fared.
+/// The result of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRun {
-    /// How it ended, as the head says.
+    /// The verdict of the head.
     pub verdict: Option<Verdict>,
-    /// When its first block had come in.
+    /// The time at which its first block had arrived.
     pub first_ns: Option<u64>,
-    /// When it held every block.
+    /// The time at which it held every block.
     pub complete_ns: Option<u64>,
-    /// When its file had its final name.
+    /// The time at which its file had its final name.
     pub committed_ns: Option<u64>,
-    /// Whether it was told to drop what its disk couldn't take.
+    /// Whether it was told to drop blocks which its disk could not take.
     pub detached: bool,
-    /// Its wire or machine held the others up, and it was fed beside them.
+    /// Its wire or machine slowed down the others, and it was fed on the side.
     pub slow: Option<Slow>,
-    /// Blocks that it held at the end.
+    /// The number of blocks which it held at the end.
     pub held: u64,
-    /// Whether its bytes are the source's (checked runs only).
+    /// Whether its bytes are those of the source (checked runs only).
     pub identical: Option<bool>,
 }
 

@@ -1,38 +1,38 @@
-//! What goes wrong in a run, and when.
+//! The mishaps of a run.
 
-/// What happens to a run: nothing by default.
+/// The mishaps of a run; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// Decides what a mishap leaves open: delays of control messages, whether bytes that were on
-    /// their way when a link broke are still delivered.
+    /// The seed for what mishaps leave open: delays of control messages, and whether bytes in
+    /// transit on a broken link are delivered.
     pub seed: u64,
     /// Carry and seal real bytes, and compare them at the end. For small copies.
     pub checked: bool,
-    /// What goes wrong.
+    /// The mishaps.
     pub mishaps: Vec<Mishap>,
 }
 
-/// Something that goes wrong.
+/// A mishap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mishap {
-    /// When, in nanoseconds of the run.
+    /// The time in nanoseconds of the run.
     pub at: u64,
-    /// What.
+    /// The kind.
     pub what: What,
 }
 
-/// What can go wrong. Nodes are numbered as in the plan, from 1.
+/// The kinds of mishaps. Nodes are numbered as in the plan, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The node's agent is killed; its kernel says so to its peers.
+    /// The agent of the node is killed; its kernel notifies its peers.
     Crash(u32),
-    /// The node's wire is cut: nobody is told anything.
+    /// The wire of the node is cut; no peer is notified.
     Cut(u32),
-    /// The node's agent is stopped for good; its kernel still takes bytes.
+    /// The agent of the node is stopped for good; its kernel still takes bytes.
     Stop(u32),
-    /// The node does nothing for so many nanoseconds.
+    /// The node is suspended for this many nanoseconds.
     Pause(u32, u64),
-    /// In this lane, the link to this node breaks; both its ends live on.
+    /// In this lane, the link to this node breaks; both its ends stay alive.
     Break(u16, u32),
     /// Block `index` arrives changed, once, at node `to`.
     Flip {
@@ -41,14 +41,14 @@ pub enum What {
         /// The node where it arrives.
         to: u32,
     },
-    /// The node's disk doesn't answer any more: no call on it returns.
+    /// The disk of the node no longer answers: no call on it returns.
     Hang(u32),
-    /// The user gives up.
+    /// The user interrupts.
     Interrupt,
 }
 
 impl What {
-    /// The node that this kills, as the head sees it.
+    /// The node which this kills, as the head sees it.
     #[must_use]
     pub fn kills(&self) -> Option<u32> {
         match self {

@@ -1,4 +1,4 @@
-//! Real bytes for checked runs: sealed, copied hop by hop, opened and compared.
+//! Real bytes for checked runs: sealed, forwarded hop by hop, opened and compared.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Kind, Secret, content_dig
 
 use crate::random::Random;
 
-/// A sealed block with its header, as it is on the wire.
+/// A sealed block with its header, as on the wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
     header: [u8; FRAME_LEN],
@@ -15,22 +15,22 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// What is left of the block when its sender was cut off half way and the rest was padded.
+    /// The rest of the block is padding, because its sender broke off.
     pub(crate) fn pad(&mut self) {
         let half = self.bytes.len() / 2;
         self.bytes[half..].fill(0x5a);
     }
 
-    /// Changes one bit, another one at each node.
+    /// Changes one bit, a different one at each node.
     pub(crate) fn flip(&mut self, place: usize) {
         self.bytes[place / 8] ^= 1 << (place % 8);
     }
 }
 
-/// What a key and nonce were used for.
+/// The plaintext and header for which a key and nonce were used.
 type Use = ([u8; 32], [u8; FRAME_LEN]);
 
-/// The source, every node's disk, and a ledger of every seal.
+/// The source, the disks of all nodes, and a ledger of all seals.
 pub(crate) struct Vault {
     layout: Layout,
     copy: CopyId,
@@ -62,7 +62,7 @@ impl Vault {
         content_digest(&self.disks[0][self.range(index)])
     }
 
-    /// Seals what `node` has for block `index`.
+    /// Seals block `index` of `node`.
     pub(crate) fn seal(&mut self, node: usize, lane: u16, index: u64, incarnation: u64) -> Sealed {
         let sealer = u32::try_from(node).expect("a plan has fewer nodes");
         let mut bytes = self.disks[node][self.range(index)].to_vec();
@@ -85,7 +85,7 @@ impl Vault {
         Sealed { header, bytes }
     }
 
-    /// Opens a block and writes it to the disk of `node`; says whether it is what the source has.
+    /// Opens a block and writes it to the disk of `node`. Returns whether it equals the source's.
     pub(crate) fn open(&mut self, node: usize, sealed: &mut Sealed) -> bool {
         let Ok(frame) = Frame::parse(&sealed.header, &self.keys) else { return false };
         if self.keys.open(&frame, &sealed.header, &mut sealed.bytes).is_err() {
@@ -100,14 +100,14 @@ impl Vault {
         true
     }
 
-    /// Puts block `index` of the source on the disk of `node`.
+    /// Writes block `index` of the source to the disk of `node`.
     pub(crate) fn give(&mut self, node: usize, index: u64) {
         let range = self.range(index);
         let (source, others) = self.disks.split_at_mut(1);
         others[node - 1][range.clone()].copy_from_slice(&source[0][range]);
     }
 
-    /// Whether the disk of `node` is the source.
+    /// Whether the disk of `node` equals the source.
     pub(crate) fn identical(&self, node: usize) -> bool {
         self.disks[node] == self.disks[0]
     }

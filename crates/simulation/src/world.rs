@@ -1,79 +1,79 @@
-//! What a simulated cluster is like.
+//! A simulated cluster.
 
 /// What a receiver does with the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SinkKind {
-    /// It writes them, and can read them back.
+    /// Writes them, and can read them back.
     File,
-    /// It drops them.
+    /// Drops them.
     Null,
-    /// It passes them on in their order.
+    /// Passes them on in order.
     Stream,
-    /// It makes a tree of them, in their order; what it had before it takes at its turn, and then it
-    /// can read all back.
+    /// Extracts a tree from them in order; uses what it had before at its turn, and can then read
+    /// everything back.
     Tree,
 }
 
 impl SinkKind {
-    /// Whether it takes blocks in their order.
+    /// Whether it takes blocks in order.
     #[must_use]
     pub fn is_ordered(self) -> bool {
         matches!(self, Self::Stream | Self::Tree)
     }
 }
 
-/// One receiver.
+/// A receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeWorld {
-    /// Bytes a second that its disk takes.
+    /// The rate of its disk in bytes per second.
     pub disk_rate: u64,
-    /// Bytes a second for which its writer gets a CPU, to open and write them.
+    /// The rate at which its writer opens and writes blocks, in bytes per second of CPU time.
     pub cpu_rate: u64,
-    /// Bytes a second that its wire carries in each direction, a lane.
+    /// The rate of its wire in each direction and lane, in bytes per second.
     pub wire_rate: u64,
     /// What it does with the bytes.
     pub sink: SinkKind,
-    /// What of the blocks it has before the copy begins, in thousandths, if it is a file or a tree.
+    /// The share of blocks which it has before the copy, in thousandths, for a file or a tree.
     pub has: u32,
 }
 
-/// Links, disks and delays. All times are in nanoseconds, all rates in bytes a second.
+/// Links, disks and delays. Times are in nanoseconds, rates in bytes per second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
-    /// What the head's wire carries in each direction, a lane.
+    /// The rate of the head's wire in each direction and lane.
     pub link_rate: u64,
-    /// From one end of a link to the other; at least 1.
+    /// The latency from one end of a link to the other; at least 1.
     pub latency_ns: u64,
-    /// What a relay passes on at a time, in bytes.
+    /// The bytes which a relay forwards at a time.
     pub slice: u32,
-    /// How many whole blocks wait in a link's socket buffers before its sender has to.
+    /// The number of whole blocks in a link's socket buffers.
     pub window: usize,
-    /// To open a link, beside the latency.
+    /// The time to open a link, in addition to the latency.
     pub connect_ns: u64,
-    /// How long an agent keeps a link whose route it hasn't been told yet.
+    /// How long an agent keeps a link whose route has not arrived.
     pub accept_ns: u64,
-    /// From the head to an agent or back.
+    /// The latency of control messages.
     pub control_ns: u64,
-    /// A control message takes up to this much longer, by chance; order is kept.
+    /// The maximum of their random additional delay; their order is kept.
     pub control_jitter_ns: u64,
-    /// Between two heartbeats.
+    /// The interval between heartbeats.
     pub heartbeat_ns: u64,
-    /// Whether the source is a stream, whose end nobody knows before it comes, and of which the head
-    /// keeps only what some node still lacks.
+    /// Whether the source is a stream: its end is not known before it is read, and the head keeps
+    /// only what some node lacks.
     pub stream: bool,
-    /// How many blocks a node's writer may have before it makes receiving wait.
+    /// The number of slots of a node's writer.
     pub room: usize,
-    /// From the commit to the final name.
+    /// The time from the commit to the final name.
     pub commit_ns: u64,
-    /// Of each receiver, in the plan's order.
+    /// The receivers, in the order of the plan.
     pub nodes: Vec<NodeWorld>,
-    /// A run that hasn't ended by then is stuck.
+    /// A run that has not ended by then is stuck.
     pub limit_ns: u64,
 }
 
 impl World {
-    /// `receivers` equal nodes on links of `link_rate` bytes a second: 50 µs latency, slices of
-    /// 64 KiB, 0.2 ms to connect, disks that take 2 GiB/s, and CPUs to spare.
+    /// `receivers` equal nodes on links of `link_rate` bytes per second: 50 µs latency, slices of
+    /// 64 KiB, 0.2 ms to connect, disks with 2 GiB/s, and unlimited CPUs.
     #[must_use]
     pub fn uniform(receivers: usize, link_rate: u64) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl World {
     }
 }
 
-/// How long `bytes` take at `rate` bytes a second.
+/// The time for `bytes` at `rate` bytes per second.
 pub(crate) fn nanoseconds(bytes: u64, rate: u64) -> u64 {
     let ns = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
     u64::try_from(ns).unwrap_or(u64::MAX)

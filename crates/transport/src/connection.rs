@@ -1,4 +1,5 @@
-//! The head's side of a control channel: a non-blocking socket, so that one loop serves them all.
+//! The head's side of a control channel: a non-blocking socket, so that one loop serves all of
+//! them.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,16 +19,16 @@ use crate::link::{self, LinkError};
 use crate::timed::Timed;
 use garland_sys::error::reason;
 
-/// Why an agent can't be spoken to.
+/// Why there is no channel to an agent.
 #[derive(Debug, Error)]
 pub enum ConnectionError {
-    /// Nobody answers there.
+    /// Nothing answers at the address.
     #[error("connecting to its agent at {0}: {reason}", reason = reason(.1))]
     Connect(SocketAddr, io::Error),
-    /// It is another version.
+    /// It has another version.
     #[error("{0}")]
     Version(VersionError),
-    /// It isn't the agent that was launched.
+    /// It is not the agent that was launched.
     #[error("the agent at {0} doesn't hold the key that it was launched with")]
     WrongKey(SocketAddr),
     /// The connection broke.
@@ -47,18 +48,18 @@ pub struct Connection {
     key: PublicKey,
     channel: Channel,
     received: Vec<u8>,
-    /// When the last of these had come, by the monotonic clock.
+    /// The time at which the last of these arrived, in monotonic nanoseconds.
     read_ns: u64,
     unsent: Vec<u8>,
 }
 
-/// Connects to the agent at `address` that has the key `theirs`.
+/// Connects to the agent at `address` which has the key `theirs`.
 ///
-/// A process that is being killed still has its listening socket for a moment: the kernel accepts the
-/// connection and resets it. The next attempt finds out whether anything listens there.
+/// A process that is being killed still has its listening socket for a moment: the kernel accepts
+/// the connection and resets it. The next attempt finds out whether anything listens there.
 ///
 /// # Errors
-/// When nobody answers, the version is another, or the agent hasn't that key.
+/// When nothing answers, the version differs, or the agent does not have that key.
 pub fn connect_agent(
     address: SocketAddr,
     ours: &KeyPair,
@@ -77,7 +78,7 @@ pub fn connect_agent(
 /// How often a connection that is reset during the greeting is tried again.
 const RESETS: u32 = 3;
 
-/// How long a killed process is given to close what it has open.
+/// How long a killed process is given to close its sockets.
 const AFTER_RESET: Duration = Duration::from_millis(20);
 
 fn is_reset(error: &io::Error) -> bool {
@@ -116,13 +117,14 @@ fn greet(
     tcp::keep_alive(&stream)?;
     let (received, unsent) = (Vec::new(), Vec::new());
     let mut connection = Connection { stream, key: *theirs, channel, received, read_ns: 0, unsent };
-    // The agent believes nobody before this: it proves that the greeting isn't an old one.
+    // The agent accepts orders only after this message, which proves that the greeting is not a
+    // replayed one.
     connection.send(&ToAgent::Ping)?;
     Ok(connection)
 }
 
 impl Connection {
-    /// Sends a message, or keeps what the socket doesn't take for `flush`.
+    /// Sends a message; keeps what the socket does not take for `flush`.
     ///
     /// # Errors
     /// When the connection broke.
@@ -133,7 +135,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Sends what is kept, as far as the socket takes it.
+    /// Sends kept bytes, as far as the socket takes them.
     ///
     /// # Errors
     /// When the connection broke.
@@ -149,20 +151,20 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether something is kept for `flush`.
+    /// Whether bytes are kept for `flush`.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// All messages that have come in.
+    /// All messages that have arrived.
     ///
     /// # Errors
     /// When the connection broke or the agent closed it, after the last message was taken.
     pub fn receive(&mut self) -> Result<Vec<FromAgent>, ConnectionError> {
         let mut buffer = [0; 16 << 10];
         let mut end = None;
-        // Bounded, so that one talkative agent can't keep the loop from the others.
+        // Bounded, so that one busy agent cannot starve the others.
         for _ in 0..16 {
             match self.stream.read(&mut buffer) {
                 Ok(0) => {
@@ -191,7 +193,7 @@ impl Connection {
         }
     }
 
-    /// When the messages of the last `receive` had come, in nanoseconds of the monotonic clock.
+    /// The time at which the messages of the last `receive` arrived, in monotonic nanoseconds.
     #[must_use]
     pub fn read_ns(&self) -> u64 {
         self.read_ns
@@ -203,7 +205,7 @@ impl Connection {
         self.key
     }
 
-    /// This host's own address on the way to the agent.
+    /// This host's own address on the route to the agent.
     ///
     /// # Errors
     /// When the connection broke.

@@ -1,6 +1,6 @@
-//! How two that were told of each other by a head greet: the preamble, the identity of what they come
-//! for, the handshake that links use, and one sealed message that no listener could have recorded.
-//! After it, the connection belongs to what they came for.
+//! The greeting of two peers which a head has told of each other: the preamble, the identity of
+//! their purpose, the handshake of links, and one sealed message that cannot be a replayed one.
+//! Afterwards the connection belongs to their purpose.
 
 use std::io::{Read, Write};
 
@@ -12,21 +12,21 @@ use garland_protocol::{
 use crate::link::{self, LinkError};
 use crate::timed::Timed;
 
-/// Bytes of the sealed message: its frame, the connection's number, the seal's tag.
+/// Bytes of the sealed message: its frame, the number of the connection, the tag.
 const PROOF_LEN: usize = 2 + 2 + 16;
 
-/// A guest that was let in.
+/// A guest that was accepted.
 pub struct Welcomed<T> {
-    /// What it came for.
+    /// Its purpose.
     pub to: T,
-    /// Which of its connections this is.
+    /// The number of this connection.
     pub number: u16,
-    /// What no other connection has.
+    /// The channel binding, unique to the connection.
     pub binding: [u8; BINDING_LEN],
 }
 
-/// Greets as the one that has connected, for the connection `number` of `id`, which `secret` is for;
-/// gives what no other connection has.
+/// Greets as the connecting side, for the connection `number` of `id` with its `secret`. Returns
+/// the channel binding.
 pub fn introduce(
     peer: &mut Timed<'_>,
     purpose: Purpose,
@@ -49,8 +49,8 @@ pub fn introduce(
     Ok(binding)
 }
 
-/// Answers a peer that comes for something; its preamble, `theirs`, has been read. `find` gives what
-/// is expected under an identity and the secret of that, waiting a little for it to begin.
+/// Answers a peer whose preamble, `theirs`, has been read. `find` returns what is expected under an
+/// identity and its secret, and may wait briefly for it.
 pub fn welcome<T>(
     peer: &mut Timed<'_>,
     purpose: Purpose,

@@ -1,4 +1,4 @@
-//! Connections between members: the greeting, Noise control channels, and data links.
+//! Connections between heads and agents: the greeting, Noise control channels, and data links.
 
 #![forbid(unsafe_code)]
 

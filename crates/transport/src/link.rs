@@ -1,5 +1,5 @@
-//! Links: the hops of the chain. Both ends prove by a Noise greeting that they are members of the
-//! copy; after it the link carries frames and sealed blocks as they are.
+//! Links: the hops of the chain. In a Noise greeting both ends prove that they belong to the copy;
+//! then the link carries frames and sealed blocks as they are.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,33 +17,33 @@ use crate::link_pool::LinkPool;
 use crate::timed::Timed;
 use garland_sys::error::reason;
 
-/// How long a greeting may take.
+/// Timeout for a greeting.
 const GREETING: Duration = Duration::from_secs(2);
 
 /// How long a parked connection may leave a greeting unacknowledged.
 const WARM: Duration = Duration::from_millis(500);
 
-/// The longest greeting message that is read from anyone, in bytes.
+/// The longest greeting message that is accepted, in bytes.
 const GREETING_MAX: usize = 256;
 
 /// Why there is no link.
 #[derive(Debug, Error)]
 pub enum LinkError {
-    /// The connection couldn't be made or broke.
+    /// The connection failed or broke.
     #[error("{reason}", reason = break_reason(.0))]
     Io(#[from] io::Error),
-    /// The peer is of another version.
+    /// The peer has another version.
     #[error("{0}")]
     Version(#[from] VersionError),
-    /// The peer isn't a member of the copy.
+    /// The peer does not belong to the copy.
     #[error("{0}")]
     Channel(#[from] ChannelError),
-    /// The peer's frame isn't the copy's.
+    /// A frame is not authentic.
     #[error("{0}")]
     Frame(#[from] FrameError),
 }
 
-/// Why a link broke, in words: most often its other end is gone.
+/// Why a link broke, in words: usually its other end is gone.
 pub fn break_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "its other end closed it".to_owned(),
@@ -51,37 +51,37 @@ pub fn break_reason(error: &io::Error) -> String {
     }
 }
 
-/// Which copy's lane a link is for, and for which epoch of its route.
+/// The copy, lane and epoch of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The copy.
     pub copy: CopyId,
-    /// The lane's number.
+    /// The number of the lane.
     pub lane: u16,
     /// The epoch.
     pub epoch: u32,
 }
 
-/// Where a link leads, and what its ends prove to each other.
+/// The parameters of a link.
 pub struct Dial<'a> {
-    /// Where the downstream's agent listens.
+    /// The address of the downstream's agent.
     pub address: SocketAddr,
-    /// What the link is for.
+    /// The purpose of the link.
     pub hop: Hop,
-    /// The secret that both ends hold.
+    /// The secret which both ends know.
     pub secret: &'a Secret,
     /// The keys derived from it.
     pub keys: &'a Keys,
-    /// Congestion controls to ask for, best first.
+    /// Congestion controls to use, best first.
     pub congestion: &'a [String],
-    /// What a new connection speaks.
+    /// The transport of a new connection.
     pub transport: Transport,
 }
 
-/// Links to a downstream: over a parked connection if there is one that works, else over a new one.
+/// Opens a link to a downstream: over a parked connection if one works, else over a new one.
 pub fn dial(to: &Dial<'_>, parking: Option<&LinkPool>) -> Result<TcpStream, LinkError> {
     if let Some(stream) = parking.and_then(|parking| parking.lease(to.address))
-        // One that turns out dead costs no more than it took to notice.
+        // A dead connection costs no more than the time to notice it.
         && tcp::break_unacknowledged(&stream, Some(WARM)).is_ok()
         && let Ok(stream) = greet(stream, to)
     {
@@ -94,7 +94,7 @@ pub fn dial(to: &Dial<'_>, parking: Option<&LinkPool>) -> Result<TcpStream, Link
 fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     let Dial { hop, secret, keys, congestion, .. } = *to;
     let congestion: Vec<&str> = congestion.iter().map(String::as_str).collect();
-    // Where the kernel doesn't even tell, its default is in force, and works.
+    // Optional: the kernel's default works, too.
     let _ = tcp::choose_congestion(&stream, &congestion);
     let mut timed = Timed::begin(&stream, GREETING);
     let ours = Preamble::ours(Purpose::Link).to_bytes();
@@ -113,8 +113,8 @@ fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     Ok(stream)
 }
 
-/// Answers the greeting of a peer that says it comes for a link; its preamble, `theirs`, has been read. `find` gives
-/// the secret and keys of a copy, waiting a little for it to begin.
+/// Answers the greeting of a peer which opens a link; its preamble, `theirs`, has been read. `find`
+/// returns the secret and keys of a copy, and may wait briefly for it to begin.
 pub fn accept<T: AsRef<Keys>>(
     peer: &mut Timed<'_>,
     theirs: &[u8; PREAMBLE_LEN],
@@ -139,14 +139,14 @@ pub fn accept<T: AsRef<Keys>>(
     Ok(Hop { copy: open.copy, lane: open.lane, epoch: open.epoch })
 }
 
-/// Reads a preamble and checks that it fits this build.
+/// Reads a preamble and checks that its version fits this build.
 pub fn read_preamble(mut stream: impl Read) -> Result<(Preamble, [u8; PREAMBLE_LEN]), LinkError> {
     let mut bytes = [0; PREAMBLE_LEN];
     stream.read_exact(&mut bytes)?;
     Ok((Preamble::parse(&bytes)?, bytes))
 }
 
-/// Reads a frame of the copy that has `keys`.
+/// Reads a frame of the copy with these `keys`.
 pub fn read_frame(
     mut stream: impl Read,
     keys: &Keys,
@@ -156,7 +156,7 @@ pub fn read_frame(
     Ok((Frame::parse(&bytes, keys)?, bytes))
 }
 
-/// Puts a greeting message behind `out`, framed by its length.
+/// Appends a greeting message with its length to `out`.
 pub fn put_message(out: &mut Vec<u8>, message: &[u8]) {
     let length = u16::try_from(message.len()).expect("a greeting is short");
     out.extend(length.to_le_bytes());

@@ -1,9 +1,9 @@
-//! Links that stand: connections between neighbours that outlive their copy, so that the next one
+//! Standing links: connections between neighbours that outlive their copy, so that the next one
 //! finds them warm.
 //!
-//! A parked connection proves nothing. Whoever leases it greets on it as on a new one, under the
-//! new copy's secret, and whoever accepted it waits for that greeting as on a new one. It only
-//! gets here after a greeting that proved a copy's secret, or that of an order to stand.
+//! A parked connection proves nothing. The node which leases it greets on it like on a new
+//! connection, under the secret of the new copy, and its peer expects that. Only connections after
+//! a successful greeting, of a copy or of a standing chain, are parked.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -13,14 +13,13 @@ use std::time::Duration;
 use garland_sys::watch::Watch;
 use garland_sys::{clock, event};
 
-/// The most connections that are parked on each side; beyond it the oldest is closed.
+/// The most parked connections on each side; beyond it the oldest is closed.
 const MOST: usize = 64;
 
-/// How often the watcher looks for what has grown old.
+/// How often old connections are closed.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Parked connections. Each is closed when its peer closes it, when a byte comes that nobody asked
-/// for, and after some time without use.
+/// Parked connections. Each is closed when its peer closes it, and after some time without use.
 #[derive(Debug)]
 pub struct LinkPool {
     watch: Watch,
@@ -40,22 +39,22 @@ struct Parked {
     number: u64,
     until_ns: u64,
     stream: TcpStream,
-    /// Where the peer listens, if this node connected to it; its peer leases it otherwise.
+    /// The address of the peer, if this node opened the connection; otherwise its peer leases it.
     dialled: Option<SocketAddr>,
 }
 
 impl LinkPool {
-    /// Room for connections that nobody uses for `patience`.
+    /// A pool of connections which are closed after `patience` without use.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// When the system has no file descriptors left.
     pub fn new(patience: Duration) -> std::io::Result<Self> {
         let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
         Ok(Self { watch: Watch::new()?, state: Mutex::default(), patience_ns })
     }
 
-    /// Parks a connection that this node made to `dialled`, or that was made to it (`None`).
-    /// Nothing may be under way on it.
+    /// Parks an idle connection that this node opened to `dialled`, or that its peer opened
+    /// (`None`).
     pub fn park(&self, stream: TcpStream, dialled: Option<SocketAddr>) {
         let mut state = self.lock();
         state.next += 1;
@@ -67,14 +66,14 @@ impl LinkPool {
         {
             self.take(&mut state, |parked| parked.number == oldest);
         }
-        // What can't be watched isn't kept.
+        // A connection that cannot be watched is closed.
         if self.watch.add(&stream, number).is_ok() {
             state.parked.push(Parked { number, until_ns, stream, dialled });
         }
     }
 
-    /// A parked connection to the agent that listens at `address`, as far as this host can tell
-    /// alive.
+    /// Takes a parked connection to the agent at `address` which is alive as far as this host
+    /// knows.
     pub fn lease(&self, address: SocketAddr) -> Option<TcpStream> {
         let mut state = self.lock();
         while let Some(parked) = self.take(&mut state, |parked| parked.dialled == Some(address)) {
@@ -86,18 +85,18 @@ impl LinkPool {
         None
     }
 
-    /// How many connections are parked that were made to `address`.
+    /// The number of parked connections that were opened to `address`.
     pub fn count_to(&self, address: SocketAddr) -> usize {
         self.lock().parked.iter().filter(|parked| parked.dialled == Some(address)).count()
     }
 
-    /// How many connections are parked that this node made.
+    /// The number of parked connections that this node opened.
     pub fn count(&self) -> usize {
         self.lock().parked.iter().filter(|parked| parked.dialled.is_some()).count()
     }
 
-    /// Watches over what is parked, as long as the process lives; `greet` gets the connections on
-    /// which a peer begins to speak.
+    /// Watches the parked connections as long as the process runs; calls `greet` with those on
+    /// which the peer sends.
     pub fn attend(&self, greet: impl Fn(TcpStream)) {
         loop {
             let Ok(numbers) = self.watch.wait(LOOK) else { return };
@@ -116,7 +115,7 @@ impl LinkPool {
     }
 
     fn take(&self, state: &mut State, which: impl Fn(&Parked) -> bool) -> Option<Parked> {
-        // The youngest is the warmest.
+        // The newest is the warmest.
         let at = state.parked.iter().rposition(which)?;
         let parked = state.parked.remove(at);
         self.watch.remove(&parked.stream);

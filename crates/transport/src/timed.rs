@@ -1,4 +1,4 @@
-//! A connection that is read by one deadline, however few bytes each read brings.
+//! A connection with one deadline for all reads, however few bytes each returns.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
-/// A connection whose peer may take so long for all that it has to say while it greets.
+/// A connection whose peer has a deadline for its whole greeting.
 ///
-/// It leaves the socket's read timeout changed: whoever goes on with the connection sets its own.
+/// It changes the socket's read timeout: the next user of the connection sets its own.
 pub struct Timed<'a> {
     stream: &'a TcpStream,
     until_ns: u64,
 }
 
 impl<'a> Timed<'a> {
-    /// The peer's time begins now.
+    /// The deadline is `patience` from now.
     #[must_use]
     pub fn begin(stream: &'a TcpStream, patience: Duration) -> Self {
         let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
@@ -28,7 +28,7 @@ impl<'a> Timed<'a> {
         self.stream
     }
 
-    /// Does what the peer isn't to blame for: the time that it takes isn't the peer's.
+    /// Does `act` and extends the deadline by its time, for which the peer is not responsible.
     pub fn aside<T>(&mut self, act: impl FnOnce() -> T) -> T {
         let began_ns = clock::now_ns();
         let result = act();
@@ -46,7 +46,7 @@ impl Read for Timed<'_> {
         }
         self.stream.set_read_timeout(Some(left))?;
         match self.stream.read(buffer) {
-            // What the system says of a timeout that was set on a socket.
+            // The error of a socket whose timeout has passed.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Err(io::ErrorKind::TimedOut.into())
             }

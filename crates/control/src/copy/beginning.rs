@@ -1,4 +1,4 @@
-//! How a copy begins: at once, or when every busy agent has had room for it.
+//! The beginning of a copy: at once, or when all busy agents have memory for it.
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::trace::{Exchange, Stage};
@@ -25,12 +25,12 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Tells every node of the copy, and of its hops as they stand after those who never came.
+    /// Sends every node the order to begin, with its present route.
     pub(super) fn begin(&mut self) -> std::io::Result<()> {
         self.start_lanes()?;
         self.pass_over_orders();
         if let Some(tracing) = self.job.tracing {
-            // Waiting for busy agents is no part of it.
+            // The wait for busy agents is not included.
             let end_ns = self.moments.waited.map_or_else(clock::now_ns, |(since, _)| since);
             self.member.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
         }
@@ -43,7 +43,7 @@ impl Driver<'_> {
         self.head.routes(HEAD).into_iter().for_each(|route| self.member.route(route));
         self.member.sample_now();
         self.begin_burst();
-        // With nobody left the copy is over before it began.
+        // Without nodes the copy is over before it begins.
         self.head.handle(clock::now_ns(), HeadEvent::Tick);
         self.obey();
         self.note_moments();
@@ -84,15 +84,15 @@ impl Driver<'_> {
         }
     }
 
-    /// Before the copy has begun nobody needs to hear of changes: its beginning tells all.
+    /// Drops orders of the machine before the copy begins: the order to begin contains the state.
     pub(super) fn pass_over_orders(&mut self) {
         while let Some(order) = self.head.poll() {
             self.finished |= matches!(order, HeadOrder::Finished);
         }
     }
 
-    /// Gives back every place that it has got, and waits for all of them in turn: the copy begins
-    /// anew, but for the nodes that have ended.
+    /// Releases all reservations and queues for them in turn. The copy begins anew, without the
+    /// nodes that have ended.
     pub(super) fn queue_up(mut self, interrupts: Option<&Interrupts>) -> std::io::Result<Self> {
         let since = self.moments.waiting.unwrap_or_else(clock::now_ns);
         self.say_goodbye(interrupts);
@@ -128,7 +128,7 @@ impl Driver<'_> {
         Ok(next)
     }
 
-    /// Asks for the next place, or begins once there is one everywhere.
+    /// Requests the next reservation, or begins once all are granted.
     pub(super) fn advance(&mut self) -> std::io::Result<()> {
         self.pass_over_orders();
         let Some(queue) = &mut self.queue else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! How a copy ends: goodbyes, and what became of every node.
+//! The end of a copy: closing it on all agents, and the outcome of every node.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use super::{Driver, QUIET_NS};
 use crate::outcome::{NodeOutcome, Outcome};
 use garland_dataplane::leaving;
 
-/// How long agents may take to clean up when a copy is over.
+/// Timeout for agents to close the copy.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// How long this machine's own threads may take, where its disk gets on.
+/// Timeout for this machine's own threads, while the disk makes progress.
 const FAREWELL: Duration = Duration::from_secs(60);
 
-/// The same for a user who gave up, each.
+/// Timeout for each of both after an interrupt.
 const HURRY: Duration = Duration::from_millis(500);
 
 impl Driver<'_> {
-    /// Ends the copy at every agent, and waits until they have cleaned up.
+    /// Closes the copy on every agent, and waits until they have cleaned up.
     pub(super) fn say_goodbye(&mut self, interrupts: Option<&Interrupts>) {
         let copy = self.copy;
         for id in self.board.ids() {
@@ -33,7 +33,7 @@ impl Driver<'_> {
         self.member.sample_now();
         self.member.close();
         let began = clock::now_ns();
-        // What was silent before is asked once more: this process itself may have stood still.
+        // Reset the silence of all nodes: this process itself may have been suspended.
         self.heard_ns.iter_mut().for_each(|heard| *heard = began);
         let patience = if self.interrupted { HURRY } else { GOODBYE };
         let deadline = leaving::after(patience);
@@ -44,19 +44,19 @@ impl Driver<'_> {
             }
             self.wake.lower();
         }
-        // What hangs on a disk here is left behind, too.
+        // Threads that hang on a disk here are left behind.
         let patience = if self.interrupted { HURRY } else { FAREWELL };
         let threads = self.threads.drain(..).chain(self.member.take_side_threads());
         self.is_clean = leaving::join_all(&self.member, threads, leaving::after(patience));
     }
 
-    /// Says goodbye and puts the outcome together.
+    /// Closes the copy and computes the outcome.
     pub(super) fn end(mut self) -> Outcome {
         self.begin_burst();
         self.say_goodbye(None);
         self.await_traces();
         let traces = self.traces();
-        // On a disk that hangs nothing can be removed either.
+        // On a disk that hangs nothing can be removed.
         if self.is_clean || !self.member.hangs() {
             self.member.store.abandon();
         }
@@ -78,7 +78,7 @@ impl Driver<'_> {
         }
     }
 
-    /// How a node has ended, now or before this attempt; `None` when it hasn't.
+    /// How a node has ended, now or before this attempt; none if it has not.
     pub(super) fn outcome_of(&self, id: NodeId) -> Option<NodeOutcome> {
         if let Some(Some(outcome)) = self.before.get(id.index() - 1) {
             return Some(outcome.clone());

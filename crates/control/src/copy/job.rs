@@ -1,4 +1,4 @@
-//! What a copy is to be: its plan, its ends, and how it is made.
+//! The parameters of a copy: its plan, its ends, and how it is made.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,106 +13,106 @@ use garland_dataplane::compress::Packing;
 use garland_dataplane::source::Content;
 use garland_transport::connection::Connection;
 
-/// A node's agent, ready to take orders.
+/// The agent of a node, ready for orders.
 pub struct Agent {
     /// Its control channel.
     pub connection: Connection,
-    /// Where neighbours reach it, one address a rail.
+    /// Its addresses for neighbours, one per rail.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// A node that comes when the copy is under way.
+/// A node that becomes available while the copy is running.
 pub enum Newcomer {
-    /// One of the plan's that couldn't be had at first.
+    /// A node of the plan that was not available at first.
     Late(NodeId, Agent),
-    /// One that nobody had planned for, by its name; or why it couldn't be had.
+    /// A node that is not in the plan, by name, or why it is not available.
     Joins(String, Result<Agent, String>),
 }
 
-/// One copy to be made.
+/// The parameters of a copy.
 pub struct CopyJob<'a> {
-    /// What is to happen.
+    /// The plan.
     pub plan: &'a Plan,
-    /// Where the bytes come from and where they go.
+    /// The source and the destination.
     pub ends: Ends,
-    /// How the nodes' files are stripes of one; none where each has all of it.
+    /// The stripe of each node; none if every node receives the whole file.
     pub stripes: Option<Stripes>,
-    /// The digests of the source's blocks, where they were compared with what nodes have.
+    /// The digests of the source's blocks, if they were compared with what nodes have.
     pub known: Option<Vec<[u8; 32]>>,
-    /// What may be under way at a time.
+    /// Limits for operations in flight.
     pub pipeline: Pipeline,
-    /// What is found out about the file, where it goes, before it gets its name.
+    /// What to do with the destination file before it is renamed.
     pub read_back: ReadBack,
     /// Whether blocks are sealed.
     pub sealed: bool,
-    /// How blocks are packed that this machine reads.
+    /// How the blocks that this machine reads are compressed.
     pub packing: Packing,
-    /// Congestion controls to ask for, best first.
+    /// Congestion controls to use, best first.
     pub congestion: Vec<String>,
-    /// What data links speak. An agent takes MPTCP only if it was started with it.
+    /// The transport of data links. An agent accepts MPTCP only if it was started with it.
     pub transport: Transport,
-    /// What the head may decide.
+    /// The decisions which the head may make.
     pub policy: Policy,
-    /// Nodes that come when the copy is under way.
+    /// Nodes that become available while the copy is running.
     pub late: Option<Receiver<Newcomer>>,
-    /// How it is traced; not at all without.
+    /// The parameters of the trace; none for no trace.
     pub tracing: Option<Tracing>,
-    /// Known faults, and the nodes that are to show them.
+    /// Injected faults, and their nodes.
     pub injections: Vec<(NodeId, Injection)>,
 }
 
 /// The two ends of a copy.
 pub enum Ends {
-    /// From this machine to every node.
+    /// From this machine to all nodes.
     Out {
-        /// What is copied.
+        /// The source.
         source: Arc<dyn Content>,
-        /// Where it goes on every node.
+        /// The destination on every node.
         destination: Destination,
-        /// What lies beside every stripe, but for the digests; nothing beside whole files.
+        /// The manifest of every stripe, without digests; none for whole files.
         manifest: Option<Manifest>,
     },
-    /// From every node to this machine.
+    /// From all nodes to this machine.
     In {
-        /// What each node gives, in the plan's order.
+        /// The source on each node, in the order of the plan.
         origins: Vec<Origin>,
-        /// Where it goes here.
+        /// The destination on this machine.
         destination: Destination,
-        /// The digests that the nodes' parts must have, in their order; empty where nobody knows.
+        /// The digests which the nodes' parts must have, in order; empty if unknown.
         digests: Vec<[u8; 32]>,
     },
 }
 
-/// What may be under way at a time.
+/// Limits for operations in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pipeline {
-    /// Blocks that each lane may have in memory, at each end; by their size where that isn't said.
+    /// Blocks that each lane may have in memory, at each end; by default depending on their size.
     pub buffers: Option<u16>,
-    /// The operations that the file is cut into; one window over all of it where there are none.
+    /// The division of the file into operations; by default one window over all of it.
     pub cut: Option<Cut>,
-    /// Bytes a second that each link may carry; as many as it can where it is 0.
+    /// The rate limit of each link in bytes per second; 0 for none.
     pub pace: u64,
 }
 
-/// How far a copy is.
+/// The progress of a copy.
 pub struct Progress<'a> {
     /// The copy.
     pub head: &'a Head,
-    /// Monotonic nanoseconds.
+    /// The present time in monotonic nanoseconds.
     pub now_ns: u64,
-    /// The nodes whose agents are busy with other copies, while this one waits for them.
+    /// Nodes whose agents are busy with other copies, while this one waits for them.
     pub waiting: Vec<NodeId>,
 }
 
 impl CopyJob<'_> {
-    /// Whether nodes may come when it is under way: stripes are nothing without one of their servers, and
-    /// of a stream what has gone by is gone.
+    /// Whether nodes may join while the copy is running: a set of stripes needs all its servers,
+    /// and a stream cannot be repeated.
     #[must_use]
     pub fn takes_latecomers(&self) -> bool {
         !self.policy.together && !self.plan.layout.open
     }
 
-    /// The faults that are to be made at a node.
+    /// The faults to inject into a node.
     pub(super) fn injections_at(&self, id: NodeId) -> Vec<Injection> {
         let here = self.injections.iter().filter(|(at, _)| *at == id);
         here.map(|(_, injection)| *injection).collect()

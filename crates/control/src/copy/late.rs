@@ -1,4 +1,4 @@
-//! Nodes that come when the copy is under way.
+//! Nodes that join while the copy is running.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::Exchange;
@@ -9,10 +9,10 @@ use super::{Agent, Driver, Newcomer};
 use crate::outcome::NodeOutcome;
 
 impl Driver<'_> {
-    /// Takes in the nodes that have come since.
+    /// Adds the nodes that have become available.
     pub(super) fn take_in_late(&mut self) {
         let job = self.job;
-        // Before all others have begun it may still have to queue for its places.
+        // Until all others have begun the copy may still have to queue.
         let Some(late) = job.late.as_ref().filter(|_| self.moments.ready.is_some()) else { return };
         for newcomer in late.try_iter().collect::<Vec<_>>() {
             if self.finished || self.interrupted {
@@ -29,7 +29,7 @@ impl Driver<'_> {
         }
     }
 
-    /// A place for a node that the plan doesn't know, which has ended like this unless it is taken in.
+    /// Adds a node that is not in the plan; its outcome is `outcome` unless it begins.
     fn add(&mut self, outcome: NodeOutcome) -> NodeId {
         let id = NodeId(u32::try_from(self.started.len()).unwrap_or(u32::MAX));
         self.head.handle(clock::now_ns(), HeadEvent::Added(outcome.name.clone()));
@@ -49,7 +49,7 @@ impl Driver<'_> {
         id
     }
 
-    /// Tells a node of the copy that wasn't told before.
+    /// Sends a node the order to begin.
     fn take_in(&mut self, id: NodeId, agent: Agent) {
         let has_failed = self.before.get(id.index() - 1).is_some_and(Option::is_some);
         if !has_failed {
@@ -63,14 +63,14 @@ impl Driver<'_> {
         self.late.push(id);
         self.board.seat(id, agent.connection);
         self.head.handle(now, HeadEvent::Joined(id, agent.addresses));
-        // All isn't there before it has all, too.
+        // The copy is no longer complete.
         (self.moments.held, self.moments.committed) = (None, None);
         self.exchanges.asked(id, Exchange::Begin, &self.member.trace);
         let begin = self.begin_of(id);
         self.board.send(id, &ToAgent::Begin(Box::new(begin)));
     }
 
-    /// A node's name, whether it was planned for or has joined.
+    /// A node's name, whether it is in the plan or has joined.
     pub(super) fn name_of(&self, id: NodeId) -> &str {
         let planned = &self.job.plan.nodes;
         match planned.get(id.index()) {

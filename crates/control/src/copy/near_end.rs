@@ -12,7 +12,7 @@ use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::stall::Faults;
 use garland_dataplane::store::{self, NoStore, Store};
 
-/// This machine's part: it holds all at the start, or has a place for what it gets.
+/// The context of this machine: a source holds everything at the start, a destination has a store.
 pub(super) fn near_end(
     job: &CopyJob<'_>,
     copy: CopyId,
@@ -69,7 +69,7 @@ pub(super) fn near_end(
         congestion: job.congestion.clone(),
         transport: job.transport,
         pace: job.pipeline.pace,
-        // Its links end with its command.
+        // Its links end with the command.
         parking: None,
         awake: Arc::default(),
         trace,

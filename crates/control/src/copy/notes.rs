@@ -1,5 +1,4 @@
-//! What the head's driver notes of a copy: how long orders took, what time it was elsewhere, and the
-//! traces of all.
+//! The head's trace of a copy: times of orders, clock probes, and the traces of all nodes.
 
 use std::time::Duration;
 
@@ -12,12 +11,12 @@ use super::Driver;
 use garland_dataplane::recorder::Tracing;
 use garland_dataplane::recorder::{ClockProbes, Harvest};
 
-/// How long traces are waited for when a copy is over, and when the user gave up.
+/// How long traces are awaited after a copy, and after an interrupt.
 const TRACES: Duration = Duration::from_secs(2);
 const TRACES_HURRY: Duration = Duration::from_millis(300);
 
 impl Driver<'_> {
-    /// Notes how long the order took whose answer this is, if it is one.
+    /// Records the time of the order which this message answers, if it is an answer.
     pub(super) fn note_answer(&mut self, id: NodeId, message: &FromAgent) {
         let exchange = match message {
             FromAgent::Ready(copy) if *copy == self.copy => Exchange::Begin,
@@ -31,7 +30,7 @@ impl Driver<'_> {
         self.exchanges.answered(id, exchange, &self.member.trace);
     }
 
-    /// Asks everyone for the time, again and again for a moment.
+    /// Begins a burst of clock probes to all nodes.
     pub(super) fn begin_burst(&mut self) {
         if self.member.trace.is_on() {
             self.probes.begin_burst();
@@ -39,7 +38,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Asks everyone for the time when that was long ago.
+    /// Sends a clock probe to all nodes when it is due.
     pub(super) fn ask_the_time(&mut self) {
         if self.probes.is_due() {
             self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Clock(clock::now_ns())));
@@ -53,8 +52,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits for the traces of the nodes that have said goodbye: they are on their way, and no
-    /// copy is held up by one for long.
+    /// Waits for the traces of the nodes that have closed the copy, for a bounded time.
     pub(super) fn await_traces(&mut self) {
         let patience = if self.interrupted { TRACES_HURRY } else { TRACES };
         let deadline = clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
@@ -69,7 +67,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The head's own trace and those of the nodes.
+    /// The traces of the head and of all nodes.
     pub(super) fn traces(&mut self) -> Vec<Trace> {
         let Some(Tracing { emulated, .. }) = self.job.tracing else { return Vec::new() };
         let mut own = self.member.trace.finish();
@@ -90,7 +88,7 @@ impl Driver<'_> {
     }
 }
 
-/// Notes of which operation each block's span is, from 1: only the head knows how the file was cut.
+/// Sets the operation of each block's span, from 1: only the head knows how the file is divided.
 fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
     for record in &mut trace.records {
         if let Record::Span(span) = record

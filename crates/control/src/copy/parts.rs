@@ -1,4 +1,5 @@
-//! What each node has, must have, or has given: digests, manifests, and the file that comes of it here.
+//! What each node has, must have, or has delivered: digests, manifests, and the file on this
+//! machine.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use garland_dataplane::read_back::read_back;
 use garland_sys::error::reason;
 
 impl Driver<'_> {
-    /// The whole source has been read, and this is its digest: what every node must hold, or of
-    /// stripes, what each must; and what lies beside these.
+    /// The whole source has been read and has this digest: sets what every node must hold, for
+    /// stripes what each must hold, and the manifests.
     pub(super) fn read(&mut self, root: [u8; 32]) -> HeadEvent {
         let Ends::Out { source, manifest, .. } = &self.job.ends else {
             return HeadEvent::SourceRead(root);
@@ -34,7 +35,7 @@ impl Driver<'_> {
         HeadEvent::PartsKnown(roots)
     }
 
-    /// Everything is here: is it what was written, and what the nodes say they gave?
+    /// Everything is present: checks it against what was written, and what the nodes reported.
     pub(super) fn take_stock(&mut self, root: [u8; 32]) {
         let now = clock::now_ns();
         let roots = self.roots_of_parts(root);
@@ -51,7 +52,8 @@ impl Driver<'_> {
         self.head.handle(now, HeadEvent::PartsKnown(roots));
     }
 
-    /// What each node has or must have, in the plan's order, where all of it has the digest `root`.
+    /// The digest of what each node has or must have, in the order of the plan; `root` is that of
+    /// everything.
     pub(super) fn roots_of_parts(&self, root: [u8; 32]) -> Vec<[u8; 32]> {
         let plan = self.job.plan;
         if self.job.stripes.is_none() {
@@ -61,7 +63,7 @@ impl Driver<'_> {
         plan.lanes.iter().map(|lane| sink.root_of(lane.blocks).unwrap_or_default()).collect()
     }
 
-    /// What nodes find out about what they have been given; nothing where they give.
+    /// What nodes do with their files before they rename them; nothing if they are sources.
     pub(super) fn read_back_of_nodes(&self) -> ReadBack {
         match self.job.ends {
             Ends::Out { .. } => self.job.read_back,
@@ -73,8 +75,8 @@ impl Driver<'_> {
         self.given.iter().any(|(given, _)| *given == id)
     }
 
-    /// A node has given all. When every node has, the file here gets its final name, from a thread
-    /// of its own: a slow disk must not keep the nodes' words waiting.
+    /// A node has delivered everything. When all have, the file here is renamed, in a thread of its
+    /// own: a slow disk must not delay the nodes' messages.
     pub(super) fn note_given(&mut self, id: NodeId, message: FromAgent) {
         if self.has_given(id) {
             return;
@@ -89,21 +91,22 @@ impl Driver<'_> {
             let stored = read_back(&member, wanted).and_then(|()| {
                 member.store.commit(&member.trace).map_err(|error| error.to_string())
             });
-            // The copy may be over: then it is told to nobody.
+            // Fails if the copy is over.
             let _ = tell.send(stored);
             wake.raise();
         });
         match thread {
             Ok(thread) => self.threads.push(thread),
             Err(error) => {
-                // This is who is told.
+                // Fails if the copy is over.
                 let _ = self.stored.0.send(Err(reason(&error)));
                 self.wake.raise();
             }
         }
     }
 
-    /// Keeps nodes that have given all from counting as silent, until the file here has its name.
+    /// Keeps nodes that have delivered everything from being considered silent, until the file here
+    /// is renamed.
     pub(super) fn settle_given(&mut self) {
         let now = clock::now_ns();
         match self.stored.1.try_recv() {

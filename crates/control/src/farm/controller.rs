@@ -1,4 +1,4 @@
-//! The head's side of a farm: one loop over all agents, which hands out jobs and hears how they end.
+//! The head's side of a farm: one loop over all agents, which assigns jobs and handles their ends.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,74 +21,74 @@ use crate::farm::running::{RunningJob, folders};
 use crate::farm::stager::{Carrying, Direction, Stager, Transfer};
 use crate::farm::workers::{AgentEvent, Worker, WorkerSet, size};
 
-/// How often the loop comes round at least.
+/// The longest turn of the loop.
 const TURN: Duration = Duration::from_millis(100);
 
-/// How long nodes may take to say what they have.
+/// Timeout for nodes to report their resources, in nanoseconds.
 const OPENING_NS: u64 = 10_000_000_000;
 
-/// Times that a node's clock is asked; the quickest answer counts.
+/// The number of clock probes per node; the one with the shortest round trip counts.
 const CLOCK_ASKED: usize = 3;
 
-/// Jobs for agents.
+/// The parameters of a run.
 pub struct FarmWork<'a> {
     /// The jobs, with their numbers.
     pub jobs: Vec<Job>,
-    /// The nodes' names, in the agents' order.
+    /// The names of the nodes, in the order of the agents.
     pub names: Vec<String>,
-    /// What may be decided.
+    /// The rules for tries and failures.
     pub rules: Rules,
-    /// Who gets which job.
+    /// Assigns jobs to nodes.
     pub placement: Box<dyn Placement>,
-    /// Processors of each node that jobs may have; all of them without it.
+    /// The number of CPUs per node for jobs; by default all.
     pub slots: Option<u32>,
-    /// The name of the folder at nodes that jobs' own folders are in.
+    /// The name of the directory on nodes for the jobs' own directories.
     pub folder: Text,
-    /// What a node is told of a job on its nth try.
+    /// Makes the task for a job's nth try.
     pub task: &'a dyn Fn(&Job, u32) -> FarmTask,
-    /// Who moves files, where jobs have a folder of their own.
+    /// Moves files, if jobs have directories of their own.
     pub carrier: Option<&'a dyn Stager>,
-    /// What each node is to mount, where jobs see files of this machine.
+    /// What each node mounts, if jobs access files of this machine.
     pub openings: Vec<Option<Opening>>,
-    /// When the run began, by the monotonic clock.
+    /// The beginning of the run, in monotonic nanoseconds.
     pub began_ns: u64,
 }
 
-/// What happens in a run.
+/// An event of a run.
 #[derive(Debug)]
 pub enum FarmNews<'a> {
-    /// A job is over.
+    /// A job has ended.
     Over(&'a Record),
-    /// What a job has said on its last try so far, by its number.
+    /// The output of a job's last try so far, by the number of the job.
     Said(u32, &'a [u8]),
-    /// A node takes jobs no more, by its place; and why.
+    /// A node takes no more jobs: its index, and why.
     Lost(usize, &'a str),
-    /// All that has happened until now is told; so many jobs aren't over.
+    /// All events so far are reported; the number of jobs that have not ended.
     Turn(usize),
 }
 
-/// What a node was for a run.
+/// A node after a run.
 #[derive(Clone, Debug)]
 pub struct FarmNode {
-    /// What it had for jobs, if it ever told.
+    /// Its resources, if it has reported them.
     pub facts: Option<NodeFacts>,
-    /// Why it takes no jobs any more.
+    /// Why it takes no more jobs.
     pub gone: Option<String>,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub struct FarmEnd {
-    /// The nodes, in their order.
+    /// The nodes, in order.
     pub nodes: Vec<FarmNode>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted.
     pub interrupted: bool,
 }
 
-/// Runs jobs on agents until all are over. `news` is told what happens.
+/// Runs jobs on agents until all have ended; calls `news` with events.
 ///
 /// # Errors
-/// When this host can't wait for agents.
+/// When this host cannot wait for the agents.
 pub fn run_farm(
     work: FarmWork<'_>,
     agents: Vec<Result<Agent, String>>,
@@ -110,7 +110,7 @@ pub fn run_farm(
     })
 }
 
-/// Waits until every node has said what it has; whether the user let it.
+/// Waits until all nodes have reported their resources. Returns false if the user interrupts.
 fn open(
     hands: &mut WorkerSet,
     work: &FarmWork<'_>,
@@ -168,9 +168,9 @@ fn open(
 struct JobController<'a, 'n> {
     farm: Dispatcher,
     hands: WorkerSet,
-    /// Jobs that nodes have, by their places.
+    /// Jobs that are assigned to nodes, by index.
     live: HashMap<usize, RunningJob>,
-    /// The places of jobs, by their numbers.
+    /// The indexes of jobs, by number.
     places: HashMap<u32, usize>,
     carrying: Option<Carrying>,
     task: &'a dyn Fn(&Job, u32) -> FarmTask,
@@ -218,7 +218,7 @@ impl<'a, 'n> JobController<'a, 'n> {
         }
     }
 
-    /// Goes on until all jobs are over; whether the user ended it before.
+    /// Runs until all jobs have ended. Returns whether the user interrupted.
     fn go_round(&mut self, wake: &Wake, interrupts: Option<&Interrupts>) -> io::Result<bool> {
         loop {
             for step in self.farm.steps(self.now()) {
@@ -314,7 +314,7 @@ impl<'a, 'n> JobController<'a, 'n> {
         }
     }
 
-    /// The place of the job of this number, if the node has it.
+    /// The index of the job with this number, if it is assigned to the node.
     fn job_at(&self, node: usize, number: u32) -> Option<usize> {
         let job = *self.places.get(&number)?;
         (self.live.get(&job)?.node == node).then_some(job)
@@ -367,7 +367,7 @@ impl<'a, 'n> JobController<'a, 'n> {
         self.over(job, Some(Outcome::Failed(why)), None, 0);
     }
 
-    /// A try is over.
+    /// Handles the end of a try.
     fn over(&mut self, job: usize, wrong: Option<Outcome>, staged_out: Option<f64>, bytes: u64) {
         let Some(live) = self.live.remove(&job) else { return };
         let (node, now) = (live.node, self.now());

@@ -1,4 +1,4 @@
-//! Jobs on agents: which node has which job, and the way of its files there and back.
+//! Jobs on agents: assigns jobs to nodes, and moves their files.
 
 mod controller;
 mod running;

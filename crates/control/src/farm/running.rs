@@ -1,24 +1,24 @@
-//! A job that a node has: how far it is.
+//! The state of a job that is assigned to a node.
 
 use garland_core::farm::staging::path_inside;
 use garland_core::farm::{Outcome, Text};
 use garland_protocol::TaskEnd;
 use garland_protocol::dispatch::Try;
 
-/// A job's try.
+/// A try of a job.
 #[derive(Clone, Debug)]
 pub struct RunningJob {
-    /// The node's place.
+    /// The index of the node.
     pub node: usize,
-    /// Which of the job's tries it is.
+    /// The number of the try.
     pub tries: u32,
-    /// When its inputs were there, in seconds since the run began.
+    /// The time at which its inputs were staged, in seconds since the beginning of the run.
     pub staged_in: Option<f64>,
-    /// Bytes of these.
+    /// The bytes of the inputs.
     pub bytes_in: u64,
-    /// How its command has ended.
+    /// How its command ended.
     pub end: Option<TaskEnd>,
-    /// When it was started and when it had ended, in seconds since the run began.
+    /// The times of its start and end, in seconds since the beginning of the run.
     pub ran: Option<(f64, f64)>,
 }
 
@@ -28,7 +28,7 @@ impl RunningJob {
         Self { node, tries, staged_in: None, bytes_in: 0, end: None, ran: None }
     }
 
-    /// How it ended: as its command did, unless something else went wrong afterwards.
+    /// The record of the job: as its command ended, unless something failed afterwards.
     pub fn over(self, wrong: Option<Outcome>, staged_out: Option<f64>, bytes_out: u64) -> Try {
         let outcome = self.end.as_ref().map(|end| end.outcome.clone());
         let unknown = || Outcome::Failed("what became of it isn't known".to_owned());
@@ -47,7 +47,7 @@ impl RunningJob {
     }
 }
 
-/// The folders that files with these paths lie in, in a job's own; each once.
+/// The subdirectories of files with these paths in a job's directory, each once.
 pub fn folders(paths: &[&Text]) -> Vec<Text> {
     let folder = |path: &Text| {
         let path = path_inside(path);

@@ -1,5 +1,5 @@
-//! Files of jobs on their way, beside the jobs that run: for each node a thread that brings inputs, and
-//! one that takes results back.
+//! Moves the files of jobs while other jobs run: one thread per node stages inputs, and one takes
+//! results back.
 
 use std::io;
 use std::sync::Arc;
@@ -12,54 +12,54 @@ use garland_sys::threads;
 
 /// Moves the files of jobs.
 pub trait Stager: Sync {
-    /// Brings the job's inputs to its folder at the node; their bytes.
+    /// Copies a job's inputs to its directory on the node. Returns their bytes.
     ///
     /// # Errors
-    /// Why that can't be, in words.
+    /// Why it failed, in words.
     fn bring(&self, node: usize, job: &Job) -> Result<u64, String>;
 
-    /// Takes the job's results back, each whole or not at all; their bytes.
+    /// Copies a job's results back, each whole or not at all. Returns their bytes.
     ///
     /// # Errors
-    /// Why that can't be, in words.
+    /// Why it failed, in words.
     fn take_back(&self, node: usize, job: &Job) -> Result<u64, String>;
 }
 
-/// Which way files go.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To the node.
     There,
-    /// From it.
+    /// From the node.
     Back,
 }
 
-/// A job whose files are to be moved, or have been.
+/// The transfer of a job's files.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// The node's place.
+    /// The index of the node.
     pub node: usize,
-    /// The job's place.
+    /// The index of the job.
     pub job: usize,
-    /// Which of its tries it is for.
+    /// The number of the try.
     pub tries: u32,
-    /// Where to.
+    /// The direction.
     pub way: Direction,
-    /// What came of it.
+    /// The bytes, or why it failed.
     pub moved: Result<u64, String>,
 }
 
-/// The threads' orders, and what they have done.
+/// The queues of the threads, and their results.
 pub struct Carrying {
     orders: Vec<[Sender<(Transfer, Job)>; 2]>,
     done: Receiver<Transfer>,
 }
 
 impl Carrying {
-    /// Threads for so many nodes, which raise `wake` when something is done.
+    /// Starts the threads for `nodes` nodes, which raise `wake` after each transfer.
     ///
     /// # Errors
-    /// When the system makes no more threads.
+    /// When no thread can be started.
     pub fn begin<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
         nodes: usize,
@@ -78,15 +78,15 @@ impl Carrying {
         Ok(Self { orders, done })
     }
 
-    /// Has a job's files moved.
+    /// Queues a transfer.
     pub fn order(&self, load: Transfer, job: Job) {
         let [there, back] = &self.orders[load.node];
         let order = if load.way == Direction::There { there } else { back };
-        // The threads end with this, and not before.
+        // Cannot fail: the threads end with this value.
         let _ = order.send((load, job));
     }
 
-    /// What has been done since the last time.
+    /// The transfers that have ended since the last call.
     pub fn done(&self) -> impl Iterator<Item = Transfer> {
         self.done.try_iter()
     }

@@ -1,4 +1,4 @@
-//! The head's hands: one for each node, with what is to be told to it, and what its clock says.
+//! The agents of a farm: queued tasks, resources and clock of each node.
 
 use std::io;
 
@@ -10,39 +10,39 @@ use garland_sys::clock;
 use crate::agent_set::AgentSet;
 use crate::copy::Agent;
 
-/// An agent that is silent for so long is gone.
+/// Silence after which an agent is considered dead, in nanoseconds.
 pub const SILENCE_NS: u64 = 5_000_000_000;
 
-/// Bytes of commands that one message may have.
+/// Bytes of commands in one message.
 const MESSAGE: usize = 48 << 10;
 
-/// Bytes that a task has besides its words, at most.
+/// Bytes of a task without its words, at most.
 const TASK: usize = 64;
 
 /// A node as the head sees it.
 #[derive(Debug, Default)]
 pub struct Worker {
-    /// What it has for jobs, once it has told.
+    /// Its resources, once it has reported them.
     pub facts: Option<NodeFacts>,
-    /// Whether it sees the files that it is to mount.
+    /// Whether its mount works.
     pub sees: bool,
-    /// Why it takes none.
+    /// Why it takes no jobs.
     pub gone: Option<String>,
-    /// When it said something last.
+    /// The time of its last message.
     heard_ns: u64,
-    /// How far its clock is ahead of ours, and how long the question took.
+    /// The offset of its clock, and the round trip of the probe.
     clock: Option<(i64, u64)>,
     tasks: Vec<FarmTask>,
 }
 
 impl Worker {
-    /// It has said something.
+    /// A message has arrived.
     pub fn heard(&mut self) {
         self.heard_ns = clock::now_ns();
     }
 
-    /// It has told the time: when it was asked, by our clock, and when it got the question and answered,
-    /// by its own.
+    /// An answer to a clock probe has arrived: sent at `asked_ns` by our clock, received and
+    /// answered at these times by its own.
     pub fn told_time(&mut self, asked_ns: u64, received_ns: u64, answered_ns: u64) {
         let now = clock::now_ns();
         let took = now.saturating_sub(asked_ns);
@@ -54,12 +54,12 @@ impl Worker {
         }
     }
 
-    /// What our clock said when its own said this.
+    /// Our time at which its clock showed `theirs_ns`.
     pub fn our_ns(&self, theirs_ns: u64) -> u64 {
         theirs_ns.saturating_add_signed(-self.clock.map_or(0, |(ahead, _)| ahead))
     }
 
-    /// It is to run this.
+    /// Queues a task.
     pub fn give(&mut self, task: FarmTask) {
         self.tasks.push(task);
     }
@@ -67,12 +67,12 @@ impl Worker {
 
 /// All nodes.
 pub struct WorkerSet {
-    /// By their places.
+    /// By index.
     pub all: Vec<Worker>,
     board: AgentSet,
 }
 
-/// What `wait` has found.
+/// An event that `wait` returns.
 pub use crate::agent_set::AgentEvent;
 
 impl WorkerSet {
@@ -91,17 +91,17 @@ impl WorkerSet {
         Self { all, board: AgentSet::new(connections.into_iter()) }
     }
 
-    /// Says something to a node.
+    /// Sends a message to a node.
     pub fn send(&mut self, node: usize, message: &ToAgent) {
         self.board.send(id(node), message);
     }
 
-    /// Says something about jobs to a node.
+    /// Sends an order about jobs to a node.
     pub fn order(&mut self, node: usize, order: FarmOrder) {
         self.send(node, &ToAgent::Farm(order));
     }
 
-    /// Sends all that is to be run.
+    /// Sends all queued tasks.
     pub fn flush(&mut self) {
         for node in 0..self.all.len() {
             let (mut together, mut bytes) = (Vec::new(), 0);
@@ -120,10 +120,10 @@ impl WorkerSet {
         }
     }
 
-    /// Waits for what nodes have to say.
+    /// Waits for events of nodes.
     ///
     /// # Errors
-    /// When the system can't wait.
+    /// When the system call fails.
     pub fn wait(
         &mut self,
         others: &[std::os::fd::BorrowedFd<'_>],
@@ -133,7 +133,7 @@ impl WorkerSet {
         Ok(calls.into_iter().map(|(id, call)| (id.index() - 1, call)).collect())
     }
 
-    /// A node that should have said something by now.
+    /// A node that is silent for too long.
     pub fn silent(&self) -> Option<usize> {
         let now = clock::now_ns();
         let is_silent =
@@ -146,7 +146,7 @@ fn id(node: usize) -> NodeId {
     NodeId(u32::try_from(node + 1).expect("a run has fewer nodes"))
 }
 
-/// Bytes of what differs from task to task.
+/// The variable part of a task's length in bytes.
 pub fn size(task: &FarmTask) -> usize {
     let command = match &task.command {
         Command::Words(words) => words.iter().map(|word| word.bytes().len() + 3).sum(),

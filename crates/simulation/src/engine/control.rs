@@ -1,4 +1,4 @@
-//! Control messages, and what a node's control thread does with them.
+//! Control messages, and the control thread of a node.
 
 use garland_core::plan::NodeId;
 use garland_protocol::{
@@ -37,7 +37,7 @@ impl Engine<'_> {
     fn control_due(&mut self) -> u64 {
         let jitter = match self.world.control_jitter_ns {
             0 => 0,
-            // Most messages are quick, a few take as long as they may.
+            // Most delays are short, a few are as long as permitted.
             most => self.random.below(most) >> self.random.below(8),
         };
         self.now + self.world.control_ns + jitter
@@ -97,8 +97,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The control thread learns of new hops: sockets of old ones are closed at once, whatever the
-    /// lane's own thread is at.
+    /// The control thread receives a route: sockets of old links are closed at once, whatever the
+    /// lane's own thread is doing.
     pub(super) fn set_route(&mut self, place: usize, route: Route) {
         let lane = usize::from(route.lane);
         self.route_thread(place, lane, route.firm());
@@ -156,7 +156,7 @@ impl Engine<'_> {
 
     fn report(&self, place: usize) -> Report {
         let node = &self.nodes[place];
-        // What still waits for room counts as well, or a very slow disk would never show.
+        // Blocks that wait for a slot count as well, or a very slow disk would never show.
         let waiting = node.lanes.iter().filter_map(|lane| lane.work.as_ref());
         let waiting = waiting.filter(|work| work.stage == Stage::Room);
         let held = node.lanes.iter().filter_map(|lane| lane.held_since);
@@ -202,7 +202,7 @@ impl Engine<'_> {
     }
 }
 
-/// A place in the plan as events carry it.
+/// An index in the plan as events contain it.
 pub(super) fn id(place: usize) -> u32 {
     u32::try_from(place).expect("a plan has fewer nodes")
 }

@@ -1,4 +1,4 @@
-//! Links: opened, taken, refused, closed and broken.
+//! Links: opened, accepted, refused, closed and broken.
 
 use garland_core::plan::NodeId;
 use garland_protocol::{FRAME_LEN, Kind, RelayEvent};
@@ -26,18 +26,18 @@ impl Engine<'_> {
         self.nodes[place].lanes[thread].downs.push(number);
     }
 
-    /// Bytes a second that a node's wire carries.
+    /// The rate of a node's wire in bytes per second.
     pub(super) fn wire_rate(&self, place: usize) -> u64 {
         place.checked_sub(1).map_or(self.world.link_rate, |at| self.world.nodes[at].wire_rate)
     }
 
-    /// The link of an epoch that a thread sends on.
+    /// The link with this epoch on which a thread sends.
     pub(super) fn down(&self, place: usize, thread: usize, epoch: u32) -> Option<LinkId> {
         let mut downs = self.nodes[place].lanes[thread].downs.iter().copied();
         downs.find(|&link| self.links[link as usize].epoch == epoch)
     }
 
-    /// A new link reaches the far end's kernel.
+    /// A new link reaches the kernel of the far end.
     pub(super) fn knock(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
         if link.near_closed || link.frozen {
@@ -57,7 +57,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A node's acceptor looks whether a link fits its route.
+    /// The acceptor of a node checks whether a link fits its route.
     pub(super) fn admit(&mut self, number: LinkId) {
         let Link { far, lane, epoch, near_closed, far_closed, .. } = self.links[number as usize];
         if near_closed || far_closed {
@@ -147,7 +147,7 @@ impl Engine<'_> {
         self.put(number, item);
     }
 
-    /// Puts a frame on its way.
+    /// Puts a frame in transit.
     pub(super) fn put(&mut self, number: LinkId, mut item: Item) {
         let link = &mut self.links[number as usize];
         if link.frozen {
@@ -238,7 +238,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What is only half sent on a link will never be whole.
+    /// A frame that is only partly sent on a link will never be complete.
     pub(super) fn truncate(&mut self, number: LinkId) {
         let (latency, now) = (self.world.latency_ns, self.now);
         let link = &mut self.links[number as usize];
@@ -251,12 +251,12 @@ impl Engine<'_> {
         }
     }
 
-    /// The near end's thread stops sending on a link; says whether it was.
+    /// The thread of the near end stops sending on a link. Returns whether it was.
     fn let_go_down(&mut self, number: LinkId) -> bool {
         let Link { near, thread: at, epoch, .. } = self.links[number as usize];
         let thread = &mut self.nodes[near].lanes[at];
         thread.downs.retain(|&down| down != number);
-        // What a link's other end asked for dies with it.
+        // Requests of the link's other end end with it.
         let asked = |event: &RelayEvent| match event {
             RelayEvent::Asked(of, ..) | RelayEvent::Told(of, ..) => *of == epoch,
             _ => false,
@@ -271,7 +271,7 @@ impl Engine<'_> {
         true
     }
 
-    /// The far end's thread will get no more of the block that it is receiving from a link.
+    /// The thread of the far end gets no more of the block that it is receiving from a link.
     fn cut_off(&mut self, number: LinkId) {
         let Link { far, lane, .. } = self.links[number as usize];
         let now = self.now;
@@ -283,7 +283,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Lets a thread that waits for a link to take bytes look whether it does.
+    /// Makes a thread that waits for a link check whether it takes bytes.
     pub(super) fn wake_blocked(&mut self, place: usize, lane: usize, number: LinkId) {
         let work = self.nodes[place].lanes[lane].work.as_ref();
         if work.is_some_and(|work| work.to.contains(&number) && work.stage == Stage::Window) {
@@ -291,7 +291,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Lets a busy thread look at its work again.
+    /// Makes a busy thread check its work again.
     pub(super) fn wake(&mut self, place: usize, lane: usize) {
         if let Some(work) = &self.nodes[place].lanes[lane].work {
             let lane = u16::try_from(lane).expect("lanes are few");

@@ -1,4 +1,4 @@
-//! What a schedule does to a run.
+//! Applies the mishaps of a schedule to a run.
 
 use garland_protocol::HeadEvent;
 
@@ -85,7 +85,7 @@ impl Engine<'_> {
         link.reset = reset;
     }
 
-    /// What a node is just sending takes so much longer.
+    /// Delays what a node is sending.
     fn delay(&mut self, place: usize, how_long: u64) {
         for lane in 0..self.nodes[place].lanes.len() {
             let Some(work) = &mut self.nodes[place].lanes[lane].work else { continue };

@@ -1,4 +1,4 @@
-//! What drives the machines: the simulated counterpart of an agent and of the command.
+//! Drives the machines: the simulated counterpart of agents and head.
 
 mod control;
 mod links;

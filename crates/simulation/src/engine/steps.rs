@@ -17,10 +17,10 @@ use crate::world::{NodeWorld, SinkKind, World};
 /// The identity of every simulated copy.
 pub(super) const COPY: CopyId = CopyId([0x51; 16]);
 
-/// Runs a copy by `plan` in `world` while `schedule` happens to it.
+/// Runs a copy of `plan` in `world` with the mishaps of `schedule`.
 ///
 /// # Panics
-/// When the world doesn't describe as many receivers as the plan has, or its latency is 0.
+/// When the world does not have as many receivers as the plan, or its latency is 0.
 #[must_use]
 pub fn simulate(plan: &Plan, world: &World, schedule: &Schedule) -> Run {
     let mut engine = Engine::new(plan, world, schedule);
@@ -36,7 +36,7 @@ pub fn simulate(plan: &Plan, world: &World, schedule: &Schedule) -> Run {
     engine.outcome()
 }
 
-/// A run on its way.
+/// A run in progress.
 pub(super) struct Engine<'a> {
     pub(super) plan: &'a Plan,
     pub(super) world: &'a World,
@@ -45,19 +45,19 @@ pub(super) struct Engine<'a> {
     pub(super) agenda: Agenda,
     pub(super) random: Random,
     pub(super) head: Head,
-    /// What the head is still to be told.
+    /// Events which the head has not handled yet.
     pub(super) news: VecDeque<HeadEvent>,
-    /// When the head's next deadline is on the agenda.
+    /// The time of the head's next deadline on the agenda.
     tick_at: u64,
     pub(super) source_read: bool,
-    /// Blocks of a stream before this one aren't kept at the head.
+    /// The head no longer keeps blocks of a stream before this one.
     pub(super) released: u64,
     finished: Option<u64>,
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<Link>,
     pub(super) vault: Option<Vault>,
     pub(super) contents: Vec<[u8; 32]>,
-    /// Flips that are still to come.
+    /// Flips that are still to take effect.
     pub(super) flips: Vec<(u64, u32)>,
     pub(super) flipped: Vec<(u64, u32)>,
     pub(super) wasted: u64,
@@ -84,7 +84,7 @@ impl<'a> Engine<'a> {
         };
         let contents = (0..plan.layout.blocks()).map(content).collect();
         let policy = Policy::for_nodes(receivers);
-        // What a node drops of a stream couldn't be read again.
+        // Blocks of a stream that a node drops could not be read again.
         let policy = if world.stream { policy.with_slow(SlowNodes::Wait, 0) } else { policy };
         let told = if world.stream { open_ended(plan) } else { plan.clone() };
         let source = NodeWorld {
@@ -124,10 +124,10 @@ impl<'a> Engine<'a> {
         engine
     }
 
-    /// Gives receivers the blocks that they have before the copy begins, every one others, and files
-    /// those that they read by themselves.
+    /// Gives receivers the blocks which they have before the copy, different ones each, and digests
+    /// of those they read themselves.
     fn give_holdings(&mut self) {
-        // Nobody knows beforehand what a stream is going to bring.
+        // The contents of a stream are not known beforehand.
         if self.world.stream {
             return;
         }
@@ -219,7 +219,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The node that has to be awake for an event.
+    /// The node which must be awake for an event.
     fn owner(&self, event: Event) -> usize {
         match event {
             Event::Arrive(link) | Event::Expire(link) | Event::Broken(link, Side::Far) => {
@@ -233,7 +233,7 @@ impl<'a> Engine<'a> {
             | Event::ToNode(node)
             | Event::Heartbeat(node)
             | Event::Committed(node) => node as usize,
-            // A kernel answers whoever knocks, and the head is always awake.
+            // A kernel answers at any time, and the head is always awake.
             Event::Accept(_)
             | Event::FromNode(_)
             | Event::Lost(_)
@@ -242,7 +242,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Hands the head what there is, and does what it says.
+    /// Passes all events to the head, and executes its orders.
     fn tell_head(&mut self) {
         while let Some(event) = self.news.pop_front() {
             self.head.handle(self.now, event);
@@ -276,7 +276,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Tells the head its source's digest once every block was read.
+    /// Tells the head its source's digest once all blocks were read.
     pub(super) fn read_source(&mut self) {
         if !self.source_read
             && let Some(root) = self.nodes[0].sink.root()
@@ -313,7 +313,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The plan as it is told while nobody knows where its stream ends.
+/// The plan as it is sent while the end of its stream is unknown.
 fn open_ended(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.layout = Layout::open_ended(plan.layout.block_size).expect("the plan has this size");

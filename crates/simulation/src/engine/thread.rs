@@ -1,4 +1,4 @@
-//! What a lane's thread on a node does: it feeds the relay machine and obeys it.
+//! The thread of a lane on a node: feeds the relay machine and executes its orders.
 
 use garland_protocol::{FromAgent, HeadEvent, Kind, LinkSide, RelayEvent, RelayOrder};
 
@@ -6,20 +6,20 @@ use super::steps::{COPY, Engine};
 use crate::link::{LinkId, NEVER};
 
 impl Engine<'_> {
-    /// Something happened to a lane: its relay hears of it as soon as its thread is free.
+    /// An event of a lane; its relay handles it as soon as the thread is free.
     pub(super) fn happened(&mut self, place: usize, lane: usize, event: RelayEvent) {
         self.nodes[place].lanes[lane].events.push_back(event);
         self.pump(place, lane);
     }
 
-    /// A frame's header is here.
+    /// The header of a frame has arrived.
     pub(super) fn arrived(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
         let (far, lane) = (link.far, link.lane);
         self.pump(far, lane);
     }
 
-    /// Runs a thread until it is busy or has nothing to do, and then those that may go on since.
+    /// Runs a thread until it is busy or idle, and then those that may continue since.
     pub(super) fn pump(&mut self, place: usize, lane: usize) {
         self.run_thread(place, lane);
         let node = &mut self.nodes[place];
@@ -42,7 +42,7 @@ impl Engine<'_> {
                 return;
             }
             let thread = &mut node.lanes[lane];
-            // What happened while it fed a block comes before the next order to feed one.
+            // Events during the sending of a block precede the next order to send one.
             let fed = std::mem::take(&mut thread.fed) && !thread.events.is_empty();
             let order = if fed { None } else { thread.relay.poll(&node.sink) };
             if let Some(order) = order {
@@ -60,7 +60,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Reads the next frame from upstream, if the relay may and it is here; says whether.
+    /// Reads the next frame from upstream, if the relay may and it has arrived. Returns whether it
+    /// did.
     fn read(&mut self, place: usize, lane: usize) -> bool {
         let node = &mut self.nodes[place];
         let thread = &mut node.lanes[lane];
@@ -106,7 +107,7 @@ impl Engine<'_> {
                 }
             }
             RelayOrder::CloseUp => {
-                // The control thread may have taken the new upstream's link already.
+                // The control thread may have accepted the new upstream's link already.
                 let thread = &self.nodes[place].lanes[lane];
                 let route = thread.route.as_ref().and_then(|route| route.upstream);
                 let epoch = route.map(|(_, epoch, _)| epoch);

@@ -1,4 +1,4 @@
-//! Blocks on the move: received, passed on while they arrive, fed, written.
+//! Moves blocks: received, forwarded while they arrive, sent, written.
 
 use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, RelayEvent, Store, TAG_LEN};
 
@@ -82,12 +82,12 @@ impl Engine<'_> {
         }
     }
 
-    /// Takes a thread's work as far as it goes now.
+    /// Advances the work of a thread as far as possible now.
     fn progress(&mut self, place: usize, lane: usize) {
         let room = self.world.room;
         let node = &mut self.nodes[place];
         let Some(work) = node.lanes[lane].work.as_mut() else { return };
-        // What it is to feed can't be read.
+        // The block to send cannot be read.
         if node.hangs && work.from.is_none() && work.stage != Stage::Moving {
             return;
         }
@@ -138,8 +138,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Puts the block that a thread is at on its way to all that it goes to, slice by slice in turn:
-    /// they share the node's wire.
+    /// Sends the present block of a thread on all its links, slice by slice in turn: they share the
+    /// node's wire.
     fn send(&mut self, place: usize, lane: usize) {
         let thread = &self.nodes[place].lanes[lane];
         let work = thread.work.as_ref().expect("only work sends");
@@ -152,7 +152,7 @@ impl Engine<'_> {
         let start = (*wire_free).max(self.now);
         let turns = u64::try_from(to.len()).expect("links are few");
         *wire_free = start.saturating_add(nanoseconds(turns * bytes, rate));
-        // Who takes slowest holds up the others: the thread waits for each in turn.
+        // The slowest link delays the others: the thread waits for each in turn.
         let sent = to.iter().fold(*wire_free, |sent, &to| {
             let link = &self.links[to as usize];
             sent.max(start.max(link.free).saturating_add(link.wire_ns(bytes)))
@@ -176,7 +176,7 @@ impl Engine<'_> {
         }
     }
 
-    /// When all of a thread's block is here and with the kernels of the next links.
+    /// The time at which a thread's block has arrived and is in the kernels of the next links.
     fn ready(&mut self, place: usize, lane: usize) -> u64 {
         let work = self.nodes[place].lanes[lane].work.as_ref().expect("only work gets ready");
         let (received, to) = (work.from.is_some(), work.to.clone());
@@ -195,8 +195,8 @@ impl Engine<'_> {
             return here;
         }
         let mut end = work.sent.max(if received { here.saturating_add(turns) } else { 0 });
-        // Into the void, until this end learns of it; or to a wire that was cut: then none of the others
-        // gets more.
+        // Sent into the void until this end learns of it, or to a wire that was cut: then no other
+        // link gets more.
         let alive: Vec<LinkId> =
             to.into_iter().filter(|&to| !self.links[to as usize].is_dead()).collect();
         let is_stuck = alive.iter().any(|&to| self.links[to as usize].frozen);
@@ -220,7 +220,7 @@ impl Engine<'_> {
         if is_stuck { NEVER } else { here.max(end.saturating_sub(slowest)) }
     }
 
-    /// A thread's block is done with.
+    /// Ends the work on a thread's block.
     fn finish(&mut self, place: usize, lane: usize) {
         let work = self.nodes[place].lanes[lane].work.take();
         let work = work.expect("only work is finished");
@@ -289,7 +289,7 @@ impl Engine<'_> {
         let this = (item.index, id(place));
         if let Some(at) = self.flips.iter().position(|&flip| flip == this) {
             self.flips.remove(at);
-            // A block that came in changed already can't be told from one that was changed here.
+            // A block that arrived changed cannot be told from one that was changed here.
             if !item.garbled {
                 self.flipped.push(this);
             }
@@ -298,8 +298,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Hands a block to a node's writer. A stream's is opened at once, and written when its turn
-    /// comes. (Its relay hears of that when it knows that the block has come.)
+    /// Passes a block to a node's writer. A stream's block is opened at once, and written at its
+    /// turn. (The relay learns of that after it knows that the block has arrived.)
     fn hand_over(&mut self, place: usize, block: Written) {
         if !self.nodes[place].world.sink.is_ordered() {
             return self.enqueue(place, block);
@@ -317,7 +317,7 @@ impl Engine<'_> {
         self.take_turns(place);
     }
 
-    /// Hands the blocks of a stream whose turn it is to its writer.
+    /// Passes the next blocks of a stream to its writer.
     pub(super) fn take_turns(&mut self, place: usize) {
         while let Some(block) = self.nodes[place].in_turn() {
             self.enqueue(place, block);
@@ -332,7 +332,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Opens a block; says whether it is what was sealed.
+    /// Opens a block. Returns whether it is what was sealed.
     fn opens(&mut self, place: usize, block: &Written) -> bool {
         let whole = match (&block.sealed, self.vault.as_mut()) {
             (Some(sealed), Some(vault)) => vault.open(place, &mut sealed.clone()),
@@ -342,7 +342,7 @@ impl Engine<'_> {
         whole
     }
 
-    /// Starts writing the next block.
+    /// Starts to write the next block.
     fn write(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         if let Some(block) = node.writing.front() {
@@ -354,7 +354,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A node's writer is done with a block.
+    /// The writer of a node has finished a block.
     pub(super) fn landed(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         if node.hangs {
@@ -378,7 +378,7 @@ impl Engine<'_> {
         self.wake_waiting(place);
     }
 
-    /// A block that the node had before is where it belongs: all lanes look whether they may go on.
+    /// A block which the node had before is in place: all lanes check whether they may continue.
     fn landed_old(&mut self, place: usize, index: u64) {
         self.nodes[place].sink.landed(index, Landing::Written);
         self.nodes[place].landed = true;
@@ -388,7 +388,7 @@ impl Engine<'_> {
         self.wake_waiting(place);
     }
 
-    /// A lane that waits for a place with the writer waits no more: its block goes by.
+    /// A lane no longer waits for a slot: its block passes.
     pub(super) fn give_up_place(&mut self, place: usize, lane: usize) {
         let work = self.nodes[place].lanes[lane].work.as_mut();
         let Some(work) = work.filter(|work| work.stage == Stage::Room) else { return };
@@ -407,7 +407,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Bytes of a block on the wire.
+    /// The bytes of a block on the wire.
     fn block_bytes(&self, index: u64) -> u64 {
         u64::from(self.plan.layout.block_length(index)) + (FRAME_LEN + TAG_LEN) as u64
     }

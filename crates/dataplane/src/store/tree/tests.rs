@@ -39,7 +39,7 @@ fn obey(top: &Path, stream: &[(Record, &[u8])]) -> Result<(), String> {
     obey_within(top, TreeLimits::default(), stream)
 }
 
-/// The same with other limits than none of names.
+/// Extracts a stream with `limits` into the target.
 fn obey_within(top: &Path, limits: TreeLimits, stream: &[(Record, &[u8])]) -> Result<(), String> {
     let store = TreeStore::open(&Root::Free, &target(top, limits), "tag", None).unwrap();
     let mut bytes = Vec::new();
