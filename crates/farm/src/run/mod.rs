@@ -22,7 +22,7 @@ use crate::compare;
 use garland_commands::context::Context;
 use garland_results::failure::{Exit, Failure};
 
-/// Does what the user wants of a farm.
+/// Runs one of the farm's commands.
 pub fn run(context: &Context, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => whole::run(context, asked),
