@@ -1,4 +1,4 @@
-//! The words of the commands that show Garland: scenario, demo and man.
+//! The arguments of `garland scenario` and `garland demo`.
 
 use std::path::PathBuf;
 

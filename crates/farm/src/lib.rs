@@ -1,4 +1,5 @@
-//! Many jobs on many nodes: engines that run them, the account of what came of it, comparisons.
+//! `garland farm`: many jobs on many nodes. Engines run them, an account makes figures of their records, and
+//! runs can be compared.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The words of `garland farm`.
+//! The arguments of `garland farm` and `garland farm run`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

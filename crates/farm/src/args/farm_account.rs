@@ -1,4 +1,4 @@
-//! What the figures of a farm's run go by.
+//! The arguments that the figures of a run depend on.
 
 use clap::Args as ClapArgs;
 

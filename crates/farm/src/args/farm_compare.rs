@@ -1,4 +1,4 @@
-//! The words of `garland farm compare`.
+//! The arguments of `garland farm compare`.
 
 use clap::Args as ClapArgs;
 

@@ -1,4 +1,4 @@
-//! The words of the farm's commands.
+//! The arguments of `garland farm`.
 
 mod farm;
 mod farm_account;

@@ -1,11 +1,11 @@
-//! What tells runs from each other, in a word or two.
+//! Short labels that tell runs apart.
 
 use std::collections::BTreeSet;
 
 use crate::result::{FarmReport, Summary};
 
-/// A short name for each of `runs`: what isn't the same in all of them; their own names where that
-/// leaves two alike.
+/// A label for each of `runs`: the properties that aren't equal in all of them, or the runs' names if that
+/// leaves two labels equal.
 pub fn labels(runs: &[FarmReport]) -> Vec<String> {
     let kinds: [fn(&Summary) -> String; 5] = [
         |one| one.network.clone().unwrap_or_else(|| "-".to_owned()),

@@ -13,7 +13,7 @@ use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use result::CompareResult;
 
-/// Compares.
+/// Reads the runs, compares them, and prints the comparison.
 pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
@@ -47,7 +47,7 @@ pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Sets the price of a run, as `RUN=AMOUNT` has it; a run goes by its own name, or as the user named it.
+/// Sets the price of a run from `RUN=AMOUNT`. RUN is the run's name, or its entry in `names`.
 fn set_price(names: &[String], runs: &mut [FarmReport], price: &str) -> Result<(), Failure> {
     let wrong = || {
         Failure::usage(format!("--price {price}: write a run of these and an amount, RUN=AMOUNT"))

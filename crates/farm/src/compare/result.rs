@@ -12,42 +12,42 @@ use garland_results::head::Head;
 pub struct CompareResult {
     #[serde(flatten)]
     head: Head,
-    /// How many jobs each run did.
+    /// Number of jobs of each run.
     pub jobs: usize,
-    /// The run that is 100 %.
+    /// Label of the run that is 100 %.
     pub base: String,
-    /// The unit of all powers; none where the runs count in several.
+    /// The unit of all powers; none if the runs have several units.
     pub unit: Option<String>,
     /// The runs, in the order they were named.
     pub runs: Vec<Row>,
-    /// The fastest of them.
+    /// Label of the fastest run.
     pub fastest: String,
-    /// The best for its price.
+    /// Label of the run with the best price-performance ratio, if two have a price.
     pub cheapest: Option<String>,
 }
 
-/// A run.
+/// A compared run.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// The run's name.
     pub run: String,
-    /// What tells it from the others.
+    /// What tells the run from the others.
     pub label: String,
-    /// How many nodes it had.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Its time in seconds.
+    /// Time in seconds.
     pub seconds: f64,
-    /// That by the base's.
+    /// The time as a multiple of the base's.
     pub of_base: f64,
-    /// Its slowest and fastest job.
+    /// The slowest and the fastest job.
     pub spread: Option<Spread>,
-    /// Mean of the time from queue to end, by that which the work takes on the fastest node.
+    /// Mean ratio of the time from queue to end to the time of the work on the fastest node.
     pub slowdown: Option<f64>,
-    /// Against one machine.
+    /// The cluster compared with one machine.
     pub standing: Option<Standing>,
-    /// What its cluster costs.
+    /// Price of the cluster.
     pub price: Option<f64>,
-    /// Its place among them.
+    /// Places by time and by price.
     #[serde(flatten)]
     pub rank: Rank,
 }

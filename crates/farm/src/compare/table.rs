@@ -1,4 +1,4 @@
-//! Runs side by side for people.
+//! The table of compared runs.
 
 use std::fmt::{self, Formatter};
 
@@ -74,7 +74,7 @@ impl CompareResult {
         )
     }
 
-    /// Whether powers are small numbers, as of cores.
+    /// Whether powers are small numbers, such as numbers of cores, and need decimals.
     fn is_fine(&self) -> bool {
         self.runs.iter().filter_map(|row| row.standing).all(|one| one.theory < 100.0)
     }

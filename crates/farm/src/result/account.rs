@@ -1,4 +1,4 @@
-//! From records to figures.
+//! The account: from records to a result.
 
 use std::collections::HashMap;
 
@@ -18,38 +18,38 @@ use garland_results::head::Head;
 /// How jobs were run.
 #[derive(Clone, Debug)]
 pub struct RunConditions {
-    /// What ran them.
+    /// The engine.
     pub engine: Engine,
-    /// How nodes were chosen for them.
+    /// The placement; none if the engine chooses nodes itself.
     pub placement: Option<String>,
-    /// How jobs came by their files.
+    /// How jobs got their files.
     pub data: DataName,
-    /// Whether all were started at once.
+    /// Whether all jobs were started at once.
     pub at_once: bool,
-    /// What joins the nodes.
+    /// Name of the network, if known.
     pub network: Option<String>,
-    /// What all of it costs.
+    /// Price of the cluster.
     pub price: Option<f64>,
-    /// What power is counted in.
+    /// The unit of power.
     pub unit: Unit,
-    /// One machine that has done the same jobs.
+    /// A measured run of these jobs on one machine.
     pub one: Option<OneMachine>,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Clone, Debug)]
 pub struct Farmed {
-    /// How it was done.
+    /// How the jobs were run.
     pub how: RunConditions,
     /// The nodes.
     pub members: Vec<NodeAccount>,
-    /// What became of the jobs.
+    /// The jobs' records.
     pub records: Vec<Record>,
-    /// How many jobs there are; more than records where the user ended it.
+    /// Number of jobs; more than records if the user interrupted the run.
     pub jobs: usize,
     /// From its beginning until the last job was over, in seconds.
     pub seconds: f64,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the run.
     pub interrupted: bool,
 }
 
@@ -82,7 +82,7 @@ impl Farmed {
         let mounted = data == DataName::Mount;
         let files = if mounted { Files::Mounted } else { Files::OnNodes };
         let one = self.how.one.clone().or_else(|| self.one(&workers, &tasks, powers));
-        // What only some of the jobs took says nothing of all.
+        // The time of some of the jobs can't be compared with that of all.
         let whole = self.done().count() == self.jobs;
         let power = |one: &OneMachine| Power { one: one.power, all: powers.each.iter().sum() };
         Summary {
@@ -106,7 +106,7 @@ impl Farmed {
         }
     }
 
-    /// What one node, the first that works, would take by the jobs' processor time.
+    /// The time of all jobs on the first working node alone, estimated from their processor time.
     fn one(&self, workers: &[Worker], tasks: &[Task], powers: &Powers) -> Option<OneMachine> {
         let at = workers.iter().position(|worker| worker.power() > 0.0)?;
         let works: Vec<f64> = tasks.iter().map(|task| task.work(&workers[task.worker])).collect();
@@ -114,7 +114,7 @@ impl Farmed {
         Some(OneMachine { seconds, power: powers.each[at], run: None })
     }
 
-    /// The jobs whose results are there.
+    /// The records of jobs that are done.
     fn done(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().filter(|record| record.outcome.is_done())
     }
@@ -152,7 +152,7 @@ impl Farmed {
         self.members.iter().map(worker).collect()
     }
 
-    /// The jobs that were done, as the analysis takes them.
+    /// The jobs that are done, as tasks for the analysis.
     fn tasks(&self) -> Vec<Task> {
         let places: HashMap<&str, usize> =
             self.members.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();

@@ -1,5 +1,4 @@
-//! What a farm's run came to: the object `garland.farm/1`, from the records that every engine gives
-//! alike.
+//! The result of a farm's run, `garland.farm/1`, made from the records of any engine.
 
 mod account;
 mod node;

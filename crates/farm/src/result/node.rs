@@ -1,35 +1,35 @@
-//! A node of a farm's run, as the account takes it.
+//! A node of a farm's run, for the account.
 
 use super::traffic::NicTraffic;
 use garland_results::head::NodeEnd;
 
-/// A node that jobs ran on.
+/// A node that ran jobs.
 #[derive(Clone, Debug)]
 pub struct NodeAccount {
-    /// Its name, as the records have it.
+    /// The name, as in records.
     pub name: String,
-    /// How many jobs it runs at a time.
+    /// Number of slots for jobs.
     pub slots: u32,
-    /// The share of a processor that each of these can have.
+    /// The share of a processor that each slot has.
     pub share: f64,
-    /// Its clock in MHz, where it tells.
+    /// Processor clock in MHz, if known.
     pub mhz: Option<f64>,
-    /// Its memory in bytes, where it tells.
+    /// Memory in bytes, if known.
     pub memory: Option<u64>,
-    /// How it ended.
+    /// How the node ended.
     pub end: NodeEnd,
-    /// What its NICs carried meanwhile.
+    /// Traffic of the NICs during the run.
     pub nics: Vec<NicTraffic>,
 }
 
 impl NodeAccount {
-    /// A node with so many processors of its own, of which nothing else is known.
+    /// A node with `slots` whole processors, of which nothing else is known.
     pub fn new(name: &str, slots: u32) -> Self {
         let (name, end) = (name.to_owned(), NodeEnd::new("ok", None));
         Self { name, slots, share: 1.0, mhz: None, memory: None, end, nics: Vec::new() }
     }
 
-    /// How quick its processors are, by their clock.
+    /// The speed of a processor: its clock, or 1 if unknown.
     pub fn speed(&self) -> f64 {
         self.mhz.filter(|mhz| *mhz > 0.0).unwrap_or(1.0)
     }

@@ -1,20 +1,20 @@
-//! What nodes' power is counted in.
+//! Units of power, and the nodes' powers.
 
 use std::str::FromStr;
 
 use super::node::NodeAccount;
 
-/// What power is counted in.
+/// A unit of power.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Unit {
-    /// MHz where all nodes tell, else cores.
+    /// MHz if the clocks of all nodes are known, else cores.
     #[default]
     Usual,
-    /// The nodes' clocks.
+    /// Processor clocks in MHz.
     Clock,
-    /// Processors.
+    /// Number of processors.
     Cores,
-    /// So many of something are what one core of the first node has; the others by their speeds.
+    /// A named unit, and the power of one core of the first node in it; other cores count by their speed.
     Named(f64, String),
 }
 
@@ -42,17 +42,17 @@ impl FromStr for Unit {
     }
 }
 
-/// The nodes' powers, and what they are counted in.
+/// The nodes' powers and their unit.
 #[derive(Clone, Debug)]
 pub struct Powers {
     /// The unit's name.
     pub unit: String,
-    /// Each node's, in their order.
+    /// The power of each node, in their order.
     pub each: Vec<f64>,
 }
 
 impl Unit {
-    /// The powers of `members`; in cores where not all of them tell their clocks.
+    /// The powers of `members`; in cores if the unit needs clocks and one is unknown.
     pub fn of(&self, members: &[NodeAccount]) -> Powers {
         let clocks: Option<Vec<f64>> = members.iter().map(|one| one.mhz).collect();
         let cores = |one: &NodeAccount| f64::from(one.slots) * one.share;

@@ -18,23 +18,23 @@ pub struct FarmReport {
     pub run: String,
     /// All nodes.
     pub nodes: Vec<NodeReport>,
-    /// What the run came to.
+    /// The figures.
     #[serde(flatten)]
     pub summary: Summary,
-    /// What became of each job.
+    /// The jobs' records.
     pub records: Vec<Record>,
 }
 
 /// A node of a [`FarmReport`].
 #[derive(Clone, Debug, Deserialize)]
 pub struct NodeReport {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// Its power, in the result's unit.
+    /// Power in the unit of the summary.
     pub power: f64,
-    /// How many jobs it has done.
+    /// Number of jobs done.
     pub done: usize,
-    /// What its NICs carried meanwhile.
+    /// Traffic of the NICs during the run.
     pub nics: Vec<NicTraffic>,
 }
 
@@ -53,7 +53,7 @@ impl FarmReport {
         Ok(Self { run: run.name().to_owned(), ..report })
     }
 
-    /// The whole farm as one machine that a cluster is compared with; an error unless all jobs are done.
+    /// The run as the one machine that a cluster is compared with; an error unless all jobs are done.
     pub fn as_one_machine(self) -> Result<OneMachine, Failure> {
         let Self { run, nodes, summary, .. } = self;
         if summary.jobs.done < summary.jobs.all {

@@ -1,89 +1,89 @@
-//! What of a result other commands read again.
+//! The figures of a farm's run.
 
 use garland_analysis::farm::{Losses, Spread, Standing};
 use garland_core::farm::{Engine, Text};
 use serde::{Deserialize, Serialize};
 
-/// So many jobs that failed are named.
+/// Most failed jobs that a result lists.
 pub const NAMED: usize = 1000;
 
-/// What a run came to.
+/// The figures of a farm's run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// What ran the jobs.
+    /// The engine.
     pub engine: Engine,
-    /// How nodes were chosen for them; none where that is the engine's business.
+    /// The placement; none if the engine chooses nodes itself.
     pub placement: Option<String>,
-    /// How they came by their files: `there`, `mount`, `stage`.
+    /// How jobs got their files: `there`, `mount`, `stage`.
     pub data: String,
-    /// Whether all were started at once.
+    /// Whether all jobs were started at once.
     pub all_at_once: bool,
-    /// What joins the nodes, by name, where that is known.
+    /// Name of the network, if known.
     pub network: Option<String>,
-    /// The jobs, counted.
+    /// Counts of jobs.
     #[serde(flatten)]
     pub jobs: Jobs,
-    /// From the run's beginning until the last job was over, in seconds.
+    /// Seconds from the start of the run to the end of the last job.
     pub total: f64,
-    /// Slowest and fastest job; their places are their numbers in the list.
+    /// The slowest and the fastest job, by their numbers in the list.
     pub spread: Option<Spread>,
-    /// Mean of the time from queue to end, by that which the work takes on the fastest node.
+    /// Mean ratio of the time from queue to end to the time of the work on the fastest node.
     pub slowdown: Option<f64>,
-    /// What one machine takes for the same jobs.
+    /// One machine with these jobs, measured or estimated.
     pub one: Option<OneMachine>,
-    /// The name of what power is counted in.
+    /// Name of the unit of power.
     pub unit: String,
-    /// Where the cluster stands against one machine.
+    /// The cluster compared with one machine.
     pub standing: Option<Standing>,
     /// Where the time went.
     pub losses: Option<Losses>,
-    /// What all of it costs.
+    /// Price of the cluster.
     pub price: Option<f64>,
 }
 
-/// The jobs of a run, counted.
+/// Counts of a run's jobs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Jobs {
-    /// All of the list.
+    /// All jobs of the list.
     #[serde(rename = "jobs")]
     pub all: usize,
-    /// Those whose results are there.
+    /// Jobs whose outputs are complete.
     pub done: usize,
-    /// Those that won't be tried again.
+    /// Jobs that failed for good.
     pub failed: usize,
-    /// Those that nothing became of, since the run was ended before.
+    /// Jobs that didn't finish before the run was interrupted.
     pub open: usize,
-    /// Tries beyond the first of each.
+    /// Number of tries beyond each job's first.
     pub tried_again: u64,
-    /// Those that failed; not more than [`NAMED`].
+    /// The failed jobs; [`NAMED`] at most.
     pub failures: Vec<Failed>,
 }
 
-/// A job that failed.
+/// A failed job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failed {
-    /// Its number in the list.
+    /// The job's number in the list.
     pub job: u32,
-    /// Its name.
+    /// The job's name.
     pub name: Text,
-    /// Where it was tried last.
+    /// The node of the last try.
     pub node: Option<String>,
-    /// Why, in words.
+    /// Why the last try failed, in words.
     pub reason: String,
-    /// How often it was tried.
+    /// Number of tries.
     pub tries: u32,
-    /// The last lines of its standard error.
+    /// The last lines of standard error.
     #[serde(default)]
     pub last_words: Vec<Text>,
 }
 
-/// One machine, and what it takes.
+/// All jobs on one machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OneMachine {
-    /// Its time in seconds.
+    /// Time in seconds.
     pub seconds: f64,
-    /// Its power.
+    /// Power in the unit of the summary.
     pub power: f64,
-    /// The run that it was measured in; none where it is told from the jobs' processor time.
+    /// The run that measured the time; none if it is estimated from the jobs' processor time.
     pub run: Option<String>,
 }

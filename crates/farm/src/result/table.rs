@@ -1,4 +1,4 @@
-//! A farm's result for people.
+//! The tables of a farm's result.
 
 use std::fmt::{self, Formatter};
 
@@ -11,16 +11,16 @@ use super::value::{FarmResult, NodeResult};
 use super::words::{percent, power, took};
 use garland_terminal::verdicts::folded;
 
-/// So many jobs are shown one by one; of more only the slowest.
+/// Most jobs that are shown one by one; of more jobs only the slowest are shown.
 const SHOWN: usize = 48;
 
-/// How many of these.
+/// Number of slowest jobs that are shown.
 const SLOWEST: usize = 5;
 
-/// So many that failed are named.
+/// Most failed jobs that are shown.
 const FAILED: usize = 20;
 
-/// Letters of a failed job's last words in the table.
+/// Characters of a failed job's last line in the table of jobs.
 const LINE: usize = 60;
 
 /// Columns of a job's name.
@@ -193,7 +193,7 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
     let time = |seconds: Option<f64>| seconds.map_or_else(dash, took);
     let name = record.name.to_string();
     let name = if name.chars().count() > NAME {
-        // The end of a path says more than its beginning.
+        // Keep the end: of a path it says more than the beginning.
         let skipped = name.chars().count() - NAME + 1;
         format!("…{}", name.chars().skip(skipped).collect::<String>())
     } else {
@@ -218,7 +218,7 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
     )
 }
 
-/// What of a line is shown in the table; all of it stands with those that failed.
+/// The beginning of a line for the table of jobs; the list of failed jobs has all of it.
 fn beginning(line: &str) -> String {
     match line.char_indices().nth(LINE) {
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -226,7 +226,7 @@ fn beginning(line: &str) -> String {
     }
 }
 
-/// Why it took longer than the theoretical best.
+/// Prints why the run took longer than the theoretical best.
 pub fn show_losses(f: &mut Formatter<'_>, losses: &Losses) -> fmt::Result {
     let mut line = |what: &str, seconds: f64| {
         writeln!(f, "  {what:<46}{:>10}{:>10}", took(seconds), percent(seconds / losses.whole))
@@ -245,7 +245,7 @@ pub fn show_losses(f: &mut Formatter<'_>, losses: &Losses) -> fmt::Result {
     writeln!(f)
 }
 
-/// A cause, as the table has it.
+/// The text for a cause in the table.
 pub fn in_words(cause: Loss) -> &'static str {
     match cause {
         Loss::IntegerRounds => "integer rounds: the last one isn't full",

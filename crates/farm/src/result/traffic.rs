@@ -1,4 +1,4 @@
-//! What NICs carried during a run: what iptraf was watched for in 2004.
+//! Traffic of NICs during a run, which was read off iptraf in 2004.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,31 +8,30 @@ use serde::{Deserialize, Serialize};
 
 use garland_fleet::inventory::LAB_PREFIX;
 
-/// The counters of this process's network. `/sys/class/net` would show those of whoever mounted it.
+/// The counters of this process's network namespace. `/sys/class/net` shows the namespace that mounted it.
 const COUNTERS: &str = "/proc/thread-self/net/dev";
 
-/// What a NIC has carried, in bytes as the kernel counts.
+/// Bytes that a NIC has carried, as counted by the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicTraffic {
-    /// Its name on its node.
+    /// The NIC's name on its node.
     pub nic: String,
-    /// What joins it to others; none where that isn't known.
+    /// The medium that it is on, if known.
     pub medium: Option<String>,
-    /// What the node has sent.
+    /// Bytes sent by the node.
     pub sent: u64,
-    /// What came to it.
+    /// Bytes received by the node.
     pub received: u64,
 }
 
-/// Counters of all NICs that can be looked at, at one moment: all of a lab's, and those of this machine
-/// otherwise.
+/// Counters of NICs at one moment: of all nodes of a lab, or of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     nics: HashMap<String, Vec<NicTraffic>>,
 }
 
 impl Traffic {
-    /// The counters now; nothing where they can't be read: a run is as good without.
+    /// Reads the counters; those that can't be read are missing.
     pub fn now(lab: Option<&Lab>, own: &str) -> Self {
         let nics = match lab {
             Some(lab) => of_lab(lab),
@@ -41,7 +40,7 @@ impl Traffic {
         Self { nics }
     }
 
-    /// What the NICs of the node `name` have carried since `before`.
+    /// Traffic of the NICs of the node `name` since `before`.
     pub fn since(&self, before: &Self, name: &str) -> Vec<NicTraffic> {
         let Some(now) = self.nics.get(name) else { return Vec::new() };
         let then = |nic: &str| {
@@ -81,8 +80,8 @@ fn of_this_machine() -> Vec<NicTraffic> {
     read(&fs::read_to_string(COUNTERS).unwrap_or_default())
 }
 
-/// Reads what `/proc/net/dev` says: a name and a colon, and then eight counters of what came, of which
-/// bytes are the first, and as many of what went.
+/// Parses `/proc/net/dev`: name, colon, eight counters of reception, eight of transmission; bytes are the
+/// first of each eight.
 fn read(text: &str) -> Vec<NicTraffic> {
     let line = |line: &str| {
         let (name, counters) = line.split_once(':')?;

@@ -8,49 +8,49 @@ use super::traffic::NicTraffic;
 use garland_results::head::{Head, NodeEnd};
 use garland_terminal::failure::Exit;
 
-/// The name of its kind.
+/// The schema of a farm's result.
 pub const SCHEMA: &str = "garland.farm/1";
 
 /// The result object `garland.farm/1`.
 #[derive(Debug, Serialize)]
 pub struct FarmResult {
-    /// What every result begins with.
+    /// The head of the result.
     #[serde(flatten)]
     pub head: Head,
     /// All nodes.
     pub nodes: Vec<NodeResult>,
-    /// What it came to.
+    /// The figures.
     #[serde(flatten)]
     pub summary: Summary,
-    /// The closing sentence.
+    /// The closing sentence, if the cluster can be compared with one machine.
     pub sentence: Option<String>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the run.
     pub interrupted: bool,
-    /// What became of each job, as in the run's `records.jsonl`.
+    /// The jobs' records, as in the run's `records.jsonl`.
     pub records: Vec<Record>,
 }
 
-/// A node.
+/// A node of the result.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeResult {
     pub name: String,
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Processors that jobs could have, so that many jobs of one at a time.
+    /// Processors for jobs: the number of single-processor jobs at a time.
     pub cores: u32,
-    /// The share of a processor that each of these really was.
+    /// The share of a processor that each of them was.
     pub share: f64,
-    /// Its clock.
+    /// Processor clock in MHz.
     pub mhz: Option<f64>,
-    /// Its memory in bytes.
+    /// Memory in bytes.
     pub memory: Option<u64>,
-    /// Its power, in the result's unit.
+    /// Power in the unit of the summary.
     pub power: f64,
-    /// How many jobs it has done.
+    /// Number of jobs done.
     pub done: usize,
-    /// Seconds on a processor that they took.
+    /// Processor seconds of these jobs.
     pub cpu: f64,
-    /// What its NICs carried meanwhile; empty where nobody counted.
+    /// Traffic of the NICs during the run; empty if it wasn't counted.
     pub nics: Vec<NicTraffic>,
 }
 
@@ -60,7 +60,7 @@ impl FarmResult {
         self.head.run.as_deref().unwrap_or_default()
     }
 
-    /// How the command ends.
+    /// The command's exit.
     pub fn exit(&self) -> Exit {
         let jobs = &self.summary.jobs;
         match () {

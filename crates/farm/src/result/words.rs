@@ -1,4 +1,4 @@
-//! Figures in words, as they were written in 2004.
+//! Figures as text, in the form of 2004.
 
 use super::summary::Summary;
 
@@ -14,7 +14,7 @@ pub fn took(seconds: f64) -> String {
     format!("{}m{:02}s", whole / 60, whole % 60)
 }
 
-/// A power, cut to what there is: whole ones from ten on, as in 2004.
+/// A power, rounded down: to whole numbers from 10 on, else to two decimals.
 pub fn power(value: f64) -> String {
     match value {
         value if value >= 10.0 => format!("{:.0}", value.floor()),
@@ -22,13 +22,13 @@ pub fn power(value: f64) -> String {
     }
 }
 
-/// A share in percent, with two digits.
+/// A share in percent, with two decimals.
 pub fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24 jobs`; none where it
-/// isn't known.
+/// `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24 jobs`; none if the cluster
+/// can't be compared with one machine.
 pub fn sentence(summary: &Summary, powers: &[f64]) -> Option<String> {
     let standing = summary.standing.as_ref()?;
     let unit = &summary.unit;

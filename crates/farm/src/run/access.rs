@@ -1,4 +1,4 @@
-//! How jobs on agents come to their files.
+//! How jobs on agents get their files.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -14,21 +14,21 @@ use super::window::{Server, files_in};
 use crate::args::DataName;
 use garland_terminal::failure::Failure;
 
-/// What a run needs for its jobs' files.
+/// The means by which a run's jobs get their files.
 pub struct Access {
-    /// The name of the folder at nodes that jobs' own folders are in.
+    /// Name of the folder on nodes that contains the jobs' own folders.
     pub folder: Text,
-    /// Where nodes find files.
+    /// Where nodes find the jobs' files.
     pub place: JobFiles,
-    /// Who brings them, and takes results back.
+    /// Brings inputs and takes outputs back, if files are staged.
     pub stage: Option<Stage>,
-    /// What each node mounts; nothing where it needn't.
+    /// What each node mounts; none without a mount.
     pub openings: Vec<Option<Opening>>,
     server: Option<Server>,
 }
 
 impl Access {
-    /// Of a run on these nodes.
+    /// Prepares the files' access for a run on these nodes.
     pub fn open(
         work: &Work<'_>,
         names: &[String],
@@ -59,7 +59,7 @@ impl Access {
         Ok(Self { folder, place, stage, openings, server })
     }
 
-    /// The run is over.
+    /// Ends the server of files, if there is one.
     pub fn end(self) {
         if let Some(server) = self.server {
             server.end();

@@ -1,4 +1,4 @@
-//! What a run came to: what is looked at before and after it, and the figures made of that.
+//! The account of a run: counters before and after it, and the result made of them.
 
 use garland_core::farm::{Engine, Record};
 use garland_lab::Lab;
@@ -15,10 +15,10 @@ use garland_fleet::launch::lab;
 use garland_results::head::{Head, NodeEnd, Phases};
 use garland_terminal::failure::Failure;
 
-/// What is known before the first job.
+/// What is noted before the first job.
 pub struct Account {
     lab: Option<Lab>,
-    /// This machine's name, as jobs have it that run here.
+    /// This machine's name in records.
     own: String,
     before: Traffic,
     unit: Unit,
@@ -27,7 +27,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Looks at the counters, and at the run of one machine that the user names.
+    /// Reads the counters, and the run on one machine that the user names.
     pub fn open(work: &Work<'_>) -> Result<Self, Failure> {
         let asked = &work.asked.account;
         if asked.price.is_some_and(|price| !(price.is_finite() && price >= 0.0)) {
@@ -56,7 +56,7 @@ impl Account {
         })
     }
 
-    /// The result of the run.
+    /// Reads the counters again, and makes the result of the run.
     pub fn close(
         self,
         work: &Work<'_>,
@@ -92,8 +92,7 @@ impl Account {
     }
 }
 
-/// The nodes that the engine knew, and those that only records know: a run that was gone on with had
-/// others before.
+/// The engine's nodes, and those that only occur in records: a resumed run may have had others before.
 fn members(ending: &Ending, records: &[Record]) -> Vec<NodeAccount> {
     let member = |was: &NodeWas| NodeAccount {
         mhz: was.mhz,
@@ -111,11 +110,11 @@ fn members(ending: &Ending, records: &[Record]) -> Vec<NodeAccount> {
     members
 }
 
-/// How many jobs ran on a node at the same time, of which its engine doesn't tell how many it can.
+/// The most jobs that ran on a node at a time: its slots, as far as is known from records.
 fn most_at_once(records: &[Record], node: &str) -> u32 {
     let own = records.iter().filter(|record| record.node.as_deref() == Some(node));
     let times = own.filter_map(|record| Some((record.started?, record.ended?)));
-    // At the same moment an end comes before a start.
+    // At equal times an end sorts before a start.
     let mut turns: Vec<(f64, i64)> =
         times.flat_map(|(started, ended)| [(started, 1), (ended, -1)]).collect();
     turns.sort_by(|one, two| one.0.total_cmp(&two.0).then(one.1.cmp(&two.1)));
@@ -126,7 +125,7 @@ fn most_at_once(records: &[Record], node: &str) -> u32 {
     u32::try_from(running.max().unwrap_or(1)).unwrap_or(1).max(1)
 }
 
-/// Nodes that are processes of this machine have no more power together than it has.
+/// Reduces the shares of nodes that are all processes of this machine to the processors that it has.
 fn share_machine(members: &mut [NodeAccount]) {
     let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
     let all: f64 = members.iter().map(|one| f64::from(one.slots) * one.share).sum();

@@ -1,4 +1,4 @@
-//! What a node's agent said last: the end of the file that its standard error went to.
+//! The last lines of an agent's log.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,17 +9,17 @@ use garland_core::farm::last_words::last_words;
 
 use garland_fleet::builder::log_name;
 
-/// Bytes of the end that are looked at.
+/// Bytes at the end of the log that are read.
 const LOOKED_AT: u64 = 4 << 10;
 
-/// The last lines that the agent of the node said, whose complaints go to a file in `folder`; none of an
-/// agent that stood before, or said nothing.
+/// The last lines that the agent of `node` wrote to its log in `folder`; none for a standing agent or an
+/// empty log.
 pub fn last_words_at(folder: &Path, node: &str) -> Vec<Text> {
     let mut said = Vec::new();
     if let Ok(mut file) = File::open(folder.join(log_name(node))) {
         let length = file.metadata().map_or(0, |stat| stat.len());
         let begin = SeekFrom::Start(length.saturating_sub(LOOKED_AT));
-        // What can't be read can't be told, and nothing hangs on it.
+        // The lines are an addition to an error message: do without them if the log can't be read.
         let _ = file.seek(begin).and_then(|_| (&file).take(LOOKED_AT).read_to_end(&mut said));
     }
     last_words(&said)

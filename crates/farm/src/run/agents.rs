@@ -1,5 +1,5 @@
-//! The embedded engine: agents on the nodes, or one on this machine, which are handed jobs as they get
-//! free.
+//! The engines `agents` and `local`: agents on the nodes, or one on this machine, which get jobs as their
+//! slots get free.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use garland_fleet::builder::{Fleet, FleetBuilder};
 use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The node that the engine `local` has: an agent whose folder is the user's own.
+/// The node of the engine `local`: an agent in the user's folder.
 const HERE: &str = "local1";
 
 /// Jobs on agents.
@@ -32,9 +32,9 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// On the nodes that the user has named.
+    /// The engine `agents`: on the nodes that the user has named.
     pub const NODES: Self = Self { engine: Engine::Agents };
-    /// On this machine.
+    /// The engine `local`: on this machine.
     pub const HERE: Self = Self { engine: Engine::Local };
 }
 
@@ -109,7 +109,7 @@ impl Driver for Agents {
     }
 }
 
-/// Without any agent nothing can be done.
+/// Fails if no agent was started.
 fn refuse_nobody(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(), Failure> {
     let mut reasons =
         nodes.iter().zip(agents).map(|(node, agent)| Some((node, agent.as_ref().err()?)));
@@ -122,7 +122,7 @@ fn refuse_nobody(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(),
     }
 }
 
-/// Why a node was lost, and the last that its agent said.
+/// Why a node was lost, with the last line of its agent's log.
 fn lost_why(reason: &str, said: &[Text]) -> String {
     match said.last() {
         Some(last) => format!("{reason}; its agent said last: {last}"),
@@ -130,7 +130,7 @@ fn lost_why(reason: &str, said: &[Text]) -> String {
     }
 }
 
-/// What the nodes were for the run; `said_at` knows what their agents said last.
+/// The nodes after the run; `said_at` returns the last lines of a node's agent.
 fn ending(
     settings: &Settings,
     names: &[String],
@@ -159,7 +159,7 @@ impl Agents {
         }
     }
 
-    /// What the nodes are called in records.
+    /// The nodes' names in records.
     fn names(&self, nodes: &[Node]) -> Vec<String> {
         match self.engine {
             Engine::Local => vec![process::host_name()],
@@ -176,7 +176,7 @@ impl Agents {
         }
     }
 
-    /// Bytes of jobs' inputs, by their numbers, where nobody brings these and this machine has them.
+    /// Bytes of jobs' inputs by job number, for files that are on this machine and not staged.
     fn sizes(&self, settings: &Settings, jobs: &[Job]) -> HashMap<u32, u64> {
         let has_them = self.engine == Engine::Local || settings.data == DataName::Mount;
         let jobs = jobs.iter().filter(|job| has_them && !job.inputs.is_empty());
@@ -188,7 +188,7 @@ fn placement(name: PlacementName) -> Box<dyn Placement> {
     match name {
         PlacementName::Pull => Box::new(Pull),
         PlacementName::Turns => Box::new(Turns::default()),
-        // Whom nodes tell first makes no difference to anybody; a run can be repeated.
+        // A fixed seed, so that a run can be repeated.
         PlacementName::Mosix => Box::new(Mosix::new(1)),
     }
 }

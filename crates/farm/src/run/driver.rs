@@ -1,4 +1,4 @@
-//! What every engine does: takes jobs, and tells what became of each.
+//! The interface of engines: they take jobs, and note what becomes of each.
 
 use std::sync::Arc;
 
@@ -14,57 +14,57 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::Failure;
 
-/// A run, as every engine sees it.
+/// The run, for an engine.
 pub struct Work<'a> {
-    /// The command line.
+    /// The options of all commands.
     pub context: &'a Context,
-    /// What of it is for runs.
+    /// The options of `garland farm run`.
     pub asked: &'a FarmRun,
-    /// What the run is.
+    /// The settings of the run, which a resumption reads back.
     pub settings: &'a Settings,
-    /// Its folder.
+    /// The run's folder.
     pub run: &'a Run,
-    /// Where state is kept.
+    /// The state folder.
     pub places: &'a Places,
-    /// What exists.
+    /// The known nodes.
     pub inventory: &'a Inventory,
-    /// What tells that the user gave up.
+    /// Requests to end.
     pub interrupts: &'a Arc<Interrupts>,
-    /// When the run began, by the monotonic clock; what came before a resumption is counted in.
+    /// Start of the run in nanoseconds of the monotonic clock; earlier parts of a resumed run count in.
     pub began_ns: u64,
 }
 
-/// A node, after a run.
+/// A node after the run.
 #[derive(Clone, Debug)]
 pub struct NodeWas {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// Processors that jobs could have.
+    /// Processors for jobs, if known.
     pub cores: Option<u32>,
-    /// Memory in bytes.
+    /// Memory in bytes, if known.
     pub memory: Option<u64>,
-    /// The processors' clock.
+    /// Processor clock in MHz, if known.
     pub mhz: Option<f64>,
-    /// The share of a processor that each job can have; 1 where nothing is known.
+    /// The share of a processor that each slot has; 1 if unknown.
     pub share: f64,
-    /// Why it took no jobs any more.
+    /// Why the node was lost, if it was.
     pub gone: Option<String>,
 }
 
-/// How an engine has ended.
+/// What an engine reports at its end.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
-    /// The nodes that it knew.
+    /// The nodes that the engine knew.
     pub nodes: Vec<NodeWas>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the run.
     pub interrupted: bool,
 }
 
-/// An engine. One of another kind, such as HyperQueue, is another type with this trait.
+/// An engine.
 pub trait Driver {
     /// Runs the jobs, and notes what becomes of each as it happens.
     ///
     /// # Errors
-    /// When no job can be run at all: the engine isn't installed, no node can be had.
+    /// If no job can be run at all: the engine isn't installed, or no node can be reached.
     fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure>;
 }

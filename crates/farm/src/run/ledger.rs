@@ -1,4 +1,4 @@
-//! What becomes of jobs, written as it happens: the journal, what jobs say, and a line for the user.
+//! The ledger of a run: the journal, the jobs' output, and the progress line, written as jobs end.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Write};
@@ -18,23 +18,23 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The journal's name in the run's folder.
 const JOURNAL: &str = "journal.jsonl";
 
-/// All records in the list's order, when a run has ended.
+/// The file of all records in the order of the list, written when the run ends.
 pub const RECORDS: &str = "records.jsonl";
 
-/// The folder of what jobs have said.
+/// The folder of the jobs' output.
 const OUTPUT: &str = "output";
 
-/// How often the user is told how far it is.
+/// Interval of the progress line in nanoseconds.
 const SHOW_NS: u64 = 200_000_000;
 
-/// What fails when the journal can't be made stable.
+/// What failed if the journal can't be synced.
 const SYNCING: &str = "making the journal stable (the run can be resumed with what it has)";
 
-/// The thread that makes what was written stable, while jobs go on.
+/// A thread that syncs the journal while jobs run.
 struct Syncing {
     want: Sender<()>,
     thread: JoinHandle<()>,
-    /// Why it couldn't. Once is enough: what was written before may be lost.
+    /// The first error: after it, earlier lines may be lost.
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
@@ -54,22 +54,22 @@ impl Syncing {
         Ok(Self { want, thread, failed })
     }
 
-    /// Has what was written made stable.
+    /// Requests a sync of what was written.
     fn want(&self) {
-        // A thread that has ended has said why.
+        // A thread that has ended has left its error.
         let _ = self.want.send(());
     }
 
-    /// Whether all could be made stable that was wanted and tried so far.
+    /// The error of the syncs so far, if one failed.
     fn result(&self) -> io::Result<()> {
         taken(&self.failed)
     }
 
-    /// Waits until all is stable.
+    /// Waits until everything is synced.
     fn end(self) -> io::Result<()> {
         let Self { want, thread, failed } = self;
         drop(want);
-        // Its panic has been printed; there is nothing more to say about it here.
+        // A panic has been printed already.
         let _ = thread.join();
         taken(&failed)
     }
@@ -79,7 +79,7 @@ fn taken(failed: &Mutex<Option<io::Error>>) -> io::Result<()> {
     failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
 }
 
-/// The journal of a run, open for more.
+/// The open journal of a run.
 pub struct Ledger {
     journal: Journal,
     file: Arc<File>,
@@ -87,7 +87,7 @@ pub struct Ledger {
     folder: PathBuf,
     has_output: bool,
     syncing: Option<Syncing>,
-    /// Jobs in all, and those of them that are done or have failed for good.
+    /// Number of jobs in the list.
     jobs: usize,
     failed: usize,
     shows: bool,
@@ -95,14 +95,14 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the journal of a run with so many jobs; what it says already counts.
+    /// Opens the journal of a run with `jobs` jobs, and reads the records that it has already.
     pub fn open(run: &Run, jobs: usize, quiet: bool) -> Result<Self, Failure> {
         let path = run.folder().join(JOURNAL);
         let opening = || format!("opening {}", path.display());
         let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path);
         let file = file.or_nothing(opening())?;
         match lock::try_lock(&file) {
-            // Without locks the user has to know that no other controller goes on with it.
+            // Without locks the user must see to it that no other controller resumes the run.
             Ok(Lock::Held | Lock::Unsupported) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 return Err(Failure::usage(format!("the run {} goes on already", run.name())));
@@ -110,7 +110,7 @@ impl Ledger {
             Err(error) => return Err(error).or_nothing(opening()),
         }
         let (journal, whole) = read(&file).or_nothing(opening())?;
-        // What a controller was writing when it died is no record.
+        // Drop the partial line of a controller that died while it wrote.
         file.set_len(whole).or_nothing(opening())?;
         let file = Arc::new(file);
         let syncing = Syncing::start(Arc::clone(&file)).or_nothing(opening())?;
@@ -128,20 +128,20 @@ impl Ledger {
         })
     }
 
-    /// What is known of the jobs.
+    /// The records so far.
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// When the last thing happened that it knows of, in seconds since the run began.
+    /// Time of the last event in the journal, in seconds since the start of the run.
     pub fn last(&self) -> f64 {
         let times = self.journal.records().filter_map(|record| record.staged_out.or(record.ended));
         times.fold(0.0, f64::max)
     }
 
-    /// A job is over.
+    /// Notes the record of a job that is over; [`Ledger::commit`] writes it.
     pub fn note(&mut self, record: Record) {
-        // A record is always text: it has no unserialisable part.
+        // A record can always be serialized.
         if serde_json::to_writer(&mut self.lines, &record).is_ok() {
             self.lines.push(b'\n');
         }
@@ -149,11 +149,11 @@ impl Ledger {
         self.journal.note(record);
     }
 
-    /// A job has said something.
+    /// Writes the output of a job.
     pub fn said(&mut self, job: u32, said: &[u8]) {
         let folder = self.folder.join(OUTPUT);
         if !self.has_output {
-            // Writing says what is wrong, if anything is.
+            // If this fails, the write below reports it.
             let _ = fs::create_dir_all(&folder);
             self.has_output = true;
         }
@@ -165,7 +165,7 @@ impl Ledger {
         }
     }
 
-    /// Writes what was noted, all together; shows how far it is.
+    /// Writes the noted records at once, and updates the progress line; `open` jobs aren't over.
     pub fn commit(&mut self, open: usize) -> Result<(), Failure> {
         if !self.lines.is_empty() {
             (&*self.file).write_all(&self.lines).or_nothing("writing the journal")?;
@@ -185,7 +185,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes all records in the list's order, and gives them.
+    /// Writes all records in the order of the list, and returns them.
     pub fn close(mut self) -> Result<Vec<Record>, Failure> {
         if self.shows {
             progress("");
@@ -209,13 +209,13 @@ impl Ledger {
     }
 }
 
-/// Draws the line that says how far it is.
+/// Draws the progress line.
 fn progress(line: &str) {
-    // A terminal that is gone needs none.
+    // A closed terminal is no error.
     let _ = io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
 }
 
-/// What a journal says, and how many bytes of it are whole lines.
+/// Reads a journal. Returns its records and the bytes of its complete lines.
 fn read(file: &File) -> io::Result<(Journal, u64)> {
     let mut reader = BufReader::new(file);
     let (mut journal, mut whole, mut line) = (Journal::default(), 0, Vec::new());
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_journal_that_cannot_be_made_stable_is_an_error() {
-        // Written without an error, and never stable.
+        // Writes to it succeed, but it can't be synced.
         let open = || Arc::new(OpenOptions::new().write(true).open("/dev/null").unwrap());
         let syncing = Syncing::start(open()).unwrap();
         assert!(syncing.result().is_ok(), "nothing was wanted");

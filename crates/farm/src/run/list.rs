@@ -1,4 +1,4 @@
-//! What the user wants done, as jobs.
+//! The list of jobs, from a file or the command line.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -12,7 +12,7 @@ use garland_core::units::Nanos;
 use crate::args::FarmRun;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The jobs, and the nodes if any are named.
+/// Reads the jobs, and the node list if there is one.
 pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     let text = |word: &std::ffi::OsString| Text::from(word.as_bytes());
     let (jobs, nodes) = match (&asked.what[..], &asked.command[..]) {
@@ -64,7 +64,7 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     jobs.map_err(|error| Failure::usage(format!("{shown}: {error}")))
 }
 
-/// Refuses a run that would replace what is there, or lacks what it reads.
+/// Fails if an input is missing, or if an output exists and `overwrite` isn't set.
 pub fn check_files(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
     let path = |name: &Text| Path::new(OsStr::from_bytes(name.bytes())).to_owned();
     let inputs = jobs.iter().flat_map(|job| &job.inputs);

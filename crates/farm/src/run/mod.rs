@@ -22,7 +22,7 @@ use crate::compare;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
 
-/// Does what the user wants of a farm.
+/// Runs one of the farm's commands.
 pub fn run(context: &Context, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => whole::run(context, asked),

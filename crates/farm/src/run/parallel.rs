@@ -1,4 +1,4 @@
-//! GNU parallel over ssh: it logs in to a node for every job.
+//! The engine `parallel`: GNU parallel, which logs in to a node over ssh for every job.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -24,23 +24,24 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::launch::FAREWELL;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// How often the user may have given up meanwhile.
+/// Interval of polling for requests to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Gives this program a name on a node that is the same on all, and says how it and how many processors
-/// there are, and what the node calls itself. Programs are kept in a folder for each node, since homes may be shared.
+/// The script that links this program under a name that is equal on all nodes, and prints that name, the
+/// number of processors and the host name. Each node has a program folder of its own, since homes may be
+/// shared.
 const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
     ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc && uname -n";
 
-/// Jobs by GNU parallel.
+/// The engine `parallel`.
 pub struct Parallel;
 
-/// A node that can be logged in to.
+/// A node that accepts logins.
 struct Login {
     name: String,
-    /// What ssh logs in to.
+    /// The host for ssh.
     host: String,
-    /// What it calls itself.
+    /// The node's host name.
     own_name: String,
     program: String,
     cores: u32,
@@ -70,7 +71,7 @@ impl Driver for Parallel {
     }
 }
 
-/// Brings this program to the nodes, as copies do; where it is there.
+/// Installs this program on the nodes, as copies do. Returns the nodes that accept logins.
 fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> {
     let muster = FleetBuilder {
         interrupts: Some(Arc::clone(work.interrupts)),
@@ -109,7 +110,7 @@ fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> 
     Ok(logins)
 }
 
-/// How a host is logged in to, as GNU parallel wants it said; so many jobs run there at a time.
+/// The `--sshlogin` of a host with `slots` jobs at a time.
 fn sshlogin(ssh: Option<&Ssh>, host: &str, slots: u32) -> String {
     let options: String = ssh.map_or_else(String::new, |ssh| {
         let quote = |option: &String| {
@@ -126,7 +127,7 @@ fn sshlogin(ssh: Option<&Ssh>, host: &str, slots: u32) -> String {
     format!("{slots}/ssh{options} {user}{host}")
 }
 
-/// The same end, where the node has the name that the user knows it by.
+/// Replaces the host name in `end` by the node's name, if only one login has that host name.
 fn renamed(end: WorkEnd, logins: &[&Login]) -> WorkEnd {
     let mut known = logins.iter().filter(|login| login.own_name == end.node);
     match (known.next(), known.next()) {
@@ -164,7 +165,7 @@ fn start(
     Ok((child, output))
 }
 
-/// Has GNU parallel run all jobs of a round; whether the user ended it.
+/// Runs all jobs of a round by GNU parallel. Returns whether the user interrupted it.
 fn one_round(
     work: &Work<'_>,
     logins: &[&Login],
@@ -175,7 +176,7 @@ fn one_round(
     let (tell, told) = channel();
     let begun = threads::spawn("parallel", move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // What isn't ours is a login's greeting.
+            // Other lines are greetings of logins.
             let end = serde_json::from_str::<WorkEnd>(&line).ok();
             if end.is_some_and(|end| tell.send(end).is_err()) {
                 return;
@@ -184,7 +185,7 @@ fn one_round(
     });
     if let Err(error) = begun {
         process::kill_group(child.id());
-        // It is dead: this takes no time.
+        // It is dead already, so this doesn't block.
         let _ = child.wait();
         return Err(error).or_nothing("reading what GNU parallel says");
     }

@@ -1,5 +1,5 @@
-//! Engines that place jobs by themselves: they get all jobs at once, and what has failed once more in the
-//! next round, until each has had its tries.
+//! Rounds, for engines that place jobs themselves: they get all jobs at once, and the failed ones again in
+//! the next round, until each has had its tries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,13 +12,13 @@ use super::stage::bytes_of_inputs;
 use super::worker::WorkEnd;
 use garland_terminal::failure::Failure;
 
-/// What an engine is to do in a round.
+/// One round of jobs.
 pub struct Round<'a> {
-    /// Which try it is, from 1.
+    /// The number of the try, from 1.
     pub tries: u32,
     /// The jobs.
     pub jobs: &'a [Job],
-    /// Nodes where some of these have failed before.
+    /// Nodes where jobs failed in the previous round.
     pub avoid: Vec<String>,
 }
 
@@ -27,21 +27,21 @@ pub struct Rounds<'a, 'l> {
     work: &'a Work<'a>,
     engine: Engine,
     ledger: &'l mut Ledger,
-    /// Jobs of this round that nothing is known of, by number.
+    /// Jobs of this round without a record, by number.
     open: HashMap<u32, Job>,
-    /// Those that have failed, and how.
+    /// Failed jobs of this round, by number.
     failed: BTreeMap<u32, (Job, Record)>,
-    /// What was said about those of which nothing is known.
+    /// The last lines of the processes that were to run jobs without a record.
     words: HashMap<u32, Vec<Text>>,
     nodes: BTreeSet<String>,
     tries: u32,
     queued: f64,
-    /// Jobs that aren't over.
+    /// Number of jobs that aren't over.
     left: usize,
 }
 
 impl<'a, 'l> Rounds<'a, 'l> {
-    /// Of a run by `engine`.
+    /// The rounds of a run by `engine`.
     pub fn new(work: &'a Work<'a>, engine: Engine, ledger: &'l mut Ledger) -> Self {
         Self {
             work,
@@ -57,7 +57,7 @@ impl<'a, 'l> Rounds<'a, 'l> {
         }
     }
 
-    /// Goes round until every job is over; `round` runs one and says whether the user ended it.
+    /// Runs rounds until every job is over. `round` runs one, and returns whether the user interrupted it.
     pub fn go(
         mut self,
         mut jobs: Vec<Job>,
@@ -98,12 +98,12 @@ impl<'a, 'l> Rounds<'a, 'l> {
         clock::now_ns().saturating_sub(self.work.began_ns) as f64 / 1e9
     }
 
-    /// How many jobs of this round nothing is known of.
+    /// Number of jobs of this round without a record.
     pub fn open(&self) -> usize {
         self.open.len()
     }
 
-    /// A job has ended.
+    /// Notes the end of a job.
     pub fn ended(&mut self, ended: WorkEnd) {
         let WorkEnd { node, ahead_ns, end, again, said } = ended;
         let Some(job) = self.open.remove(&end.job) else { return };
@@ -128,12 +128,12 @@ impl<'a, 'l> Rounds<'a, 'l> {
         self.settle(job, record);
     }
 
-    /// Writes what was noted.
+    /// Writes the noted records.
     pub fn commit(&mut self) -> Result<(), Failure> {
         self.ledger.commit(self.left)
     }
 
-    /// Nothing is known of this job; who was to run it on its node said this at last.
+    /// Notes the last lines of the process that was to run `job`; they are used if the job has no record.
     pub fn blame(&mut self, job: u32, last_words: Vec<Text>) {
         self.words.insert(job, last_words);
     }

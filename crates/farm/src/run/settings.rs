@@ -1,4 +1,4 @@
-//! What a run is, kept in its folder so that it can be gone on with.
+//! The settings of a run, which are kept in its folder so that it can be resumed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -15,44 +15,44 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The file with the settings.
 pub const SETTINGS: &str = "farm.json";
 
-/// The version of what a farm's run keeps: of its settings, jobs and journal.
+/// Version of the files that a run keeps: settings, jobs and journal.
 const VERSION: u32 = 1;
 
-/// The file with the jobs, one a line.
+/// The file with the jobs, one per line.
 const JOBS: &str = "jobs.jsonl";
 
-/// What a run is, besides its jobs.
+/// The settings of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
     /// The version of the run's files.
     version: u32,
-    /// What runs the jobs.
+    /// The engine.
     pub engine: EngineName,
-    /// The nodes, as they were named.
+    /// The node list, as the user gave it.
     pub nodes: Option<String>,
-    /// Who gets which job.
+    /// The placement.
     pub placement: PlacementName,
-    /// Whether all start at once.
+    /// Whether all jobs start at once.
     pub all_at_once: bool,
     /// How jobs get their files.
     pub data: DataName,
-    /// Processors of each node.
+    /// Processors of each node for jobs; none for all of them.
     pub slots: Option<u32>,
-    /// How often a job is tried.
+    /// Most tries of a job.
     pub tries: u32,
-    /// Whether outputs that exist are replaced.
+    /// Whether existing outputs are replaced.
     pub overwrite: bool,
-    /// The folder that the files' paths begin in.
+    /// The folder that the paths of files are relative to.
     pub folder: PathBuf,
-    /// How many jobs there are.
+    /// Number of jobs.
     pub jobs: usize,
-    /// The lab that the nodes belong to, if one was named.
+    /// The lab of the nodes, if the user named one.
     #[serde(default)]
     pub lab: Option<String>,
 }
 
 impl Settings {
-    /// Of a run that is to begin.
+    /// The settings of a new run; an error for options that exclude each other.
     pub fn new(asked: &FarmRun, nodes: Option<String>, jobs: usize) -> Result<Self, Failure> {
         let usual = if nodes.is_some() { EngineName::Agents } else { EngineName::Local };
         let engine = asked.engine.unwrap_or(usual);
@@ -87,7 +87,7 @@ impl Settings {
         })
     }
 
-    /// Keeps them, and the jobs.
+    /// Keeps the settings and the jobs in the run's folder.
     pub fn keep(&self, run: &Run, jobs: &[Job]) -> Result<(), Failure> {
         let path = run.folder().join(JOBS);
         let write = || -> std::io::Result<()> {
@@ -102,7 +102,7 @@ impl Settings {
         run.keep(SETTINGS, self)
     }
 
-    /// A run that was begun: its settings and its jobs.
+    /// Finds a run, and reads its settings and jobs.
     pub fn find(places: &Places, name: &str) -> Result<(Run, Self, Vec<Job>), Failure> {
         let run = Run::find(places, name, SETTINGS, "jobs of a farm")?;
         let path = run.folder().join(SETTINGS);

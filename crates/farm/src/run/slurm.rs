@@ -1,5 +1,5 @@
-//! Slurm: a job array, each of whose tasks runs a part of the jobs. Its nodes must see the run's folder,
-//! and the jobs' files, under the same names as this machine.
+//! The engine `slurm`: a job array, each task of which runs a part of the jobs. The nodes must see the run's
+//! folder and the jobs' files under the same paths as this machine.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -22,22 +22,23 @@ use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// How often what has ended is looked for.
+/// Interval of polling for ended jobs.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often Slurm is asked whether it still has the array.
+/// Interval of asking Slurm whether the array still exists, in nanoseconds.
 const ASK_NS: u64 = 1_000_000_000;
 
-/// Parts for each processor: more even the load out, fewer cost less, since Slurm starts a few a second.
+/// Parts for each processor: more parts balance better, fewer start faster, since Slurm starts a few tasks
+/// per second.
 const PARTS: usize = 8;
 
-/// Array tasks at most: Slurm's own limit is 1001 unless it is told another.
+/// Most array tasks: Slurm's default limit is 1001.
 const PARTS_MAX: usize = 1000;
 
-/// The file with the arrays that were submitted for a run, a line each.
+/// The file with the ids of the run's arrays, one per line.
 const ARRAYS: &str = "slurm";
 
-/// Jobs in Slurm's arrays.
+/// The engine `slurm`.
 pub struct Slurm;
 
 impl Driver for Slurm {
@@ -59,7 +60,7 @@ impl Driver for Slurm {
         let mut count = 0;
         Rounds::new(work, Engine::Slurm, ledger).go(jobs, &mut |rounds, round| {
             count += 1;
-            // A folder of its own for each round, and for each controller of the run.
+            // The folder is unique to the round and to the controller of the run.
             let name = format!("{}-{count}", clock::wall_ns());
             let array = Array::submit(work, round, &folder.join(name), &program, cores)?;
             let interrupted = array.follow(work, rounds)?;
@@ -71,16 +72,16 @@ impl Driver for Slurm {
     }
 }
 
-/// Ends what an earlier controller of the run has submitted: what it did is done again.
+/// Cancels the arrays of earlier controllers of the run; their unrecorded jobs are run again.
 fn cancel_earlier(work: &Work<'_>) {
     let ids = fs::read_to_string(work.run.folder().join(ARRAYS)).unwrap_or_default();
     for id in ids.lines() {
-        // Most are over.
+        // Most are over, so errors are expected.
         let _ = Command::new("scancel").arg(id).output();
     }
 }
 
-/// The running program, for the nodes.
+/// Writes the running program to `path`, for the nodes.
 fn give_program(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
@@ -91,16 +92,16 @@ fn give_program(path: &Path) -> io::Result<()> {
     fs::rename(part, path)
 }
 
-/// Processors of all nodes.
+/// Number of processors of all nodes.
 fn processors() -> Result<usize, Failure> {
     let mut command = Command::new("sinfo");
     let said = ask(command.args(["-h", "-o", "%C"]))?;
-    // Allocated, idle, other and all, of each partition.
+    // Allocated/idle/other/total processors of each partition.
     let all = said.lines().filter_map(|line| line.trim().rsplit('/').next()?.parse::<usize>().ok());
     Ok(all.sum::<usize>().max(1))
 }
 
-/// What one of Slurm's programs says.
+/// Runs one of Slurm's programs, and returns its standard output.
 fn ask(command: &mut Command) -> Result<String, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| {
@@ -115,16 +116,16 @@ fn ask(command: &mut Command) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// An array that Slurm has.
+/// A submitted array.
 struct Array {
     id: String,
     folder: PathBuf,
     parts: usize,
-    /// The jobs' numbers; each part has every so many-th.
+    /// The jobs' numbers, dealt to the parts in turn.
     jobs: Vec<u32>,
 }
 
-/// The file of what a part's process says.
+/// The file of a part's output.
 fn said_file(folder: &Path, part: impl fmt::Display) -> PathBuf {
     folder.join(format!("said-{part}"))
 }
@@ -160,7 +161,7 @@ impl Array {
         command.args(["--parsable", "--requeue", "--ntasks=1"]);
         command.arg("--job-name=garland").arg(format!("--array=0-{}", parts - 1));
         command.arg(format!("--cpus-per-task={most}"));
-        // What jobs say isn't in it: only why none of a part could be run.
+        // It doesn't contain the jobs' output, only why none of a part could be run.
         command.arg(format!("--output={}", said_file(folder, "%a").display()));
         command.arg("--chdir").arg(&work.settings.folder);
         if let Some(memory) = round.jobs.iter().filter_map(|job| job.memory).max() {
@@ -171,7 +172,7 @@ impl Array {
                 work.inventory.nodes(nodes)?.into_iter().map(|node| node.name).collect();
             let wanted: Vec<&String> =
                 names.iter().filter(|name| !round.avoid.contains(name)).collect();
-            // Where all have failed, all may try again.
+            // If jobs failed on all nodes, exclude none.
             if !wanted.is_empty() && wanted.len() < names.len() {
                 command.arg(format!("--exclude={}", round.avoid.join(",")));
             }
@@ -184,7 +185,8 @@ impl Array {
         Ok(Self { id, folder: folder.to_owned(), parts, jobs })
     }
 
-    /// Takes in what ends, until all has or Slurm has nothing of it any more; whether the user ended it.
+    /// Notes jobs as they end, until all have ended or the array is gone. Returns whether the user interrupted
+    /// the run.
     fn follow(&self, work: &Work<'_>, rounds: &mut Rounds<'_, '_>) -> Result<bool, Failure> {
         let mut read = vec![0; self.parts];
         let (mut asked_ns, mut gone) = (clock::now_ns(), false);
@@ -206,7 +208,7 @@ impl Array {
             std::thread::sleep(LOOK);
             if clock::now_ns().saturating_sub(asked_ns) > ASK_NS {
                 asked_ns = clock::now_ns();
-                // What ended just before is read once more.
+                // Read once more what ended just before.
                 gone = self.is_gone();
             }
         }
@@ -226,7 +228,7 @@ impl Array {
         ends.for_each(|end| rounds.ended(end));
     }
 
-    /// Tells what parts' processes have said: of jobs that never ended it is all that is known.
+    /// Notes the last lines of the parts' output for their jobs: nothing else is known of jobs without an end.
     fn blame(&self, rounds: &mut Rounds<'_, '_>) {
         for part in 0..self.parts {
             let said = fs::read(said_file(&self.folder, part)).unwrap_or_default();
@@ -238,18 +240,18 @@ impl Array {
         }
     }
 
-    /// Whether Slurm has nothing of it any more.
+    /// Whether Slurm no longer knows the array.
     fn is_gone(&self) -> bool {
         let output = Command::new("squeue").args(["-h", "-o", "%i", "-j", &self.id]).output();
         output.is_ok_and(|output| match output.status.success() {
             true => output.stdout.trim_ascii().is_empty(),
-            // One that can't be asked may still have it.
+            // If Slurm can't be asked, it may still know the array.
             false => String::from_utf8_lossy(&output.stderr).contains("Invalid job id"),
         })
     }
 
     fn cancel(&self) {
-        // A Slurm that can't be asked any more has said so before.
+        // If Slurm can't be asked, an earlier command has reported it.
         let _ = Command::new("scancel").arg(&self.id).output();
     }
 }

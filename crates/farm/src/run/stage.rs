@@ -1,4 +1,4 @@
-//! Files of jobs over lanes of the copy engine: each file is a copy of its own, whole or not at all.
+//! Staging of jobs' files: each file is a copy by the copy engine, whole or not at all.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,25 +21,25 @@ use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use garland_transport::connect_agent;
 
-/// How long an agent that answers may take to be connected to once more.
+/// Timeout of a further connection to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Moves files between this machine and nodes.
 pub struct Stage {
     keys: KeyPair,
-    /// Where each node's agent is reached, and who it is.
+    /// Addresses and key of each node's agent.
     nodes: Vec<Option<(Vec<SocketAddr>, PublicKey)>>,
     names: Vec<String>,
-    /// The folder at nodes that jobs' own folders are in.
+    /// The folder on nodes that contains the jobs' own folders.
     at_nodes: PathBuf,
-    /// The folder here that paths begin in.
+    /// The folder here that the paths of files are relative to.
     here: PathBuf,
-    /// Bytes per second of this machine's disk, where a lab says so.
+    /// Bytes per second of this machine's disk, if a lab limits it.
     disk: Option<u64>,
 }
 
 impl Stage {
-    /// Between the folder `here` and the folder `at_nodes` of the agents.
+    /// Staging between the folder `here` and the folder `at_nodes` on the agents' nodes.
     pub fn new(
         keys: KeyPair,
         agents: &[Result<Agent, String>],
@@ -62,7 +62,7 @@ impl Stage {
         }
     }
 
-    /// A channel of its own: the other one hands out jobs.
+    /// Opens a channel for one copy; the agent's first channel hands out jobs.
     fn connect(&self, node: usize) -> Result<Agent, String> {
         let (addresses, key) = self.nodes[node].as_ref().ok_or("it has no agent")?;
         let first = *addresses.first().ok_or("its agent has no address")?;
@@ -71,7 +71,7 @@ impl Stage {
         Ok(Agent { connection, addresses: addresses.clone() })
     }
 
-    /// A job's file, as its node knows it.
+    /// The path of a job's file on its node.
     fn there(&self, job: &Job, name: &Text) -> PathBuf {
         self.at_nodes.join(job.number.to_string()).join(path(&path_inside(name)))
     }
@@ -168,12 +168,12 @@ impl Stager for Stage {
     }
 }
 
-/// A path of these bytes.
+/// The path with these bytes.
 pub fn path(name: &Text) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name.bytes()))
 }
 
-/// Bytes of a job's inputs as they are here.
+/// Bytes of a job's inputs on this machine; `here` is the folder that their paths are relative to.
 pub fn bytes_of_inputs(job: &Job, here: &Path) -> u64 {
     let length = |name: &Text| fs::metadata(here.join(path(name))).map_or(0, |stat| stat.len());
     job.inputs.iter().map(length).sum()

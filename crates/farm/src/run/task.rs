@@ -1,4 +1,4 @@
-//! What a node is told of a job, by where it finds the job's files.
+//! The task that a node gets for a job, by where it finds the job's files.
 
 use garland_core::farm::staging::{path_inside, temporary};
 use garland_core::farm::{Job, Text};
@@ -7,17 +7,17 @@ use garland_protocol::FarmTask;
 /// Where nodes find jobs' files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobFiles {
-    /// Under their own names, from the folder on that jobs run in.
+    /// Under their own paths, relative to the folder that jobs run in.
     There,
-    /// In a folder of the job's own.
+    /// In the job's own folder.
     Inside,
-    /// Under this folder, which stands for the root of the machine that has them; and the folder there
-    /// that paths begin in.
+    /// Under the first folder, where the root of the machine with the files is mounted; relative paths begin
+    /// in the second folder of that machine.
     Under(Text, Text),
 }
 
 impl JobFiles {
-    /// The task of a job on its nth try.
+    /// The task of a job for this try.
     pub fn task(&self, job: &Job, tries: u32) -> FarmTask {
         let has_files = !job.inputs.is_empty() || !job.outputs.is_empty();
         let path = |name: &Text| match self {
@@ -31,7 +31,7 @@ impl JobFiles {
             .enumerate()
             .map(|(at, output)| {
                 let name = path(output);
-                // What has a folder to itself can be made under its own name.
+                // In a folder of its own the output needs no temporary name.
                 let hidden = *self != Self::Inside && job.names_output(at);
                 let made = if hidden { temporary(&name, job.number, tries) } else { name.clone() };
                 (made, name)

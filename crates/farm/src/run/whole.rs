@@ -1,4 +1,4 @@
-//! `garland farm run`: jobs are read, run by an engine, and told about.
+//! `garland farm run`: reads jobs, runs them by an engine, and prints the result.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Runs jobs, or goes on with a run.
+/// Begins or resumes a run, and prints its result.
 pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
@@ -69,11 +69,11 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// A run that begins: its jobs are read, and kept.
+/// Begins a run: reads its jobs and keeps them.
 fn begin(asked: &FarmRun, places: &Places) -> Result<(Run, Settings, Vec<Job>), Failure> {
     let (jobs, nodes) = list::read(asked)?;
     let settings = Settings::new(asked, nodes, jobs.len())?;
-    // Files that are at nodes only they can see.
+    // Only nodes can see files that are there.
     if settings.engine == EngineName::Local || settings.data != DataName::There {
         list::check_files(&jobs, asked.overwrite)?;
     }

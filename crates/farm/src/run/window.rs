@@ -1,5 +1,5 @@
-//! Files of this machine for jobs on nodes: an agent here that gives them, and on each node a mount of
-//! it, its window.
+//! Files of this machine for jobs on nodes: an agent here serves them, and each node mounts them on its
+//! window.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,25 +18,25 @@ use super::driver::Work;
 use garland_fleet::launch::{FAREWELL, LaunchedChild, Orders, Will, local};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// What the machine with the files is called in a window.
+/// The name in windows of the machine with the files.
 const SERVER: &str = "files";
 
-/// How long an agent may take to answer.
+/// Timeout of connecting to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The agent that gives this machine's files, while it lives.
+/// The agent that serves this machine's files until this is dropped.
 pub struct Server {
     port: u16,
     key: PublicKey,
-    /// What windows are known by.
+    /// The key pair that windows authenticate with.
     keys: KeyPair,
-    /// The agent ends when nobody speaks to it.
+    /// Keeps the agent alive: it ends without a connection.
     hold: Connection,
     child: Option<LaunchedChild>,
 }
 
 impl Server {
-    /// Starts it; a key that is made for this run alone opens it.
+    /// Starts the agent, which accepts a key that is made for this run only.
     pub fn start(work: &Work<'_>) -> Result<Self, Failure> {
         let keys = KeyPair::generate();
         let orders = Orders {
@@ -57,7 +57,7 @@ impl Server {
         Ok(Self { port, key, keys, hold, child: launched.child })
     }
 
-    /// How a node opens its window: over the way that its agent is reached by.
+    /// The order to open a window on the node of `agent`, at the address by which that agent sees this machine.
     pub fn opening(&self, agent: &Agent, folder: &Text) -> Option<Opening> {
         let address = agent.connection.own_address().ok()?.ip();
         Some(Opening {
@@ -68,7 +68,7 @@ impl Server {
         })
     }
 
-    /// Ends it.
+    /// Ends the agent.
     pub fn end(self) {
         drop(self.hold);
         if let Some(mut child) = self.child {
@@ -79,13 +79,13 @@ impl Server {
     }
 }
 
-/// The files' folder in a window that is at `folder`.
+/// The root of this machine's files in a window at `folder`.
 pub fn files_in(folder: &Text) -> Text {
     Text([folder.bytes(), b"/", SERVER.as_bytes()].concat())
 }
 
-/// A node's side, a process of its own: mounts on `dir` what standard input tells of, and serves it until
-/// that input ends.
+/// The process of a window: mounts on `dir` what the order on standard input says, and serves the mount until
+/// standard input ends.
 pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     let interrupts = Interrupts::catch().or_nothing("waiting for the end")?;
     let mut told = [0; Opening::TOLD];
@@ -110,12 +110,12 @@ pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     let begun = threads::spawn("controller", move || {
         let mut nothing = [0; 64];
         while !matches!(std::io::stdin().read(&mut nothing), Ok(0) | Err(_)) {}
-        // Serving ends with it, and says what is wrong if anything is.
+        // This ends the serving, which reports errors.
         let _ = garland_mount::unmount(&at);
     });
     begun.or_nothing("watching the farm's controller")?;
     let ready = || garland_terminal::outln!("mounted");
-    // What jobs did is told by the farm's own records.
+    // The activity of jobs is in the farm's records.
     mounted.serve(&interrupts, ready, |_| {}).map_err(Failure::nothing)?;
     Ok(Exit::Done)
 }

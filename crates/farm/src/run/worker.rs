@@ -1,5 +1,5 @@
-//! Jobs on a node that another engine has chosen: a process of its own that runs them and says how they
-//! ended, with the same figures as an agent.
+//! The worker, which engines other than Garland's start on nodes: it runs jobs, and reports their ends with
+//! the figures of an agent.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -17,32 +17,32 @@ use serde::{Deserialize, Serialize};
 use crate::args::FarmWork;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// How a job ended on a node.
+/// The end of a job, as a worker reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkEnd {
-    /// The node.
+    /// The node's host name, or the name that the user knows it by.
     pub node: String,
-    /// How far its wall clock is ahead of the clock that `end` is dated by, in nanoseconds.
+    /// Nanoseconds by which the node's wall clock is ahead of its monotonic clock, which `end` uses.
     pub ahead_ns: u64,
-    /// How it ended.
+    /// The end of the job.
     pub end: TaskEnd,
-    /// How often the engine has begun anew with the jobs that hadn't ended.
+    /// Number of times that the engine has restarted the worker.
     pub again: u32,
-    /// What it said, if anything.
+    /// The job's output, if any.
     pub said: Option<Text>,
 }
 
-/// The file of a part's jobs.
+/// The file with a part's jobs.
 pub fn part_file(folder: &Path, part: usize) -> PathBuf {
     folder.join(format!("part-{part}.jsonl"))
 }
 
-/// The file that says how they ended.
+/// The file with the ends of a part's jobs.
 pub fn ended_file(folder: &Path, part: usize) -> PathBuf {
     folder.join(format!("ended-{part}.jsonl"))
 }
 
-/// Runs a part's jobs, or one, and says how they ended: in the part's file, or on standard output.
+/// Runs a part's jobs or a single one, and reports the ends in the part's file or on standard output.
 pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let tasks = match (&asked.folder, &asked.task) {
         (Some(folder), _) => left(folder, asked.part)?,
@@ -59,7 +59,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     };
     let (tell, told) = channel();
     let tell = Arc::new(move |event| {
-        // The bench ends before this does.
+        // The receiver outlives the executor unless this function fails.
         let _ = tell.send(event);
     });
     let cores = tasks.iter().map(|task| task.cores).max().unwrap_or(1);
@@ -71,7 +71,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A task as a word that no shell on its way takes for anything else: JSON in hexadecimal.
+/// A task as a word that needs no quoting in any shell: JSON in hexadecimal.
 pub fn word_of(task: &FarmTask) -> Result<String, Failure> {
     let text = serde_json::to_vec(task).or_nothing("writing a job")?;
     Ok(text.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -85,7 +85,7 @@ fn task_of(word: &str) -> Result<FarmTask, Failure> {
     serde_json::from_slice(&text).or_nothing("reading the job")
 }
 
-/// Jobs of a part that haven't ended yet: an earlier process may have done some before its node died.
+/// The jobs of a part that haven't ended: an earlier worker may have done some before its node died.
 fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     let path = part_file(folder, part);
     let reading = || format!("reading {}", path.display());
