@@ -53,7 +53,7 @@ impl Place {
     /// for seconds may have gone back to a virtual machine's host, and whoever is first to take it
     /// again pays two seconds a GiB.
     fn warm(&self, job: &Job) -> Result<()> {
-        if job.way != "buffered" {
+        if job.mode != "buffered" {
             return Ok(());
         }
         let path = self.folder.join("warm");
@@ -74,7 +74,7 @@ struct Job {
     title: &'static str,
     direction: &'static str,
     pattern: &'static str,
-    way: &'static str,
+    mode: &'static str,
     depth: &'static str,
     /// fio's words for it.
     words: &'static [&'static str],
@@ -86,7 +86,7 @@ impl Job {
     /// touches.
     fn figure(&self, rate: f64, p50: Option<f64>) -> Figure {
         let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
-        let p50 = p50.filter(|&p50| p50 > 0.0 && self.way != "buffered" && self.depth == "1");
+        let p50 = p50.filter(|&p50| p50 > 0.0 && self.mode != "buffered" && self.depth == "1");
         let median = p50.map(|p50| block / p50 * 1e3);
         Figure { median, ..Figure::of(rate / 1e6) }
     }
@@ -99,10 +99,10 @@ const PLAIN: &str = "--fadvise_hint=0";
 
 const fn job(
     title: &'static str,
-    [direction, pattern, way, depth]: [&'static str; 4],
+    [direction, pattern, mode, depth]: [&'static str; 4],
     words: &'static [&'static str],
 ) -> Job {
-    Job { title, direction, pattern, way, depth, words }
+    Job { title, direction, pattern, mode, depth, words }
 }
 
 const JOBS: [Job; 8] = [
@@ -207,11 +207,11 @@ impl Gauge<Place> for Garland {
     }
 
     fn measure(&self, place: &Place) -> Result<Figure> {
-        let Job { direction, pattern, way, depth, .. } = self.0;
+        let Job { direction, pattern, mode, depth, .. } = self.0;
         place.warm(&self.0)?;
         let output = Command::new(garland_program()?)
             .args(["disk", "--json", "local1", "--depth", depth, "--size", &place.size])
-            .args(["--only", &[direction, pattern, way].join(","), "--local-root"])
+            .args(["--only", &[direction, pattern, mode].join(","), "--local-root"])
             .arg(&place.folder)
             .args(["--time", &format!("{SECONDS}s")])
             .env("GARLAND_STATE", place.folder.join("state"))
@@ -233,7 +233,7 @@ fn found(result: &Value, job: &Job) -> Result<Figure> {
     let is_it = |one: &&Value| {
         one["direction"] == job.direction
             && one["pattern"] == job.pattern
-            && one["way"] == job.way
+            && one["mode"] == job.mode
             && one["depth"] == depth
     };
     let one = all.iter().find(is_it).unwrap_or(&Value::Null);
@@ -262,7 +262,7 @@ impl Gauge<Place> for Fio {
         let job = &self.0;
         place.warm(job)?;
         // Garland's file is new for every test; so is this one.
-        let laid_out = match (job.direction, job.pattern, job.way) {
+        let laid_out = match (job.direction, job.pattern, job.mode) {
             ("write", "sequential", "buffered") => Ok(Figure::default()),
             _ => fio(place, &JOBS[0]),
         };
@@ -299,7 +299,7 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
     let result = &result["jobs"][0];
     let rate = result[job.direction]["bw_bytes"].as_f64().context("fio told no rate")?;
     let p50 = |part: &str| result[part]["lat_ns"]["percentile"]["50.000000"].as_f64();
-    let p50 = match job.way {
+    let p50 = match job.mode {
         "stable" => p50(job.direction).zip(p50("sync")).map(|(write, sync)| write + sync),
         _ => p50(job.direction),
     };
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_job_is_found_among_others() {
         let one = |depth: u64, rate: f64| {
-            json!({"direction": "read", "pattern": "random", "way": "direct", "depth": depth, "rate": rate,
+            json!({"direction": "read", "pattern": "random", "mode": "direct", "depth": depth, "rate": rate,
                 "times": {"p50": 4096.0 * 1e3 / 5.0}})
         };
         let result = json!({"nodes": [{"measurements": [one(1, 2e6), one(4, 8e6)]}]});

@@ -67,7 +67,7 @@ struct Section {
     predictions: Vec<Prediction>,
 }
 
-/// What is read of a `garland.scenario/1`.
+/// What is read of a `garland.scenario/2`.
 #[derive(Deserialize)]
 struct ScenarioResult {
     scenario: Named,

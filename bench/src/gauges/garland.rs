@@ -69,7 +69,7 @@ impl Gauge<Field> for Wires {
 
     fn measure(&self, field: &Field) -> Result<Figure> {
         let result = garland(field, &["wires", "--lab", LAB, NODES, "--streams", self.streams])?;
-        let ways = result["ways"].as_array().map_or(&[][..], Vec::as_slice);
+        let ways = result["pairs"].as_array().map_or(&[][..], Vec::as_slice);
         let way = ways.iter().find(|way| way["from"] == "lab:n0");
         let rate = way.and_then(|way| way[self.rate].as_f64());
         let rate = rate.with_context(|| format!("garland's result has no {}", self.rate))?;
@@ -102,7 +102,7 @@ fn whole(thirds: &[Figure]) -> Figure {
     }
 }
 
-/// The only point of the object `garland.ping/1`, in microseconds.
+/// The only point of the object `garland.ping/2`, in microseconds.
 fn ping(result: &Value) -> Option<Figure> {
     let point = &result["pairs"][0]["points"][0];
     let (mean, stay) = (point["each_ns"].as_f64()? / 1e3, point["sojourn"]["p50"].as_f64()? / 1e3);

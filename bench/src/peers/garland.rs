@@ -135,7 +135,7 @@ pub(super) fn told(fresh: bool) -> Result<Extra> {
     account(&result, fresh)
 }
 
-/// What the result object `garland.cp/1` tells; the agents' CPU only if that of fresh processes.
+/// What the result object `garland.cp/2` tells; the agents' CPU only if that of fresh processes.
 fn account(result: &Value, fresh: bool) -> Result<Extra> {
     let elapsed = result["elapsed_ns"].as_u64().context("the result has no elapsed_ns")?;
     let phases = result["phases"].as_array().context("the result has no phases")?;

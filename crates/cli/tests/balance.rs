@@ -42,7 +42,7 @@ fn every_number_of_remote_copies_is_measured_in_both_directions() {
     let garland = garland(&scratch);
     let said = balance(&garland, &scratch, &["--json", "--sizes", "1MB,3MB", "local[1-4]:/"]);
     let result = said.with_code(0).json();
-    assert_eq!(result["schema"], "garland.balance/1");
+    assert_eq!(result["schema"], "garland.balance/2");
     assert_eq!(result["cache"], "cold");
     assert_eq!(list(&result, "pairs").len(), 2);
     let points = list(&result, "points");

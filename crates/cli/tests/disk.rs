@@ -32,7 +32,10 @@ fn nothing_written(scratch: &Scratch, nodes: &[&str]) {
 fn of<'a>(node: &'a Value, kind: [&str; 3]) -> Vec<&'a Value> {
     let all = node["measurements"].as_array().expect("a node has measurements");
     let is = |one: &&Value| {
-        [&one["direction"], &one["pattern"], &one["way"]].into_iter().zip(kind).all(|(a, b)| a == b)
+        [&one["direction"], &one["pattern"], &one["mode"]]
+            .into_iter()
+            .zip(kind)
+            .all(|(a, b)| a == b)
     };
     all.iter().filter(is).collect()
 }
@@ -54,7 +57,7 @@ fn every_kind_is_measured_cold_and_nothing_is_left() {
         &["--json", "--size", "32MiB", "--time", "100ms", "--depth", "4", "local[1-2]:/"],
     );
     let result = said.with_code(0).json();
-    assert_eq!(result["schema"], "garland.disk/1");
+    assert_eq!(result["schema"], "garland.disk/2");
     for node in result["nodes"].as_array().unwrap() {
         assert_eq!(node["verdict"], "ok", "{node}");
         let place = &node["place"];
@@ -97,7 +100,7 @@ fn only_what_is_wanted_is_measured_once_the_file_is_written() {
             .json();
         let all = result["nodes"][0]["measurements"].as_array().cloned().unwrap_or_default();
         let word = |one: &Value, name: &str| one[name].as_str().unwrap_or_default().to_owned();
-        let kind = |one: &Value| ["direction", "pattern", "way"].map(|name| word(one, name));
+        let kind = |one: &Value| ["direction", "pattern", "mode"].map(|name| word(one, name));
         all.iter().map(kind).collect()
     };
     let first = ["write", "sequential", "buffered"].map(str::to_owned);

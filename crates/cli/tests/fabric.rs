@@ -71,7 +71,7 @@ fn without_a_name_a_provider_that_both_have_is_taken_and_rates_are_kept() {
     assert!(said.out.contains("from when each was to begin"), "{}", said.out);
     let said =
         ping(&scratch, &["--sweep", "--time", "0.05", "--provider", "shm"], &[]).with_code(0);
-    assert!(said.out.contains("LogGP   L ") && said.out.contains("what binds: "), "{}", said.out);
+    assert!(said.out.contains("LogGP   L ") && said.out.contains("bottleneck: "), "{}", said.out);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn every_kind_goes_by_every_means() {
             let more = ["-n", "300", "-b", "1..4", "0", "100000", "--time", "0.2", "--json"];
             let said = garland(&scratch).run(&[&arguments[..], &more].concat()).with_code(0);
             let result = said.json();
-            assert_eq!(result["schema"], "garland.ping/1");
+            assert_eq!(result["schema"], "garland.ping/2");
             let points = result["pairs"][0]["points"].as_array().cloned().unwrap_or_default();
             assert_eq!(points.len(), 17 * 3, "{transport} {function}: {}", said.out);
             for point in points {
@@ -76,7 +76,7 @@ fn a_sweep_names_what_binds() {
     let scratch = Scratch::new("ping-sweep");
     let said =
         garland(&scratch).run(&["ping", "local[1-2]", "--sweep", "--time", "0.1"]).with_code(0);
-    for wanted in ["LogGP   L ", "knee    ", "what binds: ", "at work: sender "] {
+    for wanted in ["LogGP   L ", "knee    ", "bottleneck: ", "at work: sender "] {
         assert!(said.out.contains(wanted), "{}", said.out);
     }
 }
@@ -143,7 +143,7 @@ fn what_is_emulated_is_found_again() {
         assert!(each > 600_000.0, "{found}");
         (600.0..1100.0).contains(&per_byte)
             && each < 1_500_000.0
-            && found["binds"] == "wire"
+            && found["bottleneck"] == "wire"
             && number("knee") < 64.0
             && number("wire_used") > 0.85
     });

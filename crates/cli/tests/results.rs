@@ -107,7 +107,7 @@ fn cp() {
     let scratch = Scratch::new("result-cp");
     random_file(&scratch.path("f"), 100_000, 1);
     insta::assert_snapshot!(object(&scratch, &["cp", "f", "local1:/x"]), @r#"
-    schema "garland.cp/1"
+    schema "garland.cp/2"
     run "RUN"
     command ["garland","--json","cp","f","local1:/x"]
     elapsed_ns "ELAPSED_NS"
@@ -143,7 +143,7 @@ fn cp() {
 fn exec() {
     let scratch = Scratch::new("result-exec");
     insta::assert_snapshot!(object(&scratch, &["exec", "local1", "--", "echo", "x"]), @r#"
-    schema "garland.exec/1"
+    schema "garland.exec/2"
     run "RUN"
     command ["garland","--json","exec","local1","--","echo","x"]
     elapsed_ns "ELAPSED_NS"
@@ -159,7 +159,7 @@ fn exec() {
 fn up_status_and_down() {
     let scratch = Scratch::new("result-up");
     insta::assert_snapshot!(object(&scratch, &["up", "local1"]), @r#"
-    schema "garland.up/1"
+    schema "garland.up/2"
     run "RUN"
     command ["garland","--json","up","local1"]
     elapsed_ns "ELAPSED_NS"
@@ -167,28 +167,28 @@ fn up_status_and_down() {
     phases[] {"name":"start","ns":"NS"}
     phases[] {"name":"link","ns":"NS"}
     limit null
-    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
+    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unreachable":[],"verdict":"ok"}
     "#);
     insta::assert_snapshot!(object(&scratch, &["status"]), @r#"
-    schema "garland.status/1"
+    schema "garland.status/2"
     run null
     command ["garland","--json","status"]
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"ask","ns":"NS"}
     limit null
-    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
+    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unreachable":[],"verdict":"ok"}
     "#);
     insta::assert_snapshot!(object(&scratch, &["down", "local[1-2]"]), @r#"
-    schema "garland.down/1"
+    schema "garland.down/2"
     run null
     command ["garland","--json","down","local[1-2]"]
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"end","ns":"NS"}
     limit null
-    nodes[] {"links":null,"log":null,"name":"local1","reason":null,"unlinked":[],"verdict":"ok"}
-    nodes[] {"links":null,"log":null,"name":"local2","reason":"no agent was up","unlinked":[],"verdict":"skipped"}
+    nodes[] {"links":null,"log":null,"name":"local1","reason":null,"unreachable":[],"verdict":"ok"}
+    nodes[] {"links":null,"log":null,"name":"local2","reason":"no agent was up","unreachable":[],"verdict":"skipped"}
     "#);
 }
 
@@ -196,7 +196,7 @@ fn up_status_and_down() {
 fn labs() {
     let scratch = Scratch::new("result-lab");
     insta::assert_snapshot!(object(&scratch, &["lab", "up", "--nodes", "1"]), @r#"
-    schema "garland.lab-up/1"
+    schema "garland.lab-up/2"
     run null
     command ["garland","--json","lab","up","--nodes","1"]
     elapsed_ns "ELAPSED_NS"
@@ -206,7 +206,7 @@ fn labs() {
     lab {"age":"AGE","keeper":"KEEPER","media":[{"carried":"CARRIED","lost":0,"name":"switch","stations":2}],"nodes":[{"address":"10.88.0.10","name":"n0","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"},{"address":"10.88.0.11","name":"n1","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"name":"lab","roots":null,"topology":"TOPOLOGY"}}
     "#);
     insta::assert_snapshot!(object(&scratch, &["lab", "status"]), @r#"
-    schema "garland.lab-status/1"
+    schema "garland.lab-status/2"
     run null
     command ["garland","--json","lab","status"]
     elapsed_ns "ELAPSED_NS"
@@ -215,7 +215,7 @@ fn labs() {
     labs[] {"age":"AGE","keeper":"KEEPER","media":[{"carried":"CARRIED","lost":0,"name":"switch","stations":2}],"nodes":[{"address":"10.88.0.10","name":"n0","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"},{"address":"10.88.0.11","name":"n1","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"name":"lab","roots":null,"topology":"TOPOLOGY"}}
     "#);
     insta::assert_snapshot!(object(&scratch, &["lab", "down"]), @r#"
-    schema "garland.lab-down/1"
+    schema "garland.lab-down/2"
     run null
     command ["garland","--json","lab","down"]
     elapsed_ns "ELAPSED_NS"
@@ -232,7 +232,7 @@ fn scenarios() {
     let shown = object(&scratch, &["scenario", "list"]);
     let (head, scenarios) = shown.split_once("scenarios[] ").expect("there are scenarios");
     insta::assert_snapshot!(head, @r#"
-    schema "garland.scenario-list/1"
+    schema "garland.scenario-list/2"
     run null
     command ["garland","--json","scenario","list"]
     elapsed_ns "ELAPSED_NS"
@@ -278,7 +278,7 @@ fn a_topology() {
     std::fs::write(scratch.path("star.toml"), star).expect("it can be written");
     let shown = object(&scratch, &["net", "show", "star.toml", "--svg", "star.svg"]);
     for line in [
-        "schema \"garland.net-show/1\"\nrun null\n",
+        "schema \"garland.net-show/2\"\nrun null\n",
         "phases[] {\"name\":\"read\",\"ns\":\"NS\"}\nphases[] {\"name\":\"compute\",\"ns\":\"NS\"}\n",
         "bounds[] {\"by_chance\":null,\"each\":[94148244.473342,94148244.473342],",
         "\"cables\":{\"crossed\":2}",
@@ -295,7 +295,7 @@ fn sizes_of_stars() {
     let scratch = Scratch::new("result-net-size");
     let star = ["net", "size", "--slots", "1", "--onboard", "1", "--cable-price", "2.50"];
     insta::assert_snapshot!(object(&scratch, &star), @r#"
-    schema "garland.net-size/1"
+    schema "garland.net-size/2"
     run null
     command ["garland","--json","net","size","--slots","1","--onboard","1","--cable-price","2.50"]
     elapsed_ns "ELAPSED_NS"
@@ -315,7 +315,7 @@ fn a_scenario() {
     let scratch = Scratch::new("result-scenario");
     std::fs::write(scratch.path("small.toml"), SCENARIO).expect("it can be written");
     insta::assert_snapshot!(object(&scratch, &["scenario", "run", "small.toml"]), @r#"
-    schema "garland.scenario/1"
+    schema "garland.scenario/2"
     run "RUN"
     command ["garland","--json","scenario","run","small.toml"]
     elapsed_ns "ELAPSED_NS"

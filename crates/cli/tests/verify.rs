@@ -57,7 +57,7 @@ fn write(scratch: &Scratch, topology: &str) -> String {
 fn told(said: Said) -> Vec<String> {
     assert!([0, 4].contains(&said.code), "{}{}", said.out, said.err);
     let result: Value = serde_json::from_str(&said.out).expect("a result object");
-    assert_eq!(result["schema"], "garland.net-verify/1");
+    assert_eq!(result["schema"], "garland.net-verify/2");
     let findings = result["findings"].as_array().expect("there is a list");
     assert_eq!(said.code == 4, !findings.is_empty(), "{}", said.out);
     let mut texts: Vec<String> =

@@ -12,7 +12,7 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
 use garland_fleet::standing::{Shelf, Standing};
-use garland_results::head::{Head, Phases};
+use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -38,13 +38,15 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     for (node, agent) in nodes.iter().zip(agents) {
         states.push(match &agent {
             Some(Ok(_)) => NodeState::ok(node, "down"),
-            Some(Err(error)) if !error.is_nobody() && down.forget => {
-                NodeState::but(node, "skipped", format!("its record is removed: {error}"))
-            }
+            Some(Err(error)) if !error.is_nobody() && down.forget => NodeState::but(
+                node,
+                NodeVerdict::Skipped,
+                format!("its record is removed: {error}"),
+            ),
             Some(Err(error)) if !error.is_nobody() => {
-                NodeState::but(node, "failed", error.of_one_that_stays())
+                NodeState::but(node, NodeVerdict::Failed, error.of_one_that_stays())
             }
-            Some(Err(_)) | None => NodeState::but(node, "skipped", "no agent was up"),
+            Some(Err(_)) | None => NodeState::but(node, NodeVerdict::Skipped, "no agent was up"),
         });
         told.push(agent.and_then(Result::ok).ok_or_else(String::new));
     }
@@ -52,14 +54,14 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     for (id, reason) in shut_down(told).or_nothing("ending the agents")? {
         let at = id.index() - 1;
         if asked[at] {
-            states[at] = NodeState::but(&nodes[at], "failed", reason);
+            states[at] = NodeState::but(&nodes[at], NodeVerdict::Failed, reason);
         }
     }
     phases.end("end");
-    let over = records.iter().zip(&states).filter(|(_, state)| !state.is("failed"));
+    let over = records.iter().zip(&states).filter(|(_, state)| !state.is(NodeVerdict::Failed));
     over.for_each(|(record, _)| record.iter().for_each(|record| record.forget(&shelf)));
-    let head = Head::new("garland.down/1", None, phases);
+    let head = Head::new("garland.down/2", None, phases);
     let result = StandingResult { head, nodes: states };
     result.print(context.json)?;
-    Ok(result.exit(|node| !node.is("failed")))
+    Ok(result.exit(|node| !node.is(NodeVerdict::Failed)))
 }

@@ -14,7 +14,7 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, NodeVerdict, Phases, print_json};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -27,7 +27,7 @@ const OWN_NAME: &str = "<node>";
 /// Output of a node that is kept for folding, in bytes; what is longer is printed as it comes.
 const FOLDED_MAX: usize = 1 << 20;
 
-/// The result object `garland.exec/1`.
+/// The result object `garland.exec/2`.
 #[derive(Serialize)]
 struct ExecResult {
     #[serde(flatten)]
@@ -38,7 +38,7 @@ struct ExecResult {
 #[derive(Serialize)]
 struct NodeResult {
     name: String,
-    verdict: &'static str,
+    verdict: NodeVerdict,
     reason: Option<String>,
     exit_code: Option<i32>,
     stdout: String,
@@ -83,7 +83,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     phases.end("teardown");
     if context.json {
         let result = ExecResult {
-            head: Head::new("garland.exec/1", Some(&run), phases),
+            head: Head::new("garland.exec/2", Some(&run), phases),
             nodes: names.iter().zip(&ends).zip(&outputs).map(node_result).collect(),
         };
         run.keep("result.json", &result)?;
@@ -121,7 +121,7 @@ fn reason(end: &CommandEnd) -> Option<String> {
 fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -> NodeResult {
     NodeResult {
         name: name.clone(),
-        verdict: if *end == CommandEnd::Exited(0) { "ok" } else { "failed" },
+        verdict: if *end == CommandEnd::Exited(0) { NodeVerdict::Ok } else { NodeVerdict::Failed },
         reason: reason(end),
         exit_code: match end {
             CommandEnd::Exited(code) => Some(*code),

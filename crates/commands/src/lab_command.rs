@@ -75,7 +75,7 @@ fn up(context: &Context, spec: Spec, check: bool) -> Result<Exit, Failure> {
     }
     let exit = if report.as_ref().is_none_or(Report::holds) { Exit::Done } else { Exit::Fault };
     let status = lab.status().map_err(Failure::nothing)?;
-    let head = Head::new("garland.lab-up/1", None, phases);
+    let head = Head::new("garland.lab-up/2", None, phases);
     let result = UpResult { head, lab: status, check: report };
     if context.json {
         print_json(&result)?;
@@ -95,7 +95,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
         }
     }
     phases.end("ask");
-    let result = StatusResult { head: Head::new("garland.lab-status/1", None, phases), labs };
+    let result = StatusResult { head: Head::new("garland.lab-status/2", None, phases), labs };
     if context.json {
         print_json(&result)?
     } else {
@@ -121,7 +121,7 @@ fn down(context: &Context, name: &str) -> Result<Exit, Failure> {
     let was_up = Lab::end(&state(&places)?, name).map_err(Failure::nothing)?;
     Shelf::open(&places, Some(name))?.clear();
     phases.end("end");
-    let head = Head::new("garland.lab-down/1", None, phases);
+    let head = Head::new("garland.lab-down/2", None, phases);
     let result = DownResult { head, lab: name.to_owned(), was_up };
     if context.json {
         print_json(&result)?

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use garland_results::head::Head;
 
-/// The result object `garland.lab-up/1`.
+/// The result object `garland.lab-up/2`.
 #[derive(Serialize)]
 pub struct UpResult {
     /// What every result begins with.
@@ -29,7 +29,7 @@ impl UpResult {
     }
 }
 
-/// The result object `garland.lab-run/1`.
+/// The result object `garland.lab-run/2`.
 #[derive(Serialize)]
 pub struct RunResult {
     /// What every result begins with.
@@ -43,7 +43,7 @@ pub struct RunResult {
     pub code: Option<u8>,
 }
 
-/// The result object `garland.lab-status/1`.
+/// The result object `garland.lab-status/2`.
 #[derive(Serialize)]
 pub struct StatusResult {
     /// What every result begins with.
@@ -117,7 +117,7 @@ fn kind(kind: MediumKind) -> &'static str {
     }
 }
 
-/// The result object `garland.lab-down/1`.
+/// The result object `garland.lab-down/2`.
 #[derive(Serialize)]
 pub struct DownResult {
     /// What every result begins with.

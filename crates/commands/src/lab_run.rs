@@ -72,7 +72,7 @@ pub fn run(
         _ => Exit::Done,
     };
     if context.json {
-        let head = Head::new("garland.lab-run/1", None, phases);
+        let head = Head::new("garland.lab-run/2", None, phases);
         print_json(&RunResult { head, lab: name, check, code })?;
     }
     Ok(exit)

@@ -11,7 +11,7 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
 use garland_fleet::standing::{Shelf, Standing};
-use garland_results::head::{Head, Phases};
+use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
 use garland_terminal::failure::{Exit, Failure};
@@ -29,17 +29,17 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
     phases.end("set-up");
     let nodes = at_once(&nodes, ASKED, |node| match Standing::find(&shelf, &node.name) {
-        None => NodeState::but(node, "skipped", "no agent stays there"),
+        None => NodeState::but(node, NodeVerdict::Skipped, "no agent stays there"),
         Some(record) => {
             let state = match record.connect(&keys) {
                 Ok(agent) => NodeState::ok(node, "up").with_links(count_links(agent), Vec::new()),
-                Err(error) => NodeState::but(node, "dead", error.to_string()),
+                Err(error) => NodeState::but(node, NodeVerdict::Dead, error.to_string()),
             };
             state.with_log(record.log)
         }
     });
     phases.end("ask");
-    let result = StandingResult { head: Head::new("garland.status/1", None, phases), nodes };
+    let result = StandingResult { head: Head::new("garland.status/2", None, phases), nodes };
     result.print(context.json)?;
     if !context.json {
         result.print_log_folders()?;

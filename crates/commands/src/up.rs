@@ -8,7 +8,7 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::standing::{Shelf, Standing};
-use garland_results::head::{Head, Phases};
+use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_results::standing::{NodeState, StandingResult};
@@ -46,12 +46,12 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
                 let log = Standing::find(&shelf, &node.name).and_then(|record| record.log);
                 NodeState::ok(node, "up").with_log(log).with_links(Some(count), failed)
             }
-            Some(reason) => NodeState::but(node, "failed", reason),
+            Some(reason) => NodeState::but(node, NodeVerdict::Failed, reason),
         });
     }
     let result =
-        StandingResult { head: Head::new("garland.up/1", Some(&run), phases), nodes: states };
+        StandingResult { head: Head::new("garland.up/2", Some(&run), phases), nodes: states };
     run.keep("result.json", &result)?;
     result.print(context.json)?;
-    Ok(result.exit(|node| node.is("ok")))
+    Ok(result.exit(|node| node.is(NodeVerdict::Ok)))
 }

@@ -74,9 +74,9 @@ pub struct CompareOutcome {
     /// The digests of the source's blocks, if a node has something like it.
     pub digests: Option<Vec<[u8; 32]>>,
     /// Indexes of nodes where the partial file of an interrupted copy has nothing of this source.
-    pub strange: Vec<usize>,
+    pub unusable: Vec<usize>,
     /// Indexes of nodes that did not read their part of a shared source, and why.
-    pub unseen: Vec<(usize, String)>,
+    pub unread: Vec<(usize, String)>,
 }
 
 /// The state of a node.
@@ -105,7 +105,7 @@ struct Comparison<'a> {
     catalogue: Option<Option<Catalogue>>,
     /// The digests, once they are computed.
     coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
-    strange: Vec<usize>,
+    unusable: Vec<usize>,
     /// The parts of a shared source.
     parts: Parts,
 }
@@ -142,7 +142,7 @@ pub fn compare(
         digests: None,
         catalogue: None,
         coming: None,
-        strange: Vec::new(),
+        unusable: Vec::new(),
         parts: Parts::new(asking.parts()),
     };
     let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
@@ -152,13 +152,13 @@ pub fn compare(
         stop.store(true, Ordering::Relaxed);
         course
     })?;
-    let Comparison { board, digests, strange, parts, .. } = course;
-    let unseen = parts.unseen(digests.as_deref());
+    let Comparison { board, digests, unusable, parts, .. } = course;
+    let unread = parts.unread(digests.as_deref());
     let gone = || "its agent is gone".to_owned();
     let agents = board.into_connections().zip(addresses).map(|(connection, addresses)| {
         Ok(Agent { addresses: addresses?, connection: connection.ok_or_else(gone)? })
     });
-    Ok(CompareOutcome { agents: agents.collect(), digests, strange, unseen })
+    Ok(CompareOutcome { agents: agents.collect(), digests, unusable, unread })
 }
 
 fn order(order: CompareOrder) -> ToAgent {
@@ -249,7 +249,7 @@ impl Comparison<'_> {
             (Stand::SharedDigests(_), Compared::Has { left, .. }) => {
                 self.stands[place] = Stand::Over;
                 if left == Some(0) {
-                    self.strange.push(place);
+                    self.unusable.push(place);
                 }
             }
             _ => {}

@@ -75,7 +75,7 @@ impl Parts {
 
     /// The indexes of nodes that have not read their parts, and why; includes those with a wrong
     /// digest, if `digests` are known.
-    pub fn unseen(self, digests: Option<&[[u8; 32]]>) -> Vec<(usize, String)> {
+    pub fn unread(self, digests: Option<&[[u8; 32]]>) -> Vec<(usize, String)> {
         let reason = |part: &SharedRead| match &part.end {
             Some(Err(reason)) => Some(reason.clone()),
             Some(Ok(())) => {
@@ -119,7 +119,7 @@ mod tests {
         let digests = [1, 2, 3, 4, 5, 6].map(|digit| [digit; 32]);
         let another = "what it sees there is another file";
         let wanted = [(1, another.to_owned()), (2, "no such file".to_owned())];
-        assert_eq!(parts.unseen(Some(&digests)), wanted);
+        assert_eq!(parts.unread(Some(&digests)), wanted);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure
     }
 }
 
-/// The result object `garland.scenario-list/1`.
+/// The result object `garland.scenario-list/2`.
 #[derive(Serialize)]
 struct ListResult {
     #[serde(flatten)]
@@ -53,7 +53,7 @@ fn list(context: &Context) -> Result<Exit, Failure> {
     let scenarios = crate::all()?;
     phases.end("read");
     if context.json {
-        let head = Head::new("garland.scenario-list/1", None, phases);
+        let head = Head::new("garland.scenario-list/2", None, phases);
         print_json(&ListResult { head, scenarios })?;
     } else {
         let line = |scenario: &Scenario| format!("{:<26}{}\n", scenario.name, scenario.question);
@@ -104,7 +104,7 @@ fn rerun(
     let stage =
         Stage { run: &run, topologies: &scenario.topologies, scale, interrupts: &interrupts };
     let table = experiment.run(&stage, &mut phases)?;
-    let head = Head::new("garland.scenario/1", Some(&run), phases);
+    let head = Head::new("garland.scenario/2", Some(&run), phases);
     let result = ScenarioResult::new(head, scenario, table);
     tell(&run, context.json, &result)?;
     let exit = if result.reproduced() { Exit::Done } else { Exit::Fault };

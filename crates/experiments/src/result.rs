@@ -8,7 +8,7 @@ use super::predicted::{Agreement, Prediction};
 use super::{Scenario, Table};
 use garland_results::head::Head;
 
-/// The result object `garland.scenario/1`.
+/// The result object `garland.scenario/2`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioResult {
     #[serde(flatten)]

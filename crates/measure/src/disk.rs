@@ -11,7 +11,7 @@ use garland_control::{DiskCourse, test_disks};
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
 use garland_core::units::{Nanos, bytes};
-use garland_protocol::{DISK_SIZES, DiskDirection, DiskOnly, DiskOrder, DiskPattern, DiskWay};
+use garland_protocol::{DISK_SIZES, DiskDirection, DiskMode, DiskOnly, DiskOrder, DiskPattern};
 use garland_sys::clock;
 
 use crate::args::{Disk, DiskWord};
@@ -98,9 +98,9 @@ fn only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
             DiskWord::Write => set(&mut only.direction, DiskDirection::Write),
             DiskWord::Sequential => set(&mut only.pattern, DiskPattern::Sequential),
             DiskWord::Random => set(&mut only.pattern, DiskPattern::Random),
-            DiskWord::Buffered => set(&mut only.way, DiskWay::Buffered),
-            DiskWord::Direct => set(&mut only.way, DiskWay::Direct),
-            DiskWord::Stable => set(&mut only.way, DiskWay::Stable),
+            DiskWord::Buffered => set(&mut only.mode, DiskMode::Buffered),
+            DiskWord::Direct => set(&mut only.mode, DiskMode::Direct),
+            DiskWord::Stable => set(&mut only.mode, DiskMode::Stable),
         }?;
     }
     Ok(only)

@@ -24,15 +24,15 @@ pub struct DiskOrder {
     pub only: DiskOnly,
 }
 
-/// Measurements that are wanted: of one direction, pattern and way, or of all where that is open.
+/// Measurements that are wanted: of one direction, pattern and mode, or of all where that is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskOnly {
-    /// Which way bytes go.
+    /// Which mode bytes go.
     pub direction: Option<DiskDirection>,
     /// Which blocks are moved.
     pub pattern: Option<DiskPattern>,
     /// How.
-    pub way: Option<DiskWay>,
+    pub mode: Option<DiskMode>,
 }
 
 impl DiskOnly {
@@ -41,11 +41,11 @@ impl DiskOnly {
     pub fn has(&self, job: &DiskJob) -> bool {
         self.direction.is_none_or(|direction| direction == job.direction)
             && self.pattern.is_none_or(|pattern| pattern == job.pattern)
-            && self.way.is_none_or(|way| way == job.way)
+            && self.mode.is_none_or(|mode| mode == job.mode)
     }
 }
 
-/// Which way bytes go.
+/// Which mode bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskDirection {
@@ -68,7 +68,7 @@ pub enum DiskPattern {
 /// How a measurement goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum DiskWay {
+pub enum DiskMode {
     /// Through the page cache: reads begin with none of the file in it, writes end with fsync.
     Buffered,
     /// Past the page cache (`O_DIRECT`).
@@ -80,12 +80,12 @@ pub enum DiskWay {
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskJob {
-    /// Which way.
+    /// Which mode.
     pub direction: DiskDirection,
     /// Which blocks.
     pub pattern: DiskPattern,
     /// How.
-    pub way: DiskWay,
+    pub mode: DiskMode,
     /// Operations in flight.
     pub depth: u16,
     /// Bytes of each.

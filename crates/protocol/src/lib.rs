@@ -53,7 +53,7 @@ pub use digests::{
 };
 pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
-    DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes, DiskWay,
+    DiskMode, DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes,
 };
 pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
 pub use farm::{

@@ -109,7 +109,7 @@ function rates(parent, told) {
 function environment(parent, run) {
   const result = run.result ?? {};
   const pairs = [["schema", result.schema], ["command", list(result.command).join(" ")], ["congestion control", result.congestion]];
-  for (const key of ["transport", "wait", "target", "path", "cache", "way", "topology", "scale"]) pairs.push([key, result[key]]);
+  for (const key of ["transport", "wait", "target", "path", "cache", "mode", "topology", "scale"]) pairs.push([key, result[key]]);
   if (known(result.cpu?.busy ?? result.cpu)) pairs.push(["processors busy", percent(result.cpu?.busy ?? result.cpu)]);
   const first = list(result.nodes)[0];
   const conditions = list(first?.conditions ?? list(result.pairs)[0]?.from_conditions);

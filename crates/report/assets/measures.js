@@ -99,7 +99,7 @@ function disks(parent, result) {
   if (rows.length === 0) return;
   part(parent, "Disks", 3, table("Every measurement", [
     ["node", (row) => row.node],
-    ["what", (row) => `${row.pattern} ${row.direction}, ${row.way}`, "text"],
+    ["what", (row) => `${row.pattern} ${row.direction}, ${row.mode}`, "text"],
     ["depth", (row) => row.depth],
     ["rate", (row) => rate(row.rate)],
     ["a second", (row) => number(row.iops)],

@@ -12,19 +12,19 @@ use serde::Serialize;
 
 use crate::checksums::ChecksumResult;
 use crate::copied::Copied;
-use crate::head::{Head, Phases};
+use crate::head::{Head, NodeVerdict, Phases};
 use crate::limit::Limit;
 use crate::run::Run;
 use crate::tree::TreeResult;
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
-/// The result object `garland.cp/1`.
+/// The result object `garland.cp/2`.
 #[derive(Clone, Debug, Serialize)]
 pub struct CopyResult {
     #[serde(flatten)]
     head: Head,
-    way: Direction,
+    direction: Direction,
     bytes: u64,
     /// What a node has got stays there when its copy ends early: it went to a device, a pipe or a
     /// command.
@@ -41,11 +41,11 @@ pub struct CopyResult {
     /// Bytes that nodes had already, all together.
     already: u64,
     /// Nodes where an interrupted copy left what was of no use.
-    strange: Vec<String>,
+    unusable: Vec<String>,
     /// Whether nodes read parts of the source by themselves.
     shared: bool,
     /// Those that were to and didn't.
-    unseen: Vec<Unseen>,
+    unread: Vec<UnreadPart>,
     stages: Vec<StageResult>,
     faults: Vec<FaultResult>,
     /// What was copied, if it wasn't one file.
@@ -55,7 +55,7 @@ pub struct CopyResult {
 
 /// A node that was to read a part of the source by itself, and why it didn't.
 #[derive(Clone, Debug, Serialize)]
-struct Unseen {
+struct UnreadPart {
     node: String,
     reason: String,
 }
@@ -83,7 +83,7 @@ struct StageResult {
 #[derive(Clone, Debug, Serialize)]
 struct NodeResult {
     name: String,
-    verdict: &'static str,
+    verdict: NodeVerdict,
     reason: Option<String>,
     bytes: u64,
     /// Bytes of these that it had before anything was sent.
@@ -123,7 +123,7 @@ struct FaultResult {
 impl CopyResult {
     /// The result of a command that ends now, whose `phases` so far are none, and which made these
     /// copies at once.
-    pub fn new(run: &Run, way: Direction, copies: &[Copied], mut phases: Phases) -> Self {
+    pub fn new(run: &Run, direction: Direction, copies: &[Copied], mut phases: Phases) -> Self {
         let all = |moment: fn(&Moments) -> u64| {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
         };
@@ -146,7 +146,7 @@ impl CopyResult {
         phases.end_at("drain", held);
         phases.end_at("fsync", all(|moments| moments.committed));
         phases.end("teardown");
-        let head = Head::new("garland.cp/1", Some(run), phases);
+        let head = Head::new("garland.cp/2", Some(run), phases);
         let bytes: u64 = copies.iter().map(Copied::bytes).sum();
         // What reached nobody had no rate, and nothing has none.
         let arrived = bytes > 0;
@@ -154,14 +154,14 @@ impl CopyResult {
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
         let nodes: Vec<NodeResult> = copies.iter().flat_map(nodes).collect();
         Self {
-            way,
+            direction,
             already: nodes.iter().map(|node| node.already).sum(),
-            strange: Vec::new(),
+            unusable: Vec::new(),
             shared: copies.iter().any(|copied| copied.plan.is_shared),
-            unseen: Vec::new(),
+            unread: Vec::new(),
             bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
             in_place: false,
-            sent_bytes: (way == Direction::Out)
+            sent_bytes: (direction == Direction::Out)
                 .then(|| copies.iter().map(|copied| copied.outcome.sent_bytes).sum()),
             rate: over(head.elapsed_ns),
             stream_rate: over(held.saturating_sub(ready)),
@@ -193,17 +193,17 @@ impl CopyResult {
 
     /// With what was found before: nodes where an interrupted copy left what was of no use, and those that
     /// were to read a part of the source by themselves and didn't, and why.
-    pub fn with_before(mut self, strange: Vec<String>, unseen: Vec<(String, String)>) -> Self {
-        self.strange = strange;
-        let unseen = unseen.into_iter().map(|(node, reason)| Unseen { node, reason });
-        self.unseen = unseen.collect();
+    pub fn with_before(mut self, unusable: Vec<String>, unread: Vec<(String, String)>) -> Self {
+        self.unusable = unusable;
+        let unread = unread.into_iter().map(|(node, reason)| UnreadPart { node, reason });
+        self.unread = unread.collect();
         self
     }
 
     /// With what was found out by reading back.
     pub fn with_read_back(mut self, wanted: ReadBack) -> Self {
         for node in &mut self.nodes {
-            node.verified = wanted.verify && node.verdict == "ok";
+            node.verified = wanted.verify && node.verdict == NodeVerdict::Ok;
         }
         self
     }
@@ -232,7 +232,7 @@ impl CopyResult {
     /// The command's exit code: `min_ok` nodes suffice, all without it; of a tree all must have
     /// been copied that should be.
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
-        let ok = self.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let ok = self.nodes.iter().filter(|node| node.verdict == NodeVerdict::Ok).count();
         let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
         if self.interrupted {
             Exit::Interrupted
@@ -259,7 +259,7 @@ fn nodes(copied: &Copied) -> impl Iterator<Item = NodeResult> {
     let here = copied.outcome.checksum.as_ref().map(ChecksumResult::new);
     nodes.map(move |((id, _), node)| {
         let result = NodeResult::new(node, &copied.plan, id, ready);
-        let here = here.clone().filter(|_| result.verdict == "ok");
+        let here = here.clone().filter(|_| result.verdict == NodeVerdict::Ok);
         NodeResult { checksum: result.checksum.clone().or(here), ..result }
     })
 }
@@ -291,11 +291,11 @@ fn faults(copied: &Copied) -> impl Iterator<Item = FaultResult> {
 impl NodeResult {
     fn new(node: &garland_control::NodeOutcome, plan: &Plan, id: NodeId, ready: u64) -> Self {
         let (verdict, reason) = match &node.verdict {
-            Verdict::Ok => ("ok", None),
-            Verdict::Failed(reason) => ("failed", Some(reason.clone())),
-            Verdict::Dead(reason) => ("dead", Some(reason.clone())),
+            Verdict::Ok => (NodeVerdict::Ok, None),
+            Verdict::Failed(reason) => (NodeVerdict::Failed, Some(reason.clone())),
+            Verdict::Dead(reason) => (NodeVerdict::Dead, Some(reason.clone())),
         };
-        let whole = verdict == "ok";
+        let whole = verdict == NodeVerdict::Ok;
         let all = plan.bytes_of(id);
         let held = node.report.held * u64::from(plan.layout.block_size);
         let bytes = if whole { all } else { held.min(all) };
@@ -328,12 +328,12 @@ fn whole_bytes(rate: Rate) -> u64 {
 
 impl fmt::Display for CopyResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ok = self.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let ok = self.nodes.iter().filter(|node| node.verdict == NodeVerdict::Ok).count();
         writeln!(
             f,
             "{} {} {ok} of {} nodes in {}",
             bytes::format(self.bytes),
-            if self.way == Direction::Out { "to" } else { "from" },
+            if self.direction == Direction::Out { "to" } else { "from" },
             self.nodes.len(),
             Nanos(self.head.elapsed_ns)
         )?;
@@ -355,7 +355,7 @@ impl fmt::Display for CopyResult {
             };
             writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
         }
-        if self.in_place && self.nodes.iter().any(|node| node.verdict != "ok") {
+        if self.in_place && self.nodes.iter().any(|node| node.verdict != NodeVerdict::Ok) {
             writeln!(f, "note    what a device, a pipe or a command got isn't taken back")?;
         }
         writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
@@ -401,7 +401,10 @@ impl CopyResult {
             groups.entry(node.already).or_default().push(&node.name);
         }
         if let Some(all) = groups.get(&self.bytes)
-            && self.nodes.iter().all(|node| node.verdict != "ok" || node.already == self.bytes)
+            && self
+                .nodes
+                .iter()
+                .all(|node| node.verdict != NodeVerdict::Ok || node.already == self.bytes)
         {
             let every = if all.len() == self.nodes.len() { "all " } else { "" };
             return writeln!(f, "nothing to send: {every}{} have it", nodelist::fold(all));
@@ -413,14 +416,14 @@ impl CopyResult {
                 false => writeln!(f, "already {names}: {already}")?,
             }
         }
-        for Unseen { node, reason } in &self.unseen {
-            writeln!(f, "unseen  {node}: {reason}; this machine read its part")?;
+        for UnreadPart { node, reason } in &self.unread {
+            writeln!(f, "unread  {node}: {reason}; this machine read its part")?;
         }
         if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             writeln!(f, "already and {more} other amounts (--json has each node's)")?;
         }
-        if !self.strange.is_empty() {
-            let names = nodelist::fold(&self.strange);
+        if !self.unusable.is_empty() {
+            let names = nodelist::fold(&self.unusable);
             writeln!(
                 f,
                 "left    {names}: what an interrupted copy left was of no use, and is gone"
@@ -441,7 +444,8 @@ impl CopyResult {
 
     fn write_verdicts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes = self.nodes.iter();
-        let verdicts = nodes.map(|node| (node.verdict, node.reason.as_deref(), node.name.as_str()));
+        let verdicts =
+            nodes.map(|node| (node.verdict.as_str(), node.reason.as_deref(), node.name.as_str()));
         f.write_str(&folded(verdicts))?;
         let late: Vec<&str> =
             self.nodes.iter().filter(|node| node.detached).map(|node| node.name.as_str()).collect();
@@ -453,7 +457,8 @@ impl CopyResult {
             )?;
         }
         for node in &self.nodes {
-            let Some(SlowResult { rate, others }) = node.slow.filter(|_| node.verdict == "ok")
+            let Some(SlowResult { rate, others }) =
+                node.slow.filter(|_| node.verdict == NodeVerdict::Ok)
             else {
                 continue;
             };

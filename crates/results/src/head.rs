@@ -1,10 +1,11 @@
 //! What every result object begins with (`docs/results.md`), and the phases that its time is
 //! parted into.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use garland_sys::{clock, process};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::limit::Limit;
 use crate::run::Run;
@@ -12,9 +13,10 @@ use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 
 /// The head of a result object.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
-    schema: &'static str,
+    /// The kind of result and its version, such as `garland.cp/2`.
+    pub schema: Cow<'static, str>,
     /// The run's name; none where nothing is kept.
     pub run: Option<String>,
     /// The command line.
@@ -28,10 +30,10 @@ pub struct Head {
 }
 
 /// A stretch of the command's time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Phase {
     /// What was done in it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// How long it took, in nanoseconds.
     pub ns: u64,
 }
@@ -40,7 +42,7 @@ impl Head {
     /// The head of a result of the kind `schema`, whose time is parted into `phases`.
     pub fn new(schema: &'static str, run: Option<&Run>, phases: Phases) -> Self {
         Self {
-            schema,
+            schema: Cow::Borrowed(schema),
             run: run.map(|run| run.name().to_owned()),
             command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
             elapsed_ns: phases.list.iter().map(|phase| phase.ns).sum(),
@@ -86,35 +88,61 @@ impl Phases {
     /// The phase `name` ended at `end`, or has no length where that is before its beginning.
     pub fn end_at(&mut self, name: &'static str, end: u64) -> u64 {
         let ns = end.saturating_sub(self.last);
-        self.list.push(Phase { name, ns });
+        self.list.push(Phase { name: Cow::Borrowed(name), ns });
         self.last += ns;
         ns
     }
 }
 
 /// How a node ended.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeVerdict {
+    /// It did everything that was asked of it.
+    Ok,
+    /// It did not, and says why.
+    Failed,
+    /// It was there, and is gone.
+    Dead,
+    /// Nothing was to be done there.
+    Skipped,
+}
+
+impl NodeVerdict {
+    /// Its word in tables and results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Dead => "dead",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// How a node ended, and why.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeEnd {
-    /// `ok`, `failed`, `dead` (it was there, and is gone) or `skipped`.
-    pub verdict: &'static str,
+    /// How it ended.
+    pub verdict: NodeVerdict,
     /// Why it isn't ok.
     pub reason: Option<String>,
 }
 
 impl NodeEnd {
     /// It is ok if there is no reason why not; else this word says how it ended.
-    pub fn new(otherwise: &'static str, reason: Option<String>) -> Self {
-        Self { verdict: if reason.is_none() { "ok" } else { otherwise }, reason }
+    pub fn new(otherwise: NodeVerdict, reason: Option<String>) -> Self {
+        Self { verdict: if reason.is_none() { NodeVerdict::Ok } else { otherwise }, reason }
     }
 
     /// Whether it did all that it was to do.
     pub fn is_ok(&self) -> bool {
-        self.verdict == "ok"
+        self.verdict == NodeVerdict::Ok
     }
 
     /// As the table of verdicts takes it, of the node `name`.
     pub fn of<'a>(&'a self, name: &'a str) -> (&'a str, Option<&'a str>, &'a str) {
-        (self.verdict, self.reason.as_deref(), name)
+        (self.verdict.as_str(), self.reason.as_deref(), name)
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use garland_core::cluster::Node;
 use serde::Serialize;
 
-use crate::head::{Head, print_json};
+use crate::head::{Head, NodeVerdict, print_json};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 
-/// The result objects `garland.up/1`, `garland.status/1` and `garland.down/1`.
+/// The result objects `garland.up/2`, `garland.status/2` and `garland.down/2`.
 #[derive(Serialize)]
 pub struct StandingResult {
     /// What every result begins with.
@@ -26,14 +26,14 @@ pub struct StandingResult {
 #[derive(Serialize)]
 pub struct NodeState {
     name: String,
-    verdict: &'static str,
+    verdict: NodeVerdict,
     reason: Option<String>,
     /// Where the agent writes what no head is there to hear, a file on the node's host.
     log: Option<PathBuf>,
     /// Connections that it keeps to nodes behind it, for the copies to come.
     links: Option<u32>,
     /// Nodes behind it that it can't reach, and why.
-    unlinked: Vec<String>,
+    unreachable: Vec<String>,
     /// The verdict's word in the table.
     #[serde(skip)]
     word: &'static str,
@@ -42,17 +42,17 @@ pub struct NodeState {
 impl NodeState {
     /// All is as it was asked for; the table says so by `word`.
     pub fn ok(node: &Node, word: &'static str) -> Self {
-        Self::new(node, "ok", None, word)
+        Self::new(node, NodeVerdict::Ok, None, word)
     }
 
     /// It isn't: `verdict` is `failed`, `dead` or `skipped`.
-    pub fn but(node: &Node, verdict: &'static str, reason: impl Into<String>) -> Self {
-        Self::new(node, verdict, Some(reason.into()), verdict)
+    pub fn but(node: &Node, verdict: NodeVerdict, reason: impl Into<String>) -> Self {
+        Self::new(node, verdict, Some(reason.into()), verdict.as_str())
     }
 
-    fn new(node: &Node, verdict: &'static str, reason: Option<String>, word: &'static str) -> Self {
-        let (log, links, unlinked) = (None, None, Vec::new());
-        Self { name: node.name.clone(), verdict, reason, log, links, unlinked, word }
+    fn new(node: &Node, verdict: NodeVerdict, reason: Option<String>, word: &'static str) -> Self {
+        let (log, links, unreachable) = (None, None, Vec::new());
+        Self { name: node.name.clone(), verdict, reason, log, links, unreachable, word }
     }
 
     /// With the agent's log.
@@ -62,13 +62,13 @@ impl NodeState {
     }
 
     /// With the links that its agent keeps, and those that it couldn't open.
-    pub fn with_links(mut self, links: Option<u32>, unlinked: Vec<String>) -> Self {
-        (self.links, self.unlinked) = (links, unlinked);
+    pub fn with_links(mut self, links: Option<u32>, unreachable: Vec<String>) -> Self {
+        (self.links, self.unreachable) = (links, unreachable);
         self
     }
 
     /// Whether the verdict is `verdict`.
-    pub fn is(&self, verdict: &str) -> bool {
+    pub fn is(&self, verdict: NodeVerdict) -> bool {
         self.verdict == verdict
     }
 }
@@ -90,7 +90,7 @@ impl StandingResult {
             output::print(format_args!("links   {links} between neighbours\n"))?;
         }
         for node in &self.nodes {
-            node.unlinked
+            node.unreachable
                 .iter()
                 .for_each(|why| garland_terminal::errln!("no link from {}: {why}", node.name));
         }
@@ -110,7 +110,10 @@ impl StandingResult {
     pub fn status(&self) -> Exit {
         let nodes = self.nodes.iter();
         let (up, gone) = nodes.fold((0, 0), |(up, gone), node| {
-            (up + usize::from(node.is("ok")), gone + usize::from(node.is("dead")))
+            (
+                up + usize::from(node.is(NodeVerdict::Ok)),
+                gone + usize::from(node.is(NodeVerdict::Dead)),
+            )
         });
         match (up, gone) {
             (0, 0) => Exit::Nothing,

@@ -20,7 +20,7 @@ const KEPT: usize = 1000;
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeResult {
     files: u64,
-    folders: u64,
+    directories: u64,
     /// Symbolic and hard links.
     links: u64,
     /// How many couldn't be copied.
@@ -30,9 +30,9 @@ pub struct TreeResult {
     /// The first of them.
     left_out: Vec<LeftOutResult>,
     /// How many folders weren't swept though others were, since something in them stayed behind.
-    unswept: usize,
+    deletion_skipped: usize,
     /// The first of them.
-    unswept_folders: Vec<String>,
+    deletion_skipped_in: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -57,20 +57,20 @@ impl TreeResult {
         };
         Self {
             files: tally.files,
-            folders: tally.folders,
+            directories: tally.folders,
             links: tally.links,
             missed,
             skipped: left_out.len() - missed,
             left_out: all.take(KEPT).map(entry).collect(),
-            unswept: 0,
-            unswept_folders: Vec::new(),
+            deletion_skipped: 0,
+            deletion_skipped_in: Vec::new(),
         }
     }
 
     /// With the folders that nodes were told to remove nothing from.
-    pub fn with_unswept(self, folders: &[PathBuf]) -> Self {
-        let first = folders.iter().take(KEPT).map(|path| path.to_string_lossy().into_owned());
-        Self { unswept: folders.len(), unswept_folders: first.collect(), ..self }
+    pub fn with_deletion_skipped(self, directories: &[PathBuf]) -> Self {
+        let first = directories.iter().take(KEPT).map(|path| path.to_string_lossy().into_owned());
+        Self { deletion_skipped: directories.len(), deletion_skipped_in: first.collect(), ..self }
     }
 
     /// The result of trees that came from nodes, one of each copy; none where none did. What stayed
@@ -120,11 +120,11 @@ impl TreeResult {
     }
 
     fn write_unswept(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for folder in self.unswept_folders.iter().take(SHOWN) {
+        for folder in self.deletion_skipped_in.iter().take(SHOWN) {
             let why = "nothing was removed, since something in it stayed behind";
-            writeln!(f, "unswept {}: {why}", shown(folder))?;
+            writeln!(f, "kept    {}: {why}", shown(folder))?;
         }
-        write_more(f, "unswept", self.unswept)
+        write_more(f, "kept", self.deletion_skipped)
     }
 }
 
@@ -143,12 +143,13 @@ fn write_more(f: &mut fmt::Formatter<'_>, word: &str, count: usize) -> fmt::Resu
 
 impl fmt::Display for TreeResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |count: u64, what: &str| match count {
-            1 => format!("1 {what}"),
-            count => format!("{count} {what}s"),
-        };
-        let words = [(self.files, "file"), (self.folders, "folder"), (self.links, "link")];
-        let words = words.map(|(number, what)| count(number, what));
+        let words = [
+            (self.files, "file", "files"),
+            (self.directories, "directory", "directories"),
+            (self.links, "link", "links"),
+        ];
+        let words = words
+            .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
         writeln!(f, "tree    {}", words.join(", "))?;
         self.write_left_out(f, true)?;
         self.write_left_out(f, false)?;
@@ -173,7 +174,7 @@ mod tests {
         let result = TreeResult::new(tally, &all);
         assert!(!result.is_whole());
         let said = result.to_string();
-        assert!(said.starts_with("tree    1 file, 0 folders, 2 links\nmissed  f0: a reason\n"));
+        assert!(said.starts_with("tree    1 file, 0 directories, 2 links\nmissed  f0: a reason\n"));
         assert!(said.contains("missed  and 2 more"), "{said}");
         assert!(said.ends_with("skipped sock?: a reason\n"), "{said}");
     }

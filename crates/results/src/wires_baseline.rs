@@ -7,7 +7,7 @@ use garland_analysis::pairs::Matrix;
 use serde::Deserialize;
 
 /// The kind and version of what `garland wires` keeps.
-pub const SCHEMA: &str = "garland.wires/1";
+pub const SCHEMA: &str = "garland.wires/2";
 use crate::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -23,7 +23,7 @@ pub struct Baseline {
 struct Kept {
     schema: String,
     nodes: Vec<KeptNode>,
-    ways: Vec<KeptWay>,
+    pairs: Vec<KeptPair>,
 }
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ struct KeptNode {
 }
 
 #[derive(Deserialize)]
-struct KeptWay {
+struct KeptPair {
     #[serde(default)]
     rail: usize,
     from: String,
@@ -113,12 +113,12 @@ fn read(
     }
     // A file may say anything.
     let rails =
-        kept.ways.iter().map(|way| way.rail.saturating_add(1)).max().unwrap_or(0).min(RAILS);
+        kept.pairs.iter().map(|pair| pair.rail.saturating_add(1)).max().unwrap_or(0).min(RAILS);
     let mut rates = vec![Matrix::new(names.len()); rails];
-    for way in kept.ways {
-        if let (Some(from), Some(to), Some(rate)) = (place(&way.from), place(&way.to), way.rate)
+    for pair in kept.pairs {
+        if let (Some(from), Some(to), Some(rate)) = (place(&pair.from), place(&pair.to), pair.rate)
             && from != to
-            && let Some(rail) = rates.get_mut(way.rail)
+            && let Some(rail) = rates.get_mut(pair.rail)
         {
             rail.set(from, to, rate);
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-SCHEMA = "garland.progress/1"
+SCHEMA = "garland.progress/2"
 
 
 @dataclass(frozen=True)

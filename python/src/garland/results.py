@@ -1,4 +1,4 @@
-"""What became of a copy: `garland.cp/1` of docs/results.md."""
+"""What became of a copy: `garland.cp/2` of docs/results.md."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Tree:
     """The tree of a copy."""
 
     files: int
-    folders: int
+    directories: int
     links: int
     missed: int
     skipped: int
@@ -118,7 +118,7 @@ def _tree(raw: Mapping[str, Any]) -> Tree:
     left = raw["left_out"]
     return Tree(
         files=raw["files"],
-        folders=raw["folders"],
+        directories=raw["directories"],
         links=raw["links"],
         missed=raw["missed"],
         skipped=raw["skipped"],

@@ -14,5 +14,6 @@ mod scan;
 mod scenarios;
 mod threads;
 mod tree;
+mod vocabulary;
 
 pub(crate) use run::{print_imports, run};

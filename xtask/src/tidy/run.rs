@@ -6,12 +6,14 @@ use anyhow::{Result, anyhow, bail};
 
 use super::finding::Finding;
 use super::tree::Tree;
-use super::{banned, direction, imports, lengths, names, pages, paths, reach, scenarios, threads};
+use super::{
+    banned, direction, imports, lengths, names, pages, paths, reach, scenarios, threads, vocabulary,
+};
 
 /// A rule looks at the tree and names what breaks it.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     direction::check,
     lengths::check,
     banned::check,
@@ -21,6 +23,7 @@ const RULES: [Rule; 9] = [
     scenarios::check,
     reach::check,
     threads::check,
+    vocabulary::check,
 ];
 
 /// Checks the repository at `root` and prints every finding.

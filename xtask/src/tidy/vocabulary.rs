@@ -60,7 +60,7 @@ mod tests {
 
     fn lines(code: &str) -> Vec<usize> {
         let words =
-            "[types]\nHall = \"JobController\"\n[phrases]\n\"/// The same\" = \"what it is\"\n";
+            "[types]\nHall = \"JobController\"\n[phrases]\n\"/// A hall\" = \"what it is\"\n";
         let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
         let tree = Tree::of([file(WORDS, words), file("crates/a/src/x.rs", code)]);
         check(&tree).iter().map(|finding| finding.line).collect()
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn types_and_phrases_that_are_not_used_are_found() {
         assert_eq!(lines("\npub struct Hall {}\n"), [2]);
-        assert_eq!(lines("type Hall = u8;\n/// The same of two.\n"), [1, 2]);
+        assert_eq!(lines("type Hall = u8;\n/// A hall of two.\n"), [1, 2]);
         assert_eq!(lines("// A Hall of nodes.\nstruct Hallway;\nfn hall() {}\n"), [0_usize; 0]);
     }
 }

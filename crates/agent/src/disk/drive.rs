@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use garland_core::histogram::Histogram;
-use garland_protocol::{DiskDirection, DiskJob, DiskWay};
+use garland_protocol::{DiskDirection, DiskJob, DiskMode};
 use garland_sys::pages::Pages;
 use garland_sys::uring::{Direction, Ring};
 use garland_sys::{clock, random, threads};
@@ -123,7 +123,7 @@ impl Drive<'_> {
                     self.file.write_all_at(&buffer, offset)?;
                 }
             }
-            if self.job.way == DiskWay::Stable {
+            if self.job.mode == DiskMode::Stable {
                 self.file.sync_data()?;
             }
             times.record(clock::now_ns() - now);
@@ -178,8 +178,8 @@ mod tests {
     const BLOCK: u32 = 4096;
 
     fn job(direction: DiskDirection, depth: u16) -> DiskJob {
-        let (pattern, way) = (DiskPattern::Random, DiskWay::Buffered);
-        DiskJob { direction, pattern, way, depth, block: BLOCK }
+        let (pattern, mode) = (DiskPattern::Random, DiskMode::Buffered);
+        DiskJob { direction, pattern, mode, depth, block: BLOCK }
     }
 
     fn drive<'a>(file: &'a File, job: DiskJob, blocks: u64, stop: &'a AtomicBool) -> Drive<'a> {

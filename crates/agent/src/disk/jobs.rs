@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_analysis::is_flat;
 use garland_protocol::{
-    DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskOrder, DiskPattern, DiskPlace,
-    DiskTimes, DiskWay,
+    DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskMode, DiskOrder, DiskPattern,
+    DiskPlace, DiskTimes,
 };
 use garland_sys::cache::{self, CacheProbe};
 use garland_sys::clock;
@@ -28,8 +28,8 @@ const SHORT: u32 = 4 << 10;
 const STREAM_DEPTH: u16 = 8;
 
 use DiskDirection::{Read, Write};
+use DiskMode::{Buffered, Direct, Stable};
 use DiskPattern::{Random, Sequential};
-use DiskWay::{Buffered, Direct, Stable};
 
 /// A running test.
 struct Test<'a> {
@@ -102,10 +102,10 @@ impl Test<'_> {
         &mut self,
         direction: DiskDirection,
         pattern: DiskPattern,
-        way: DiskWay,
+        mode: DiskMode,
         depth: u16,
     ) -> Result<Option<DiskFigures>, String> {
-        let job = job(direction, pattern, way, depth);
+        let job = job(direction, pattern, mode, depth);
         if self.order.only.has(&job) { self.take(job).map(Some) } else { Ok(None) }
     }
 
@@ -130,12 +130,12 @@ impl Test<'_> {
         file.sync_all()?;
         cache::forget(file)?;
         let before = self.cached();
-        self.file.set_direct(job.way == Direct)?;
+        self.file.set_direct(job.mode == Direct)?;
         let moved = self.moved(job);
         self.file.set_direct(false)?;
         let moved = moved?;
         let begin = clock::now_ns();
-        if job.way == Buffered && job.direction == Write {
+        if job.mode == Buffered && job.direction == Write {
             file.sync_all()?;
         }
         let sync_ns = clock::now_ns() - begin;
@@ -168,7 +168,7 @@ impl Test<'_> {
             time_ns: self.order.time_ns,
             stop: self.stop,
         };
-        match job.way {
+        match job.mode {
             Direct if self.place.no_uring.is_empty() => drive.by_ring(),
             Direct => drive.by_threads(),
             Buffered | Stable => drive.by_calls(),
@@ -182,7 +182,7 @@ impl Test<'_> {
     }
 }
 
-fn job(direction: DiskDirection, pattern: DiskPattern, way: DiskWay, depth: u16) -> DiskJob {
+fn job(direction: DiskDirection, pattern: DiskPattern, mode: DiskMode, depth: u16) -> DiskJob {
     let block = if pattern == Sequential { LONG } else { SHORT };
-    DiskJob { direction, pattern, way, depth, block }
+    DiskJob { direction, pattern, mode, depth, block }
 }

@@ -37,7 +37,7 @@ fn each_node_reads_its_part_and_nothing_is_sent_from_here() {
     let result = garland.cp(&words).with_code(0).json();
     assert_copied(&scratch, locals(4), "x", &from);
     assert_eq!(result["sent_bytes"], 0, "{result:#}");
-    assert_eq!(result["unseen"], Value::Array(Vec::new()), "{result:#}");
+    assert_eq!(result["unread"], Value::Array(Vec::new()), "{result:#}");
     let read: Vec<u64> =
         (0..4).map(|node| number(&result, &format!("/nodes/{node}/already"))).collect();
     // Whole blocks are counted, of which the last is short.
@@ -48,7 +48,7 @@ fn each_node_reads_its_part_and_nothing_is_sent_from_here() {
     let said = garland.cp(&["--shared", "--rails", "2", "source.bin", "local[1-5]:/x"]);
     let said = said.with_code(0).out;
     assert_copied(&scratch, locals(5), "x", &from);
-    let gone = "unseen  local5: opening ";
+    let gone = "unread  local5: opening ";
     assert!(said.contains(gone) && said.contains("; this machine read its part\n"), "{said}");
     let said = garland.cp(&["--shared", "source.bin", "local[1-4]:/x"]).with_code(0).out;
     assert!(said.contains("nothing to send: all local[1-4] have it\n"), "{said}");
@@ -74,14 +74,14 @@ fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
     let words = ["--json", "--shared", "source.bin", "local[1-4]:/x"];
     let result = garland(&scratch).cp(&words).with_code(0).json();
     assert_copied(&scratch, locals(4), "x", &from);
-    let unseen = result["unseen"].as_array().expect("a list").iter();
-    let unseen: Vec<(&str, &str)> = unseen
+    let unread = result["unread"].as_array().expect("a list").iter();
+    let unread: Vec<(&str, &str)> = unread
         .map(|it| (it["node"].as_str().expect("a name"), it["reason"].as_str().expect("words")))
         .collect();
     let path = from.display();
     let by_length = format!("{path} is another file here, by its length or time");
-    let [(two, by_bytes), (three, length), (four, gone)] = unseen[..] else {
-        panic!("{unseen:?}");
+    let [(two, by_bytes), (three, length), (four, gone)] = unread[..] else {
+        panic!("{unread:?}");
     };
     assert_eq!([two, three, four], ["local2", "local3", "local4"]);
     assert_eq!([by_bytes, length], ["what it sees there is another file", &by_length]);

@@ -11,7 +11,7 @@ fn eight_files_equal_the_source_and_the_result_accounts_for_every_moment() {
     let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-8]:/data/"]).with_code(0);
     assert_copied(&scratch, locals(8), "data/source.bin", &from);
     let result = said.json();
-    assert_eq!(result["schema"], "garland.cp/1");
+    assert_eq!(result["schema"], "garland.cp/2");
     assert_eq!(result["bytes"], 20_000_003);
     assert_eq!(result["interrupted"], false);
     assert_eq!(result["nodes"].as_array().map(Vec::len), Some(8));

@@ -69,7 +69,10 @@ fn any_size_over_any_number_of_nodes_comes_back() {
     there_and_back("stripe-1", 1, 3, 4096, &[]);
     there_and_back("stripe-unit", 65_536, 4, 16 << 10, &["--no-encrypt"]);
     let [there, back] = there_and_back("stripe-odd", 1_234_567, 3, 64 << 10, &["--no-fsync"]);
-    assert_eq!((&there["way"], &back["way"]), (&Value::from("out"), &Value::from("in")));
+    assert_eq!(
+        (&there["direction"], &back["direction"]),
+        (&Value::from("out"), &Value::from("in"))
+    );
     for result in [there, back] {
         assert_eq!(result["bytes"], 1_234_567);
         let nodes = result["nodes"].as_array().expect("it has nodes");

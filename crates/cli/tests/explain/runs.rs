@@ -25,7 +25,7 @@ fn a_run_is_named_by_its_name_its_folder_or_last() {
     for asked in ["last", &name, folder.to_str().unwrap()] {
         let explained = json(&garland.run(&["--json", "explain", asked]).with_code(0).out);
         assert_eq!(explained["run"], name);
-        assert_eq!(explained["schema"], "garland.explain/1");
+        assert_eq!(explained["schema"], "garland.explain/2");
         assert_sums(&explained);
     }
     let said = garland.run(&["explain", "20010101-000000-cp-0000"]).with_code(2);
@@ -111,7 +111,7 @@ fn a_run_without_a_result_or_of_another_kind_is_refused() {
     let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
     let folder = copied(&garland, &scratch);
     let result = fs::read_to_string(folder.join("result.json")).unwrap();
-    let wires = result.replace("garland.cp/1", "garland.wires/1");
+    let wires = result.replace("garland.cp/2", "garland.wires/2");
     fs::write(folder.join("result.json"), wires).unwrap();
     let said = garland.run(&["explain"]).with_code(2);
     assert!(said.err.contains("only copies can be explained"), "{}", said.err);

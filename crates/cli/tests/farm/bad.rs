@@ -36,7 +36,7 @@ fn jobs_that_fail_hang_or_are_killed_are_named() {
     // What a job has started ends with it.
     scratch.assert_nothing_left();
     let shown = fs::read_to_string(only_run(&garland).join("result.json")).unwrap();
-    assert!(shown.contains("garland.farm/1"));
+    assert!(shown.contains("garland.farm/2"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn a_shared_resource_is_named_and_the_interval_holds_the_truth() {
     let given = points(&[1, 2, 4, 8]);
     let words = ["forecast", "--points", &given, "--limit", "hub=10s", "--nodes", "16,24"];
     let result = told(&scratch, &words);
-    assert_eq!(result["schema"], "garland.forecast/1");
+    assert_eq!(result["schema"], "garland.forecast/2");
     assert_eq!(result["work"], "fixed");
     assert_eq!(result["forecast"]["knee"]["resource"], "hub");
     let knee = result["forecast"]["knee"]["nodes"].as_f64().unwrap();

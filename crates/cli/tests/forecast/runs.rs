@@ -18,7 +18,7 @@ fn kept(scratch: &Scratch, name: &str, result: &str) -> String {
 
 fn copy(nodes: usize, seconds: f64) -> Value {
     let ends = vec![json!({ "name": "n", "verdict": "ok" }); nodes];
-    json!({ "schema": "garland.cp/1", "elapsed_ns": (seconds * 1e9) as u64, "bytes": 1 << 30, "nodes": ends })
+    json!({ "schema": "garland.cp/2", "elapsed_ns": (seconds * 1e9) as u64, "bytes": 1 << 30, "nodes": ends })
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn runs_that_say_too_little_are_named() {
     refused("{\"schema\": \"garland.cp", "is no result");
     refused("[]", "is no result");
     refused(
-        &json!({ "schema": "garland.ping/1", "elapsed_ns": 1 }).to_string(),
+        &json!({ "schema": "garland.ping/2", "elapsed_ns": 1 }).to_string(),
         "can't be forecast from",
     );
     refused(&json!({ "schema": "garland.cp/7", "elapsed_ns": 1 }).to_string(), "garland.cp/7");
@@ -91,7 +91,7 @@ fn runs_that_say_too_little_are_named() {
     let mut died = copy(2, 9.1);
     died["nodes"][1]["verdict"] = json!("dead");
     refused(&died.to_string(), "all that was measured is at 1 nodes");
-    let farm = json!({ "schema": "garland.farm/1", "elapsed_ns": 1, "total": 5.0, "jobs": 3, "done": 3, "nodes": [] });
+    let farm = json!({ "schema": "garland.farm/2", "elapsed_ns": 1, "total": 5.0, "jobs": 3, "done": 3, "nodes": [] });
     refused(&farm.to_string(), "aren't runs of one work");
     fs::remove_file(scratch.path("other").join("result.json")).unwrap();
     let said = garland(&scratch, &["forecast", &fine, "./other"]).with_code(2);
@@ -105,7 +105,7 @@ fn farms_bring_their_jobs_and_bytes() {
         let ends = vec![json!({ "name": "n", "verdict": "ok" }); nodes];
         let record = json!({ "job": 1, "bytes_in": 1_000_000, "bytes_out": 250_000,
             "started": 1.0, "ended": 9.95 });
-        json!({ "schema": "garland.farm/1", "elapsed_ns": 1, "total": total, "jobs": 24, "done": 24,
+        json!({ "schema": "garland.farm/2", "elapsed_ns": 1, "total": total, "jobs": 24, "done": 24,
             "nodes": ends, "records": vec![record; 24] })
     };
     let times = [(1, 241.0), (2, 121.2), (4, 61.0), (8, 31.1)];

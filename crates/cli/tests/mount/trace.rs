@@ -105,7 +105,7 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
         serde_json::from_slice(&fs::read(run.join("result.json")).unwrap()).unwrap();
     assert_eq!(
         (&result["schema"], &result["ended"]),
-        (&"garland.mount/1".into(), &"unmounted".into())
+        (&"garland.mount/2".into(), &"unmounted".into())
     );
     assert_eq!(result["account"]["nodes"][1]["bytes_written"], 9_001_001, "{result}");
     let page = scratch.path("page.html").display().to_string();

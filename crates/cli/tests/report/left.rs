@@ -52,7 +52,7 @@ fn what_a_crash_leaves_is_told_and_no_reason_for_no_report() {
     assert!(said.err.contains("no run has a result yet"), "{}", said.err);
     let said = garland.run(&["report", "nothing-like-it"]).with_code(2);
     assert!(said.err.contains("there is no run nothing-like-it"), "{}", said.err);
-    fs::write(scratch.path("x.json"), json!({ "schema": "garland.cp/1" }).to_string()).unwrap();
+    fs::write(scratch.path("x.json"), json!({ "schema": "garland.cp/2" }).to_string()).unwrap();
     let said = garland.run(&["report", name, "--forecast", "x.json"]).with_code(2);
     assert!(said.err.contains("is no forecast"), "{}", said.err);
     let said = garland.run(&["report", name, "-o", "no/such/folder.html"]).with_code(3);

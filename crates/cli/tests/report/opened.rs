@@ -142,12 +142,12 @@ fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
 /// Results with missing parts, of other versions, and that contradict themselves.
 const STRANGE: [&str; 6] = [
     r#"{"schema":"garland.cp/9","elapsed_ns":0,"bytes":-5,"rate":"quick","phases":[{"name":"stream","ns":-3},{"ns":7}],"nodes":[{"verdict":"ok"},null,{"name":"n1","rate":{}}]}"#,
-    r#"{"schema":"garland.wires/1","nodes":"all","ways":[{"from":"n1"},{"from":"n1","to":"n2","rate":null}],"loads":[{"pairs":"x"}]}"#,
-    r#"{"schema":"garland.ping/1","pairs":[{"from":"n1","to":"n2","points":[{"size":4,"in_flight":1,"each_ns":null}]},{"points":"none"}]}"#,
-    r#"{"schema":"garland.balance/1","points":[{"size":1,"remote":0,"rate":null}],"verdicts":[{}]}"#,
-    r#"{"schema":"garland.farm/1","total":0,"jobs":3,"nodes":[{"name":"n1","cores":0}],"one":{"seconds":0},"standing":{"of_one":0},"losses":{"whole":0,"causes":7},
+    r#"{"schema":"garland.wires/2","nodes":"all","pairs":[{"from":"n1"},{"from":"n1","to":"n2","rate":null}],"loads":[{"pairs":"x"}]}"#,
+    r#"{"schema":"garland.ping/2","pairs":[{"from":"n1","to":"n2","points":[{"size":4,"in_flight":1,"each_ns":null}]},{"points":"none"}]}"#,
+    r#"{"schema":"garland.balance/2","points":[{"size":1,"remote":0,"rate":null}],"verdicts":[{}]}"#,
+    r#"{"schema":"garland.farm/2","total":0,"jobs":3,"nodes":[{"name":"n1","cores":0}],"one":{"seconds":0},"standing":{"of_one":0},"losses":{"whole":0,"causes":7},
         "records":[{"node":"n1","started":5,"ended":1},{"node":7}]}"#,
-    r#"{"schema":"garland.farm/1","total":4,"jobs":3,"nodes":[{"name":"n1"}],"one":null,"standing":null,"losses":null,"records":null}"#,
+    r#"{"schema":"garland.farm/2","total":4,"jobs":3,"nodes":[{"name":"n1"}],"one":null,"standing":null,"losses":null,"records":null}"#,
 ];
 
 #[test]
@@ -211,20 +211,20 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
 const KINDS: [(&str, &str); 5] = [
     (
         "cp",
-        r#"{"schema":"garland.cp/1","elapsed_ns":5000000,"bytes":1048576,"nodes":[{"name":"n1","verdict":"ok","bytes":1048576,"detached":false},
+        r#"{"schema":"garland.cp/2","elapsed_ns":5000000,"bytes":1048576,"nodes":[{"name":"n1","verdict":"ok","bytes":1048576,"detached":false},
         {"name":"n2","verdict":"ok","bytes":1048576,"detached":false,"slow":{"rate":15200000,"others":56000000}},
         {"name":"n3","verdict":"ok","bytes":1048576,"detached":true}]}"#,
     ),
     (
         "wires",
-        r#"{"schema":"garland.wires/1","elapsed_ns":5000000,"nodes":[{"name":"n1","verdict":"ok","sends":1,"receives":0.99},
-        {"name":"n2","verdict":"ok","sends":1,"receives":1}],"ways":[{"from":"n1","to":"n2","rate":117000000},
+        r#"{"schema":"garland.wires/2","elapsed_ns":5000000,"nodes":[{"name":"n1","verdict":"ok","sends":1,"receives":0.99},
+        {"name":"n2","verdict":"ok","sends":1,"receives":1}],"pairs":[{"from":"n1","to":"n2","rate":117000000},
         {"from":"n2","to":"n1","rate":61000000}],"loads":[{"pairs":1,"rate":117000000,"median":117000000,"lowest":61000000}],
         "faults":[{"text":"n2 to n1 gives half"}],"warnings":["a small cluster"]}"#,
     ),
     (
         "ping",
-        r#"{"schema":"garland.ping/1","elapsed_ns":5000000,"transport":"tcp","pairs":[{"from":"n1","to":"n2","verdict":"ok","points":[
+        r#"{"schema":"garland.ping/2","elapsed_ns":5000000,"transport":"tcp","pairs":[{"from":"n1","to":"n2","verdict":"ok","points":[
         {"function":"get","size":4,"in_flight":1,"each_ns":2360,"sojourn":{"p50":2300,"p99":4000,"max":9000}},
         {"function":"get","size":64,"in_flight":1,"each_ns":2430,"sojourn":{"p50":2400,"p99":4000,"max":9000}},
         {"function":"get","size":4,"in_flight":8,"each_ns":840,"sojourn":{"p50":6700,"p99":9000,"max":19000}}],
@@ -232,13 +232,13 @@ const KINDS: [(&str, &str); 5] = [
     ),
     (
         "balance",
-        r#"{"schema":"garland.balance/1","elapsed_ns":5000000,"points":[{"size":1048576,"remote":0,"rate":50000000,"resource":"disk"},
+        r#"{"schema":"garland.balance/2","elapsed_ns":5000000,"points":[{"size":1048576,"remote":0,"rate":50000000,"resource":"disk"},
         {"size":1048576,"remote":1,"rate":45000000,"resource":"disk"},{"size":1048576,"remote":2,"rate":30000000,"resource":"network"}],
         "verdicts":[{"size":1048576,"text":"the network binds from 2 on"}]}"#,
     ),
     (
         "farm",
-        r#"{"schema":"garland.farm/1","elapsed_ns":9000000000,"total":9.0,"jobs":3,"done":3,"nodes":[{"name":"n1","verdict":"ok"}],"one":{"seconds":14.0,"run":null},
+        r#"{"schema":"garland.farm/2","elapsed_ns":9000000000,"total":9.0,"jobs":3,"done":3,"nodes":[{"name":"n1","verdict":"ok"}],"one":{"seconds":14.0,"run":null},
         "standing":{"of_one":0.643},"losses":{"whole":9.0,"work":6.9,"causes":[["engine",0.1]],"counted":true},
         "records":[{"job":1,"node":"n1","started":0.1,"ended":3.0,"staged_out":3.2},{"job":2,"node":"n1","started":3.2,"ended":6.0,"staged_out":6.1},
         {"job":3,"node":"n2","started":0.2,"ended":8.9,"staged_out":9.0}]}"#,

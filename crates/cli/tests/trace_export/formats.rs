@@ -99,7 +99,7 @@ fn the_result_object_has_the_sums_too() {
     let words = ["trace", "export", "./run", "--format", "csv", "-o", "out.csv", "--json"];
     let said = garland(&scratch).run(&words).with_code(1);
     let result: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(result["schema"], "garland.trace-export/1");
+    assert_eq!(result["schema"], "garland.trace-export/2");
     assert_eq!(result["bytes"], std::fs::metadata(scratch.path("out.csv")).unwrap().len());
     let stages = result["stages"].as_array().unwrap().iter();
     let sum = |stage: &Value| ["busy_ns", "bytes", "blocks"].map(|of| stage[of].as_u64().unwrap());

@@ -19,7 +19,7 @@ fn every_oddity_arrives_as_it_is_on_four_nodes() {
     // Twice: once into nothing, and once over what is there.
     for _ in 0..2 {
         let said = garland.cp(&["-r", "--xattrs", "odd", "local[1-4]:/t"]).with_code(0);
-        assert!(said.out.contains("tree    415 files, 30 folders, 10 links"), "{}", said.out);
+        assert!(said.out.contains("tree    415 files, 30 directories, 10 links"), "{}", said.out);
         locals(4).for_each(|node| assert_equal(&odd, &scratch.root(&node).join("t/odd")));
     }
     for node in locals(4) {

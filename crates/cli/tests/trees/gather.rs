@@ -21,7 +21,7 @@ fn every_nodes_tree_goes_to_a_folder_of_its_own() {
     for more in [&["--rails", "2", "--block-size", "64KiB"][..], &["--no-encrypt", "--verify"]] {
         let words = [&["-r", "--xattrs"], more, &["local[1-3]:/t/odd", "all"]].concat();
         let said = garland.cp(&words).with_code(0);
-        assert!(said.out.contains("tree    1248 files, 90 folders, 30 links"), "{}", said.out);
+        assert!(said.out.contains("tree    1248 files, 90 directories, 30 links"), "{}", said.out);
         for node in locals(3) {
             let wanted = scratch.root(&node).join("t/odd");
             assert_equal(&wanted, &scratch.path(format!("all/{node}/odd")));

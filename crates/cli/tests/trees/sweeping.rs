@@ -63,7 +63,7 @@ fn what_rsync_would_delete_is_removed_and_nothing_else() {
         let target = format!("local1:/{number}");
         let words = [&["--json", "-r", "--delete"], excludes, &["from/", &target]].concat();
         let result = garland.cp(&words).with_code(0).json();
-        assert_eq!(result["tree"]["unswept"], 0);
+        assert_eq!(result["tree"]["deletion_skipped"], 0);
         assert!(result["nodes"][0]["removed"].as_u64().unwrap() > 5, "{result}");
         // What stays besides has the times at which either tool has removed something of it.
         for path in paths(&into).iter().filter(|path| !is_there(&scratch.path("from").join(path))) {

@@ -30,7 +30,7 @@ impl<'a> Stage<'a> {
         Self::build(scratch, alone, &["--nodes", "12", "--rate", "50mbit"], ALL)
     }
 
-    /// The same, with as many nodes as `shape` says, the text of a topology file's `[topology]`.
+    /// A lab of the topology `shape`, the text of a topology file's `[topology]`.
     #[track_caller]
     pub fn of_shape(scratch: &'a Scratch, shape: &str, nodes: &str) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -44,7 +44,7 @@ fn number(point: &Value, name: &str) -> f64 {
 /// The points of a sweep, which has them all.
 fn swept(stage: &Stage<'_>) -> Vec<Value> {
     let result = stage.garland.run(&["wires", "--sweep", "--json", NODES]).with_code(0).json();
-    assert_eq!(result["schema"], "garland.wires-sweep/1");
+    assert_eq!(result["schema"], "garland.wires-sweep/2");
     let wires = serde_json::json!([
         { "wire": "local", "pairs": [["lab:n0", "lab:n1"], ["lab:n2", "lab:n3"]] },
         { "wire": "remote", "pairs": [["lab:n0", "lab:n3"], ["lab:n1", "lab:n2"]] },

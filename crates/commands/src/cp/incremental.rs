@@ -27,9 +27,9 @@ pub struct Before {
     /// The digests of the source's blocks, if a node has something like it.
     pub digests: Option<Vec<[u8; 32]>>,
     /// The nodes where an interrupted copy left what is of no use.
-    pub strange: Vec<String>,
+    pub unusable: Vec<String>,
     /// The nodes that were to read a part of the source by themselves and didn't, and why.
-    pub unseen: Vec<(String, String)>,
+    pub unread: Vec<(String, String)>,
 }
 
 /// Asks what `agents` have of what is `given`, if that is a file and goes to one, or a tree and goes to
@@ -45,25 +45,31 @@ pub fn compare_first(
     let began_ns = clock::now_ns();
     let records = places.records();
     let Some((outline, asked)) = asked(request, given, ends, &plan, &records) else {
-        return Ok(Before { plan, agents, digests: None, strange: Vec::new(), unseen: Vec::new() });
+        return Ok(Before {
+            plan,
+            agents,
+            digests: None,
+            unusable: Vec::new(),
+            unread: Vec::new(),
+        });
     };
     let shared = shared(given, &plan)?;
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
-    let CompareOutcome { agents, digests, strange, unseen } =
+    let CompareOutcome { agents, digests, unusable, unread } =
         compare(agents, &asking).or_nothing("comparing what nodes have")?;
     if digests.is_some() {
         phases.end_at("set-up", began_ns);
     }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
-    let unseen = unseen.into_iter().map(|(place, reason)| (name(place), reason)).collect();
-    let strange = strange.into_iter().map(name).collect();
+    let unread = unread.into_iter().map(|(place, reason)| (name(place), reason)).collect();
+    let unusable = unusable.into_iter().map(name).collect();
     // What is read file by file comes in its order: by several lanes, of which a node lacks some here and
     // another some there, each could wait for the other.
     let plan = match given {
         CopySource::Tree(_) if digests.is_some() => plan.by_one_lane(),
         _ => plan,
     };
-    Ok(Before { plan, agents, digests, strange, unseen })
+    Ok(Before { plan, agents, digests, unusable, unread })
 }
 
 /// What nodes are to read of the source by themselves.

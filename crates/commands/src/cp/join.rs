@@ -16,7 +16,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 
-/// The result object `garland.join/1`.
+/// The result object `garland.join/2`.
 #[derive(Debug, Serialize)]
 struct Joined {
     #[serde(flatten)]
@@ -61,7 +61,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     let joined = Joined {
         nodes: theirs(&copy, &names)?,
         joined: copy.name().to_owned(),
-        head: Head::new("garland.join/1", Some(&own), phases),
+        head: Head::new("garland.join/2", Some(&own), phases),
     };
     own.keep("result.json", &joined)?;
     if context.json {

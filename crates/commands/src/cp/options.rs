@@ -69,7 +69,7 @@ const fn rule(option: &'static str, kinds: Kinds, hint: &'static str) -> Rule {
 }
 
 impl Rule {
-    /// The same, where some values are what happens anyway.
+    /// Also accepts `values` for `kinds`, since they are what happens anyway.
     const fn same(self, kinds: Kinds, values: &'static [&'static str]) -> Self {
         Self { same: (kinds, values), ..self }
     }

@@ -97,7 +97,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let result = CopyResult::new(&run, Direction::Out, &[Copied { plan, outcome }], phases)
         .with_congestion(request.congestion_in_force())
         .with_limit(limit)
-        .with_before(before.strange, before.unseen)
+        .with_before(before.unusable, before.unread)
         .with_path(&path)
         .with_read_back(request.read_back())
         .with_tree(given.tree());

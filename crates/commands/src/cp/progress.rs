@@ -120,7 +120,7 @@ impl Bars {
         }
     }
 
-    /// The same, without a word if `silent`.
+    /// Shows nothing if `silent`.
     pub fn silent(mut self, silent: bool) -> Self {
         self.silent = silent;
         self
@@ -134,7 +134,7 @@ impl Bars {
         bars.silent(cp.quiet || told).for_programs(told)
     }
 
-    /// The same, for programs too if `told`.
+    /// Also reports to programs if `told`.
     pub fn for_programs(mut self, told: bool) -> Self {
         self.lines = told.then(ProgressLines::default);
         self

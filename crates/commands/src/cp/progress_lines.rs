@@ -1,5 +1,5 @@
 //! How far a copy is, for programs: a line of JSON on standard error now and then
-//! (`garland.progress/1`, docs/results.md).
+//! (`garland.progress/2`, docs/results.md).
 
 use garland_sys::process;
 use serde::Serialize;
@@ -36,7 +36,7 @@ impl Line {
     /// At `now`: so many bytes of so many are there, at the nodes so many.
     pub fn new(now_ns: u64, (bytes, length): (u64, Option<u64>), nodes: Vec<NodeLine>) -> Self {
         let elapsed_ns = now_ns.saturating_sub(process::start_ns());
-        let (schema, waiting) = ("garland.progress/1", Vec::new());
+        let (schema, waiting) = ("garland.progress/2", Vec::new());
         Self { schema, elapsed_ns, bytes, length, nodes, waiting }
     }
 

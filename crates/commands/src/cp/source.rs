@@ -137,7 +137,7 @@ impl CopySource {
             Self::File(..) | Self::Elsewhere(_) | Self::Stream(..) => None,
             Self::Tree(tree) => {
                 let result = TreeResult::new(tree.tally(), &tree.left_out());
-                Some(result.with_unswept(tree.unswept()))
+                Some(result.with_deletion_skipped(tree.unswept()))
             }
         }
     }

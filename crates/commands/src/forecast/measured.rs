@@ -71,8 +71,8 @@ impl KeptRecord {
 }
 
 /// The results that can be forecast from.
-const COPY: &str = "garland.cp/1";
-const FARM: &str = "garland.farm/1";
+const COPY: &str = "garland.cp/2";
+const FARM: &str = "garland.farm/2";
 
 /// Files of copies that are of one length differ by no more than this share.
 const ALIKE: f64 = 0.01;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::measured::Measured;
 use garland_results::head::{Head, Phases};
 
-/// The result object `garland.forecast/1`.
+/// The result object `garland.forecast/2`.
 #[derive(Serialize)]
 pub struct ForecastResult {
     #[serde(flatten)]
@@ -62,7 +62,7 @@ impl ForecastResult {
     ) -> Self {
         let points = measured.points.iter().zip(&measured.sources);
         Self {
-            head: Head::new("garland.forecast/1", None, phases),
+            head: Head::new("garland.forecast/2", None, phases),
             work,
             points: points
                 .map(|(point, source)| PointResult { point: *point, source: source.clone() })

@@ -21,7 +21,7 @@ pub struct Kept {
     sealed: bool,
 }
 
-/// The result object `garland.mount/1`.
+/// The result object `garland.mount/2`.
 #[derive(Serialize)]
 struct MountResult {
     #[serde(flatten)]
@@ -67,7 +67,7 @@ impl Kept {
             Ended::Unmounted => "unmounted",
             Ended::InUse => "in use",
         };
-        let head = Head::new("garland.mount/1", Some(&run), phases);
+        let head = Head::new("garland.mount/2", Some(&run), phases);
         let account = served.account.clone();
         run.keep("result.json", &MountResult { head, dir, nodes, sealed, ended, account })
     }

@@ -65,7 +65,7 @@ pub fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
     if let Some(wanted) = wanted.filter(|_| mounts.is_empty()) {
         return Err(Failure::nothing(format!("nothing is mounted on {}", wanted.display())));
     }
-    let result = StatusResult { head: Head::new("garland.mount-status/1", None, phases), mounts };
+    let result = StatusResult { head: Head::new("garland.mount-status/2", None, phases), mounts };
     if context.json {
         print_json(&result)?
     } else {

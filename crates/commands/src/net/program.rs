@@ -25,7 +25,7 @@ impl Command {
         Self { program: program.to_owned(), words, may_fail: false }
     }
 
-    /// The same, whose failure is no fault.
+    /// Ignores a failure of the command.
     pub fn may_fail(self) -> Self {
         Self { may_fail: true, ..self }
     }

@@ -16,7 +16,7 @@ use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_topology::drawing;
 
-/// The result object `garland.net-show/1`.
+/// The result object `garland.net-show/2`.
 #[derive(Serialize)]
 struct ShowResult {
     #[serde(flatten)]
@@ -44,7 +44,7 @@ pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
     let inventory = Inventory::of(&topology);
     let (price, bounds) = (inventory.price(), bounds(&topology));
     phases.end("compute");
-    let head = Head::new("garland.net-show/1", None, phases);
+    let head = Head::new("garland.net-show/2", None, phases);
     print_json(&ShowResult { head, inventory, price, bounds, topology })?;
     Ok(Exit::Done)
 }

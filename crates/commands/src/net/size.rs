@@ -12,7 +12,7 @@ use garland_results::head::{Head, Phases, print_json};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
-/// The result object `garland.net-size/1`.
+/// The result object `garland.net-size/2`.
 #[derive(Serialize)]
 struct SizeResult {
     #[serde(flatten)]
@@ -48,7 +48,7 @@ pub fn run(context: &Context, size: &NetSize) -> Result<Exit, Failure> {
     let clusters = rows(&server, &prices, size.nodes).map_err(Failure::usage)?;
     phases.end("compute");
     if context.json {
-        let head = Head::new("garland.net-size/1", None, phases);
+        let head = Head::new("garland.net-size/2", None, phases);
         print_json(&SizeResult { head, server, ports, prices, clusters })?;
     } else {
         output::print(table(&server, &clusters))?;

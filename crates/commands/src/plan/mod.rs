@@ -16,7 +16,7 @@ use garland_results::head::{Head, Phases, print_json};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
-/// The result object `garland.plan-suggest/1`.
+/// The result object `garland.plan-suggest/2`.
 #[derive(Serialize)]
 struct SuggestResult {
     #[serde(flatten)]
@@ -76,7 +76,7 @@ pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     })?;
     let (options, why) = reasons(&plans, length);
     phases.end("simulate");
-    let head = Head::new("garland.plan-suggest/1", None, phases);
+    let head = Head::new("garland.plan-suggest/2", None, phases);
     let result = SuggestResult { head, bytes: length, nodes, options, why, plans };
     if context.json {
         print_json(&result)?;

@@ -14,7 +14,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub fn read(file: &Path) -> Result<Value, Failure> {
     let text = fs::read(file).or_nothing(format!("reading {}", file.display()))?;
     let told: Option<Value> = serde_json::from_slice(&text).ok();
-    told.filter(|told| told["schema"] == "garland.forecast/1").ok_or_else(|| {
+    told.filter(|told| told["schema"] == "garland.forecast/2").ok_or_else(|| {
         Failure::usage(format!("{} is no forecast", file.display()))
             .hint("garland forecast --json ... > FILE makes one")
     })
@@ -49,8 +49,8 @@ type Work<'a> = (&'a str, u64);
 
 fn work(result: &Value) -> Option<Work<'_>> {
     match result["schema"].as_str()? {
-        kind @ "garland.cp/1" => Some((kind, result["bytes"].as_u64()?)),
-        kind @ "garland.farm/1" => Some((kind, result["jobs"].as_u64()?)),
+        kind @ "garland.cp/2" => Some((kind, result["bytes"].as_u64()?)),
+        kind @ "garland.farm/2" => Some((kind, result["jobs"].as_u64()?)),
         _ => None,
     }
 }

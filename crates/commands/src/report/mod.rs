@@ -20,7 +20,7 @@ use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
-/// The result object `garland.report/1`.
+/// The result object `garland.report/2`.
 #[derive(Serialize)]
 struct ReportResult {
     #[serde(flatten)]
@@ -46,7 +46,7 @@ pub fn run(context: &Context, asked: &Report) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
     let told = write(&places, &asked.runs, &asked.output, asked.forecast.as_deref(), &mut phases)?;
-    let head = Head::new("garland.report/1", None, phases);
+    let head = Head::new("garland.report/2", None, phases);
     let result = ReportResult { head, ..told };
     if context.json {
         print_json(&result)?;
@@ -95,7 +95,7 @@ fn write(
         explained: sheet.explained.is_some(),
     });
     let runs = runs.collect();
-    let head = Head::new("garland.report/1", None, Phases::begin());
+    let head = Head::new("garland.report/2", None, Phases::begin());
     let (file, forecast) = (file.to_owned(), forecast.is_some());
     Ok(ReportResult { head, file, bytes, runs, forecast, warnings })
 }

@@ -20,7 +20,7 @@ use super::result::{ExportResult, NodeResult, stages};
 use super::target::{Target, is_enough};
 use crate::args::{ExportFormat, TraceExport};
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, NodeVerdict, Phases, print_json};
 use garland_results::places::Places;
 use garland_results::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -69,7 +69,7 @@ pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     };
     let bytes = target.finish()?;
     phases.end("write");
-    let head = Head::new("garland.trace-export/1", Some(&traced.run), phases);
+    let head = Head::new("garland.trace-export/2", Some(&traced.run), phases);
     let file = export.output.clone().unwrap_or_default();
     let (nodes, stages) = (survey.results(), stages(&totals));
     let result = ExportResult { head, file, bytes, nodes, stages, viewer: viewer(export.format) };
@@ -105,7 +105,9 @@ pub(super) fn look(traced: &Traced) -> Result<Survey, Failure> {
                 let cut = cut.map(|cut| cut.to_string());
                 known.push(Known { path, origin: trace.origin, stay, records, cut });
             }
-            Err(reason) => missing.push(NodeResult::without(stem(&path), "failed", reason)),
+            Err(reason) => {
+                missing.push(NodeResult::without(stem(&path), NodeVerdict::Failed, reason))
+            }
         }
     }
     if known.is_empty() {
@@ -119,7 +121,9 @@ pub(super) fn look(traced: &Traced) -> Result<Survey, Failure> {
     };
     let gone: Vec<String> = planned.iter().filter(|name| !is_there(name)).cloned().collect();
     let reason = || "it left no trace".to_owned();
-    missing.extend(gone.into_iter().map(|name| NodeResult::without(name, "skipped", reason())));
+    missing.extend(
+        gone.into_iter().map(|name| NodeResult::without(name, NodeVerdict::Skipped, reason())),
+    );
     let places = names.keys().next_back().map_or(0, |last| usize::from(*last) + 1);
     let told = evidence.clocks(places);
     let path = if small { path::of(traced, &told) } else { Vec::new() };
@@ -181,7 +185,7 @@ impl Survey {
     fn results(&self) -> Vec<NodeResult> {
         let known = self.known.iter().map(|known| NodeResult {
             name: known.origin.node.clone(),
-            verdict: "ok",
+            verdict: NodeVerdict::Ok,
             reason: None,
             cut: known.cut.clone(),
             records: known.records,

@@ -7,11 +7,11 @@ use garland_core::units::{Nanos, bytes};
 use garland_report::{Total, Totals};
 use serde::Serialize;
 
-use garland_results::head::Head;
+use garland_results::head::{Head, NodeVerdict};
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
-/// The result object `garland.trace-export/1`.
+/// The result object `garland.trace-export/2`.
 #[derive(Serialize)]
 pub struct ExportResult {
     /// What every result begins with.
@@ -36,7 +36,7 @@ pub struct NodeResult {
     /// The node.
     pub name: String,
     /// Whether it is in the export.
-    pub verdict: &'static str,
+    pub verdict: NodeVerdict,
     /// Why it isn't.
     pub reason: Option<String>,
     /// Where its trace was cut short.
@@ -57,7 +57,7 @@ pub struct StageResult {
 
 impl NodeResult {
     /// A node that has left no trace, or none that can be read.
-    pub fn without(name: String, verdict: &'static str, reason: String) -> Self {
+    pub fn without(name: String, verdict: NodeVerdict, reason: String) -> Self {
         let reason = Some(reason);
         Self { name, verdict, reason, cut: None, records: 0, clock_error_ns: None }
     }
@@ -71,7 +71,7 @@ pub fn stages(totals: &Totals) -> Vec<StageResult> {
 impl ExportResult {
     /// How the command ends.
     pub fn exit(&self) -> Exit {
-        let all = self.nodes.iter().all(|node| node.verdict == "ok");
+        let all = self.nodes.iter().all(|node| node.verdict == NodeVerdict::Ok);
         if all { Exit::Done } else { Exit::SomeFailed }
     }
 
@@ -79,19 +79,21 @@ impl ExportResult {
     pub fn doubts(&self) -> String {
         let doubtful = self.nodes.iter().filter_map(|node| {
             let reason = node.reason.as_deref().or(node.cut.as_deref())?;
-            Some((node.verdict, Some(reason), node.name.as_str()))
+            Some((node.verdict.as_str(), Some(reason), node.name.as_str()))
         });
         folded(doubtful)
     }
 
     fn clocks(&self) -> String {
-        let known = self.nodes.iter().filter(|node| node.verdict == "ok");
+        let known = self.nodes.iter().filter(|node| node.verdict == NodeVerdict::Ok);
         let errors: Option<Vec<u64>> = known.map(|node| node.clock_error_ns).collect();
         match errors.map(|errors| errors.into_iter().max().unwrap_or(0)) {
             Some(error_ns) => format!("all times are the head's, within {}", Nanos(error_ns)),
             None => {
-                let unknown =
-                    self.nodes.iter().filter(|n| n.verdict == "ok" && n.clock_error_ns.is_none());
+                let unknown = self
+                    .nodes
+                    .iter()
+                    .filter(|n| n.verdict == NodeVerdict::Ok && n.clock_error_ns.is_none());
                 let names: Vec<&str> = unknown.map(|node| node.name.as_str()).collect();
                 let names = garland_core::cluster::nodelist::fold(&names);
                 format!("nobody knows how far these are off from the head's: {names}")
@@ -109,7 +111,7 @@ impl fmt::Display for ExportResult {
         writeln!(f, "clocks  {}", self.clocks())?;
         let verdicts = self.nodes.iter().map(|node| {
             let reason = node.reason.as_deref().or(node.cut.as_deref());
-            (node.verdict, reason, node.name.as_str())
+            (node.verdict.as_str(), reason, node.name.as_str())
         });
         write!(f, "{}", folded(verdicts))?;
         writeln!(f, "open    {}", self.viewer)

@@ -7,7 +7,7 @@ use crate::pairs::Wire;
 use crate::predicted;
 use garland_terminal::failure::Failure;
 
-/// The part of a `garland.balance/1` that is read.
+/// The part of a `garland.balance/2` that is read.
 #[derive(Deserialize)]
 pub struct Report {
     /// The measured points.

@@ -97,7 +97,7 @@ pub struct Published {
     pub rate: f64,
 }
 
-/// A measured point, as `garland.ping/1` has it.
+/// A measured point, as `garland.ping/2` has it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Point {
     /// Bytes of a get.

@@ -14,7 +14,7 @@ use job::{Job, Point, Transport};
 pub use table::Table;
 use table::{Row, predict};
 
-/// The part of a `garland.ping/1` that is read.
+/// The part of a `garland.ping/2` that is read.
 #[derive(Deserialize)]
 struct PingReport {
     pairs: Vec<SaidPair>,

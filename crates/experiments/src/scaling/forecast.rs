@@ -1,8 +1,8 @@
-//! The part of a `garland.forecast/1` that is read.
+//! The part of a `garland.forecast/2` that is read.
 
 use serde::{Deserialize, Serialize};
 
-/// The part of a `garland.forecast/1` that is read.
+/// The part of a `garland.forecast/2` that is read.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ScalingForecast {
     /// The forecast by a scaling law.

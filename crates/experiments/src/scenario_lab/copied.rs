@@ -19,7 +19,7 @@ pub struct Copied {
     pub stream_ns: u64,
 }
 
-/// What is read of a `garland.cp/1`.
+/// What is read of a `garland.cp/2`.
 #[derive(Deserialize)]
 struct Report {
     run: String,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::job::Tolerance;
 use super::maker::{Maker, Pause};
 
-/// The part of a `garland.explain/1` that is read.
+/// The part of a `garland.explain/2` that is read.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Report {
     rows: Vec<TimeOf>,

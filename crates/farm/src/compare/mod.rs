@@ -37,7 +37,7 @@ pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     }
     same_jobs(&runs)?;
     phases.end("read");
-    let head = Head::new("garland.farm-compare/1", None, phases);
+    let head = Head::new("garland.farm-compare/2", None, phases);
     let result = CompareResult::new(head, &runs, base);
     if context.json {
         print_json(&result)?

@@ -1,4 +1,4 @@
-//! Runs side by side: the object `garland.farm-compare/1`.
+//! Runs side by side: the object `garland.farm-compare/2`.
 
 use garland_analysis::farm::{Candidate, Rank, Spread, Standing, rank};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::label::labels;
 use crate::result::FarmReport;
 use garland_results::head::Head;
 
-/// The result object `garland.farm-compare/1`.
+/// The result object `garland.farm-compare/2`.
 #[derive(Debug, Serialize)]
 pub struct CompareResult {
     #[serde(flatten)]

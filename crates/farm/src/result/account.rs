@@ -136,7 +136,7 @@ impl Farmed {
             done,
             failed: self.records.len() - done,
             open: self.jobs.saturating_sub(self.records.len()),
-            tried_again: self.records.iter().map(again).sum(),
+            retries: self.records.iter().map(again).sum(),
             failures: failed.collect(),
         }
     }

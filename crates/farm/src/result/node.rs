@@ -1,7 +1,7 @@
 //! A node of a farm's run, for the account.
 
 use super::traffic::NicTraffic;
-use garland_results::head::NodeEnd;
+use garland_results::head::{NodeEnd, NodeVerdict};
 
 /// A node that ran jobs.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct NodeAccount {
 impl NodeAccount {
     /// A node with `slots` whole processors, of which nothing else is known.
     pub fn new(name: &str, slots: u32) -> Self {
-        let (name, end) = (name.to_owned(), NodeEnd::new("ok", None));
+        let (name, end) = (name.to_owned(), NodeEnd::new(NodeVerdict::Ok, None));
         Self { name, slots, share: 1.0, mhz: None, memory: None, end, nics: Vec::new() }
     }
 

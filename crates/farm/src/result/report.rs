@@ -10,7 +10,7 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A `garland.farm/1` as another command reads it.
+/// A `garland.farm/2` as another command reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct FarmReport {
     schema: String,

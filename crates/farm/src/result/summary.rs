@@ -54,7 +54,7 @@ pub struct Jobs {
     /// Jobs that didn't finish before the run was interrupted.
     pub open: usize,
     /// Number of tries beyond each job's first.
-    pub tried_again: u64,
+    pub retries: u64,
     /// The failed jobs; [`NAMED`] at most.
     pub failures: Vec<Failed>,
 }

@@ -167,8 +167,8 @@ impl FarmResult {
 
     fn failed(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let failed = &self.summary.jobs.failures;
-        if self.summary.jobs.tried_again > 0 {
-            writeln!(f, "\n{} tries were in vain", self.summary.jobs.tried_again)?;
+        if self.summary.jobs.retries > 0 {
+            writeln!(f, "\n{} tries were in vain", self.summary.jobs.retries)?;
         }
         for one in failed.iter().take(FAILED) {
             let node = one.node.as_deref().unwrap_or("no node");

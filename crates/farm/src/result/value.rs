@@ -9,9 +9,9 @@ use garland_results::head::{Head, NodeEnd};
 use garland_terminal::failure::Exit;
 
 /// The schema of a farm's result.
-pub const SCHEMA: &str = "garland.farm/1";
+pub const SCHEMA: &str = "garland.farm/2";
 
-/// The result object `garland.farm/1`.
+/// The result object `garland.farm/2`.
 #[derive(Debug, Serialize)]
 pub struct FarmResult {
     /// The head of the result.

@@ -12,7 +12,7 @@ use crate::result::{
 };
 use garland_fleet::inventory::is_local;
 use garland_fleet::launch::lab;
-use garland_results::head::{Head, NodeEnd, Phases};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
 use garland_terminal::failure::Failure;
 
 /// What is noted before the first job.
@@ -98,7 +98,7 @@ fn members(ending: &Ending, records: &[Record]) -> Vec<NodeAccount> {
         mhz: was.mhz,
         memory: was.memory,
         share: was.share,
-        end: NodeEnd::new("dead", was.gone.clone()),
+        end: NodeEnd::new(NodeVerdict::Dead, was.gone.clone()),
         ..NodeAccount::new(&was.name, was.cores.unwrap_or_else(|| most_at_once(records, &was.name)))
     };
     let mut members: Vec<NodeAccount> = ending.nodes.iter().map(member).collect();

@@ -46,8 +46,8 @@ impl fmt::Display for Report {
         for pair in off.iter().take(SHOWN) {
             writeln!(out, "    {}, {} at once", words(pair), pair.at_once)?;
         }
-        for oddity in &self.oddities {
-            writeln!(out, "{}{oddity}", verdict(false))?;
+        for anomaly in &self.anomalies {
+            writeln!(out, "{}{anomaly}", verdict(false))?;
         }
         if !self.holds() && self.busy > SATURATED {
             writeln!(

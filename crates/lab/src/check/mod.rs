@@ -67,9 +67,9 @@ impl Lab {
 
     /// Measures media that don't disturb each other, with single and then with opposite flows.
     fn check_media(&self, group: &[singles::Single], report: &mut Report) -> Result<(), LabError> {
-        let oddities = &mut report.oddities;
+        let anomalies = &mut report.anomalies;
         let alone = |single: &singles::Single| vec![single.alone.clone()];
-        let alone = self.together(group, alone, oddities, |_, flows| flows[0].holds())?;
+        let alone = self.together(group, alone, anomalies, |_, flows| flows[0].holds())?;
         let check = |at: usize, both: &[Measured]| MediumCheck {
             medium: self.spec().topology.media[group[at].medium].name.clone(),
             alone: alone[at][0].clone(),
@@ -77,7 +77,7 @@ impl Lab {
             shared: group[at].shared,
         };
         let both = |single: &singles::Single| single.both_ways.to_vec();
-        let both = self.together(group, both, oddities, |at, both| check(at, both).holds())?;
+        let both = self.together(group, both, anomalies, |at, both| check(at, both).holds())?;
         report.media.extend(both.iter().enumerate().map(|(at, both)| check(at, both)));
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Lab {
         &self,
         group: &[singles::Single],
         flows: impl Fn(&singles::Single) -> Vec<Flow>,
-        oddities: &mut Vec<String>,
+        anomalies: &mut Vec<String>,
         is_well: impl Fn(usize, &[Measured]) -> bool,
     ) -> Result<Vec<Vec<Measured>>, LabError> {
         let flows: Vec<Vec<Flow>> = group.iter().map(flows).collect();
@@ -99,7 +99,7 @@ impl Lab {
         for (at, flows) in flows.iter().enumerate() {
             if !odd.is_empty() || !is_well(at, &all[at]) {
                 let round = Round::of(flows.iter().cloned(), TOLERANCE);
-                all[at] = self.settle(&round, oddities, |measured| is_well(at, measured))?;
+                all[at] = self.settle(&round, anomalies, |measured| is_well(at, measured))?;
             }
         }
         Ok(all)
@@ -108,12 +108,12 @@ impl Lab {
     /// Measures a round of pairs, and those that are off again alone and for longer.
     fn check_pairs(&self, round: &Round, report: &mut Report) -> Result<(), LabError> {
         let (mut measured, odd) = self.watch(round)?;
-        report.oddities.extend(odd);
+        report.anomalies.extend(odd);
         for (pair, flow) in measured.iter_mut().zip(&round.flows) {
             let off = report.pairs.iter().filter(|pair| !pair.holds()).count();
             if !pair.holds() && off < MOST_OFF {
                 let alone = Round::of([flow.clone()].into_iter(), round.tolerance);
-                let alone = self.settle(&alone, &mut report.oddities, |measured| {
+                let alone = self.settle(&alone, &mut report.anomalies, |measured| {
                     measured.iter().all(Measured::holds)
                 })?;
                 *pair = alone.into_iter().next().expect("a flow gives a figure");
@@ -127,14 +127,14 @@ impl Lab {
     fn settle(
         &self,
         round: &Round,
-        oddities: &mut Vec<String>,
+        anomalies: &mut Vec<String>,
         is_well: impl Fn(&[Measured]) -> bool,
     ) -> Result<Vec<Measured>, LabError> {
         let mut again = 0;
         loop {
             let (measured, odd) = self.watch(round)?;
             if (is_well(&measured) && odd.is_empty()) || again == AGAIN {
-                oddities.extend(odd);
+                anomalies.extend(odd);
                 return Ok(measured);
             }
             again += 1;

@@ -81,7 +81,7 @@ pub struct Report {
     /// The number of ordered pairs.
     pub all_pairs: usize,
     /// Stray frames, and media that carried more than their rate, in words.
-    pub oddities: Vec<String>,
+    pub anomalies: Vec<String>,
     /// The CPU utilization of this machine during the check, 0 to 1.
     pub busy: f64,
 }
@@ -91,6 +91,6 @@ impl Report {
     pub fn holds(&self) -> bool {
         self.media.iter().all(MediumCheck::holds)
             && self.pairs.iter().all(Measured::holds)
-            && self.oddities.is_empty()
+            && self.anomalies.is_empty()
     }
 }

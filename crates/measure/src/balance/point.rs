@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::ask::BalanceRequest;
 use super::series::{Findings, Measured, Round};
 use super::took;
-use garland_results::head::NodeEnd;
+use garland_results::head::{NodeEnd, NodeVerdict};
 use garland_results::tcp_account::TcpAccount;
 
 /// A forecast is for something so many times as fast.
@@ -116,8 +116,11 @@ impl NodeResult {
         Self {
             name: found.names[node].clone(),
             end: match partner && !is_paired && reason.is_none() {
-                true => NodeEnd { verdict: "skipped", reason },
-                false => NodeEnd::new(if found.dead[node] { "dead" } else { "failed" }, reason),
+                true => NodeEnd { verdict: NodeVerdict::Skipped, reason },
+                false => NodeEnd::new(
+                    if found.dead[node] { NodeVerdict::Dead } else { NodeVerdict::Failed },
+                    reason,
+                ),
             },
             place: stocked.map(|stocked| stocked.place.clone()),
             conditions: stocked.map(|stocked| stocked.conditions.clone()).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! What `garland balance` found: the object `garland.balance/1`.
+//! What `garland balance` found: the object `garland.balance/2`.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use garland_results::head::{Head, Phases};
 use garland_results::run::Run;
 use garland_terminal::failure::Exit;
 
-/// The result object `garland.balance/1`.
+/// The result object `garland.balance/2`.
 #[derive(Serialize)]
 pub struct BalanceResult {
     /// What every result begins with.
@@ -53,7 +53,7 @@ impl BalanceResult {
             found.points.iter().map(|point| PointResult::new(point, asked, found)).collect();
         let name = |node: usize| found.names[node].clone();
         Self {
-            head: Head::new("garland.balance/1", Some(run), phases),
+            head: Head::new("garland.balance/2", Some(run), phases),
             path: String::from_utf8_lossy(&asked.path).into_owned(),
             cache: if asked.cold { "cold" } else { "warm" },
             fsync: asked.fsync,

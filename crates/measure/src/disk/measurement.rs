@@ -4,11 +4,11 @@ use garland_analysis::knee;
 use garland_analysis::tuning::{Evidence, Queue, advice};
 use garland_control::{DiskEnd, DiskNode};
 use garland_protocol::{
-    DiskCached, DiskDirection, DiskFigures, DiskJob, DiskPattern, DiskPlace, DiskTimes, DiskWay,
+    DiskCached, DiskDirection, DiskFigures, DiskJob, DiskMode, DiskPattern, DiskPlace, DiskTimes,
 };
 use serde::Serialize;
 
-use garland_results::head::NodeEnd;
+use garland_results::head::{NodeEnd, NodeVerdict};
 
 /// A test of fewer operations says nothing of the slowest hundredth.
 pub const FEW: u64 = 1000;
@@ -88,7 +88,7 @@ impl NodeDisk {
             Some(DiskEnd::Failed(reason)) => Some(reason.clone()),
             Some(DiskEnd::Interrupted) | None => Some("interrupted".to_owned()),
         };
-        let end = NodeEnd::new("failed", reason);
+        let end = NodeEnd::new(NodeVerdict::Failed, reason);
         let measurements = node.figures.iter().map(Measurement::new).collect();
         let place = node.place.clone();
         let name = name.to_owned();
@@ -104,11 +104,11 @@ impl NodeDisk {
         &self,
         direction: DiskDirection,
         pattern: DiskPattern,
-        way: DiskWay,
+        mode: DiskMode,
     ) -> Option<&Measurement> {
         self.measurements.iter().find(|measurement| {
             let job = measurement.job;
-            (job.direction, job.pattern, job.way) == (direction, pattern, way)
+            (job.direction, job.pattern, job.mode) == (direction, pattern, mode)
         })
     }
 
@@ -120,8 +120,8 @@ impl NodeDisk {
 
     fn mark_knee(&mut self, direction: DiskDirection) {
         let is_swept = |job: DiskJob| {
-            (job.direction, job.pattern, job.way)
-                == (direction, DiskPattern::Random, DiskWay::Direct)
+            (job.direction, job.pattern, job.mode)
+                == (direction, DiskPattern::Random, DiskMode::Direct)
         };
         let mut swept: Vec<_> =
             self.measurements.iter_mut().filter(|measured| is_swept(measured.job)).collect();
@@ -133,12 +133,12 @@ impl NodeDisk {
 
     fn find_advice(&self) -> Vec<String> {
         use DiskDirection::{Read, Write};
+        use DiskMode::{Buffered, Direct, Stable};
         use DiskPattern::{Random, Sequential};
-        use DiskWay::{Buffered, Direct, Stable};
         let Some(place) = self.place.as_ref().filter(|place| is_disk(place)) else {
             return Vec::new();
         };
-        let rate = |direction, way| self.find(direction, Sequential, way).map(|found| found.rate);
+        let rate = |direction, mode| self.find(direction, Sequential, mode).map(|found| found.rate);
         let knee = self.at_knee(Read);
         let evidence = Evidence {
             read_buffered: rate(Read, Buffered),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use garland_analysis::conditions::{Purpose, beware};
 use garland_core::cluster::nodelist;
 use garland_core::units::bytes;
-use garland_protocol::{DiskDirection, DiskPattern, DiskPlace, DiskWay};
+use garland_protocol::{DiskDirection, DiskMode, DiskPattern, DiskPlace};
 
 use crate::disk::measurement::NodeDisk;
 use garland_terminal::notes;
@@ -29,7 +29,7 @@ pub fn of(nodes: &[NodeDisk], size: u64, one_by_one: bool) -> Vec<String> {
 
 /// That cached reads were of the disk.
 fn proof(node: &NodeDisk) -> Option<String> {
-    let read = node.find(DiskDirection::Read, DiskPattern::Sequential, DiskWay::Buffered)?;
+    let read = node.find(DiskDirection::Read, DiskPattern::Sequential, DiskMode::Buffered)?;
     let Some(before) = read.before else {
         return Some("cold cache not proven: the kernel doesn't tell what is cached".to_owned());
     };
@@ -46,7 +46,7 @@ fn proof(node: &NodeDisk) -> Option<String> {
 
 /// That the time was over before the file was written.
 fn short_file(node: &NodeDisk, size: u64) -> Option<String> {
-    let first = node.find(DiskDirection::Write, DiskPattern::Sequential, DiskWay::Buffered)?;
+    let first = node.find(DiskDirection::Write, DiskPattern::Sequential, DiskMode::Buffered)?;
     let whole = size >> 20 << 20;
     (first.bytes < whole).then(|| {
         format!(

@@ -1,8 +1,8 @@
-//! What `garland disk` found: the object `garland.disk/1`.
+//! What `garland disk` found: the object `garland.disk/2`.
 
 use garland_analysis::slow_ones;
 use garland_control::{DiskCourse, DiskEnd};
-use garland_protocol::{DiskDirection, DiskOrder, DiskPattern, DiskWay};
+use garland_protocol::{DiskDirection, DiskMode, DiskOrder, DiskPattern};
 use serde::Serialize;
 
 use crate::disk::measurement::{FEW, NodeDisk};
@@ -11,7 +11,7 @@ use garland_results::head::{Head, Phases};
 use garland_results::run::Run;
 use garland_terminal::failure::Exit;
 
-/// The result object `garland.disk/1`.
+/// The result object `garland.disk/2`.
 #[derive(Serialize)]
 pub struct DiskResult {
     /// What every result begins with.
@@ -48,7 +48,7 @@ impl DiskResult {
         let all = names.iter().zip(&course.nodes);
         let nodes: Vec<NodeDisk> = all.map(|(name, node)| NodeDisk::new(name, node)).collect();
         let mut result = Self {
-            head: Head::new("garland.disk/1", Some(run), phases),
+            head: Head::new("garland.disk/2", Some(run), phases),
             path: String::from_utf8_lossy(&order.path).into_owned(),
             size: order.size,
             time_ns: order.time_ns,
@@ -100,8 +100,8 @@ impl DiskResult {
 /// Who is slow at what.
 fn outliers(nodes: &[NodeDisk]) -> Vec<String> {
     use DiskDirection::{Read, Write};
+    use DiskMode::Buffered;
     use DiskPattern::Sequential;
-    use DiskWay::Buffered;
     type Find = fn(&NodeDisk) -> Option<f64>;
     let kinds: [(&str, f64, &str, Find); 4] = [
         ("sequential write", 1e6, "MB/s", |n| Some(n.find(Write, Sequential, Buffered)?.rate)),

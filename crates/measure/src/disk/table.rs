@@ -4,15 +4,15 @@ use std::fmt;
 
 use garland_core::cluster::nodelist;
 use garland_core::units::{Nanos, bytes};
-use garland_protocol::{DiskDirection, DiskPattern, DiskTimes, DiskWay};
+use garland_protocol::{DiskDirection, DiskMode, DiskPattern, DiskTimes};
 
 use crate::disk::measurement::{Measurement, NodeDisk, is_disk};
 use crate::disk::result::DiskResult;
 use garland_terminal::verdicts::folded;
 
 use DiskDirection::{Read, Write};
+use DiskMode::{Buffered, Direct, Stable};
 use DiskPattern::{Random, Sequential};
-use DiskWay::{Buffered, Direct, Stable};
 
 impl fmt::Display for DiskResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,10 +72,10 @@ fn sequential(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
     )?;
     for node in nodes {
         write!(f, "{:name$}", node.name)?;
-        for (direction, way) in
+        for (direction, mode) in
             [(Write, Buffered), (Read, Buffered), (Write, Direct), (Read, Direct)]
         {
-            match node.find(direction, Sequential, way) {
+            match node.find(direction, Sequential, mode) {
                 Some(found) => write!(f, "  {:>12.1}", found.rate / 1e6)?,
                 None => write!(f, "  {:>12}", "-")?,
             }
@@ -117,9 +117,9 @@ fn single(
     nodes: &[&NodeDisk],
     title: &str,
     direction: DiskDirection,
-    way: DiskWay,
+    mode: DiskMode,
 ) -> fmt::Result {
-    let find = |node: &&NodeDisk| node.find(direction, Random, way).cloned();
+    let find = |node: &&NodeDisk| node.find(direction, Random, mode).cloned();
     let rows: Vec<_> = nodes.iter().filter_map(|node| Some((*node, find(node)?))).collect();
     if rows.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The result object `garland.ping/1`.
+//! The result object `garland.ping/2`.
 
 use garland_analysis::conditions::{Conditions, value};
 use garland_protocol::{Finding, PingTransport, PingWait, TargetState};
@@ -9,7 +9,7 @@ use super::evidence;
 use super::fabric::FabricResult;
 use super::point::PointResult;
 use super::sweep::{self, Sweep, Wire};
-use garland_results::head::{Head, NodeEnd, Phases};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
 use garland_results::run::Run;
 use garland_terminal::failure::Exit;
 
@@ -40,7 +40,7 @@ struct NodeResult {
 pub struct PairResult {
     pub from: String,
     pub to: String,
-    pub verdict: &'static str,
+    pub verdict: NodeVerdict,
     /// The node that it failed at, and why.
     pub at: Option<String>,
     pub reason: Option<String>,
@@ -63,7 +63,7 @@ impl PairResult {
         Self {
             from: names[0].clone(),
             to: names[to].clone(),
-            verdict: "ok",
+            verdict: NodeVerdict::Ok,
             at: None,
             reason: None,
             timer_ns: None,
@@ -98,14 +98,14 @@ impl PairResult {
 
     /// It went wrong at a node.
     pub fn fail(&mut self, at: &str, reason: &str) {
-        self.verdict = "failed";
+        self.verdict = NodeVerdict::Failed;
         self.at = Some(at.to_owned());
         self.reason = Some(reason.to_owned());
     }
 
     /// The user ended it before it was done.
     pub fn skip(&mut self) {
-        self.verdict = "skipped";
+        self.verdict = NodeVerdict::Skipped;
         self.reason = Some("interrupted".to_owned());
     }
 
@@ -154,8 +154,8 @@ impl PingResult {
     ) -> Self {
         let verdict = |name: &String| {
             let of = |pair: &&PairResult| pair.at.as_ref() == Some(name) || pair.to == *name;
-            let failed = pairs.iter().filter(of).find(|pair| pair.verdict != "ok");
-            let end = failed.map_or(NodeEnd::new("ok", None), |pair| NodeEnd {
+            let failed = pairs.iter().filter(of).find(|pair| pair.verdict != NodeVerdict::Ok);
+            let end = failed.map_or(NodeEnd::new(NodeVerdict::Ok, None), |pair| NodeEnd {
                 verdict: pair.verdict,
                 reason: pair.reason.clone(),
             });
@@ -178,7 +178,7 @@ impl PingResult {
                 TargetState::Busy => "busy",
             },
             nodes: names.iter().map(verdict).collect(),
-            head: Head::new("garland.ping/1", Some(run), phases),
+            head: Head::new("garland.ping/2", Some(run), phases),
             pairs,
             interrupted,
         }
@@ -186,7 +186,7 @@ impl PingResult {
 
     /// The command's exit code.
     pub fn exit(&self) -> Exit {
-        let ok = self.pairs.iter().filter(|pair| pair.verdict == "ok").count();
+        let ok = self.pairs.iter().filter(|pair| pair.verdict == NodeVerdict::Ok).count();
         let some = self.pairs.iter().any(|pair| !pair.points.is_empty());
         match (self.interrupted, ok) {
             (true, _) => Exit::Interrupted,

@@ -22,7 +22,7 @@ pub struct Sweep {
     /// In flight where more buys nothing.
     pub knee: u32,
     /// What binds there.
-    pub binds: &'static str,
+    pub bottleneck: &'static str,
     /// The shares of the time that the two CPUs were at work at the knee.
     pub initiator_busy: f64,
     pub target_busy: f64,
@@ -75,7 +75,7 @@ pub fn conclude(
         gap_per_byte_ns,
         fit,
         knee: loads[at].depth,
-        binds: match knee {
+        bottleneck: match knee {
             Knee::RoundTrip => "round trip",
             Knee::Initiator => "sender CPU",
             Knee::Target => "target CPU",

@@ -192,7 +192,7 @@ fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, asked: &PingRequest) -> 
     let wire = wire.unwrap_or_default();
     writeln!(
         f,
-        "knee    {} in flight: {beyond}; what binds: {}; at work: sender {from:.0} %, target {to:.0} %{wire}",
-        sweep.knee, sweep.binds
+        "knee    {} in flight: {beyond}; bottleneck: {}; at work: sender {from:.0} %, target {to:.0} %{wire}",
+        sweep.knee, sweep.bottleneck
     )
 }

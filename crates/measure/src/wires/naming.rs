@@ -169,7 +169,7 @@ fn evidence(nodes: &[usize], part: &str, rail: Option<usize>, survey: &Survey<'_
     let (mut segments, mut again, mut busy, mut window) = (0_u64, 0_u64, 0_u64, 0_u64);
     let rails =
         survey.rails.iter().enumerate().filter(|(at, _)| rail.is_none_or(|rail| *at == rail));
-    for ((from, to), way) in rails.flat_map(|(_, found)| &found.ways) {
+    for ((from, to), way) in rails.flat_map(|(_, found)| &found.directions) {
         if let Some(went) = way.went.filter(|_| concerns(*from, *to)) {
             segments += u64::from(went.segments);
             again += u64::from(went.retransmits);

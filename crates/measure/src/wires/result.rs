@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::measured::{FailedPair, Measured};
 use super::naming::Named;
 use super::survey::{DirectionRates, Rail, Survey};
-use garland_results::head::{Head, NodeEnd};
+use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_results::tcp_account::TcpAccount;
 use garland_results::wires_baseline::Baseline;
 
-/// The result object `garland.wires/1`.
+/// The result object `garland.wires/2`.
 #[derive(Serialize)]
 pub struct WiresResult {
     /// What every result begins with.
@@ -30,7 +30,7 @@ pub struct WiresFindings {
     /// The nodes.
     pub nodes: Vec<NodeResult>,
     /// Every ordered pair.
-    pub ways: Vec<WayResult>,
+    pub pairs: Vec<PairResult>,
     /// Pairs that couldn't be measured.
     pub failed: Vec<FailedOnRail>,
     /// So many pairs at once.
@@ -86,7 +86,7 @@ pub struct NicResult {
 
 /// One way of a pair; rates in bytes per second.
 #[derive(Serialize)]
-pub struct WayResult {
+pub struct PairResult {
     /// The rail.
     pub rail: usize,
     /// The sender.
@@ -201,7 +201,10 @@ pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeRes
         };
         NodeResult {
             name: (*name).to_owned(),
-            end: NodeEnd::new(if never[at] { "failed" } else { "dead" }, survey.out[at].clone()),
+            end: NodeEnd::new(
+                if never[at] { NodeVerdict::Failed } else { NodeVerdict::Dead },
+                survey.out[at].clone(),
+            ),
             nics: (0..survey.rails.len()).map(nic).collect(),
             sends: sends.map(|parted| parted.node.exp()),
             receives: receives.map(|parted| parted.node.exp()),
@@ -211,13 +214,13 @@ pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeRes
 }
 
 /// Every ordered pair that was measured, rail by rail.
-pub fn ways(survey: &Survey<'_>, names: &[&str]) -> Vec<WayResult> {
-    survey.rails.iter().enumerate().flat_map(|(rail, found)| ways_of(rail, found, names)).collect()
+pub fn pairs(survey: &Survey<'_>, names: &[&str]) -> Vec<PairResult> {
+    survey.rails.iter().enumerate().flat_map(|(rail, found)| pairs_of(rail, found, names)).collect()
 }
 
-fn ways_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<WayResult> {
+fn pairs_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<PairResult> {
     let effects = Effects::of(&found.rates());
-    let one = |(&(from, to), way): (&(usize, usize), &DirectionRates)| WayResult {
+    let one = |(&(from, to), way): (&(usize, usize), &DirectionRates)| PairResult {
         rail,
         from: names[from].to_owned(),
         to: names[to].to_owned(),
@@ -234,7 +237,7 @@ fn ways_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<WayResult> {
             .map(|latency| [latency.min, latency.p50, latency.p99]),
         tcp: way.went.map(|went| TcpAccount::new(&went)),
     };
-    found.ways.iter().map(one).collect()
+    found.directions.iter().map(one).collect()
 }
 
 /// Pairs at once.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_core::units::{Nanos, Rate};
 
-use super::result::{FailedOnRail, WayResult, WiresFindings, WiresResult};
+use super::result::{FailedOnRail, PairResult, WiresFindings, WiresResult};
 use garland_terminal::verdicts::folded;
 
 /// Up to so many nodes the matrix has numbers; beyond, a character a pair.
@@ -21,7 +21,7 @@ impl fmt::Display for WiresResult {
 
 impl fmt::Display for WiresFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pairs = self.ways.iter().filter(|way| way.rail == 0 && way.from < way.to).count();
+        let pairs = self.pairs.iter().filter(|pair| pair.rail == 0 && pair.from < pair.to).count();
         let (rounds, at_once) = (self.rounds, self.at_once);
         write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unsealed TCP")?;
         writeln!(f, "{}", if self.rails > 1 { ", rail by rail" } else { "" })?;
@@ -29,8 +29,8 @@ impl fmt::Display for WiresFindings {
             if self.rails > 1 {
                 writeln!(f, "rail {rail}")?;
             }
-            let ways = self.ways.iter().filter(|way| way.rail == rail).collect();
-            OnRail { told: self, rail, ways }.fmt(f)?;
+            let pairs = self.pairs.iter().filter(|pair| pair.rail == rail).collect();
+            OnRail { told: self, rail, pairs }.fmt(f)?;
         }
         if let Some(sum) = self.bisection {
             writeln!(f, "  one half with the other, both ways: {}", rate(sum))?;
@@ -54,7 +54,7 @@ impl fmt::Display for WiresFindings {
         for fault in &self.faults {
             writeln!(f, "fault: {}", fault.text)?;
         }
-        if self.faults.is_empty() && !self.ways.is_empty() {
+        if self.faults.is_empty() && !self.pairs.is_empty() {
             writeln!(f, "no part is worse than its peers")?;
         }
         Ok(())
@@ -65,7 +65,7 @@ impl fmt::Display for WiresFindings {
 struct OnRail<'t> {
     told: &'t WiresFindings,
     rail: usize,
-    ways: Vec<&'t WayResult>,
+    pairs: Vec<&'t PairResult>,
 }
 
 impl fmt::Display for OnRail<'_> {
@@ -83,9 +83,9 @@ impl fmt::Display for OnRail<'_> {
 impl OnRail<'_> {
     fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = [
-            ("one stream", self.of(|way| way.rate)),
-            ("both ways, each", self.of(|way| way.two_way_rate)),
-            ("several streams", self.of(|way| way.streams_rate)),
+            ("one stream", self.of(|pair| pair.rate)),
+            ("both ways, each", self.of(|pair| pair.two_way_rate)),
+            ("several streams", self.of(|pair| pair.streams_rate)),
         ];
         writeln!(f, "  {:<17}{:>30}{:>30}", "", "median", "lowest")?;
         for (name, values) in lines {
@@ -94,7 +94,7 @@ impl OnRail<'_> {
             }
         }
         let mut latencies: Vec<u64> =
-            self.ways.iter().filter_map(|way| way.round_trip_ns).map(|times| times[1]).collect();
+            self.pairs.iter().filter_map(|pair| pair.round_trip_ns).map(|times| times[1]).collect();
         latencies.sort_unstable();
         if let (Some(&highest), Some(&median)) =
             (latencies.last(), latencies.get(latencies.len() / 2))
@@ -111,8 +111,8 @@ impl OnRail<'_> {
     }
 
     /// What `pick` takes of all ways, the lowest first.
-    fn of(&self, pick: impl Fn(&WayResult) -> Option<f64>) -> Vec<f64> {
-        let mut values: Vec<f64> = self.ways.iter().copied().filter_map(pick).collect();
+    fn of(&self, pick: impl Fn(&PairResult) -> Option<f64>) -> Vec<f64> {
+        let mut values: Vec<f64> = self.pairs.iter().copied().filter_map(pick).collect();
         values.sort_by(f64::total_cmp);
         values
     }
@@ -132,12 +132,12 @@ impl OnRail<'_> {
     }
 
     fn cell(&self, from: &str, to: &str) -> Option<f64> {
-        self.ways.iter().find(|way| way.from == from && way.to == to)?.rate
+        self.pairs.iter().find(|pair| pair.from == from && pair.to == to)?.rate
     }
 
     /// Rows send, columns receive; in Mbit/s.
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.ways.is_empty() {
+        if self.pairs.is_empty() {
             return Ok(());
         }
         let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);
@@ -161,7 +161,7 @@ impl OnRail<'_> {
 
     /// A character a pair: `.` for what the middle pair gives, else tenths of it.
     fn write_characters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values = self.of(|way| way.rate);
+        let values = self.of(|pair| pair.rate);
         let Some(&middle) = values.get(values.len() / 2) else { return Ok(()) };
         let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
         writeln!(f, "rows send; tenths of the middle rate, . for 95 % and more, - for none")?;

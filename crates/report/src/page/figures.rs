@@ -12,19 +12,19 @@ const CELLS: usize = 128;
 pub(super) fn of(result: &Value) -> Value {
     let Value::Object(whole) = result else { return result.clone() };
     let mut kept: Map<String, Value> = whole.clone();
-    if let Some(Value::Array(ways)) = kept.remove("ways") {
-        kept.insert("heat".to_owned(), heat(&ways));
+    if let Some(Value::Array(pairs)) = kept.remove("pairs") {
+        kept.insert("heat".to_owned(), heat(&pairs));
     }
     Value::Object(kept)
 }
 
-/// The rates of all ways as a matrix, sender by receiver; the median of each group of nodes.
-fn heat(ways: &[Value]) -> Value {
+/// The rates of all pairs as a matrix, sender by receiver; the median of each group of nodes.
+fn heat(pairs: &[Value]) -> Value {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut names: Vec<&str> = Vec::new();
     let ends =
         |way: &'_ Value| Some((way["from"].as_str()?.to_owned(), way["to"].as_str()?.to_owned()));
-    for way in ways {
+    for way in pairs {
         for end in ["from", "to"] {
             if let Some(name) = way[end].as_str() {
                 places.entry(name).or_insert_with(|| {
@@ -37,7 +37,7 @@ fn heat(ways: &[Value]) -> Value {
     let group = names.len().div_ceil(CELLS).max(1);
     let count = names.len().div_ceil(group);
     let mut cells: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); count]; count];
-    for way in ways {
+    for way in pairs {
         let Some((from, to)) = ends(way) else { continue };
         if let Some(rate) = way["rate"].as_f64() {
             let (from, to) = (places[from.as_str()], places[to.as_str()]);

@@ -29,7 +29,7 @@ const SCRIPTS: [&str; 9] = [
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data:; base-uri 'none'; form-action 'none'";
 
-/// Writes a page of these runs, and of a forecast if there is one (`garland.forecast/1`).
+/// Writes a page of these runs, and of a forecast if there is one (`garland.forecast/2`).
 ///
 /// # Errors
 /// When `output` can't be written.

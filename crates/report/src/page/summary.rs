@@ -59,7 +59,7 @@ fn copy(result: &Value) -> String {
     let nodes = result["nodes"].as_array().map_or(&[][..], Vec::as_slice);
     let ok = nodes.iter().filter(|node| node["verdict"] == "ok").count();
     let size = bytes::format(result["bytes"].as_u64().unwrap_or(0));
-    let way = if result["way"] == "in" { "from" } else { "to" };
+    let way = if result["direction"] == "in" { "from" } else { "to" };
     let took = time(&result["elapsed_ns"]).unwrap_or_else(|| "an unknown time".to_owned());
     let rate = result["rate"].as_u64().map(Rate::from_bytes_per_second);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));

@@ -30,7 +30,7 @@ fn embedded(page: &str) -> Value {
 
 fn copy() -> Value {
     json!({
-        "schema": "garland.cp/1", "bytes": 1 << 30, "elapsed_ns": 9_500_000_000_u64, "rate": 113_000_000,
+        "schema": "garland.cp/2", "bytes": 1 << 30, "elapsed_ns": 9_500_000_000_u64, "rate": 113_000_000,
         "limit": { "rate": 117_700_000, "source": "TCP payload of the lab's wires", "achieved": 0.96 },
         "nodes": [{ "name": "n1", "verdict": "ok" }, { "name": "n2", "verdict": "dead" }],
         "phases": [{ "name": "stream", "ns": 9_500_000_000_u64 }],
@@ -69,7 +69,7 @@ fn nothing_is_fetched_from_anywhere() {
 fn names_cannot_break_out() {
     let evil = "</script><script>alert(1)</script>";
     let mut run =
-        sheet(json!({ "schema": "garland.exec/1", "nodes": [{ "name": evil, "verdict": "ok" }] }));
+        sheet(json!({ "schema": "garland.exec/2", "nodes": [{ "name": evil, "verdict": "ok" }] }));
     run.name = evil.to_owned();
     run.notes.push(evil.to_owned());
     let page = written(&[run], None);
@@ -147,7 +147,7 @@ fn pairs_become_a_matrix_however_many_there_are() {
     let ways: Vec<Value> = (0..300)
         .flat_map(|from| (0..300).filter(move |to| *to != from).map(move |to| way(from, to)))
         .collect();
-    let page = written(&[sheet(json!({ "schema": "garland.wires/1", "ways": ways }))], None);
+    let page = written(&[sheet(json!({ "schema": "garland.wires/2", "pairs": ways }))], None);
     let heat = &embedded(&page)["runs"][0]["result"]["heat"];
     assert_eq!(heat["names"].as_array().unwrap().len(), 100);
     assert_eq!(heat["rates"][0][1], 1e8);

@@ -187,7 +187,7 @@ struct Job {
 }
 
 impl Timeline {
-    /// The timeline of a farm's result (`garland.farm/1`), a row for each job that a node has at once;
+    /// The timeline of a farm's result (`garland.farm/2`), a row for each job that a node has at once;
     /// none where it has no records.
     #[must_use]
     pub fn of_jobs(result: &serde_json::Value) -> Option<Self> {

@@ -66,7 +66,7 @@ struct KeptNode {
 }
 
 /// The result objects that have what is needed.
-const KNOWN: &str = "garland.cp/1";
+const KNOWN: &str = "garland.cp/2";
 
 impl Kept {
     /// Reads what was kept of a copy.

@@ -1,4 +1,4 @@
-//! The result object `garland.explain/1`.
+//! The result object `garland.explain/2`.
 
 use garland_analysis::clock::{Clocks, Closure};
 use garland_analysis::ledger::{Cause, DiskUse, Fix, Ledger, Place, Row, Stretch, outline};
@@ -117,7 +117,7 @@ pub(super) struct DiskResult {
 impl ExplainResult {
     /// What `ledger` says of the run.
     pub fn new(run: &Run, kept: &Kept, ledger: &Ledger, clocks: &Clocks, phases: Phases) -> Self {
-        let mut head = Head::new("garland.explain/1", Some(run), phases);
+        let mut head = Head::new("garland.explain/2", Some(run), phases);
         head.limit = kept.limit.as_ref().map(|limit| Limit {
             rate: limit.rate,
             source: limit.source.clone(),

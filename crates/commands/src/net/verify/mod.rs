@@ -61,7 +61,7 @@ pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     fleet.children.end(FAREWELL, |_| false);
     phases.end("teardown");
     let result = VerifyResult {
-        head: Head::new("garland.net-verify/1", Some(&run), phases),
+        head: Head::new("garland.net-verify/2", Some(&run), phases),
         topology: topology.name.clone(),
         evidence: seen.evidence,
         nodes: node_results(&topology, &seen),

@@ -8,14 +8,14 @@ use garland_topology::{MediumKind, NicId, NicName, Topology};
 use serde::Serialize;
 
 use super::outcome::{Evidence, SurveyOutcome};
-use garland_results::head::{Head, NodeEnd};
+use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
 /// Findings of one kind that are shown in words; more are in the result object.
 const SHOWN: usize = 12;
 
-/// The result object `garland.net-verify/1`.
+/// The result object `garland.net-verify/2`.
 #[derive(Serialize)]
 pub struct VerifyResult {
     #[serde(flatten)]
@@ -86,7 +86,7 @@ pub fn node_results(topology: &Topology, seen: &SurveyOutcome) -> Vec<NodeResult
     let nodes = topology.nodes.iter().zip(&seen.reasons);
     let result = nodes.map(|(node, reason)| NodeResult {
         name: node.name.clone(),
-        end: NodeEnd::new("failed", reason.clone()),
+        end: NodeEnd::new(NodeVerdict::Failed, reason.clone()),
     });
     result.collect()
 }

@@ -89,7 +89,7 @@ impl<'a> Surveying<'a> {
         self.rates(&links)?;
         phases.end("rates");
         self.ways()?;
-        phases.end("ways");
+        phases.end("routes");
         Ok(())
     }
 

@@ -38,8 +38,8 @@ pub struct Rail {
     pub strikes: Vec<u32>,
     /// Why a node is out of this rail, by its place.
     pub out: Vec<Option<String>>,
-    /// Both ways of every pair.
-    pub ways: BTreeMap<(usize, usize), DirectionRates>,
+    /// Both directions of every pair.
+    pub directions: BTreeMap<(usize, usize), DirectionRates>,
     /// Round trips of 8 bytes by pair.
     pub latencies: BTreeMap<MatchUp, Summary>,
     /// Pairs that couldn't be measured, and why.
@@ -58,7 +58,7 @@ impl Rail {
         Self {
             strikes: vec![0; out.len()],
             out: out.to_vec(),
-            ways: BTreeMap::new(),
+            directions: BTreeMap::new(),
             latencies: BTreeMap::new(),
             failed: BTreeMap::new(),
             loads: Vec::new(),
@@ -69,7 +69,7 @@ impl Rail {
 
     /// The rates of one stream one way, in bytes per second.
     pub fn rates(&self) -> Matrix {
-        Matrix::by(self.out.len(), |from, to| self.ways.get(&(from, to))?.one)
+        Matrix::by(self.out.len(), |from, to| self.directions.get(&(from, to))?.one)
     }
 
     /// How many shortest round trips of 8 bytes go into a second, each with [`GRACE_NS`] added.
@@ -82,7 +82,7 @@ impl Rail {
 
     /// One way of a pair.
     pub fn way(&mut self, from: usize, to: usize) -> &mut DirectionRates {
-        self.ways.entry((from, to)).or_default()
+        self.directions.entry((from, to)).or_default()
     }
 
     /// Notes a round trip. Where there is one already, the one with the shortest counts.

@@ -1,4 +1,4 @@
-//! The result object `garland.wires-sweep/1`.
+//! The result object `garland.wires-sweep/2`.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::groups::Group;
 use crate::wires::measured::{FailedPair, Measured};
-use garland_results::head::{Head, NodeEnd};
+use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_terminal::failure::Exit;
 
 /// Its kind and version.
-pub const SCHEMA: &str = "garland.wires-sweep/1";
+pub const SCHEMA: &str = "garland.wires-sweep/2";
 
 /// All of it.
 #[derive(Serialize)]
@@ -84,7 +84,7 @@ impl NodeResult {
     ) -> Vec<Self> {
         let node = |(at, name): (usize, &&str)| Self {
             name: (*name).to_owned(),
-            end: NodeEnd::new("failed", absent[at].clone()),
+            end: NodeEnd::new(NodeVerdict::Failed, absent[at].clone()),
             conditions: conditions.remove(&at).unwrap_or_default(),
         };
         names.iter().enumerate().map(node).collect()
