@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use garland_protocol::{Checksum, Summed};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The digest of one node's file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChecksumResult {
     kind: Checksum,
     digest: String,

@@ -8,26 +8,34 @@ use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_protocol::{ReadBack, Slow, Stage, StageDepth, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::checksums::ChecksumResult;
 use crate::copied::Copied;
-use crate::head::{Head, NodeVerdict, Phases};
+use crate::head::{Head, NodeEnd, NodeVerdict, Phases};
 use crate::limit::Limit;
 use crate::run::Run;
 use crate::tree::TreeResult;
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
+/// Its kind and version.
+pub const SCHEMA: &str = "garland.cp/2";
+
 /// The result object `garland.cp/2`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CopyResult {
+    /// What every result begins with.
     #[serde(flatten)]
-    head: Head,
+    pub head: Head,
+    #[serde(default)]
     direction: Direction,
-    bytes: u64,
+    /// Bytes of what was copied; of files that were gathered, all together.
+    #[serde(default)]
+    pub bytes: u64,
     /// What a node has got stays there when its copy ends early: it went to a device, a pipe or a
     /// command.
+    #[serde(default)]
     in_place: bool,
     /// Bytes of blocks that this machine has sent, as they were on the wire; none where it got them.
     sent_bytes: Option<u64>,
@@ -37,41 +45,51 @@ pub struct CopyResult {
     stream_rate: Option<u64>,
     /// The congestion control of this host's data links.
     congestion: Option<String>,
-    nodes: Vec<NodeResult>,
+    /// The nodes, in the order of the chain.
+    #[serde(default)]
+    pub nodes: Vec<NodeResult>,
     /// Bytes that nodes had already, all together.
-    already: u64,
+    #[serde(default)]
+    pub already: u64,
     /// Nodes where an interrupted copy left what was of no use.
+    #[serde(default)]
     unusable: Vec<String>,
     /// Whether nodes read parts of the source by themselves.
+    #[serde(default)]
     shared: bool,
     /// Those that were to and didn't.
+    #[serde(default)]
     unread: Vec<UnreadPart>,
+    #[serde(default)]
     stages: Vec<StageResult>,
+    #[serde(default)]
     faults: Vec<FaultResult>,
     /// What was copied, if it wasn't one file.
     tree: Option<TreeResult>,
+    #[serde(default)]
     interrupted: bool,
 }
 
 /// A node that was to read a part of the source by itself, and why it didn't.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnreadPart {
     node: String,
     reason: String,
 }
 
 /// Which way a copy goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// From this machine to nodes.
+    #[default]
     Out,
     /// From nodes to this machine.
     In,
 }
 
 /// How many blocks a stage has had at a time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct StageResult {
     /// The node; none is this machine.
     node: Option<String>,
@@ -80,39 +98,51 @@ struct StageResult {
     most: u32,
 }
 
-#[derive(Clone, Debug, Serialize)]
-struct NodeResult {
-    name: String,
-    verdict: NodeVerdict,
-    reason: Option<String>,
-    bytes: u64,
+/// What a node has of a copy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NodeResult {
+    /// Its name.
+    pub name: String,
+    /// How it ended, and why it is not ok.
+    #[serde(flatten)]
+    pub end: NodeEnd,
+    /// Bytes that it held, or had given, at the end.
+    #[serde(default)]
+    pub bytes: u64,
     /// Bytes of these that it had before anything was sent.
+    #[serde(default)]
     already: u64,
     /// Names that it has removed, since the source hasn't them.
+    #[serde(default)]
     removed: u64,
     /// Bytes per second until this node held every block.
     rate: Option<u64>,
+    #[serde(default)]
     detached: bool,
     /// It held the others up by its wire or machine: what it took, and what they took without it, in
     /// bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<SlowResult>,
+    #[serde(default)]
     memory: u64,
+    #[serde(default)]
     cpu_ns: u64,
+    #[serde(default)]
     opening_ns: u64,
     /// Whether the medium is known to have what was sent.
+    #[serde(default)]
     verified: bool,
     /// Of the node's file; of what came from nodes, of the file here.
     checksum: Option<ChecksumResult>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SlowResult {
     rate: u64,
     others: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct FaultResult {
     /// The block; none when what changed was a frame between blocks.
     block: Option<u64>,
@@ -146,7 +176,7 @@ impl CopyResult {
         phases.end_at("drain", held);
         phases.end_at("fsync", all(|moments| moments.committed));
         phases.end("teardown");
-        let head = Head::new("garland.cp/2", Some(run), phases);
+        let head = Head::new(SCHEMA, Some(run), phases);
         let bytes: u64 = copies.iter().map(Copied::bytes).sum();
         // What reached nobody had no rate, and nothing has none.
         let arrived = bytes > 0;
@@ -203,7 +233,7 @@ impl CopyResult {
     /// With what was found out by reading back.
     pub fn with_read_back(mut self, wanted: ReadBack) -> Self {
         for node in &mut self.nodes {
-            node.verified = wanted.verify && node.verdict == NodeVerdict::Ok;
+            node.verified = wanted.verify && node.end.is_ok();
         }
         self
     }
@@ -232,7 +262,7 @@ impl CopyResult {
     /// The command's exit code: `min_ok` nodes suffice, all without it; of a tree all must have
     /// been copied that should be.
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
-        let ok = self.nodes.iter().filter(|node| node.verdict == NodeVerdict::Ok).count();
+        let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
         if self.interrupted {
             Exit::Interrupted
@@ -259,7 +289,7 @@ fn nodes(copied: &Copied) -> impl Iterator<Item = NodeResult> {
     let here = copied.outcome.checksum.as_ref().map(ChecksumResult::new);
     nodes.map(move |((id, _), node)| {
         let result = NodeResult::new(node, &copied.plan, id, ready);
-        let here = here.clone().filter(|_| result.verdict == NodeVerdict::Ok);
+        let here = here.clone().filter(|_| result.end.is_ok());
         NodeResult { checksum: result.checksum.clone().or(here), ..result }
     })
 }
@@ -305,8 +335,7 @@ impl NodeResult {
         });
         Self {
             name: node.name.clone(),
-            verdict,
-            reason,
+            end: NodeEnd { verdict, reason },
             bytes,
             already,
             removed: node.report.removed,
@@ -328,7 +357,7 @@ fn whole_bytes(rate: Rate) -> u64 {
 
 impl fmt::Display for CopyResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ok = self.nodes.iter().filter(|node| node.verdict == NodeVerdict::Ok).count();
+        let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         writeln!(
             f,
             "{} {} {ok} of {} nodes in {}",
@@ -355,7 +384,7 @@ impl fmt::Display for CopyResult {
             };
             writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
         }
-        if self.in_place && self.nodes.iter().any(|node| node.verdict != NodeVerdict::Ok) {
+        if self.in_place && self.nodes.iter().any(|node| !node.end.is_ok()) {
             writeln!(f, "note    what a device, a pipe or a command got isn't taken back")?;
         }
         writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
@@ -401,10 +430,7 @@ impl CopyResult {
             groups.entry(node.already).or_default().push(&node.name);
         }
         if let Some(all) = groups.get(&self.bytes)
-            && self
-                .nodes
-                .iter()
-                .all(|node| node.verdict != NodeVerdict::Ok || node.already == self.bytes)
+            && self.nodes.iter().all(|node| !node.end.is_ok() || node.already == self.bytes)
         {
             let every = if all.len() == self.nodes.len() { "all " } else { "" };
             return writeln!(f, "nothing to send: {every}{} have it", nodelist::fold(all));
@@ -444,8 +470,7 @@ impl CopyResult {
 
     fn write_verdicts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes = self.nodes.iter();
-        let verdicts =
-            nodes.map(|node| (node.verdict.as_str(), node.reason.as_deref(), node.name.as_str()));
+        let verdicts = nodes.map(|node| node.end.of(&node.name));
         f.write_str(&folded(verdicts))?;
         let late: Vec<&str> =
             self.nodes.iter().filter(|node| node.detached).map(|node| node.name.as_str()).collect();
@@ -457,9 +482,7 @@ impl CopyResult {
             )?;
         }
         for node in &self.nodes {
-            let Some(SlowResult { rate, others }) =
-                node.slow.filter(|_| node.verdict == NodeVerdict::Ok)
-            else {
+            let Some(SlowResult { rate, others }) = node.slow.filter(|_| node.end.is_ok()) else {
                 continue;
             };
             let shown = Rate::from_bytes_per_second;

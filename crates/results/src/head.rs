@@ -20,10 +20,12 @@ pub struct Head {
     /// The run's name; none where nothing is kept.
     pub run: Option<String>,
     /// The command line.
+    #[serde(default)]
     command: Vec<String>,
     /// From the command's start to its end, in nanoseconds.
     pub elapsed_ns: u64,
     /// They sum to `elapsed_ns`.
+    #[serde(default)]
     pub phases: Vec<Phase>,
     /// The best that the wires allow; none where it isn't known, or no file was copied.
     pub limit: Option<Limit>,

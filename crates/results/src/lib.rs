@@ -7,6 +7,7 @@ pub mod copied;
 pub mod copy;
 pub mod explain;
 pub mod head;
+pub mod kept;
 pub mod limit;
 pub mod lock;
 pub mod places;

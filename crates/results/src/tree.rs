@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use garland_dataplane::{LeftOut, Tally};
 use garland_protocol::Absent;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::copied::Copied;
 
@@ -17,7 +17,7 @@ const SHOWN: usize = 10;
 const KEPT: usize = 1000;
 
 /// The tree of a copy.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TreeResult {
     files: u64,
     directories: u64,
@@ -35,7 +35,7 @@ pub struct TreeResult {
     deletion_skipped_in: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct LeftOutResult {
     path: String,
     reason: String,

@@ -1,20 +1,49 @@
 //! `garland cp --join`: nodes that come into a copy that runs.
 
-use std::fs;
-
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::args::Cp;
 use garland_fleet::context::Context;
 use garland_fleet::join_listener::{self, Answer, DOOR};
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::copy::{CopyResult, NodeResult};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
+use garland_results::kept::KeptResult;
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
+
+/// What the result of the copy says of a node that joined.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Entry {
+    /// It took part.
+    Joined(Box<NodeResult>),
+    /// The copy was over before it came.
+    Late {
+        name: String,
+        #[serde(flatten)]
+        end: NodeEnd,
+    },
+}
+
+impl Entry {
+    fn name(&self) -> &str {
+        match self {
+            Self::Joined(node) => &node.name,
+            Self::Late { name, .. } => name,
+        }
+    }
+
+    fn end(&self) -> &NodeEnd {
+        match self {
+            Self::Joined(node) => &node.end,
+            Self::Late { end, .. } => end,
+        }
+    }
+}
 
 /// The result object `garland.join/2`.
 #[derive(Debug, Serialize)]
@@ -24,7 +53,7 @@ struct Joined {
     /// The copy's run.
     joined: String,
     /// How the copy ended for the nodes that joined: of its result, what is theirs.
-    nodes: Vec<Value>,
+    nodes: Vec<Entry>,
 }
 
 /// Has the nodes of `cp.destination()` join the copy of `run`, and waits until that has ended.
@@ -59,7 +88,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     phases.end("copy");
     let own = Run::begin(&places, "join")?;
     let joined = Joined {
-        nodes: theirs(&copy, &names)?,
+        nodes: theirs(&copy, names)?,
         joined: copy.name().to_owned(),
         head: Head::new("garland.join/2", Some(&own), phases),
     };
@@ -67,39 +96,24 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     if context.json {
         print_json(&joined)?;
     } else {
-        let said = |node: &Value, what: &str| node[what].as_str().map(str::to_owned);
-        let verdicts: Vec<_> = joined
-            .nodes
-            .iter()
-            .filter_map(|node| {
-                Some((said(node, "verdict")?, said(node, "reason"), said(node, "name")?))
-            })
-            .collect();
-        let verdicts = verdicts
-            .iter()
-            .map(|(verdict, reason, name)| (verdict.as_str(), reason.as_deref(), name.as_str()));
+        let verdicts = joined.nodes.iter().map(|node| node.end().of(node.name()));
         output::print(folded(verdicts))?;
     }
-    let all_ok = joined.nodes.iter().all(|node| node["verdict"] == "ok");
+    let all_ok = joined.nodes.iter().all(|node| node.end().is_ok());
     Ok(if all_ok { Exit::Done } else { Exit::SomeFailed })
 }
 
-/// What the copy's result says of these nodes.
-fn theirs(copy: &Run, names: &[String]) -> Result<Vec<Value>, Failure> {
-    let path = copy.folder().join("result.json");
-    let text =
-        fs::read(&path).or_nothing(format!("the copy left no result: {}", path.display()))?;
-    let result: Value =
-        serde_json::from_slice(&text).or_nothing(format!("reading {}", path.display()))?;
-    let nodes = result["nodes"].as_array().map_or(&[][..], Vec::as_slice);
-    let of = |name: &String| {
-        let found = nodes.iter().find(|node| node["name"] == **name);
-        found.cloned().unwrap_or_else(|| {
-            let reason = "the copy was over before it came";
-            serde_json::json!({ "name": name, "verdict": "failed", "reason": reason })
-        })
+/// What the result of the copy says of the nodes `names`.
+fn theirs(copy: &Run, names: Vec<String>) -> Result<Vec<Entry>, Failure> {
+    let mut result: CopyResult = KeptResult::of(copy)?.parse()?;
+    let entry = |name: String| match result.nodes.iter().position(|node| node.name == name) {
+        Some(at) => Entry::Joined(Box::new(result.nodes.swap_remove(at))),
+        None => {
+            let reason = "the copy was over before it came".to_owned();
+            Entry::Late { name, end: NodeEnd::new(NodeVerdict::Failed, Some(reason)) }
+        }
     };
-    Ok(names.iter().map(of).collect())
+    Ok(names.into_iter().map(entry).collect())
 }
 
 fn over(copy: &Run) -> Failure {

@@ -5,9 +5,12 @@ use garland_core::units::Nanos;
 use garland_predict::Job;
 use serde::Deserialize;
 
+use garland_results::copy::{CopyResult, SCHEMA as COPY};
+use garland_results::head::NodeEnd;
+use garland_results::kept::KeptResult;
 use garland_results::places::Places;
 use garland_results::run::Run;
-use garland_terminal::failure::{Failure, OrFailure};
+use garland_terminal::failure::Failure;
 
 /// Measured points, and what they are of.
 #[derive(Default)]
@@ -28,18 +31,11 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// What of `result.json` matters here.
+/// What of a farm's result matters here.
 #[derive(Deserialize)]
-struct Kept {
-    schema: String,
-    elapsed_ns: u64,
-    #[serde(default)]
-    bytes: u64,
-    #[serde(default)]
-    already: u64,
-    #[serde(default)]
+struct KeptFarm {
     nodes: Vec<KeptNode>,
-    /// Of a farm: seconds until its last job, and how many jobs there were and were done.
+    /// Seconds until its last job, and how many jobs there were and were done.
     total: Option<f64>,
     jobs: Option<u32>,
     done: Option<u32>,
@@ -59,7 +55,8 @@ struct KeptRecord {
 
 #[derive(Deserialize)]
 struct KeptNode {
-    verdict: String,
+    #[serde(flatten)]
+    end: NodeEnd,
 }
 
 impl KeptRecord {
@@ -70,8 +67,7 @@ impl KeptRecord {
     }
 }
 
-/// The results that can be forecast from.
-const COPY: &str = "garland.cp/2";
+/// The result of a farm, which can be forecast from as copies can.
 const FARM: &str = "garland.farm/2";
 
 /// Files of copies that are of one length differ by no more than this share.
@@ -93,16 +89,11 @@ impl Measured {
     }
 
     fn add(&mut self, run: &Run) -> Result<(), Failure> {
-        let path = run.folder().join("result.json");
-        let text = std::fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
-        let kept: Kept = serde_json::from_slice(&text).map_err(|error| {
-            Failure::usage(format!("{} is no result: {error}", path.display()))
-                .hint("the command was ended while it was written, or another version wrote it")
-        })?;
+        let kept = KeptResult::of(run)?;
         let name = run.name();
-        match kept.schema.as_str() {
-            COPY => self.add_copy(name, &kept),
-            FARM => self.add_farm(name, &kept),
+        match kept.schema() {
+            COPY => self.add_copy(name, &kept.parse()?),
+            FARM => self.add_farm(name, &kept.parse()?),
             schema => {
                 Err(Failure::usage(format!("{name} is a {schema}, and can't be forecast from"))
                     .hint(format!("{COPY} and {FARM} can; give other times by --points")))
@@ -110,7 +101,7 @@ impl Measured {
         }
     }
 
-    fn add_farm(&mut self, name: &str, kept: &Kept) -> Result<(), Failure> {
+    fn add_farm(&mut self, name: &str, kept: &KeptFarm) -> Result<(), Failure> {
         let (Some(total), Some(jobs)) = (kept.total, kept.jobs) else {
             return Err(Failure::usage(format!("{name} doesn't say how long its jobs took")));
         };
@@ -127,7 +118,7 @@ impl Measured {
         self.jobs = Some(jobs);
         let sum = |of: fn(&KeptRecord) -> u64| kept.records.iter().map(of).sum::<u64>();
         self.moved = (sum(|record| record.bytes_in), sum(|record| record.bytes_out));
-        let nodes = kept.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let nodes = kept.nodes.iter().filter(|node| node.end.is_ok()).count();
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
         if self.points.iter().all(|point| point.nodes > nodes) {
             self.each = kept.records.iter().filter_map(KeptRecord::job).collect();
@@ -137,13 +128,13 @@ impl Measured {
         Ok(())
     }
 
-    fn add_copy(&mut self, name: &str, kept: &Kept) -> Result<(), Failure> {
+    fn add_copy(&mut self, name: &str, kept: &CopyResult) -> Result<(), Failure> {
         if self.jobs.is_some() {
             return Err(Failure::usage(format!(
                 "{name} is a copy, and the runs before it are farms"
             )));
         }
-        let ok = kept.nodes.iter().filter(|node| node.verdict == "ok").count();
+        let ok = kept.nodes.iter().filter(|node| node.end.is_ok()).count();
         if ok < kept.nodes.len() || ok == 0 {
             let of = kept.nodes.len();
             self.notes.push(format!("{name} is left out: {ok} of {of} nodes got the file"));
@@ -166,7 +157,7 @@ impl Measured {
         }
         self.copied = self.copied.or(Some(kept.bytes));
         let nodes = u32::try_from(ok).unwrap_or(u32::MAX);
-        self.points.push(Point { nodes, seconds: Nanos(kept.elapsed_ns).as_secs_f64() });
+        self.points.push(Point { nodes, seconds: Nanos(kept.head.elapsed_ns).as_secs_f64() });
         self.sources.push(name.to_owned());
         Ok(())
     }

@@ -1,14 +1,13 @@
 //! What a run's folder holds of a copy.
 
-use std::fs;
-
-use garland_analysis::ledger;
-use garland_core::trace::Trace;
-use serde::Deserialize;
-
+use crate::copy::{CopyResult, SCHEMA};
+use crate::kept::KeptResult;
+use crate::limit::Limit;
 use crate::run::Run;
 use crate::traces::{self, Traced};
-use garland_terminal::failure::{Failure, OrFailure};
+use garland_analysis::ledger;
+use garland_core::trace::Trace;
+use garland_terminal::failure::Failure;
 
 /// A copy as its folder tells it.
 pub struct Kept {
@@ -23,50 +22,11 @@ pub struct Kept {
     /// The length of what was copied.
     pub bytes: u64,
     /// The limit that the copy knew.
-    pub limit: Option<KeptLimit>,
+    pub limit: Option<Limit>,
     /// How many nodes have the whole file.
     pub ok: usize,
     missing: bool,
 }
-
-/// What of `result.json` matters here.
-#[derive(Deserialize)]
-struct KeptResult {
-    schema: String,
-    phases: Vec<KeptPhase>,
-    limit: Option<KeptLimit>,
-    bytes: u64,
-    nodes: Vec<KeptNode>,
-}
-
-#[derive(Deserialize)]
-struct KeptPhase {
-    name: String,
-    ns: u64,
-}
-
-/// The limit that the copy knew.
-#[derive(Clone, Deserialize)]
-pub struct KeptLimit {
-    /// Bytes per second.
-    pub rate: u64,
-    /// What sets it.
-    pub source: String,
-    /// The share of it that the copy reached.
-    pub achieved: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct KeptNode {
-    name: String,
-    #[serde(default)]
-    bytes: u64,
-    verdict: String,
-    reason: Option<String>,
-}
-
-/// The result objects that have what is needed.
-const KNOWN: &str = "garland.cp/2";
 
 impl Kept {
     /// Reads what was kept of a copy.
@@ -119,18 +79,23 @@ impl Kept {
             return Err(Failure::nothing(format!("no trace of {} can be read: {why}", run.name())));
         }
         let missing = traces.iter().any(Option::is_none);
-        for node in result.nodes.iter().filter(|node| node.verdict != "ok") {
-            let reason = node.reason.as_deref().unwrap_or("nobody knows why");
-            warnings.push(format!("{} {}: {reason}", node.name, node.verdict));
+        for node in result.nodes.iter().filter(|node| !node.end.is_ok()) {
+            let reason = node.end.reason.as_deref().unwrap_or("nobody knows why");
+            warnings.push(format!("{} {}: {reason}", node.name, node.end.verdict.as_str()));
         }
         Ok(Self {
             nodes,
             traces,
             warnings,
-            phases: result.phases.into_iter().map(|phase| (phase.name, phase.ns)).collect(),
+            phases: result
+                .head
+                .phases
+                .into_iter()
+                .map(|phase| (phase.name.into_owned(), phase.ns))
+                .collect(),
             bytes: result.bytes,
-            limit: result.limit.filter(|limit| limit.rate > 0),
-            ok: result.nodes.iter().filter(|node| node.verdict == "ok").count(),
+            limit: result.head.limit.filter(|limit| limit.rate > 0),
+            ok: result.nodes.iter().filter(|node| node.end.is_ok()).count(),
             missing,
         })
     }
@@ -152,24 +117,21 @@ impl Kept {
     }
 }
 
-fn result(run: &Run) -> Result<KeptResult, Failure> {
-    let path = run.folder().join("result.json");
-    if !path.exists() {
+fn result(run: &Run) -> Result<CopyResult, Failure> {
+    if !run.folder().join("result.json").exists() {
         return Err(Failure::nothing(format!(
             "{} has no result: its command was ended before it was over",
             run.name()
         ))
         .hint("its traces can still be looked at: garland trace export"));
     }
-    let text = fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
-    let result: KeptResult =
-        serde_json::from_slice(&text).or_nothing(format!("reading {}", path.display()))?;
-    if result.schema != KNOWN {
+    let kept = KeptResult::of(run)?;
+    if kept.schema() != SCHEMA {
         return Err(Failure::usage(format!(
-            "{} is a {}, and only copies can be explained ({KNOWN})",
+            "{} is a {}, and only copies can be explained ({SCHEMA})",
             run.name(),
-            result.schema
+            kept.schema()
         )));
     }
-    Ok(result)
+    kept.parse()
 }

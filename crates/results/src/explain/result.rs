@@ -9,7 +9,6 @@ use crate::explain::clocks::{self, ClockResult};
 use crate::explain::read::Kept;
 use crate::explain::words;
 use crate::head::{Head, Phases};
-use crate::limit::Limit;
 use crate::run::Run;
 
 /// The path is told in so many lines at most.
@@ -118,11 +117,7 @@ impl ExplainResult {
     /// What `ledger` says of the run.
     pub fn new(run: &Run, kept: &Kept, ledger: &Ledger, clocks: &Clocks, phases: Phases) -> Self {
         let mut head = Head::new("garland.explain/2", Some(run), phases);
-        head.limit = kept.limit.as_ref().map(|limit| Limit {
-            rate: limit.rate,
-            source: limit.source.clone(),
-            achieved: limit.achieved,
-        });
+        head.limit.clone_from(&kept.limit);
         let (nodes, wall_ns) = (&kept.nodes, ledger.wall_ns);
         let told = clocks::of(kept, clocks, &ledger.clock_errors);
         let faults = ledger.faults.iter().map(|row| FaultResult::new(nodes, row, wall_ns));
