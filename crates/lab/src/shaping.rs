@@ -168,14 +168,14 @@ pub fn socket_share(rate: u64) -> u64 {
     (rate / 8 / 500).clamp(16_384, 4_194_304)
 }
 
-/// TCP payload, in bits per second, of one flow over a wire of `rate` bits per second.
+/// The TCP goodput, in bits per second, of a single flow over a wire of `rate` bits per second.
 pub fn goodput(rate: u64) -> f64 {
     rate as f64 * PAYLOAD as f64 / WIRE as f64
 }
 
-/// The same when a flow of the other way shares the wire, whose acknowledgements take their part: on
-/// wires that count frames, one for every second. On fast ones a whole segment
-/// of up to 64 KiB is acknowledged at once, which takes next to nothing.
+/// The TCP goodput, in bits per second, of each of two opposite flows over a wire of `rate` bits per
+/// second. On wires that count frames, acknowledgements take a frame for every second one; on fast ones
+/// whole segments of up to 64 KiB are acknowledged at once, which costs next to nothing.
 pub fn goodput_both_ways(rate: u64, exact: bool) -> f64 {
     let acknowledgement = if exact { ACKNOWLEDGEMENT } else { 0 };
     rate as f64 * PAYLOAD as f64 / (WIRE + acknowledgement) as f64

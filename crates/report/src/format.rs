@@ -79,7 +79,7 @@ pub struct Step {
 /// One end of a block's way over a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// The same at both ends, and nowhere else.
+    /// A unique number that both ends have.
     pub(crate) id: u64,
     /// Whether it arrives here.
     pub(crate) arrives: bool,

@@ -44,8 +44,8 @@ fn controllers_at(path: &Path) -> String {
     fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default()
 }
 
-/// The same from the texts of the two files, for any controller; `controllers` reads a group's of
-/// version 2.
+/// The groups of `controller` by the texts of the two files; `controllers` reads the controllers of a
+/// group of version 2.
 fn find(
     mounts: &str,
     own: &str,

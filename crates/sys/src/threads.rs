@@ -14,7 +14,7 @@ pub fn spawn<T: Send + 'static>(
     builder(name).spawn(work).map_err(|error| refused(name, &error))
 }
 
-/// The same with a stack of so many bytes.
+/// Starts a thread with a stack of `stack` bytes.
 ///
 /// # Errors
 /// As of [`spawn`].
@@ -38,7 +38,7 @@ pub fn spawn_in<'scope, T: Send + 'scope>(
     builder(name).spawn_scoped(scope, work).map_err(|error| refused(name, &error))
 }
 
-/// The same with a stack of so many bytes.
+/// Starts a thread with a stack of `stack` bytes, which ends with `scope`.
 ///
 /// # Errors
 /// As of [`spawn`].

@@ -160,7 +160,7 @@ impl Choice {
     /// Packets that don't arrive.
     const LOST: Self = Self { chance: 1.0, legs: Vec::new() };
 
-    /// The same, with a hop before it.
+    /// The choice with a hop before it.
     fn behind(&self, hop: (NodeId, NicId), crossing: &[Resource], mtu: u16) -> Self {
         let legs = self.legs.iter().map(|leg| {
             let path = &leg.path;

@@ -183,7 +183,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The tables of an array of sections; none when the key is missing.
+    /// The tables of an array of sections, whose keys are checked; empty if the key is missing.
     pub fn sections(
         &self,
         key: &'static str,
@@ -196,7 +196,7 @@ impl<'t> Section<'t> {
             .collect()
     }
 
-    /// The same, when their keys aren't known yet or are checked elsewhere.
+    /// The tables of an array of sections, whose keys are not checked; empty if the key is missing.
     pub fn open_sections(
         &self,
         key: &'static str,

@@ -109,8 +109,8 @@ impl fmt::Display for Shape {
 }
 
 impl Plan {
-    /// The same lanes as trees in which each node feeds `fanout` others. Neighbours in the nodes' order
-    /// stay together: each branch is a stretch of it.
+    /// Turns the lanes into trees in which each node feeds `fanout` others. Each branch is a contiguous part
+    /// of the nodes' order.
     ///
     /// # Panics
     /// When `fanout` is 0, or a lane isn't a chain.

@@ -65,7 +65,7 @@ impl Basis {
         Self { name: name.to_owned(), nodes, rate: None, subnet: Subnet::default() }
     }
 
-    /// The same at this rate.
+    /// Sets the rate.
     #[must_use]
     pub fn at(self, rate: Rate) -> Self {
         Self { rate: Some(rate), ..self }

@@ -59,9 +59,9 @@ pub enum Finding {
         from: NicName,
         /// The other end; all of the medium where there are several.
         to: Vec<NicName>,
-        /// TCP payload in bits per second.
+        /// The measured TCP goodput in bits per second.
         measured: f64,
-        /// The same as planned.
+        /// The planned TCP goodput in bits per second.
         planned: f64,
         /// Whether only this direction is slow.
         one_way: bool,
