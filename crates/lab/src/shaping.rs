@@ -17,8 +17,8 @@ use garland_topology::{Medium, MediumId, MediumKind, Topology};
 /// Up to this rate, in bits per second, frames are counted one by one.
 const EXACT_UP_TO: u64 = 200_000_000;
 
-/// Up to so many bits per second on all links together, two processors count every frame. Measured:
-/// a chain through 20 nodes at 100 Mbit/s took 10.5 s for what the wire does in 7.6, whoever copied.
+/// The total rate of all links, in bits per second, up to which two processors count every frame. Measured:
+/// a chain through 20 nodes at 100 Mbit/s took 10.5 s for what the wire does in 7.6.
 const EXACT_IN_ALL: u64 = 1_200_000_000;
 
 /// How the media of one topology are shaped.
@@ -139,7 +139,7 @@ impl fmt::Display for Tbf {
 }
 
 impl Tbf {
-    /// With so many bytes of buffer, when that is given.
+    /// Sets the buffer in bytes, if given.
     pub(crate) fn holding(self, bytes: Option<u64>) -> Tbf {
         Tbf { limit: bytes.unwrap_or(self.limit).max(self.burst), ..self }
     }

@@ -64,7 +64,7 @@ impl Opening {
         [&address.octets()[..], &port, &self.key, &self.keys[0], &self.keys[1]].concat()
     }
 
-    /// Parses these bytes: the address, the public key of the peer, and the ticket.
+    /// Parses these bytes: the address, the public key of the peer, and the own key pair.
     #[must_use]
     pub fn heard(told: &[u8; Self::TOLD]) -> Option<(SocketAddr, PublicKey, KeyPair)> {
         let (address, rest) = told.split_first_chunk::<16>()?;

@@ -1,4 +1,4 @@
-//! Locks on whole files, which say that who made a file is alive. They are advice: some file systems
+//! Locks on whole files, which show that the process that made a file is alive. They are advisory: some file systems
 //! (Lustre without `-o flock`, some NFS) have none, and a file can be written there all the same.
 
 use std::io;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::crossing::crossings;
 use super::{Forwarding, NextHop, NicId, NodeId, Resource, Selector, Topology};
 
-/// The most choices that are told apart where flows choose again and again on their way.
+/// The maximum number of choices of a stream whose flows choose at several hops.
 const MOST_CHOICES: usize = 256;
 
 /// One way from node to node.

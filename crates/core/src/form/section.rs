@@ -27,7 +27,7 @@ pub struct Text<'t> {
 }
 
 impl<'t> Section<'t> {
-    /// Refuses a table with keys that aren't allowed; the first in the file is told.
+    /// Refuses a table with keys that aren't allowed; names the first one in the file.
     pub fn new(
         title: &'static str,
         span: Range<usize>,
@@ -153,7 +153,7 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// A number of `1 / parts` that isn't below `least` parts nor above `most`, as so many parts.
+    /// A number in units of `1 / parts`, from `least` to `most` units.
     pub fn parts(
         &self,
         key: &'static str,

@@ -51,7 +51,7 @@ fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
 /// Why a plan can't be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// There is nobody to send to.
+    /// There are no receivers.
     #[error("the node list is empty")]
     NoNodes,
     /// The number of lanes is no number of lanes.

@@ -180,7 +180,7 @@ impl Port<'_> {
         }
     }
 
-    /// Whose context it is; providers may complete what nobody asked for.
+    /// The operation of a context; providers may report completions that weren't requested.
     fn done(&self, context: *mut c_void) -> Option<Done> {
         let first = self.contexts.as_ptr() as usize;
         let bytes = (context as usize).checked_sub(first)?;

@@ -55,7 +55,7 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// A head `n0` and so many nodes from `n1` on, without a rate.
+    /// A head `n0` and a number of nodes from `n1` on, without a rate.
     pub fn numbered(name: &str, nodes: u32) -> Self {
         Self::named(name, (0..=nodes).map(|number| format!("n{number}")).collect())
     }
