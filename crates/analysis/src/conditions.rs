@@ -22,7 +22,7 @@ const BUSY: f64 = 0.5;
 /// CPUs that take longer to wake are heard of, in microseconds.
 const SLOW_TO_WAKE: f64 = 20.0;
 
-/// From so many bits per second on, a NIC that doesn't cut segments by itself is missed.
+/// The rate in bits per second from which on a NIC should have segmentation offload.
 const FAST: u64 = 5_000_000_000;
 
 /// A condition's value.

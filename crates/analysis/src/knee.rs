@@ -10,7 +10,7 @@ pub struct Load {
     pub each_ns: f64,
     /// The share of the time that the initiator's CPU was at work, 0 to 1.
     pub initiator: f64,
-    /// The same of the target's.
+    /// The share of the time that the target's CPU was at work, 0 to 1.
     pub target: f64,
     /// The share of the wire's rate that was used; `None` where that isn't known.
     pub wire: Option<f64>,

@@ -41,7 +41,7 @@ pub struct Evidence {
 /// A read-ahead is too short where the cache costs more than this share of the rate.
 const LOSS: f64 = 0.8;
 
-/// A disk that takes so many times more reads at once than one by one has no head to move.
+/// The ratio of concurrent to single reads per second from which on a disk counts as an SSD.
 const PARALLEL: f64 = 4.0;
 
 /// A stable write that takes longer than this waits for a flush, in nanoseconds.

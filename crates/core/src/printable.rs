@@ -11,13 +11,13 @@ pub fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// The same for a part of one line: line feeds and tabs are escaped, too.
+/// Escapes text for a part of a line, as [`text`] does, but also line feeds and tabs.
 #[must_use]
 pub fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
-/// The same for bytes that need be no text. Bytes that are no UTF-8 are escaped as well.
+/// Escapes bytes as [`text`] does; bytes that are no valid UTF-8 become `\xHH`.
 #[must_use]
 pub fn bytes(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
@@ -30,7 +30,7 @@ pub fn bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// The same for JSON, whose strings stay what they are: what is escaped there is so by its own rules.
+/// Escapes JSON by its own rules, so that its strings keep their values.
 #[must_use]
 pub fn json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());

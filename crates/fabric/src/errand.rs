@@ -37,7 +37,7 @@ pub fn run() -> ExitCode {
     }
     match obey(output, &orders, &over) {
         Ok(()) => ExitCode::SUCCESS,
-        // The agent is gone: there is nobody to tell.
+        // It fails if the agent is gone.
         Err(_) => ExitCode::FAILURE,
     }
 }

@@ -24,7 +24,7 @@ pub const ADDRESS_MAX: usize = 512;
 /// Bytes before a message: its length.
 pub const PREFIX: usize = 4;
 
-/// Operations in flight are so many bytes apart at least, a cache line.
+/// The minimum distance of operations in flight, in bytes: a cache line.
 const LINE: u64 = 64;
 
 /// Bytes from one operation in flight to the next, in memory for those of `size` bytes.
@@ -68,7 +68,7 @@ pub struct Open {
     pub puts: bool,
     /// The most operations in flight.
     pub depth: u32,
-    /// Bytes of memory for so many operations, on each way.
+    /// The bytes of memory for this number of operations, in each direction.
     pub ring: u64,
     /// Bytes of the largest operation.
     pub largest: u32,

@@ -1,7 +1,7 @@
 //! The keeper: the one process on which a lab hangs.
 //!
 //! It makes the lab's namespaces, is the first process of the lab's PID namespace, and sleeps. The
-//! namespaces' names live on a memory file system in its own mount namespace, so nobody else keeps
+//! namespaces' names live on a memory file system in its own mount namespace, so nothing else keeps
 //! them alive: when the keeper ends, even by SIGKILL, the kernel kills every process of the lab and
 //! then drops the mounts, the networks and their devices.
 //!
@@ -38,7 +38,7 @@ enum Reply {
     Failed(String),
 }
 
-/// Runs the keeper's part; see [`crate::hidden::main`].
+/// Runs the keeper; see [`crate::hidden::main`].
 pub fn main() -> ExitCode {
     let spec = match read_spec() {
         Ok(spec) => spec,
@@ -64,7 +64,7 @@ pub fn main() -> ExitCode {
 }
 
 fn refuse(reply: &Reply) -> ExitCode {
-    // Whoever started it and doesn't listen any more has gone away.
+    // It fails if the starting process has ended.
     let _ = say(reply);
     ExitCode::FAILURE
 }
@@ -85,7 +85,7 @@ fn serve(spec: &Spec) -> ExitCode {
 /// A keeper whose lab stands and that still ends unless [`Started::stay`] is called.
 pub(crate) struct Started {
     input: ChildStdin,
-    /// Who it is.
+    /// The keeper process.
     pub(crate) keeper: Keeper,
 }
 

@@ -27,7 +27,7 @@ pub struct Record {
     pub keeper: Option<Keeper>,
 }
 
-/// Who keeps a lab.
+/// The keeper process of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keeper {
     /// Its process number, as the host sees it.

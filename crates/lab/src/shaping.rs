@@ -17,8 +17,8 @@ use garland_topology::{Medium, MediumId, MediumKind, Topology};
 /// Up to this rate, in bits per second, frames are counted one by one.
 const EXACT_UP_TO: u64 = 200_000_000;
 
-/// Up to so many bits per second on all links together, two processors count every frame. Measured:
-/// a chain through 20 nodes at 100 Mbit/s took 10.5 s for what the wire does in 7.6, whoever copied.
+/// The total rate of all links, in bits per second, up to which two processors count every frame. Measured:
+/// a chain through 20 nodes at 100 Mbit/s took 10.5 s for what the wire does in 7.6.
 const EXACT_IN_ALL: u64 = 1_200_000_000;
 
 /// How the media of one topology are shaped.
@@ -139,7 +139,7 @@ impl fmt::Display for Tbf {
 }
 
 impl Tbf {
-    /// With so many bytes of buffer, when that is given.
+    /// Sets the buffer in bytes, if given.
     pub(crate) fn holding(self, bytes: Option<u64>) -> Tbf {
         Tbf { limit: bytes.unwrap_or(self.limit).max(self.burst), ..self }
     }
@@ -168,14 +168,14 @@ pub fn socket_share(rate: u64) -> u64 {
     (rate / 8 / 500).clamp(16_384, 4_194_304)
 }
 
-/// TCP payload, in bits per second, of one flow over a wire of `rate` bits per second.
+/// The TCP goodput, in bits per second, of a single flow over a wire of `rate` bits per second.
 pub fn goodput(rate: u64) -> f64 {
     rate as f64 * PAYLOAD as f64 / WIRE as f64
 }
 
-/// The same when a flow of the other way shares the wire, whose acknowledgements take their part: on
-/// wires that count frames, one for every second. On fast ones a whole segment
-/// of up to 64 KiB is acknowledged at once, which takes next to nothing.
+/// The TCP goodput, in bits per second, of each of two opposite flows over a wire of `rate` bits per
+/// second. On wires that count frames, acknowledgements take a frame for every second one; on fast ones
+/// whole segments of up to 64 KiB are acknowledged at once, which costs next to nothing.
 pub fn goodput_both_ways(rate: u64, exact: bool) -> f64 {
     let acknowledgement = if exact { ACKNOWLEDGEMENT } else { 0 };
     rate as f64 * PAYLOAD as f64 / (WIRE + acknowledgement) as f64

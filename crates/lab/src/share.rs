@@ -2,8 +2,8 @@
 //! runs on a node is put in its group. Nodes without a share have one, too: what a head with a share
 //! starts on them would stay in the head's otherwise.
 //!
-//! Groups are folders that outlive whoever made them. The keeper claims the lab's as long as it
-//! lives; one that nobody claims was left by a crash, and the next command removes it.
+//! Groups are directories that outlive the process that made them. The keeper claims the lab's as long
+//! as it lives; an unclaimed one was left by a crash, and the next command removes it.
 
 use std::fs::File;
 use std::io;

@@ -127,7 +127,7 @@ impl Lab {
             node: node.to_owned(),
             source,
         })?;
-        // Proxies outside of the lab and who has only entered the network aren't the lab's.
+        // Proxies outside of the lab, and processes that only entered the network, are not the lab's.
         let lab = namespace_of(self.keeper().pid, "pid");
         let proc = std::path::Path::new("/proc");
         let entries = fs::read_dir(proc).map_err(LabError::file("read folder", proc))?;

@@ -1,9 +1,9 @@
-//! The warden: takes down a lab whose command can't any more.
+//! The warden: takes down a lab whose command was killed.
 //!
-//! A lab that is up for one command is taken down by that command. Where that is killed before it
-//! could, this process does it: it listens to a pipe whose other end the command holds, and when
-//! that closes without a word it ends the lab and removes the folders that it was told of. It has a
-//! session of its own, so that it outlives whoever kills all of a terminal's or a shell's processes.
+//! A lab for one command is taken down by that command. If it is killed before, the warden process does
+//! it: it reads from a pipe whose other end the command holds, and when the pipe closes without a
+//! message it ends the lab and removes the given directories. It has a
+//! session of its own, so that it outlives a kill of all of a terminal's or a shell's processes.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(crate) struct Charge {
     pub(crate) state: PathBuf,
     /// The lab's name.
     pub(crate) name: String,
-    /// Who keeps it: one of the same name that was started since is another lab.
+    /// Its keeper, since a lab of the same name that was started later is another one.
     pub(crate) keeper: Keeper,
     /// What else goes with the command.
     pub(crate) folders: Vec<PathBuf>,

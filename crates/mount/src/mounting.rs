@@ -128,7 +128,7 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     let files = Files(Arc::clone(&mount));
     let session = Session::from_fd(files, device, SessionACL::Owner, config);
     let session = session.map_err(|error| {
-        // Nobody would ever serve it.
+        // It would never be served.
         let _ = fuse::unmount(&dir, true);
         MountError::Greeting(error)
     })?;
@@ -141,7 +141,7 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
 /// When nothing is mounted there, or it isn't this user's.
 pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
     let failed = |error| MountError::Fuse(format!("unmounting {}", dir.display()), error);
-    // Whoever only looks at it is gone in a moment.
+    // A short access to it ends in a moment.
     for _ in 0..LOOKS {
         match fuse::unmount(dir, false) {
             Ok(()) => return Ok(Ended::Unmounted),
@@ -203,7 +203,7 @@ impl Mounted {
                     return Ok(finish(&mount, &recording, Ended::Unmounted, keep));
                 }
                 ended = unmount(&dir)?;
-                // Those who still use it would keep this process otherwise.
+                // Processes that still use it would keep this process otherwise.
                 let left = event::wait_readable(&both[..1], Some(FAREWELL)).map_err(failed)?;
                 if left != [true] {
                     return Ok(finish(&mount, &recording, Ended::InUse, keep));

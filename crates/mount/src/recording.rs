@@ -25,7 +25,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Nothing yet, of so many nodes; it begins now.
+    /// An empty recording of a number of nodes that begins now.
     pub fn begin(nodes: usize, emulated: bool) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let origin = Origin {
@@ -43,7 +43,7 @@ impl Recording {
         Self { origin, rings, is_news: AtomicBool::new(false) }
     }
 
-    /// Something concerned the node at `place` from `begin_ns` until now, and so many bytes.
+    /// Records a span of `stage` from `begin_ns` until now, for the node at index `place` and `bytes` bytes.
     pub fn note(&self, stage: Stage, place: usize, begin_ns: u64, bytes: u64) {
         let end_ns = clock::now_ns().max(begin_ns);
         let span = Span {
@@ -86,7 +86,7 @@ impl Recording {
     }
 }
 
-/// How many spans each of so many nodes may have.
+/// The maximum number of spans of each node.
 fn share(nodes: usize) -> usize {
     (SPANS / nodes.max(1)).max(LEAST)
 }

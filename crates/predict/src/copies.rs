@@ -6,11 +6,11 @@ use garland_topology::{NodeId, Topology};
 use super::fluid::Fluid;
 use super::network::{Network, NoWay, Use};
 
-/// A relay passes a block on in so many slices, of at most so many bytes.
+/// The number of slices in which a relay forwards a block, and their maximum length in bytes.
 const SLICES: u32 = 4;
 const SLICE_MAX: u32 = 64 << 10;
 
-/// A byte takes about so many of a wire, with headers and acknowledgements.
+/// The bytes on the wire per byte of payload, with headers and acknowledgements.
 const FRAMED: f64 = 1.08;
 
 /// What a copy takes besides wires and disks.

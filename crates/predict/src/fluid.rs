@@ -41,7 +41,7 @@ impl<'n> Fluid<'n> {
         self.stale = true;
     }
 
-    /// Something begins that takes so many seconds.
+    /// Starts a wait of this number of seconds.
     pub(super) fn wait(&mut self, tag: usize, seconds: f64) {
         let nothing = seconds * 1e-9;
         self.active.push(Activity { tag, left: seconds, nothing, rate: 1.0, uses: None });

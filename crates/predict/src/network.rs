@@ -60,7 +60,7 @@ impl Network {
         Self::default()
     }
 
-    /// Adds a resource of so many bytes (or whatever is used) per second; its place.
+    /// Adds a resource with a rate in bytes (or other units) per second; returns its index.
     pub fn add(&mut self, name: &str, capacity: f64) -> usize {
         self.names.push(name.to_owned());
         self.capacity.push(capacity);

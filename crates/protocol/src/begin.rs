@@ -1,4 +1,4 @@
-//! One copy, as one node is told of it, and the bounds of what it may be told.
+//! The description of a copy for one node, and its limits.
 
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,7 @@ pub enum End {
     Source(Origin),
 }
 
-/// One copy, as one node is told of it.
+/// The description of a copy for one node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Begin {
     /// Its identity.
@@ -114,7 +114,7 @@ pub struct Begin {
     pub secret: Secret,
     /// The key by which the source signs what its blocks contain, or by which that is checked.
     pub digest_key: DigestKey,
-    /// Whether blocks are sealed; otherwise anybody on the network can read them.
+    /// Whether blocks are sealed; otherwise they are readable on the network.
     pub sealed: bool,
     /// How the source is cut.
     pub layout: Layout,

@@ -34,9 +34,9 @@ pub struct KeyPair {
 /// Which side of a connection one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The one who connected.
+    /// The side that connected.
     Initiator,
-    /// The one who accepted.
+    /// The side that accepted.
     Responder,
 }
 

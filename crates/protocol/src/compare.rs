@@ -50,7 +50,7 @@ pub struct TreeOutline {
 }
 
 impl TreeOutline {
-    /// Names at the top that are told at most.
+    /// The maximum number of names at the top.
     pub const NAMES_MAX: usize = 64;
 }
 
@@ -73,7 +73,7 @@ impl Compare {
     }
 }
 
-/// What an agent is told of a copy that is to come.
+/// The announcement of a copy to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompareOrder {
     /// Say what is at its destination.
@@ -107,7 +107,7 @@ pub enum Compared {
         /// The digest of that file, cut as the source is.
         root: [u8; 32],
     },
-    /// Of the blocks whose digests were told, so many are there.
+    /// The number of blocks that are present, of those whose digests were sent.
     Has {
         /// In all.
         blocks: u64,

@@ -3,7 +3,7 @@
 //! Every member of a copy knows its secret, so seals and marks only keep strangers out. What a block
 //! must contain is vouched for by the copy's source alone: it signs the digests of blocks that follow
 //! each other in a lane (Ed25519), and sends each such window down the data links ahead of its blocks.
-//! Nodes pass windows on as they are, to whoever they feed, so that the source sends them once.
+//! Nodes forward windows unchanged, so that the source sends them once.
 
 use std::collections::BTreeMap;
 
@@ -135,7 +135,7 @@ impl DigestWindows {
             sink.sign(blocks.index(place));
         }
         if self.covering(first).is_none_or(|(_, known)| known < end) {
-            // Whoever begins before a place and ends behind it has what begins there, too.
+            // A window that covers an ordinal has the digests from there on too.
             let within = self.windows.range(first..end).filter(|(_, (known, _))| *known <= end);
             let within: Vec<u64> = within.map(|(first, _)| *first).collect();
             for first in within {
@@ -255,7 +255,7 @@ mod tests {
         sink.learn(3, [3; 32]).unwrap();
         let window = windows.next(&blocks(), 3, 3, &sink).unwrap();
         assert_eq!((window.first, window.end), (3, 5));
-        // Whoever checked a window passes on the same bytes.
+        // A node forwards the bytes of a window that it checked.
         theirs.accept(&blocks(), 3, &window.bytes, &mut node).unwrap();
         assert_eq!(theirs.next(&blocks(), 4, 4, &node), Some(window));
         assert_eq!(theirs.next(&blocks(), 5, 5, &node), None);

@@ -164,7 +164,7 @@ pub struct DiskPlace {
     pub no_uring: String,
     /// Whether the file system is memory.
     pub in_memory: bool,
-    /// Whether the machine is a guest of another, whose cache nobody sees from inside.
+    /// Whether the machine is virtual, so that the cache of its host is invisible.
     pub guest: bool,
     /// What about the node may have an influence: names and values, in words.
     pub conditions: Vec<(String, String)>,

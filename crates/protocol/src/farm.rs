@@ -10,13 +10,13 @@ use garland_core::farm::{Command, Outcome, Text};
 /// Bytes that a job's command may have, so that it fits in a message.
 pub const COMMAND_MAX: usize = 32 << 10;
 
-/// Bytes of what a job says that are kept: so many of its beginning, and as many of its end.
+/// The number of bytes of a job's output that are kept from its beginning, and from its end.
 pub const OUTPUT_HALF: usize = 8 << 10;
 
 /// Orders about jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FarmOrder {
-    /// Take jobs from now on, and run them on so many processors; on all that there are without it.
+    /// Take jobs from now on, and run them on this number of processors; without it on all.
     /// Jobs that have a folder of their own get it under this name.
     Open {
         /// Processors; `u32::MAX` starts every job as it comes.
@@ -50,10 +50,10 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Bytes that the process which mounts is told.
+    /// The length of this in bytes for the mounting process.
     pub const TOLD: usize = 18 + 3 * 32;
 
-    /// What the process which mounts is told: address, port and keys.
+    /// The bytes for the mounting process: address, port and keys.
     #[must_use]
     pub fn told(&self) -> Vec<u8> {
         let address = match self.address.ip() {
@@ -64,7 +64,7 @@ impl Opening {
         [&address.octets()[..], &port, &self.key, &self.keys[0], &self.keys[1]].concat()
     }
 
-    /// Reads it again: the address, the key of who is there, and what opens it.
+    /// Parses these bytes: the address, the public key of the peer, and the own key pair.
     #[must_use]
     pub fn heard(told: &[u8; Self::TOLD]) -> Option<(SocketAddr, PublicKey, KeyPair)> {
         let (address, rest) = told.split_first_chunk::<16>()?;
@@ -104,7 +104,7 @@ pub enum FarmEvent {
     Made(u32, Option<String>),
     /// These jobs have ended.
     Ended(Vec<TaskEnd>),
-    /// What a job has said, if it has said anything; before it is told to have ended.
+    /// The output of a job, if there is any; sent before its end.
     Said(u32, Vec<u8>),
     /// These were given back, and not started.
     Returned(Vec<u32>),
@@ -117,7 +117,7 @@ pub struct NodeFacts {
     pub cores: u32,
     /// Memory in bytes that processes may have there; 0 if it isn't known.
     pub memory: u64,
-    /// How much of it nobody used when the run began.
+    /// The memory that was free when the run began.
     pub memory_free: u64,
     /// Thousandths of one processor that all processes there may have together.
     pub share: u32,
@@ -126,7 +126,7 @@ pub struct NodeFacts {
 }
 
 impl NodeFacts {
-    /// What share of a processor each of so many jobs at a time can have: 1 unless something holds the
+    /// The share of a processor that each of this number of concurrent jobs gets: 1 unless something holds the
     /// node to less.
     pub fn share_of(&self, slots: u32) -> f64 {
         (f64::from(self.share) / 1000.0 / f64::from(slots.max(1))).min(1.0)

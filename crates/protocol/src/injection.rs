@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use garland_core::units::{Nanos, bytes};
 
-/// Pauses, each before the bytes at some place: the first, and every so many bytes behind it.
+/// Pauses before bytes of the file: at a first offset, and at regular distances after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
     /// Nanoseconds of a pause.
@@ -18,7 +18,7 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// How many pauses there are in so many bytes.
+    /// The number of pauses within a number of bytes.
     #[must_use]
     pub fn count(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.first).div_ceil(self.every.max(1))
@@ -32,13 +32,13 @@ pub enum Injection {
     SourceDisk(Stall),
     /// Its writing stalls.
     SinkDisk(Stall),
-    /// Making its file stable takes so many nanoseconds longer.
+    /// Syncing its file takes this many nanoseconds longer.
     Fsync(u64),
     /// Its sender does nothing for a while.
     Pause(Stall),
-    /// Its answers to the head's orders come so many nanoseconds late.
+    /// Its answers to the head's orders are this many nanoseconds late.
     Control(u64),
-    /// A byte of its file, so many behind the first, isn't on the medium what was written.
+    /// The byte at this offset of its file is corrupted on the medium.
     Rot(u64),
     /// A byte of the source, so many behind the first, changes in memory once, when its block has been
     /// hashed and isn't sealed yet.
@@ -52,7 +52,7 @@ pub struct ClockFault {
     pub offset_ns: i64,
     /// Nanoseconds that it gains in a second (thousandths of a ppm).
     pub drift_ppb: i64,
-    /// It jumps by so many nanoseconds (the second) so many after its process began (the first).
+    /// It jumps by a number of nanoseconds (the second) at a time after the start of its process (the first).
     pub step: Option<(u64, i64)>,
 }
 

@@ -1,5 +1,5 @@
 //! What is remembered of a file whose bytes were seen once: what it was then, and its blocks' digests.
-//! As long as the file is still that, by what nobody can set back, its bytes need not be read again.
+//! As long as the file is unchanged by the times that can't be set back, its bytes need not be read again.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -20,9 +20,9 @@ pub struct FileStamp {
     pub inode: u64,
     /// Its bytes.
     pub length: u64,
-    /// When its bytes were changed last, as anybody may set it: seconds and nanoseconds.
+    /// The modification time (mtime), which can be set: seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// When anything about it was changed last; nobody can set that.
+    /// The change time (ctime), which can't be set: seconds and nanoseconds.
     pub changed: (i64, u32),
 }
 

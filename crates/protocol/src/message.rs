@@ -167,7 +167,7 @@ pub enum FromAgent {
     Looked(Result<Vec<StatReply>, String>),
     /// What of its tree the node didn't give; said before it is `Committed`.
     Absent(CopyId, Absence),
-    /// The answer to `Files`: who has the secret may come, or why not.
+    /// The answer to `Files`: connections with the secret are accepted, or why not.
     FilesOpen(CopyId, Option<String>),
     /// How the comparison goes.
     Compared(Compared),

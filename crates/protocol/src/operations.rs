@@ -1,4 +1,4 @@
-//! Operations: stretches of the file of which only so many are under way at a time, as the parallel
+//! Operations: parts of the file of which a limited number is under way at a time, as the parallel
 //! file systems of 2007 copied. An operation ends when the servers have acknowledged each of its
 //! blocks as written. Nothing needs them but the comparison: without them there is one window.
 

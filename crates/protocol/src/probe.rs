@@ -1,4 +1,4 @@
-//! Meetings: two agents are told of each other by the head, connect, and measure what lies between.
+//! Meetings: the head introduces two agents, which connect and measure the network between them.
 //! Orders and findings cross the control channel; what is measured crosses the meeting's own
 //! connections, unsealed: it is the wire that is measured.
 
@@ -27,7 +27,7 @@ pub const PING_DEPTH_MAX: u32 = 4096;
 /// The most points of one meeting.
 pub const PING_POINTS_MAX: usize = 1024;
 
-/// What one of two agents is told of their meeting.
+/// A meeting, as one of its two agents gets it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meeting {
     /// Its identity.
@@ -211,7 +211,7 @@ pub struct PingSample {
     pub writing_ns: u64,
     /// Nanoseconds that the initiator was at work: its CPU time, less what it polled in vain.
     pub initiator_ns: u64,
-    /// The same of the target.
+    /// Nanoseconds that the target was at work.
     pub target_ns: u64,
 }
 

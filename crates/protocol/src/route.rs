@@ -1,4 +1,4 @@
-//! The hops of a lane, as a node is told of them.
+//! The hops of a lane, for one node.
 
 use std::net::SocketAddr;
 
@@ -16,16 +16,16 @@ pub type NodeAddress = Vec<SocketAddr>;
 pub struct Route {
     /// The lane's number.
     pub lane: u16,
-    /// Who feeds this node, the epoch of that link, and where to find it if this node opens it.
+    /// The feeder of this node, the epoch of that link, and its address if this node opens it.
     pub upstream: Option<(NodeId, u32, Option<SocketAddr>)>,
-    /// Whom this node feeds.
+    /// The nodes that this node feeds.
     pub downstreams: Vec<Downstream>,
 }
 
-/// Whom a node feeds in a lane.
+/// A node that another feeds in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downstream {
-    /// Who.
+    /// The node.
     pub node: NodeId,
     /// The epoch of the link.
     pub epoch: u32,

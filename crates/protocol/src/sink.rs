@@ -14,7 +14,7 @@ pub enum Landing {
     Written,
     /// Opened and checked; it is written when its turn comes, and lands again then.
     Opened,
-    /// Not what the source has: a byte changed, or somebody sealed other bytes.
+    /// Its digest isn't the source's: a byte changed, or other bytes were sealed.
     Changed,
 }
 
@@ -46,7 +46,7 @@ pub struct Sink {
     foreknown: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
-    /// A stream's window: so many blocks may be taken from the next one on.
+    /// The window of a stream: the number of blocks that may be taken from the next one on.
     window: Option<u64>,
     /// Only these blocks belong here; all where there is none.
     part: Option<LaneBlocks>,
@@ -100,43 +100,43 @@ impl Sink {
         Self { window: Some(window), ..Self::new(layout, false) }
     }
 
-    /// The same where what was written can be read back.
+    /// Makes the sink a holder: what was written can be read back.
     #[must_use]
     pub fn held_readable(self) -> Self {
         Self { holder: true, ..self }
     }
 
-    /// The same where blocks are served only once [`Sink::sign`] has told that their signed digest is here.
+    /// Serves blocks only after [`Sink::sign`] was called for them.
     #[must_use]
     pub fn awaiting_signatures(self) -> Self {
         Self { signed: Some(BlockSet::new(self.layout.blocks())), ..self }
     }
 
-    /// The signed digest of block `index` is here.
+    /// Notes that the signed digest of block `index` has arrived.
     pub fn sign(&mut self, index: u64) {
         self.signed.iter_mut().for_each(|signed| {
             signed.insert(index);
         });
     }
 
-    /// Block `index` is held, but can't be read back: others get it from elsewhere.
+    /// Notes that block `index` is held but can't be read back.
     pub fn unserve(&mut self, index: u64) {
         self.unreadable.insert(index);
     }
 
-    /// The head's side: it holds every block, and learns their digests as it reads them.
+    /// The sink of the source: it holds all blocks, and gets their digests as they are read.
     #[must_use]
     pub fn source(layout: Layout) -> Self {
         Self { held: BlockSet::full(layout.blocks()), ..Self::new(layout, true) }
     }
 
-    /// The same where only the blocks of one lane belong: a stripe.
+    /// Restricts the sink to the blocks of one lane: a stripe.
     #[must_use]
     pub fn with_part(self, part: LaneBlocks) -> Self {
         Self { part: Some(part), ..self }
     }
 
-    /// The same where the source's digests are known before anything has come.
+    /// Gives the sink the source's digests in advance.
     ///
     /// # Panics
     /// When there isn't one for each block.
@@ -154,8 +154,8 @@ impl Sink {
         }
     }
 
-    /// Takes block `index` for whoever brings it from elsewhere on this node, and tells by
-    /// [`Sink::landed`] how that ended.
+    /// Reserves block `index` for a copy from elsewhere on this node;
+    /// [`Sink::landed`] ends the reservation.
     pub fn bring(&mut self, index: u64) {
         self.flying.insert(index);
         self.brought.insert(index);
@@ -180,7 +180,7 @@ impl Sink {
         self.part.unwrap_or(all).indices()
     }
 
-    /// Serves the blocks before `bound`, and lets those who want others wait.
+    /// Serves the blocks before `bound` only.
     pub fn serve_until(&mut self, bound: u64) {
         self.serving = bound;
     }
@@ -294,7 +294,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Notes that the source has turned out to have so many blocks.
+    /// Notes that the source has this number of blocks.
     ///
     /// # Errors
     /// When it is no stream, has ended elsewhere, or blocks behind that are known.
@@ -345,8 +345,8 @@ impl Sink {
         self.holder && (held_back || self.flying.contains(&index))
     }
 
-    /// The same where nothing more has to come for it: of a stream all blocks before it are here. Who
-    /// waits for another one mustn't keep back what is to come, or that may be what it waits for.
+    /// Whether block `index` can be fed to others later without further blocks: in a stream all blocks before
+    /// it are here. A relay may stop reading only for such a block; another may need what is to be read.
     #[must_use]
     pub fn will_surely_serve(&self, index: u64) -> bool {
         self.will_serve(index) && (self.window.is_none() || index < self.reach)

@@ -13,7 +13,8 @@ pub const PACKETS: std::ops::RangeInclusive<u16> = 128..=32807;
 /// is enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamTask {
-    /// On so many of the first connections the agent that dials sends; on the others it receives.
+    /// The number of connections, of the first ones, on which the dialling agent sends; on the others it
+    /// receives.
     pub forward: u16,
     /// Bytes of one write.
     pub write: u32,

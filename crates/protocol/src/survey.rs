@@ -6,22 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use garland_core::nic_facts::{Heard, NicFacts};
 
-/// A run's own word, by which its probes are told from others.
+/// The token of a run, which identifies its probes.
 pub type Token = [u8; 16];
 
 /// An order of a survey. Each has one answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SurveyOrder {
-    /// Say which NICs there are, and answer the probes of others until the channel ends.
+    /// Report the NICs, and answer the probes of others until the channel ends.
     Open,
     /// Send frames by every NIC, and listen on all of them meanwhile.
     Frames(Token, u32),
-    /// The same by datagrams, for agents that may not send frames: they go to this port.
+    /// Send datagrams to this port by every NIC, and listen on all of them meanwhile; for agents that may
+    /// not send frames.
     Datagrams(Token, u32, u16),
     /// Find the largest packets that pass.
     Mtu(Vec<MtuProbe>),
-    /// Send through a connection for so many milliseconds, or some times as many until its rate has
-    /// settled.
+    /// Send through a connection for this many milliseconds, or a few times as long until its rate is
+    /// stable.
     Rate {
         /// By which NIC.
         nic: String,
@@ -30,7 +31,7 @@ pub enum SurveyOrder {
         /// For how long.
         millis: u32,
     },
-    /// Send so many small datagrams of this number, by whatever way the node takes.
+    /// Send a number of small datagrams with this burst number, by the node's route.
     Burst {
         /// Where an agent's datagrams are answered.
         to: SocketAddrV4,

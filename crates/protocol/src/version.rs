@@ -1,6 +1,6 @@
-//! The first bytes on every connection: who speaks which protocol, and what for. Peers of different
+//! The first bytes on every connection: the protocol version and the purpose. Peers of different
 //! versions learn it here, plainly, before any cryptography; the bytes are part of the handshake's
-//! prologue, so nobody on the way can change them unnoticed.
+//! prologue, so a change on the way is detected.
 
 use thiserror::Error;
 

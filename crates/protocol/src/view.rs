@@ -1,5 +1,5 @@
 //! What a node is doing just now: what its kernel has counted, and what Garland's agents there are at.
-//! Counts only: whoever has looked twice knows rates.
+//! All figures are counters; rates follow from two views.
 
 use serde::{Deserialize, Serialize};
 
@@ -204,7 +204,7 @@ impl Account {
     }
 }
 
-/// Leaves the beginning of a name, so many bytes at most.
+/// Truncates a name to a number of bytes.
 fn cut(name: &mut String, most: usize) {
     if name.len() > most {
         let end = (0..=most).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);

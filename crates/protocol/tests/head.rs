@@ -17,7 +17,7 @@ fn head(count: usize) -> Head {
     head_of(count, Policy::for_nodes(count))
 }
 
-/// The same with another policy.
+/// A head with `count` nodes and this policy.
 fn head_of(count: usize, policy: Policy) -> Head {
     let names: Vec<String> = (1..=count).map(|number| format!("n{number}")).collect();
     let plan = Plan::broadcast(Layout::fitting(1 << 20), &names, 1).expect("there are nodes");

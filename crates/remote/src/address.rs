@@ -1,4 +1,4 @@
-//! What names a file that is elsewhere: `s3://BUCKET/KEY`, `https://HOST/PATH`.
+//! Addresses of remote files: `s3://BUCKET/KEY`, `https://HOST/PATH`.
 
 use std::fmt;
 
@@ -6,28 +6,28 @@ use percent_encoding::percent_decode_str;
 
 use crate::trouble::Trouble;
 
-/// Where a file is.
+/// The address of a remote file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// In an object store.
+    /// An object in an object store.
     S3 {
         /// The bucket.
         bucket: String,
         /// The object's key.
         key: String,
     },
-    /// Behind a URL.
+    /// A URL.
     Http(
-        /// All of it: it may hold secrets.
+        /// The whole URL, which may contain secrets.
         String,
     ),
 }
 
 impl Address {
-    /// Reads what the user wrote; `None` when it names nothing elsewhere.
+    /// Parses an address; `None` if the text is no remote address.
     ///
     /// # Errors
-    /// When it begins as an address does, and isn't one.
+    /// When it begins like a remote address but is invalid.
     pub fn parse(text: &str) -> Option<Result<Self, Trouble>> {
         let (scheme, rest) = text.split_once("://")?;
         match scheme.to_ascii_lowercase().as_str() {
@@ -53,7 +53,7 @@ impl Address {
         Ok(Self::S3 { bucket: bucket.to_owned(), key: key.to_owned() })
     }
 
-    /// The last part of its path: what the file is called.
+    /// The file name: the last part of the path.
     #[must_use]
     pub fn file_name(&self) -> Option<Vec<u8>> {
         let name: Vec<u8> = match self {
@@ -68,7 +68,7 @@ impl Address {
     }
 }
 
-/// Without what secrets may be in: the query, and who logs in.
+/// Shows the address without its query and its login, which may be secret.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

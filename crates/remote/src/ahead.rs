@@ -28,9 +28,9 @@ struct Shared {
 /// The parts in memory or on their way there.
 struct FetchWindow {
     parts: BTreeMap<u64, Arc<FetchedPart>>,
-    /// The first part that nobody has begun to fetch.
+    /// The first part whose fetch hasn't begun.
     unclaimed: u64,
-    /// The last part that somebody waits for.
+    /// The last part that is waited for.
     wanted: u64,
     /// The first part's bytes, which come already.
     first: Option<Stream>,
@@ -115,7 +115,7 @@ impl Ahead {
 }
 
 impl Drop for Ahead {
-    /// Those who fetch end with what they are at; nobody waits for them.
+    /// The fetching threads end after their present part; they are not joined.
     fn drop(&mut self) {
         self.0.window().over = true;
         self.0.moved.notify_all();
@@ -127,7 +127,7 @@ impl Shared {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The part `number`, once somebody fetches it; none if it isn't kept any more.
+    /// The part `number`, once it is being fetched; `None` if it is no longer kept.
     fn part(
         &self,
         number: u64,

@@ -1,4 +1,4 @@
-//! Names of hosts to their addresses, by whoever knows how.
+//! Resolves host names with a given function.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -59,7 +59,7 @@ impl Object {
     pub fn modified(&self) -> Option<(i64, u32)> {
         let modified = self.origin.pinned.last_modified;
         let modified = (modified.timestamp(), modified.timestamp_subsec_nanos());
-        // What the library says where nobody else says anything.
+        // The message of the library, without another one.
         Some(modified).filter(|modified| *modified != (0, 0))
     }
 
@@ -104,7 +104,7 @@ fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opene
     let begun = threads::spawn("open", move || {
         let opened =
             runtime().and_then(|runtime| runtime.block_on(Origin::open(&address, store, PART)));
-        // Nobody listens who was told to stop.
+        // It fails if the receiver has stopped waiting.
         let _ = tell.send(opened);
     });
     begun.map_err(|error| Trouble::new(error.to_string()))?;

@@ -12,7 +12,7 @@ use crate::origin::{Origin, Stream, runtime};
 use crate::trouble::Trouble;
 use crate::waiting::Waiting;
 
-/// An object that is read to its end beside whoever wants its bytes.
+/// An object that is read to its end in the background.
 pub(crate) struct Spool(Arc<Shared>);
 
 struct Shared {

@@ -1,8 +1,8 @@
-//! What goes wrong, in words: the operation, the object, the reason, and what to do.
+//! Errors in words: the operation, the object, the reason, and the remedy.
 
 use std::fmt::Display;
 
-/// Why something that is elsewhere can't be read.
+/// Why a remote object can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     message: String,
@@ -20,35 +20,35 @@ impl Trouble {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// It is no longer what it was when it was opened.
+    /// The object has changed since it was opened.
     pub(crate) fn changed(of: impl Display) -> Self {
         Self { changed: true, ..Self::new(format!("{of} changed while it was copied")) }
     }
 
-    /// Nobody wants it any more.
+    /// The object is no longer wanted.
     pub(crate) fn stale(of: impl Display) -> Self {
         Self { stale: true, ..Self::new(format!("reading {of}: nobody waits for it any more")) }
     }
 
-    /// What went wrong.
+    /// The error message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it, if anybody knows.
+    /// The remedy, if known.
     #[must_use]
     pub fn what_to_do(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// Whether the object is no longer what it was.
+    /// Whether the object has changed.
     #[must_use]
     pub fn is_change(&self) -> bool {
         self.changed
     }
 
-    /// Whether it only isn't waited for any more.
+    /// Whether the object is only no longer wanted.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.stale

@@ -1,4 +1,4 @@
-//! Waiting for what comes over a network: not for ever, and not when nobody wants it any more.
+//! Waits for the network with a timeout, and ends when the caller no longer wants the result.
 
 use std::sync::{Condvar, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,23 +6,23 @@ use std::time::Duration;
 use crate::address::Address;
 use crate::trouble::Trouble;
 
-/// Whether somebody still wants it is asked so often.
+/// The interval of checks whether the caller still wants the result.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
 
-/// So many ticks in which nothing comes are too many: two minutes. Requests are given up sooner, and
-/// made again.
+/// The number of ticks without data after which a wait fails: two minutes. Requests time out sooner, and are
+/// retried.
 const TICKS: u32 = 600;
 
-/// Who waits, and for what.
+/// A wait for an operation.
 pub(crate) struct Waiting<'a> {
     /// What is waited for.
     pub(crate) address: &'a Address,
-    /// Whether nobody wants it any more.
+    /// Whether the result is no longer wanted.
     pub(crate) stale: &'a dyn Fn() -> bool,
 }
 
 impl Waiting<'_> {
-    /// Fails once nobody wants it any more.
+    /// Fails if the result is no longer wanted.
     pub(crate) fn check(&self) -> Result<(), Trouble> {
         if (self.stale)() { Err(Trouble::stale(self.address)) } else { Ok(()) }
     }

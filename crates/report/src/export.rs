@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct Moment {
     /// Nanoseconds of the head's clock.
     pub at_ns: u64,
-    /// By how much that may be wrong; none where nobody knows.
+    /// The maximum error of that; `None` if unknown.
     pub error_ns: Option<u64>,
 }
 

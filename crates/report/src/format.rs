@@ -49,7 +49,7 @@ pub(crate) struct Slice<'a> {
     pub(crate) begin_ns: u64,
     /// When it ended.
     pub(crate) end_ns: u64,
-    /// How wrong both may be; none where nobody knows.
+    /// The maximum error of both; `None` if unknown.
     pub(crate) error_ns: Option<u64>,
     /// What the node recorded, by its own clock.
     pub(crate) span: &'a Span,
@@ -68,7 +68,7 @@ pub struct Step {
     pub end_ns: u64,
     /// What was waited for.
     pub cause: &'static str,
-    /// At which node; none where it is everybody's.
+    /// The node; `None` if it concerns all.
     pub node: Option<String>,
     /// Where a hop ends.
     pub to: Option<String>,
@@ -79,7 +79,7 @@ pub struct Step {
 /// One end of a block's way over a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// The same at both ends, and nowhere else.
+    /// A unique number that both ends have.
     pub(crate) id: u64,
     /// Whether it arrives here.
     pub(crate) arrives: bool,

@@ -1,5 +1,5 @@
 //! How much of a stream has arrived, which is more than what was read of it when the reader lacked a
-//! processor: who goes by his reads takes for a burst what had come in time.
+//! processor: the times of its reads would show a burst where the bytes arrived in time.
 
 use std::net::TcpStream;
 

@@ -44,8 +44,8 @@ fn controllers_at(path: &Path) -> String {
     fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default()
 }
 
-/// Finds the groups with a controller from the texts of /proc/self/mountinfo and /proc/self/cgroup;
-/// `controllers` reads those of a group of version 2.
+/// The groups of `controller` by the texts of the two files; `controllers` reads the controllers of a
+/// group of version 2.
 fn find(
     mounts: &str,
     own: &str,
@@ -118,7 +118,7 @@ fn has(controllers: &str, controller: &str) -> bool {
 pub struct Memory {
     /// Bytes of its processes, all together.
     pub most: u64,
-    /// Bytes of these that nobody uses; what only holds files' bytes could be had back.
+    /// The free bytes of these, with the page cache that could be reclaimed.
     pub left: u64,
 }
 
@@ -180,7 +180,7 @@ impl Group {
         Ok(Self(below))
     }
 
-    /// Lets its processes, all together, have so many thousandths of one processor.
+    /// Limits its processes together to a number of thousandths of a processor.
     ///
     /// The kernel lets them run for their share of every period: 20 ms, so that nothing else has
     /// to wait for long, more only where the share of that would be under a millisecond, the least

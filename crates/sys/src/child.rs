@@ -29,10 +29,10 @@ pub fn watch(child: &Child) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Waits until `child` has ended. Nobody may wait for it after this: its number is free.
+/// Waits until `child` has ended. It must not be waited for afterwards: its process id is free.
 ///
 /// # Errors
-/// When somebody has waited for it before.
+/// When it was waited for before.
 pub fn reap(child: &Child) -> io::Result<Ended> {
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;

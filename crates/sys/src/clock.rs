@@ -13,7 +13,7 @@ pub struct Skew {
     pub offset_ns: i64,
     /// Nanoseconds that it gains in a second.
     pub drift_ppb: i64,
-    /// It jumps by so many nanoseconds (the second) so many after the skew began (the first). It
+    /// It jumps by a number of nanoseconds (the second) at a time after the skew began (the first). It
     /// may jump back, which no monotonic clock does by itself.
     pub step: Option<(u64, i64)>,
 }

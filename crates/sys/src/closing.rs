@@ -1,5 +1,5 @@
 //! Closing a file and hearing what that says: a file system that writes behind tells only then of bytes
-//! that it couldn't keep. Dropping a file tells nobody.
+//! that it couldn't keep. Dropping a file ignores that.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! Who uses a block device: file systems, swap, and devices that are made of it (LVM, md, dm-crypt).
+//! The users of a block device: file systems, swap, and devices that are made of it (LVM, md, dm-crypt).
 //! The kernel refuses to share a device in use by itself (`open` with O_EXCL); this tells why.
 
 use std::fs;

@@ -143,7 +143,7 @@ mod tests {
         let speak = |name: &str, bytes: Vec<u8>| {
             let door = NamedListener::open(name).unwrap();
             std::thread::spawn(move || {
-                // Whoever shouts is hung up on.
+                // A peer that sends too much is disconnected.
                 let _ = door.next(SOON).unwrap().write_all(&bytes);
             })
         };

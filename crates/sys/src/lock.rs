@@ -1,4 +1,4 @@
-//! Locks on whole files, which say that who made a file is alive. They are advice: some file systems
+//! Locks on whole files, which show that the process that made a file is alive. They are advisory: some file systems
 //! (Lustre without `-o flock`, some NFS) have none, and a file can be written there all the same.
 
 use std::io;
@@ -7,27 +7,27 @@ use std::os::fd::AsFd;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// What became of a lock that was asked for.
+/// The result of locking a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lock {
-    /// Nobody else has the file.
+    /// The lock is held.
     Held,
-    /// The file system has no locks: nobody knows.
+    /// The file system has no locks.
     Unsupported,
 }
 
 /// Locks a file for this process alone, without waiting.
 ///
 /// # Errors
-/// `WouldBlock` when another process has it, or what else went wrong; never that there are no locks.
+/// `WouldBlock` when another process has it; otherwise as of [`lock`].
 pub fn try_lock(file: impl AsFd) -> io::Result<Lock> {
     judged(flock(file, FlockOperation::NonBlockingLockExclusive))
 }
 
-/// Locks a file for this process alone; waits until no other process has it locked.
+/// Locks a file for this process alone; waits until no other process has it.
 ///
 /// # Errors
-/// What goes wrong; never that there are no locks.
+/// The error of flock(2), except that the file system has no locks.
 pub fn lock(file: impl AsFd) -> io::Result<Lock> {
     loop {
         match flock(&file, FlockOperation::LockExclusive) {

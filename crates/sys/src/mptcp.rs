@@ -42,7 +42,7 @@ impl Transport {
     /// Connects within `timeout`.
     ///
     /// # Errors
-    /// When nobody answers in time, or the answer is no.
+    /// When the connection is refused or times out.
     pub fn connect(self, address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
         if self == Self::Tcp {
             return TcpStream::connect_timeout(&address, timeout);

@@ -49,7 +49,7 @@ pub struct Nic {
 }
 
 /// All Ethernet interfaces of the calling process' network namespace but those made of others
-/// (bonds), in order of their numbers. `/sys/class/net` would show those of whoever mounted it.
+/// (bonds), in order of their numbers. `/sys/class/net` would show those of the process that mounted it.
 ///
 /// # Errors
 /// When the system doesn't tell.

@@ -64,7 +64,7 @@ impl FrameSocket {
         };
     }
 
-    /// Sends a frame with this payload to everybody.
+    /// Broadcasts a frame with this payload.
     ///
     /// # Errors
     /// When the interface is down, or its queue is full.

@@ -1,5 +1,5 @@
 //! How a machine's CPUs save power: their governors, and how deep they may sleep. Both make small
-//! operations slower than they need be.
+//! operations slower than necessary.
 
 use std::fs;
 

@@ -21,7 +21,7 @@ impl Program {
     pub fn new() -> io::Result<Self> {
         let make = |flags| memfd_create("garland", MemfdFlags::CLOEXEC | flags);
         let fd = match make(MemfdFlags::EXEC) {
-            // Before Linux 6.3 nobody had to ask for it.
+            // Before Linux 6.3 it needed no flag.
             Err(Errno::INVAL) => make(MemfdFlags::empty())?,
             made => made?,
         };

@@ -24,7 +24,7 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// New memory of so many words, all zero.
+    /// New zeroed memory of this number of words.
     ///
     /// # Errors
     /// When the system has no memory or descriptor left.
@@ -32,7 +32,7 @@ impl Segment {
         let bytes = words.checked_mul(8).filter(|&b| b > 0).ok_or(io::ErrorKind::InvalidInput)?;
         let fd = memfd_create("garland", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&fd, bytes as u64)?;
-        // Nobody can cut it under the other's feet.
+        // No process can truncate it.
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Self::map(fd, bytes)
     }

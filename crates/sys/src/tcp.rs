@@ -18,7 +18,7 @@ pub const PREFERRED: [&str; 2] = ["cubic", "reno"];
 /// Connects within `timeout`.
 ///
 /// # Errors
-/// When nobody answers in time, or the answer is no.
+/// When the connection is refused or times out.
 pub fn connect(
     address: SocketAddr,
     timeout: Duration,
@@ -33,7 +33,7 @@ pub fn connect(
 /// ways (`TCP_MAXSEG`, which is announced to the other end).
 ///
 /// # Errors
-/// When the kernel doesn't take that size, nobody answers in time, or the answer is no.
+/// When the kernel refuses that size, or the connection is refused or times out.
 pub fn connect_in_packets(
     bytes: u16,
     address: SocketAddr,
@@ -52,7 +52,7 @@ pub fn connect_in_packets(
 /// Connects by the interface of this name, whatever routes say, within `timeout`.
 ///
 /// # Errors
-/// When there is no such interface, nobody answers in time, or the answer is no.
+/// When there is no such interface, or the connection is refused or times out.
 pub fn connect_by(
     interface: &str,
     address: SocketAddr,
@@ -136,7 +136,7 @@ pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends no more than so many bytes of payload a second on `stream`; as many as it can where it is
+/// Limits the payload rate of `stream` in bytes per second; no limit if it is
 /// 0. The kernel spreads them evenly by itself (Linux 4.13 and later need no queueing discipline
 /// for it).
 ///

@@ -8,16 +8,16 @@ use rustix::termios::{
     OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr,
 };
 
-/// What a terminal has that doesn't know its size.
+/// The columns and rows of a terminal that doesn't report its size.
 const USUAL: (u16, u16) = (80, 24);
 
-/// Columns and rows of standard error; `None` if that is no terminal.
+/// The columns and rows of standard error; `None` if it is no terminal.
 #[must_use]
 pub fn size() -> Option<(u16, u16)> {
     size_of(io::stderr().as_fd())
 }
 
-/// Columns and rows of standard output; `None` if that is no terminal.
+/// The columns and rows of standard output; `None` if it is no terminal.
 #[must_use]
 pub fn output_size() -> Option<(u16, u16)> {
     size_of(io::stdout().as_fd())

@@ -38,7 +38,7 @@ pub fn spawn_in<'scope, T: Send + 'scope>(
     builder(name).spawn_scoped(scope, work).map_err(|error| refused(name, &error))
 }
 
-/// Starts a scoped thread with a stack of `stack` bytes.
+/// Starts a thread with a stack of `stack` bytes, which ends with `scope`.
 ///
 /// # Errors
 /// As of [`spawn`].

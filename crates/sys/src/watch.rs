@@ -1,4 +1,4 @@
-//! Waiting for any of many descriptors that come and go while somebody waits: epoll.
+//! Waits for any of many descriptors, which may be added and removed during the wait: epoll.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// A set of descriptors, each with a number. Whoever has had its turn rests until it is added anew.
+/// A set of descriptors, each with a number. A descriptor that was ready rests until it is added again.
 #[derive(Debug)]
 pub struct Watch {
     epoll: OwnedFd,

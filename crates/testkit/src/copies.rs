@@ -36,7 +36,7 @@ pub fn assert_copied(
         let path = scratch.root(&node).join(name);
         let got =
             std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // Not assert_eq: nobody wants to see the bytes.
+        // Not assert_eq, which would print the bytes.
         assert!(got == wanted, "{} of {} bytes differs", path.display(), got.len());
     }
 }

@@ -1,5 +1,5 @@
 //! A file system whose calls never return from a moment on, as those of a broken disk or of a file
-//! server that is gone: whoever is in one of them can't be killed until it is released.
+//! server that is gone: a process in one of them can't be killed until it is released.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use fuser::{
 };
 use rustix::mount::{UnmountFlags, unmount};
 
-/// How long the kernel believes what it is told: not at all, so that it asks.
+/// The validity of attributes for the kernel: none, so that it asks each time.
 const TTL: Duration = Duration::ZERO;
 
 /// The call that doesn't return.
@@ -23,9 +23,9 @@ const TTL: Duration = Duration::ZERO;
 pub enum HangsIn {
     /// Creating a file.
     Create,
-    /// Writing, from so many written bytes on.
+    /// Writing, after a number of written bytes.
     Write(u64),
-    /// Reading, from so many read bytes on.
+    /// Reading, after a number of read bytes.
     Read(u64),
     /// fsync of a file.
     Fsync,
@@ -97,7 +97,7 @@ impl HangingDisk {
         lock(&self.disk).hanging.len()
     }
 
-    /// It doesn't hang from now on, and who hangs gets an error.
+    /// Stops hanging; calls that hang get an error.
     pub fn release(&self) {
         let mut disk = lock(&self.disk);
         disk.hangs = None;
@@ -118,7 +118,7 @@ impl HangingDisk {
 impl Drop for HangingDisk {
     fn drop(&mut self) {
         self.release();
-        // Ends the connection, whoever uses it.
+        // Ends the connection even if it is in use.
         let _ = unmount(&self.dir, UnmountFlags::FORCE);
         let _ = unmount(&self.dir, UnmountFlags::DETACH);
     }

@@ -18,7 +18,7 @@ impl Peer {
     /// Connects to `port`.
     ///
     /// # Panics
-    /// When nobody listens there.
+    /// When no socket listens there.
     #[must_use]
     pub fn connect(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port))
@@ -31,7 +31,7 @@ impl Peer {
     /// Connects to `port` from another address of this machine, such as `127.0.0.9`.
     ///
     /// # Panics
-    /// When nobody listens there.
+    /// When no socket listens there.
     #[must_use]
     pub fn connect_from(address: Ipv4Addr, port: u16) -> Self {
         let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)

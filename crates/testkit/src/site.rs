@@ -1,4 +1,4 @@
-//! A web server on loopback that tells what it was asked, and misbehaves as it is told.
+//! A web server on loopback that records its requests, and misbehaves on demand.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,15 +19,15 @@ pub enum Manner {
     Whole,
     /// With the whole file, whose length it doesn't tell.
     Endless,
-    /// The first so many requests with this status and body; then well.
+    /// Answers a number of requests with this status and body, and further ones correctly.
     Refuses(usize, &'static str, &'static str),
-    /// Hangs up in the middle of the first so many answers; then well.
+    /// Hangs up in the middle of a number of answers, and answers further requests correctly.
     Tears(usize),
     /// Takes the connection of every third request, and says nothing.
     Drops,
     /// Well, but from the third request on it has another file, of the same length.
     Changes,
-    /// Sends whoever comes to the same path below `/moved`.
+    /// Redirects to the same path below `/moved`.
     Moves,
     /// Well, and slowly: so long after every 64 KiB.
     Slowly(Duration),
@@ -110,7 +110,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        // It wakes whoever listens; there may be nobody any more.
+        // It wakes the listening thread, if that still runs.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             // A server's panic has been printed.
@@ -121,7 +121,7 @@ impl Drop for Site {
 
 impl Shared {
     fn serve(&self, stream: &TcpStream) {
-        // Who says nothing is forgotten.
+        // A silent peer is dropped.
         let _ = stream.set_read_timeout(Some(DEADLINE));
         let mut reader = BufReader::new(stream);
         while let Some(mut asked) = read_request(&mut reader) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use garland_sys::clock;
 
-/// So long may anything take on a slow and busy machine; whoever reaches it hangs.
+/// The time after which an operation counts as hanging, even on a slow and busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(240);
 
 const LOOK: Duration = Duration::from_millis(5);

@@ -1,5 +1,5 @@
-//! A slow wire: a network namespace whose loopback carries only so many bits a second. It lasts as
-//! long as the command in it and is nobody else's, so there is nothing to clean up.
+//! A slow wire: a network namespace whose loopback device has a limited rate. It lasts as long as the
+//! command in it, so there is nothing to clean up.
 
 use std::path::Path;
 use std::process::Command;

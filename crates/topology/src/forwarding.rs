@@ -1,4 +1,4 @@
-//! Where packets go: which hops a node takes to an address, and who answers there.
+//! Forwarding: the next hops of a node to an address, and the station there.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

@@ -105,15 +105,15 @@ pub struct Nic {
     pub price: Price,
 }
 
-/// Who is reached through a NIC without any route.
+/// The stations that are reached through a NIC without a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reach {
-    /// Every station whose address has the same first so many bits.
+    /// All stations whose address has the same prefix of this length.
     Subnet(u8),
     /// One address: the other end of a wire (`/32` with a peer).
     Peer(Ipv4Addr),
-    /// Nobody: the NIC is part of a bond that works below IP.
+    /// None: the NIC is part of a bond below IP.
     Nobody,
 }
 

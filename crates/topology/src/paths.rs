@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::crossing::crossings;
 use super::{Forwarding, NextHop, NicId, NodeId, Resource, Selector, Topology};
 
-/// The most choices that are told apart where flows choose again and again on their way.
+/// The maximum number of choices of a stream whose flows choose at several hops.
 const MOST_CHOICES: usize = 256;
 
 /// One way from node to node.
@@ -160,7 +160,7 @@ impl Choice {
     /// Packets that don't arrive.
     const LOST: Self = Self { chance: 1.0, legs: Vec::new() };
 
-    /// The same, with a hop before it.
+    /// The choice with a hop before it.
     fn behind(&self, hop: (NodeId, NicId), crossing: &[Resource], mtu: u16) -> Self {
         let legs = self.legs.iter().map(|leg| {
             let path = &leg.path;

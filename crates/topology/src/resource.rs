@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{MediumId, MediumKind, NicId, Topology};
 
-/// Something that carries so many bits per second and no more, whoever sends them.
+/// A part of the network with a limited rate, which all flows through it share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {

@@ -33,7 +33,7 @@ pub struct Prices {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Join {
-    /// By so many ordinary ports of each server, bonded when there are several.
+    /// A number of ordinary ports of each server, bonded if there are several.
     Ports(u32),
     /// By a faster card with one port in a slot of each server.
     Faster,
@@ -94,15 +94,15 @@ impl Server {
         u64::from(self.slots) * u64::from(self.ports) + u64::from(self.onboard)
     }
 
-    /// The cards that give so many ports beside those on board.
+    /// The cards that give this number of ports in addition to those on board.
     fn cards_for(&self, ports: u64) -> u64 {
         ports.saturating_sub(u64::from(self.onboard)).div_ceil(u64::from(self.ports.max(1)))
     }
 
-    /// A star of so many machines, or the largest one.
+    /// A star of this number of machines, or the largest one.
     ///
     /// # Errors
-    /// [`SizeError::TooMany`] when the server hasn't so many ports.
+    /// [`SizeError::TooMany`] when the server has too few ports.
     pub fn star(&self, nodes: Option<u64>, prices: &Prices) -> Result<Size, SizeError> {
         let ports = self.all_ports();
         let nodes = nodes.unwrap_or(ports + 1).max(1);

@@ -68,7 +68,7 @@ impl Subnet {
         Ipv4Addr::from_bits(self.network.to_bits() | host)
     }
 
-    /// The network of the same size so many places on.
+    /// The network of the same size at this distance.
     pub fn after(self, places: u32) -> Self {
         let step = places.wrapping_shl(u32::from(32 - self.prefix));
         Self { network: Ipv4Addr::from_bits(self.network.to_bits().wrapping_add(step)), ..self }

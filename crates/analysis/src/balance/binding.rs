@@ -59,7 +59,7 @@ impl Took {
         most.filter(|&resource| self.of(resource) >= NAMED * self.seconds)
     }
 
-    /// The seconds that it would take if `faster` were so many times as fast.
+    /// The seconds that it would take if `faster` were this many times as fast.
     fn with(&self, faster: Resource, factor: f64) -> f64 {
         let most = |factor: f64| {
             let needs = Resource::ALL.map(|one| match one == faster {
@@ -121,7 +121,7 @@ pub fn bind(copies: &[Took]) -> Binding {
     }
 }
 
-/// The seconds until all of `copies` would be done if `faster` were so many times as fast.
+/// The seconds until all of `copies` would be done if `faster` were this many times as fast.
 #[must_use]
 pub fn forecast(copies: &[Took], faster: Resource, factor: f64) -> f64 {
     longest(copies.iter().map(|copy| copy.with(faster, factor)))

@@ -2,7 +2,7 @@
 
 use super::Resource;
 
-/// What so many remote copies waited for.
+/// What a number of remote copies waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// How many of the copies went over the network.
@@ -14,7 +14,7 @@ pub struct Point {
 /// Where the balance between disks and network lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// Up to so many remote copies something else binds, and the network beyond.
+    /// Up to this number of remote copies something else binds, and the network beyond.
     At(usize),
     /// The network binds as soon as a copy is remote.
     AtOnce,

@@ -6,22 +6,23 @@ use super::offset::{Moment, Offset, Step};
 use super::piece::Bound;
 use super::region::Side;
 
-/// How often messages and probes between nodes are gone through: what one tells of a node tightens
-/// what others tell of its neighbours.
+/// The number of passes over messages and probes between nodes: a bound of one node tightens those of its
+/// neighbours.
 const ROUNDS: usize = 2;
 
-/// What is known of all clocks.
+/// The offsets of all clocks of a run.
 #[derive(Clone, Debug)]
 pub struct Clocks {
-    /// By node; none for the head, and for those whose offset is open.
+    /// By node; `None` for the head, and for nodes with an unknown offset.
     offsets: Vec<Option<Offset>>,
     open_loops: Vec<Closure>,
-    /// Messages that came in before they were sent, whatever the clocks' errors, by receiver.
+    /// The number of messages, by receiver, that were received before they were sent even within the
+    /// clocks' errors.
     contradictions: Vec<usize>,
 }
 
 impl Clocks {
-    /// The clocks of `nodes` nodes.
+    /// The clocks of `nodes` nodes, from round trips and messages.
     #[must_use]
     pub fn of(nodes: usize, exchanges: &[Exchange], messages: &[Message]) -> Self {
         let inside = |from: usize, to: usize| from < nodes && to < nodes && from != to;
@@ -55,7 +56,7 @@ impl Clocks {
         clocks
     }
 
-    /// Lets every message and every probe between two nodes bound one clock by the other.
+    /// Bounds clocks by each other with all messages and probes between nodes.
     fn tighten(
         &mut self,
         exchanges: &[Exchange],
@@ -69,13 +70,13 @@ impl Clocks {
         }
         for exchange in exchanges.iter().filter(|e| e.from != 0 && e.to != 0) {
             let Exchange { from, to, sent, received, answered, back } = *exchange;
-            // A loop that doesn't close is told as such; here it tightens nothing.
+            // An open loop is reported as such; it has no effect here.
             self.after(&Message { from, to, sent, received });
             self.after(&Message { from: to, to: from, sent: answered, received: back });
         }
     }
 
-    /// Uses that `message` came in after it was sent; whether that can be.
+    /// Bounds both clocks by a message; returns whether that is consistent.
     fn after(&mut self, message: &Message) -> bool {
         let Message { from, to, sent, received } = *message;
         let between = |offsets: Option<(i64, i64)>, node: usize| match node {
@@ -99,7 +100,7 @@ impl Clocks {
         agrees
     }
 
-    /// The head's time when `node`'s clock shows `at`; `None` where its offset is open.
+    /// The head's time when `node`'s clock shows `at`; `None` if its offset is unknown.
     #[must_use]
     pub fn to_head(&self, node: usize, at: i64) -> Option<Moment> {
         match node {
@@ -108,25 +109,25 @@ impl Clocks {
         }
     }
 
-    /// The least and the largest rate of `node`'s clock against the head's, as a share of 1.
+    /// The least and the largest rate of `node`'s clock relative to the head's.
     #[must_use]
     pub fn rates(&self, node: usize) -> Option<(f64, f64)> {
         self.offsets.get(node)?.as_ref()?.rates()
     }
 
-    /// Where `node`'s clock jumped against the head's.
+    /// The steps of `node`'s clock relative to the head's.
     #[must_use]
     pub fn steps(&self, node: usize) -> Vec<Step> {
         self.offsets.get(node).and_then(Option::as_ref).map_or_else(Vec::new, Offset::steps)
     }
 
-    /// Loops of three nodes whose offsets don't come to nothing.
+    /// Loops of three nodes whose offsets don't add up to zero.
     #[must_use]
     pub fn open_loops(&self) -> &[Closure] {
         &self.open_loops
     }
 
-    /// How many messages `node` got before they were sent, even within the clocks' errors.
+    /// The number of messages that `node` received before they were sent, even within the clocks' errors.
     #[must_use]
     pub fn contradictions(&self, node: usize) -> usize {
         self.contradictions.get(node).copied().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Loops of three clocks: once around, the offsets must come to nothing.
+//! Loops of three clocks, whose offsets must add up to zero.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,16 @@ use super::offset::Offset;
 use super::piece::{Bound, Trip};
 use super::region::Side;
 
-/// Three nodes whose clocks, measured pair by pair, don't come back to where they began.
+/// Three nodes whose clock offsets, measured pair by pair, don't add up to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closure {
     /// The nodes.
     pub nodes: [usize; 3],
-    /// What is left over at least, in nanoseconds.
+    /// The least possible sum, in nanoseconds.
     pub miss_ns: u64,
 }
 
-/// A pair's clocks: the second's minus the first's by the first's reading, and a reading in the
-/// middle.
+/// The offset of a pair's second clock from its first, and a reading of the first in the middle.
 struct Pair {
     offset: Offset,
     middle: i64,
@@ -38,7 +37,7 @@ pub(super) fn open_loops(exchanges: &[Exchange]) -> Vec<Closure> {
     open
 }
 
-/// By how much b - a, c - b and a - c can't come to nothing.
+/// The least possible sum of the offsets b - a, c - b and a - c in nanoseconds; `None` if it is zero.
 fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
     let (ab_low, ab_high) = ab.offset.offsets(ac.middle)?;
     // What b's clock shows then, nearly: rates change little within an offset's error.

@@ -1,12 +1,11 @@
-//! What time it was at the head when a node's clock showed a reading, and how sure that is.
+//! Converts readings of nodes' clocks to the head's time, with error bounds.
 //!
-//! Clocks are told apart by what can't be otherwise: nothing is received before it was sent. A round
-//! trip bounds the offset of the other clock from above (its way there) and from below (its way
-//! back); a block that went down the chain bounds it once more. All lines (an offset and a rate) that
-//! break no bound form a convex region, and the least and the largest offset in it at a moment are
-//! the interval that is told. Slow round trips are loose bounds and fall away by themselves, and no
-//! way is taken to be as long as the way back. Where no line keeps all bounds, the clock has stepped
-//! or has been steered, and another piece begins.
+//! Offsets follow from one fact: nothing is received before it was sent. The request of a round trip bounds
+//! the offset of the other clock from above, and the reply from below; blocks that went down the chain add
+//! bounds. All lines (an offset and a rate) that keep the bounds form a convex region, and the least and the
+//! largest offset in it at a moment are the interval. Slow round trips are loose bounds, which have no
+//! effect, and the two directions are not assumed to take equally long. Where no line keeps all bounds, the
+//! clock was stepped or slewed, and another piece begins.
 //!
 //! The method of bounds is that of Duda et al., "Estimating global time in distributed systems",
 //! ICDCS 1987; the closing of loops is that of Geng et al. (Huygens), NSDI 2018.

@@ -60,7 +60,7 @@ impl Offset {
         let (low, high) = next.offsets(at);
         let before = after.checked_sub(1).filter(|_| at < next.from);
         Some(before.map_or((low, high), |before| {
-            // Between two pieces nobody knows which one it follows.
+            // Between two pieces it is unknown which one the clock follows.
             let (other_low, other_high) = self.pieces[before].offsets(at);
             (low.min(other_low), high.max(other_high))
         }))

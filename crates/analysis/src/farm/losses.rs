@@ -26,7 +26,7 @@ pub enum Files {
 pub enum Loss {
     /// Whole jobs can't be dealt out evenly: the last round is not full.
     IntegerRounds,
-    /// Files that went over the network, and whoever gives them at its end.
+    /// Files that were transferred, and the node that served them.
     Network,
     /// The nodes' own disks, and whatever else jobs wait for that aren't on a processor.
     Disk,

@@ -31,7 +31,7 @@ impl Worker {
 pub struct Task {
     /// The node that did it, a place in the list of workers.
     pub worker: usize,
-    /// Who gives out jobs knew of it.
+    /// When the dispatcher knew of it.
     pub queued: f64,
     /// All its inputs were on the node; none where nothing was brought there.
     pub staged_in: Option<f64>,
@@ -41,7 +41,7 @@ pub struct Task {
     pub ended: f64,
     /// All its results were where they belong; none where nothing was taken back.
     pub staged_out: Option<f64>,
-    /// Seconds on a processor, of all its processes; none where nobody counted them.
+    /// CPU seconds of all its processes; `None` if they were not counted.
     pub cpu: Option<f64>,
 }
 

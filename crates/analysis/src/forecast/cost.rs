@@ -29,7 +29,7 @@ impl Prices {
         sound(self.node) && sound(self.fixed)
     }
 
-    /// What so many nodes cost that have `power`, when one node fewer has `before`.
+    /// The cost of a number of nodes with `power`, where one node fewer has `before`.
     pub(super) fn cost(&self, nodes: u32, power: f64, before: f64) -> Cost {
         let price = self.fixed + self.node * f64::from(nodes);
         let gain = power - before;

@@ -59,7 +59,7 @@ pub struct Forecast {
     pub notes: Vec<String>,
 }
 
-/// No interval is narrower than this share each way: nobody measures better.
+/// The least half width of an interval as a share: measurements are no better.
 const NARROWEST: f64 = 0.01;
 
 /// What each doubling beyond the points adds to an interval, as a share each way: laws are simpler than
@@ -211,7 +211,7 @@ fn enough(curve: &[At]) -> Option<u32> {
     let most = curve.iter().map(|at| at.power).fold(0.0, f64::max);
     let first = curve.iter().find(|at| at.power * ENOUGH >= most)?;
     let last = curve.last()?;
-    // At the end of what was asked nobody knows what comes.
+    // Beyond the last node count the course is unknown.
     (f64::from(first.nodes) * 1.2 < f64::from(last.nodes)).then_some(first.nodes)
 }
 

@@ -16,7 +16,7 @@ pub struct Knee {
     pub why: String,
 }
 
-/// What is to be said where the points show a limit, and nobody has said whose it is.
+/// The name of a limit that the points show but that was not given.
 const UNNAMED: &str = "something that doesn't get faster with nodes";
 
 /// The knee by this law; `fixed` is the least that its fixed part can be, in seconds, and `most` the

@@ -59,7 +59,7 @@ pub(super) fn shared(
     let each: Vec<f64> = demands.iter().map(|demand| demand.seconds / cut).collect();
     let (all, most) = (each.iter().sum::<f64>(), each.iter().copied().fold(0.0, f64::max));
     let own = (alone / cut - all).max(0.0);
-    // Nobody has more nodes at work than there are jobs.
+    // No more nodes are at work than there are jobs.
     let busy = |count: u32| jobs.map_or(count, |jobs| count.min(jobs.max(1)));
     let largest = counts.last().map_or(0, |count| busy(*count));
     let queued = if matches!(law, Law::Queue | Law::Bunched) {

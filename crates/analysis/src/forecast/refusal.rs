@@ -97,7 +97,7 @@ pub enum Refusal {
         /// The seconds.
         seconds: f64,
     },
-    /// A node count that nobody can ask for.
+    /// A node count that is out of range.
     #[error("{0} nodes can't be forecast: from 1 to 1000000 can")]
     Ahead(u32),
     /// No law comes near the points.

@@ -37,7 +37,7 @@ pub enum Cause {
     Fsync,
     /// Between the last byte's writing and the commit.
     FinalAck,
-    /// Everybody waited for somebody else.
+    /// All threads waited for others.
     Bubble,
     /// One node went on when all others had ended.
     Straggler,

@@ -180,7 +180,7 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
         path.iter().filter(before).filter(|s| s.place.to.is_none() && s.place.node == node);
     let held_up: u64 = held_up.map(Segment::ns).sum();
     let late = nanos(last - others);
-    // Who held up the others as long as itself is slow, but no straggler.
+    // A node that held the others up as long as itself is slow, but no straggler.
     if (late as f64) < LATE * run.wall_ns() as f64 || held_up >= late {
         return path;
     }

@@ -26,7 +26,7 @@ impl Run<'_> {
         u64::try_from(end).unwrap_or(0)
     }
 
-    /// When the command began, on the head's clock; 0 where nobody knows.
+    /// When the command began, on the head's clock; 0 if unknown.
     #[must_use]
     pub fn began(&self) -> i64 {
         let head = self.traces.first().and_then(Option::as_ref);

@@ -41,7 +41,7 @@ impl<const N: usize> Samples<N> {
         Some((t1 - t0, grown))
     }
 
-    /// The same, with the moments of these readings.
+    /// The times of the readings around two moments, and the increase between them.
     pub fn grown_around(&self, begin: i64, end: i64) -> Option<((i64, i64), [f64; N])> {
         let last = self.read.len().checked_sub(1).filter(|last| *last > 0)?;
         let from = self.read.partition_point(|(read, _)| *read <= begin).saturating_sub(1);

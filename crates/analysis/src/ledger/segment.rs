@@ -5,7 +5,7 @@ use super::cause::Cause;
 /// Where time went: a node, or a hop from it to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The node, by its place in the plan; none where it is everybody's.
+    /// The node's index in the plan; `None` if it concerns all.
     pub node: Option<usize>,
     /// Where a hop ends.
     pub to: Option<usize>,

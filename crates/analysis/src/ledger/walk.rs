@@ -1,4 +1,4 @@
-//! The critical path: back from the end, at each moment to whom was waited for.
+//! The critical path, backwards from the end.
 //!
 //! A thread that worked is followed back to where its work began. One that waited is left at the
 //! moment its waiting ended, for the one that ended it: the writer for the lane that brought the
@@ -15,7 +15,7 @@ use garland_core::trace::{NONE, Stage};
 /// Shorter gaps in a record are what recording itself leaves out.
 const GAP_NS: i64 = 200_000;
 
-/// A wait that is shorter than one of so many parts of the time around it is what handing over costs.
+/// A wait shorter than this fraction (1/n) of the time around it counts as the cost of a handover.
 const SMALL: i64 = 100;
 
 /// What ends with something that another thread may have waited for.
@@ -39,9 +39,9 @@ pub(super) struct Walk<'a> {
     begin: i64,
     at: i64,
     segments: Vec<Segment>,
-    /// Who has waited for whom since the last step back in time: thread and begin of its waiting.
+    /// The waits that were followed since the last step back in time: thread and begin of its wait.
     waiting: Vec<(usize, i64)>,
-    /// Who still waits at this moment, the last one for the thread that is followed.
+    /// The threads that still wait at this moment, the last one for the thread that is followed.
     callers: Vec<(usize, i64)>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Walk<'a> {
         self.pass_with(to, cause, place, None);
     }
 
-    /// The same, known by what `thread` noted.
+    /// Goes back to `to`; the records of `thread` are the evidence.
     pub fn pass_with(&mut self, to: i64, cause: Cause, place: Place, thread: Option<usize>) {
         let to = to.clamp(self.begin, self.at);
         if to < self.at {
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One step back; who is to be followed then.
+    /// Goes one step back; returns the thread to follow.
     fn step(&mut self, thread: usize) -> Option<usize> {
         let world = self.world;
         let node = world.threads[thread].node;
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
             && !world.is_store(waiter)
             && self.store_works(world.threads[waiter].node)
         {
-            // It wasn't asked for anything: who was to ask waited for its own writer.
+            // It got no request: the requester waited for its own writer.
             return self.hand_over(waiter, since, false);
         }
         // A source always has something to send until it has sent all: that it did nothing is its own
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         } else {
             Cause::Unattributed
         };
-        // Who waited for it did something else before it waited.
+        // The waiting thread did something else before it waited.
         let caller = caller.filter(|caller| caller.1 > since);
         let to = caller.map_or(since, |caller| caller.1);
         // One of the two may have lacked a processor.
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
         world.is_store(thread).then(|| self.hand_over(thread, begin, !source))
     }
 
-    /// Who waits for `thread` at this moment and began to last, and since when.
+    /// The thread that waits for `thread` at this moment and began to last, and when it began.
     fn caller(&mut self, thread: usize) -> Option<(usize, i64)> {
         let at = self.at;
         self.callers.retain(|(waiter, since)| *since < at && *waiter != thread);
@@ -254,7 +254,7 @@ impl<'a> Walk<'a> {
         let (last, since) =
             self.waiting.iter().copied().max_by_key(|wait| wait.1).unwrap_or((thread, since));
         let node = self.world.threads[last].node;
-        // Whom it waited for is no longer of interest, nor who of these waits.
+        // Its own waits no longer matter.
         if let Some(place) = self.callers.iter().position(|(waiter, _)| *waiter == last) {
             self.callers.truncate(place);
         }
@@ -304,7 +304,7 @@ impl<'a> Walk<'a> {
             self.pass(dry, Cause::ClockError, hop);
         }
         if self.is_idle(sender) && self.store_works(node) {
-            // It wasn't asked for anything: who was to ask waited for its own writer.
+            // It got no request: the requester waited for its own writer.
             return self.hand_over(thread, piece.begin, false);
         }
         self.wait_for(thread, piece.begin, sender)
@@ -357,7 +357,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The downstream has no trace. Nobody can say what it did with the bytes, but how long the wire
+    /// The downstream has no trace. What it did with the bytes is unknown, but not how long the wire
     /// needs for them.
     fn unseen(&mut self, thread: usize, piece: &Piece) {
         let world = self.world;

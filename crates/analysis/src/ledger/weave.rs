@@ -23,7 +23,7 @@ pub(super) struct Strand {
     pub count: u32,
 }
 
-/// A block is passed on in so many turns at most.
+/// The maximum number of turns in which a block is forwarded.
 const TURNS: i64 = 16;
 
 /// A thread's spans are cut into about so many turns at most.

@@ -59,14 +59,14 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// The same stretches, by what the evidence says of them.
+    /// Splits and reassigns `segments` by the evidence.
     pub fn weigh(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut weighed = Vec::with_capacity(segments.len());
         for segment in segments {
             match (segment.cause, segment.thread) {
                 (Cause::Wire, _) => self.weigh_wire(segment, &mut weighed),
                 (Cause::Undecided, None) => self.weigh_unknown(segment, &mut weighed),
-                // What the wire needs is told apart already.
+                // The wire's own time is separated already.
                 (Cause::Undecided, Some(_)) => weighed.push(segment),
                 (Cause::Unattributed | Cause::Pause | Cause::Bubble, Some(thread)) => {
                     weighed.push(self.weigh_nothing(segment, thread));
@@ -101,7 +101,7 @@ impl<'a> Scales<'a> {
         all
     }
 
-    /// A node that stood still did nothing else, and whoever waited for it waited for that.
+    /// Time in which a node was suspended is the cause of all waits for it.
     fn lay_pauses(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut all = segments;
         for (&node, pauses) in &self.world.pauses {
@@ -205,7 +205,7 @@ impl<'a> Scales<'a> {
         let (begin, end) = (segment.begin, segment.end);
         let sockets = self.world.sockets.range((0, from, to)..=(NONE, from, to));
         let grown = sockets.filter(|(key, _)| (key.1, key.2) == (from, to)).filter_map(|(_, s)| {
-            // Between two readings nobody knows when: as long a time around as there is one.
+            // The time between two readings is unknown: use as long an interval around it.
             s.around(begin, end)
         });
         let mut worst: Option<(f64, f64, bool)> = None;

@@ -1,4 +1,4 @@
-//! All threads of all nodes on one clock, and who does what.
+//! All threads of all nodes on one clock, and what they do.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -31,7 +31,7 @@ pub fn apart(candidates: &[(MatchUp, Option<usize>)]) -> Vec<MatchUp> {
 mod tests {
     use super::*;
 
-    /// All pairs of so many nodes, with the medium that `on` says.
+    /// All pairs of a number of nodes, with the medium that `on` returns.
     fn all(
         nodes: usize,
         on: impl Fn(usize, usize) -> Option<usize>,

@@ -25,7 +25,7 @@ pub fn over_rails(rails: &[Vec<Accusation>]) -> Vec<OnRails> {
             };
             let everywhere: Option<Vec<Accusation>> = rails.iter().map(of_part).collect();
             match everywhere {
-                // It is told once, where it is met first.
+                // It is reported once.
                 Some(_) if rail > 0 => {}
                 Some(same) => all.push(OnRails { accusation: mean(&same), rail: None }),
                 None => {

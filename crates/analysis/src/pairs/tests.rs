@@ -32,7 +32,7 @@ fn named(matrix: &Matrix) -> Vec<Part> {
     accuse(matrix, &Tolerance::RATES).into_iter().map(|accusation| accusation.part).collect()
 }
 
-/// Who got worse.
+/// The nodes that got worse.
 fn fallen(before: &Matrix, after: &Matrix) -> Vec<Part> {
     let accusations = worse(&after.relative_to(before), &Tolerance::RATES);
     accusations.into_iter().map(|accusation| accusation.part).collect()
@@ -111,7 +111,7 @@ fn what_lies_between_two_that_got_better_is_not_named() {
     };
     let before = cluster(12, 1, 0.015, slow);
     assert_eq!(fallen(&before, &cluster(12, 2, 0.015, |_, _| 1.0)), []);
-    // Nor does it hide who got worse meanwhile.
+    // Nor does it hide a node that got worse meanwhile.
     let after = cluster(12, 2, 0.015, |from, to| if (from, to) == (5, 6) { 0.5 } else { 1.0 });
     assert_eq!(fallen(&before, &after), [Part::OneWay(5, 6)]);
 }

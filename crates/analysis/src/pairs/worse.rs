@@ -1,4 +1,4 @@
-//! Who got worse, where a matrix says what is given of what was given before.
+//! Finds parts that got worse, from a matrix of ratios of present to earlier values.
 
 use super::accusation::{Accusation, Part};
 use super::accuse::{Tolerance, accuse};

@@ -20,7 +20,7 @@ pub enum Target {
     },
     /// Standard input or output, written `-`.
     Pipe,
-    /// A command of this machine, written `|COMMAND`: what the shell is told, in the system's bytes.
+    /// A shell command of this machine, written `|COMMAND`, in the system's bytes.
     Command(Vec<u8>),
 }
 

@@ -44,7 +44,7 @@ impl Job {
         Self { number, name, command, inputs, outputs, cores: 1, memory: None, timeout: None }
     }
 
-    /// Whether so many bytes of memory are enough for it.
+    /// Whether this number of bytes of memory is enough for it.
     pub fn fits_in(&self, memory: u64) -> bool {
         self.memory.is_none_or(|needed| needed <= memory)
     }

@@ -41,7 +41,7 @@ pub enum Outcome {
     Signal(i32),
     /// It ran longer than it may, and was killed.
     Timeout,
-    /// Its node was gone, or nobody could say any more what became of it.
+    /// Its node was lost, or its end is unknown.
     NodeLost,
     /// It couldn't be started, its files couldn't be brought or taken back, or no node may have it.
     Failed(String),

@@ -18,7 +18,7 @@ impl Text {
         &self.0
     }
 
-    /// The same as text, escaped where it has to be.
+    /// The bytes as text, escaped where necessary.
     pub fn escaped(&self) -> Cow<'_, str> {
         match std::str::from_utf8(&self.0) {
             Ok(text) if !text.contains(|c: char| c == '\\' || c.is_control()) => text.into(),

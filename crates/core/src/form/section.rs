@@ -27,7 +27,7 @@ pub struct Text<'t> {
 }
 
 impl<'t> Section<'t> {
-    /// Refuses a table with keys that aren't allowed; the first in the file is told.
+    /// Refuses a table with keys that aren't allowed; names the first one in the file.
     pub fn new(
         title: &'static str,
         span: Range<usize>,
@@ -153,7 +153,7 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// A number of `1 / parts` that isn't below `least` parts nor above `most`, as so many parts.
+    /// A number in units of `1 / parts`, from `least` to `most` units.
     pub fn parts(
         &self,
         key: &'static str,
@@ -183,7 +183,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The tables of an array of sections; none when the key is missing.
+    /// The tables of an array of sections, whose keys are checked; empty if the key is missing.
     pub fn sections(
         &self,
         key: &'static str,
@@ -196,7 +196,7 @@ impl<'t> Section<'t> {
             .collect()
     }
 
-    /// The same, when their keys aren't known yet or are checked elsewhere.
+    /// The tables of an array of sections, whose keys are not checked; empty if the key is missing.
     pub fn open_sections(
         &self,
         key: &'static str,

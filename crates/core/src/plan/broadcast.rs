@@ -51,7 +51,7 @@ fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
 /// Why a plan can't be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// There is nobody to send to.
+    /// There are no receivers.
     #[error("the node list is empty")]
     NoNodes,
     /// The number of lanes is no number of lanes.
@@ -168,7 +168,7 @@ impl Plan {
         Ok(Self::of(layout, names, (0..stripes.servers).map(lane).collect()))
     }
 
-    /// The same lanes the other way: every byte that would go out comes in.
+    /// Reverses all lanes, for a copy towards the head.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         let back = |lane: Lane| Lane { route: lane.route.reversed(), ..lane };
@@ -192,7 +192,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The same plan when its stream has turned out to have `length` bytes.
+    /// Sets the length of a stream once it is known, in bytes.
     #[must_use]
     pub fn ended_at(mut self, length: u64) -> Self {
         self.layout = self.layout.ended_at(length);
@@ -201,7 +201,7 @@ impl Plan {
         self
     }
 
-    /// The same blocks by the first lane's way alone.
+    /// Moves all blocks to the first lane.
     #[must_use]
     pub fn by_one_lane(mut self) -> Self {
         self.lanes.truncate(1);
@@ -209,7 +209,7 @@ impl Plan {
         self
     }
 
-    /// The same when it is over, and these nodes have joined it meanwhile, whoever fed them.
+    /// Adds nodes that joined while the copy was under way.
     #[must_use]
     pub fn joined_by<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Self {
         for name in names {

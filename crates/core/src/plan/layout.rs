@@ -48,7 +48,7 @@ impl Layout {
         Ok(Self { length, block_size, open: false })
     }
 
-    /// Cuts a stream, whose length nobody knows yet, into blocks of `block_size` bytes.
+    /// Cuts a stream of unknown length into blocks of `block_size` bytes.
     ///
     /// # Errors
     /// When the block size is outside of 4 KiB to 4 MiB.
@@ -57,7 +57,7 @@ impl Layout {
         Ok(Self { open: true, ..Self::new(most, block_size)? })
     }
 
-    /// The same source when it has turned out to have `length` bytes.
+    /// Sets the length of a stream once it is known, in bytes.
     #[must_use]
     pub fn ended_at(self, length: u64) -> Self {
         Self { length, open: false, ..self }

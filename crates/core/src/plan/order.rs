@@ -22,7 +22,7 @@ pub enum Order {
     Wires(Rates),
 }
 
-/// What each node gave to each other, in bytes per second, by their places; `None` where nobody knows.
+/// The rates between all nodes, in bytes per second, by their indices; `None` if unknown.
 pub type Rates = Vec<Vec<Option<f64>>>;
 
 /// Why an order can't be.
@@ -76,13 +76,13 @@ fn by_wires(rates: &Rates, count: usize) -> Vec<usize> {
     for first in beginnings.into_iter().take(BEGINNINGS) {
         let mut chain = vec![first];
         let mut left: Vec<usize> = (0..count).filter(|&node| node != first).collect();
-        // Nobody has measured the head: it may be as good as any.
+        // The head was not measured: it may be as good as any.
         let mut narrowest = gets(first);
         let mut sum = narrowest;
         while let Some(&last) = chain.last().filter(|_| !left.is_empty()) {
             let most = left.iter().map(|&to| rate(last, to)).fold(0.0, f64::max);
             let near = |to: usize| rate(last, to) >= SAME * most;
-            // Who gives little had better be followed by nobody.
+            // A node that sends slowly should come last.
             let good = left.iter().position(|&to| near(to) && gives_well[to]);
             let next = good.or_else(|| left.iter().position(|&to| near(to))).unwrap_or(0);
             let next = left.remove(next);
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(wires(&[(0, 1, 10.0), (1, 0, 10.0)]), [0, 2, 1, 3]);
         let slow = [(0, 1, 10.0), (2, 1, 10.0), (3, 1, 10.0), (1, 0, 10.0), (1, 2, 10.0)];
         assert_eq!(wires(&slow).last(), Some(&1));
-        // Who sends badly and gets well feeds nobody either.
+        // A node that receives well but sends badly should come last too.
         let mute = [(0, 1, 10.0), (0, 2, 10.0), (0, 3, 10.0)];
         assert_eq!(wires(&mute).last(), Some(&0));
     }

@@ -28,7 +28,7 @@ pub struct Pace {
     pub hop: Duration,
 }
 
-/// A relay passes a block on in so many slices, of at most so many bytes.
+/// The number of slices in which a relay forwards a block, and their maximum length in bytes.
 const SLICES: u32 = 4;
 const SLICE_MAX: u32 = 64 << 10;
 
@@ -49,7 +49,7 @@ pub struct Shape {
 }
 
 impl Pace {
-    /// What `layout` takes to so many nodes when each feeds `fanout` others.
+    /// The time of a copy of `layout` to a number of nodes when each feeds `fanout` others.
     #[must_use]
     pub fn shape(&self, layout: Layout, nodes: usize, fanout: usize) -> Shape {
         let slice = (layout.block_size / SLICES).clamp(1, SLICE_MAX);
@@ -62,7 +62,7 @@ impl Pace {
         Shape { fanout, depth, hop: seconds(hop), takes: seconds(takes) }
     }
 
-    /// The time of a binomial tree without slices to so many nodes.
+    /// The time of a binomial tree without slices to a number of nodes.
     #[must_use]
     pub fn binomial(&self, layout: Layout, nodes: usize) -> Duration {
         let rounds = usize::BITS - nodes.leading_zeros();
@@ -86,7 +86,7 @@ impl Pace {
     }
 }
 
-/// The most hops to any of so many nodes of which each feeds `fanout` others.
+/// The depth of a tree of this number of nodes, each of which feeds `fanout` others.
 fn depth(nodes: usize, fanout: usize) -> usize {
     if fanout <= 1 {
         return nodes;
@@ -109,8 +109,8 @@ impl fmt::Display for Shape {
 }
 
 impl Plan {
-    /// The same lanes as trees in which each node feeds `fanout` others. Neighbours in the nodes' order
-    /// stay together: each branch is a stretch of it.
+    /// Turns the lanes into trees in which each node feeds `fanout` others. Each branch is a contiguous part
+    /// of the nodes' order.
     ///
     /// # Panics
     /// When `fanout` is 0, or a lane isn't a chain.

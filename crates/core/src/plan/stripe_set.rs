@@ -230,7 +230,7 @@ mod tests {
         assert_eq!((set.stripes, set.manifest.set), (vec![2, 0], [9; 16]));
     }
 
-    /// The same, set aside by a newer copy.
+    /// A stripe that was set aside by a newer copy.
     fn aside(node: u8, number: u16, set: u8) -> FoundStripe {
         let there = found(node, number, set);
         FoundStripe { suffix: format!("{ASIDE}0123456789ab{}", there.suffix), ..there }

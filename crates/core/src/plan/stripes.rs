@@ -62,7 +62,7 @@ pub enum StripesError {
 }
 
 impl Stripes {
-    /// Stripes of `length` bytes over so many servers.
+    /// Stripes of `length` bytes over a number of servers.
     ///
     /// # Errors
     /// When the unit is no multiple of 4 KiB up to 4 GiB, or there are not 1 to 64 servers.

@@ -1,7 +1,7 @@
 use super::record::{NO_BLOCK, Span};
 use super::stage::Stage;
 
-/// Kinds of spans that are told apart while merging; the spans of further ones stay as they are.
+/// The number of kinds of spans that are merged; spans of further kinds stay as they are.
 const KINDS: usize = 64;
 
 /// Makes room among spans that are about in the order of their begins: neighbors of one stage, lane, peer and

@@ -40,8 +40,8 @@ pub struct Origin {
     /// When its part began, by its own monotonic clock: the command's start at the head, the
     /// coming of the head's `Begin` at an agent.
     pub started_ns: u64,
-    /// The same moment by its wall clock, in nanoseconds since the start of 1970: for people, and
-    /// to tell a clock that is far off.
+    /// That moment by its wall clock, in nanoseconds since the start of 1970: for people, and to find
+    /// clocks that are far off.
     pub wall_ns: u64,
     /// The copy's identity.
     pub copy: [u8; 16],

@@ -19,7 +19,7 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// No samples yet, and room for so many.
+    /// An empty set with a capacity.
     #[must_use]
     pub fn new(room: usize) -> Self {
         Self { rows: Vec::new(), room: room.max(1), rounds: 0, stride: 1 }

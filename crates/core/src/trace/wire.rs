@@ -17,7 +17,7 @@ const END: u8 = 0xff;
 pub enum Line {
     /// A record.
     Record(Record),
-    /// The end, behind so many records.
+    /// The end, after this number of records.
     End(u64),
 }
 
@@ -131,7 +131,7 @@ pub fn to_bytes(record: &Record) -> [u8; RECORD_LEN] {
     }
 }
 
-/// The bytes of the end behind so many records.
+/// The bytes of the end after this number of records.
 pub fn end_bytes(records: u64) -> [u8; RECORD_LEN] {
     fixed(&WireEnd { kind: END, zeros: [0; 7], records: records.into(), rest: [0; 48] })
 }

@@ -90,7 +90,7 @@ impl Parser {
         }
     }
 
-    /// Passes over so many bytes of a file, whatever they are: no more than can be.
+    /// Skips bytes of a file, as far as there are any.
     pub fn pass(&mut self, bytes: u64) {
         if let At::File(left) = &mut self.at {
             *left = left.saturating_sub(bytes);
@@ -167,7 +167,7 @@ impl Parser {
         }
     }
 
-    /// Moves bytes to what has begun until it has so many; says whether it has.
+    /// Moves bytes to the unfinished record until it has a length; returns whether it has.
     fn gather(&mut self, bytes: &mut &[u8], wanted: usize) -> bool {
         let lacking = wanted.saturating_sub(self.begun.len()).min(bytes.len());
         let (part, rest) = bytes.split_at(lacking);

@@ -69,7 +69,7 @@ pub enum Record {
         name: Vec<u8>,
         /// What it is to have.
         meta: Meta,
-        /// Where it leads, as it is: nobody follows it.
+        /// The target, which is not followed.
         target: Vec<u8>,
     },
     /// Another name of a file that came before: a hard link.
@@ -140,7 +140,7 @@ impl Meta {
     fn is_sound(&self) -> bool {
         let (user, group) = self.owner;
         let name = |name: &[u8]| (1..=NAME_MAX).contains(&name.len()) && !name.contains(&0);
-        // The largest number means nobody to the system.
+        // The largest number is invalid as an id.
         user != u32::MAX && group != u32::MAX && self.attributes.iter().all(|(of, _)| name(of))
     }
 }

@@ -12,7 +12,7 @@ use super::error::{UnitError, excerpt};
 /// that node's own.
 ///
 /// 64 bits last 584 years, so sums saturate instead of failing: no honest time comes near the end.
-/// Differences saturate at zero, since two clocks never agree wholly; who must know uses
+/// Differences saturate at zero, since two clocks never agree exactly; callers that must know use
 /// [`checked_sub`](Self::checked_sub).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

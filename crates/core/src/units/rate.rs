@@ -25,13 +25,13 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// A rate of so many bits per second.
+    /// A rate in bits per second.
     #[must_use]
     pub const fn from_bits_per_second(bits_per_second: u64) -> Self {
         Self { bits_per_second }
     }
 
-    /// A rate of so many bytes per second, saturating.
+    /// A rate in bytes per second, saturating.
     #[must_use]
     pub const fn from_bytes_per_second(bytes_per_second: u64) -> Self {
         Self { bits_per_second: bytes_per_second.saturating_mul(8) }

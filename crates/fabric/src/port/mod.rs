@@ -30,7 +30,7 @@ pub struct Port<'l> {
     ep: *mut Ep,
     cq: *mut Cq,
     av: *mut Av,
-    /// Up to so many bytes are sent without a completion.
+    /// The maximum length in bytes of a message that is sent without a completion.
     inject: usize,
     peer: Option<Remote>,
     opened: Option<Opened>,

@@ -142,12 +142,12 @@ impl Port<'_> {
         self.begun("waiting for a message", answer)
     }
 
-    /// Adds what is done to `done`, without waiting; lets the provider go on meanwhile.
+    /// Adds what is done to `done`, without waiting; lets the provider make progress.
     pub fn look(&mut self, done: &mut Vec<Done>) -> Result<(), String> {
         self.read(done, None)
     }
 
-    /// The same, asleep until something is done or the time is over.
+    /// Waits until an operation is done or `time` is over, and adds what is done to `done`.
     pub fn sleep(&mut self, done: &mut Vec<Done>, time: Duration) -> Result<(), String> {
         self.read(done, Some(time))
     }
@@ -180,7 +180,7 @@ impl Port<'_> {
         }
     }
 
-    /// Whose context it is; providers may complete what nobody asked for.
+    /// The operation of a context; providers may report completions that weren't requested.
     fn done(&self, context: *mut c_void) -> Option<Done> {
         let first = self.contexts.as_ptr() as usize;
         let bytes = (context as usize).checked_sub(first)?;

@@ -3,7 +3,7 @@
 //!
 //! The device is one end of a veth pair. On its way out every packet is passed on to a NIC; what
 //! comes in at a NIC is passed on to the inner end, and so comes in at the outer one. Only IP is: what
-//! else comes in is for those who listen at the NIC itself, as with the driver.
+//! else comes in is for sockets that listen at the NIC itself, as with the driver.
 
 use garland_topology::{Bond, MediumId, NicId, Selector, Topology};
 

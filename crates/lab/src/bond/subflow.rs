@@ -1,8 +1,8 @@
 //! A bond above IP: every connection is one of MPTCP (RFC 8684), with a subflow on each NIC.
 //!
-//! A node announces the addresses of all its NICs but the first one to whoever is connected to it by
-//! that. Who hears of an address connects to it from whatever NIC the route leads by, which is the
-//! one in the same network: so each NIC gets one subflow, whoever dialled.
+//! A node announces the addresses of all its NICs but the first one on connections over that one. The
+//! peer connects to each address over the NIC of the route, which is the one in the same network. So each
+//! NIC gets one subflow, whichever side dialled.
 
 use garland_topology::{Bond, Topology};
 

@@ -1,4 +1,4 @@
-//! What counters say of a round: frames where none should be, and media that carried too much.
+//! The audit of a round by counters: stray frames, and media that carried too much.
 
 use garland_topology::{MediumKind, Topology};
 
@@ -8,14 +8,13 @@ use crate::device;
 use crate::medium::{Station, ports};
 use crate::shaping::{FRAME, WIRE};
 
-/// What a NIC without any flow may send meanwhile: questions for addresses, and answers.
+/// The bytes that a NIC without a flow may send in a round, for ARP.
 const IDLE: u64 = 20_000;
 
-/// How much more than its rate a medium may seem to carry, for bursts and for the time that reading
-/// the counters takes.
+/// The tolerance of a medium's rate, for bursts and for the time that reading the counters takes.
 const MARGIN: f64 = 0.01;
 
-/// All that is odd about a round that took so many seconds, in words.
+/// All that is odd about a round that took `seconds` seconds, in words.
 pub(super) fn judge(
     topology: &Topology,
     round: &Round,
@@ -28,7 +27,7 @@ pub(super) fn judge(
     odd
 }
 
-/// NICs that sent, though no flow goes out there.
+/// NICs that sent without a flow.
 fn strays(topology: &Topology, round: &Round, before: &Counters, after: &Counters) -> Vec<String> {
     let idle = (0..topology.nics.len())
         .filter(|nic| !round.flows.iter().any(|flow| flow.senders.contains(nic)));
@@ -71,7 +70,7 @@ fn too_much(topology: &Topology, before: &Counters, after: &Counters, seconds: f
 }
 
 /// Bytes of wire time between two moments. Of a large segment, each frame of which takes 24 bytes
-/// more than is counted, the number of frames is told from its length.
+/// more than is counted, the number of frames follows from its length.
 fn on_wire(before: &QueueCounters, after: &QueueCounters) -> f64 {
     let bytes = after.bytes.saturating_sub(before.bytes);
     let frames = after.packets.saturating_sub(before.packets).max(bytes / FRAME);

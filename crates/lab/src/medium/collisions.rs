@@ -28,7 +28,7 @@ use crate::tool::Tool;
 /// How often the queues are looked at.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// How long to wait before `tc` is started again, should anybody end it.
+/// The pause before `tc` is started again after it ended.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// A slot of 512 bits, in bytes.
@@ -54,7 +54,7 @@ pub(crate) fn are_wanted(topology: &Topology) -> bool {
 pub(crate) fn keep(topology: &Topology) -> ! {
     let mut hubs: Vec<Hub> = hubs(topology).collect();
     loop {
-        // Only the end of its tc stops it; whoever ended that, the next one goes on.
+        // It returns when tc ends; the next one continues.
         let _ = watch(&mut hubs);
         thread::sleep(AGAIN);
     }
@@ -113,7 +113,7 @@ impl Hub {
     }
 }
 
-/// One `tc` that stays: it is told line by line, and answers in JSON.
+/// A `tc` process that reads commands line by line, and answers in JSON.
 struct Conversation {
     input: ChildStdin,
     answers: StreamDeserializer<'static, IoRead<BufReader<ChildStdout>>, Vec<Queue>>,

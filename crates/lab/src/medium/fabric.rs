@@ -1,8 +1,8 @@
 //! Switches that are joined in loops, such as leaves that have several spines.
 //!
-//! A real switch spreads flows over equal ways. A bridge knows one port for each station, so here
-//! each station is told one of the shortest ways to it, in turn: the ways are spread by receiver.
-//! What has no known receiver, such as the question who has an address, follows a tree.
+//! A real switch spreads flows over equal paths. A bridge knows one port for each station, so each station
+//! is given one of the shortest paths in turn: paths are spread by receiver. Frames without a known
+//! receiver, such as ARP requests, follow a tree.
 
 use garland_topology::{MediumId, NicId, Topology};
 
@@ -11,7 +11,7 @@ use crate::device;
 use crate::step::Step;
 use crate::writer::MEDIA;
 
-/// Fixed ways for all stations of media that are joined in a loop; nothing where there is none.
+/// Fixed paths for all stations of media that are joined in a loop.
 pub(super) fn ways(topology: &Topology) -> Vec<Step> {
     let segments = topology.segments();
     let looped = loops(topology, &segments);
@@ -49,8 +49,7 @@ fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
     looped
 }
 
-/// Uplinks learn nothing, and those that aren't of the tree from `root` on send only to stations
-/// they have been told of.
+/// Turns learning off on all uplinks, and flooding on those outside of the tree from `root`.
 fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut open = std::collections::VecDeque::from([root]);
@@ -74,7 +73,7 @@ fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> 
     steps
 }
 
-/// Tells every other medium of the segment the port towards a station.
+/// Sets the port towards a station on every other medium of the segment.
 fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
     let there = topology.nics[nic].medium;
     let ethernet = sends_from(topology, nic);
@@ -105,7 +104,7 @@ fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
     steps
 }
 
-/// The uplinks at a medium, and where they lead.
+/// The uplinks at a medium, and the media at their other ends.
 fn leaving(topology: &Topology, here: MediumId) -> impl Iterator<Item = (usize, MediumId)> {
     topology.uplinks.iter().enumerate().filter_map(move |(place, uplink)| {
         if uplink.from == here {

@@ -1,5 +1,5 @@
-//! Read-ahead of one open file: whether it is read in order, which pieces are here or asked for, and
-//! which to ask for next. Nothing here waits or sends.
+//! The read-ahead of an open file: whether it is read sequentially, which pieces are here or requested, and
+//! which to request next. Nothing here blocks or sends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,38 +13,38 @@ use crate::peer::Reply;
 
 const PIECE_LEN: u64 = PIECE as u64;
 
-/// The most pieces that are asked for ahead.
+/// The maximum number of pieces that are read ahead.
 pub const MOST: u64 = 8;
 
-/// What came longer ago than this isn't given out unless the node says that the file is as it was: it
-/// may have been changed since.
+/// The age in nanoseconds of a piece from which on it is used only if the node confirms that the file is
+/// unchanged.
 const OLD_NS: u64 = 1_000_000_000;
 
-/// So many reads in order make a reader that reads in order; fewer, if they are large.
+/// The number of consecutive reads that count as sequential; a single one does if it is large.
 const RUN: u32 = 3;
 const LARGE: u32 = 64 << 10;
 
 /// A read that the kernel waits for.
 pub struct Read {
-    /// Where it begins.
+    /// The offset in bytes.
     pub offset: u64,
-    /// How many bytes it is for.
+    /// The length in bytes.
     pub size: u32,
-    /// Since when the kernel waits for it, in nanoseconds of the monotonic clock: what is true of the
-    /// file then or later is good enough for it.
+    /// When it came, in nanoseconds of the monotonic clock. Any state of the file since then is a valid
+    /// answer.
     pub since_ns: u64,
-    /// Who waits.
+    /// The reply.
     pub reply: ReplyData,
 }
 
 impl Read {
-    /// A read that has just come.
+    /// A read that comes now.
     pub fn new(offset: u64, size: u32, reply: ReplyData) -> Self {
         Self { offset, size, since_ns: clock::now_ns(), reply }
     }
 }
 
-/// A piece that was asked for, and who waits for it.
+/// A piece that was requested, and the reads that wait for it.
 #[derive(Default)]
 pub struct PendingRead(Mutex<Vec<Read>>);
 
@@ -54,12 +54,12 @@ enum Piece {
 }
 
 impl Piece {
-    /// Whether it came too long before `since_ns`.
+    /// Whether it is too old at `since_ns`.
     fn is_old(&self, since_ns: u64) -> bool {
         matches!(self, Self::Here(_, at) if since_ns.saturating_sub(*at) > OLD_NS)
     }
 
-    /// Where the first read begins that waits for it.
+    /// The least offset of the reads that wait for it.
     fn least(&self) -> Option<u64> {
         match self {
             Self::PendingRead(asked) => asked.least(),
@@ -68,33 +68,33 @@ impl Piece {
     }
 }
 
-/// One open file's.
+/// The read-ahead of an open file.
 #[derive(Default)]
 pub struct Ahead {
-    /// Where the next read begins if it is in order.
+    /// The offset of the next read if it is sequential.
     next: u64,
-    /// How many were in order.
+    /// The number of sequential reads.
     run: u32,
     window: u64,
-    /// Of the file, when these pieces were asked for.
+    /// The version of the file when these pieces were requested.
     version: u64,
-    /// What the file was like before the first of these pieces was asked for, where a change would show.
+    /// The state of the file before the first piece was requested; `None` if a change might not show.
     seen: Option<CacheStamp>,
     pieces: BTreeMap<u64, Piece>,
 }
 
-/// What becomes of a read.
+/// The result of a read.
 pub enum Served {
-    /// These bytes: parts of pieces, with where they begin and end in them.
+    /// The bytes: pieces, and the start and end within each.
     Bytes(Vec<(Arc<Reply>, usize, usize)>, ReplyData),
     /// It waits for a piece.
     Waits,
-    /// The pieces are of no use: it asks by itself.
+    /// No piece helps: the read asks the node itself.
     Alone(Read),
 }
 
 impl PendingRead {
-    /// Who waits for it.
+    /// Takes the reads that wait for it.
     pub fn take(&self) -> Vec<Read> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -103,7 +103,7 @@ impl PendingRead {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(read);
     }
 
-    /// Where the first of those begins that wait for it.
+    /// The least offset of the reads that wait for it.
     fn least(&self) -> Option<u64> {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.iter().map(|read| read.offset).min()
@@ -111,7 +111,7 @@ impl PendingRead {
 }
 
 impl Ahead {
-    /// Notes a read of a file that has so many bytes, at its `version`; whether it is one of a row.
+    /// Notes a read of a file of `length` bytes at its `version`; returns whether it is sequential.
     pub fn note(&mut self, offset: u64, size: u32, version: u64, length: u64) -> bool {
         if self.version != version {
             self.pieces.clear();
@@ -129,20 +129,20 @@ impl Ahead {
         (self.run >= RUN || size >= LARGE) && length > end.min(PIECE_LEN)
     }
 
-    /// What the file was like when it was opened; nothing where a change of it might not show.
+    /// Sets the state of the file when it was opened; `None` if a change might not show.
     pub fn trust(&mut self, seen: Option<CacheStamp>) {
         self.seen = seen;
     }
 
-    /// Whether the read would be served with pieces that came too long ago, of which the node can say
-    /// whether they still hold. On a slow wire, or for a slow reader, that saves them.
+    /// Whether the read would be served with old pieces, which the node can confirm. On a slow wire, or for a
+    /// slow reader, that saves them.
     pub fn is_doubtful(&self, read: &Read) -> bool {
         let first = read.offset / PIECE_LEN;
         let old = |piece: &Piece| piece.is_old(read.since_ns);
         self.seen.is_some() && self.pieces.range(first..).any(|(_, piece)| old(piece))
     }
 
-    /// The file was like this at `at_ns`, or nobody knows: pieces hold until then, or are dropped.
+    /// Takes the state of the file at `at_ns`, if known: pieces hold until then, or are dropped.
     pub fn look(&mut self, seen: Option<CacheStamp>, at_ns: u64) {
         if self.seen.is_some() && self.seen == seen {
             for piece in self.pieces.values_mut() {
@@ -156,7 +156,7 @@ impl Ahead {
         }
     }
 
-    /// Serves a read of a row, with `most` pieces ahead at most; which pieces are to be asked for.
+    /// Serves a sequential read with at most `most` pieces ahead; also returns the pieces to request.
     pub fn serve(
         &mut self,
         read: Read,
@@ -214,7 +214,7 @@ impl Ahead {
         (Served::Bytes(parts, read.reply), ask)
     }
 
-    /// The piece that was `asked` for has come, or hasn't.
+    /// Takes a piece that was requested, or its failure.
     pub fn come(
         &mut self,
         index: u64,
@@ -224,7 +224,7 @@ impl Ahead {
     ) {
         let same =
             |piece: &Piece| matches!(piece, Piece::PendingRead(known) if Arc::ptr_eq(known, asked));
-        // What was asked for before the file was changed is nobody's any more.
+        // Pieces that were requested before the file changed are dropped.
         if self.pieces.get(&index).is_some_and(same) {
             match piece {
                 Some(piece) => drop(self.pieces.insert(index, Piece::Here(piece, now_ns))),

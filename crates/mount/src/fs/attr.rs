@@ -90,7 +90,7 @@ fn stamp(time: SystemTime) -> Stamp {
     let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => (seconds(after), after.subsec_nanos()),
-        // fuser counts the nanoseconds before 1970 backwards, so that they are told by themselves.
+        // fuser counts the nanoseconds before 1970 backwards, so that they are set separately.
         Err(before) => (-seconds(before.duration()), before.duration().subsec_nanos()),
     }
 }

@@ -31,7 +31,7 @@ struct Extent<T> {
 pub struct Flight<T> {
     /// Its number.
     pub number: u64,
-    /// Who wrote them.
+    /// The handle that wrote them.
     pub owner: T,
     /// Where they go.
     pub offset: u64,
@@ -70,7 +70,7 @@ impl<T: Clone + PartialEq> Behind<T> {
         self.waiting.push_back(Extent { owner: owner.clone(), offset, data, append });
     }
 
-    /// What may be sent now, if anything; `hurry` when somebody waits for all of it.
+    /// What may be sent now, if anything; `hurry` if a caller waits for all of it.
     pub fn take(&mut self, hurry: bool) -> Option<Flight<T>> {
         let front = self.waiting.front()?;
         let length = front.data.len() - FRAME_HEAD;
@@ -86,7 +86,7 @@ impl<T: Clone + PartialEq> Behind<T> {
         }
         let Extent { owner, offset, data, append } = self.waiting.pop_front()?;
         self.last += 1;
-        // Where an append goes nobody knows: it overlaps everything.
+        // The offset of an append is unknown: it overlaps everything.
         let (from, to) = if append { (0, u64::MAX) } else { (offset, end) };
         self.flying.push((self.last, from, to));
         Some(Flight { number: self.last, owner, offset, data })

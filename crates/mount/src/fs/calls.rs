@@ -24,7 +24,7 @@ use super::inodes::TOP;
 use super::open::Open;
 use super::top::{Named, Own};
 
-/// How many questions the kernel may ask that nobody waits for: what it reads ahead.
+/// The maximum number of background requests of the kernel, which are its read-ahead.
 const BACKGROUND: u16 = 64;
 
 /// A mount as the kernel calls it.
@@ -364,7 +364,7 @@ impl Filesystem for Files {
             _ if ino.0 != TOP => reply.error(Errno::EBADF),
             _ => {
                 self.0.top.list(offset, |next, number, kind, name| {
-                    // Whoever wants more than names asks the node itself.
+                    // With a validity of zero the kernel asks for the real attributes.
                     let attr = super::attr::own(kind, number, 0o555, 0);
                     reply.add(attr.ino, next, name, &Duration::ZERO, &attr, Generation(0))
                 });

@@ -37,7 +37,7 @@ impl Mount {
         let then = move |outcome: Result<Reply, Errno>| match opened(outcome) {
             Err(error) => reply.error(errno(error)),
             Ok(file) if inode.key != Some(Key::of(inode.peer, &file.attr)) => {
-                // Somebody has put another file there: whoever looks again finds that.
+                // Another file has the name now: the next lookup finds that.
                 mount.close_handle(&inode, file.epoch, file.handle);
                 reply.error(errno(Errno::STALE));
             }

@@ -1,6 +1,5 @@
-//! The file system that the kernel sees. Its threads never wait: every question that a node must
-//! answer goes on its way with what is to be done with the answer, so that a node that is slow or
-//! gone keeps nobody from the others.
+//! The file system that the kernel sees. Its threads never block: every request to a node carries a
+//! continuation, so that a slow or lost node doesn't delay the others.
 
 mod ahead;
 mod attr;
@@ -36,40 +35,40 @@ pub use self::calls::Files;
 pub use self::status::{Account, NodeAccount};
 pub use self::top::{STATUS_NAME, Top as TopFolder};
 
-/// What the kernel has asked for.
+/// Counters of the kernel's requests.
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Reads.
     pub reads: AtomicU64,
-    /// Those that were answered at once by what had been read ahead.
+    /// Reads that were served by the read-ahead at once.
     pub ahead: AtomicU64,
     /// Writes.
     pub writes: AtomicU64,
-    /// Names looked up.
+    /// Lookups.
     pub lookups: AtomicU64,
-    /// Files opened.
+    /// Opened files.
     pub opens: AtomicU64,
-    /// Those whose pages the kernel could keep.
+    /// Opened files whose cached pages were kept.
     pub kept: AtomicU64,
 }
 
-/// All of a mount.
+/// A mount.
 pub struct Mount {
-    /// The nodes, in the list's order.
+    /// The nodes in the order of the list.
     pub peers: Vec<Arc<Peer>>,
-    /// What the kernel has asked for.
+    /// Counters of the kernel's requests.
     pub figures: Figures,
     windows: Vec<Window>,
     inodes: Inodes,
     opens: Opens,
     top: Top,
-    /// Numbers of files whose cached pages may hold what was lost.
+    /// Receives the inode numbers of files whose cached pages are invalid.
     distrusted: Sender<u64>,
     recording: Arc<Recording>,
 }
 
 impl Mount {
-    /// A mount of `peers`; whose cached pages can't be trusted any more is said by `distrusted`.
+    /// A mount of `peers`; `distrusted` receives the inode numbers of files with invalid cached pages.
     pub fn new(
         peers: Vec<Arc<Peer>>,
         top: Top,
@@ -89,9 +88,9 @@ impl Mount {
         &self.peers[inode.peer]
     }
 
-    /// The kernel's pages of a file may hold bytes that the node never got.
+    /// Invalidates the kernel's cached pages of a file, which may hold bytes that the node never got.
     fn distrust(&self, number: u64) {
-        // Nobody listens any more when the mount ends.
+        // It fails while the mount ends.
         let _ = self.distrusted.send(number);
     }
 }

@@ -284,7 +284,7 @@ fn attributes(outcome: Result<Reply, Errno>) -> Result<Attr, Errno> {
 fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAttr) {
     match outcome {
         Err(error) => reply.error(errno(error)),
-        // Somebody has put another file there: whoever looks again finds that.
+        // Another file has the name now: the next lookup finds that.
         Ok(attr) if inode.key != Some(Key::of(inode.peer, &attr)) => {
             reply.error(errno(Errno::STALE));
         }

@@ -1,5 +1,5 @@
-//! The mount's own folder: the nodes by their names, and by links their numbers in the list, the node
-//! that this is, and the one that its user is at home on.
+//! The mount's own directory: a directory for each node, and links to nodes by their numbers in the list, to
+//! this node (`here`) and to the user's home node (`home`).
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ const STATUS: u64 = 4;
 const NODES: u64 = 16;
 const NUMBERS: u64 = 1 << 40;
 
-/// The name under which a mount tells of itself; it isn't listed.
+/// The name of the status file, which isn't listed.
 pub const STATUS_NAME: &str = ".garland-status";
 
 /// The kernel's number for the root of the node at `place`.
@@ -23,30 +23,30 @@ pub fn node_number(place: usize) -> u64 {
     NODES + place as u64
 }
 
-/// What is in the mount's own folder.
+/// The mount's own directory.
 #[derive(Debug)]
 pub struct Top {
     names: Vec<String>,
     here: String,
 }
 
-/// Something of the mount's own.
+/// An inode of the mount itself.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Own {
-    /// Its folder.
+    /// The directory.
     Folder,
     /// A link with this text.
     Link(String),
-    /// What it tells of itself.
+    /// The status file.
     Status,
 }
 
-/// What a name in the mount's own folder is for.
+/// What a name in the mount's own directory refers to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Named {
-    /// The node at this place.
+    /// The node at this index.
     Node(usize),
-    /// Something of its own, with its number.
+    /// An inode of the mount itself, by its number.
     Own(u64),
 }
 
@@ -99,8 +99,8 @@ impl Top {
         })
     }
 
-    /// Lists its folder from a place on, until `add` says that there is no more room. It is told the place
-    /// behind each name, the number, the kind and the name.
+    /// Lists the directory from an offset on until `add` returns that there is no more space. `add` gets the
+    /// offset after each entry, its inode number, its kind and its name.
     pub fn list(&self, from: u64, mut add: impl FnMut(u64, u64, FileType, &OsStr) -> bool) {
         let mut place = from;
         while let Some((number, kind, name)) = self.listed(place) {

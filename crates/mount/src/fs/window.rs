@@ -47,7 +47,7 @@ impl Window {
         {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             state.used = state.used.saturating_sub(bytes);
-            // Whoever is parked has its bytes counted already.
+            // The bytes of a parked writer are counted already.
             while state.used <= BYTES
                 && let Some(parked) = state.parked.pop_front()
             {

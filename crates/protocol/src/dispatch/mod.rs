@@ -1,4 +1,4 @@
-//! Who gets which job when: the machine that decides for Garland's own engine. It is told what happens,
+//! The dispatcher of Garland's own engine: which node gets which job, and when. It is told what happens,
 //! and says what is to be done.
 
 mod nodes;
@@ -139,7 +139,7 @@ impl Dispatcher {
         self.nodes.iter().map(|node| &node.sight)
     }
 
-    /// A node tells of its load, and of memory that nobody uses.
+    /// A node reports its load and its free memory.
     pub fn told(&mut self, node: usize, load: Option<f64>, memory_free: Option<u64>) {
         let sight = &mut self.nodes[node].sight;
         (sight.load, sight.memory_free) = (load, memory_free);

@@ -12,7 +12,7 @@ const AHEAD: f64 = 0.1;
 /// Jobs that it is handed ahead at most.
 const AHEAD_MAX: usize = 256;
 
-/// Jobs that wait for so many seconds are asked back if others have nothing to do.
+/// The time in seconds after which waiting jobs are requested back if other nodes are idle.
 const STUCK: f64 = 0.2;
 
 /// A job that a node has, or will have, and what it takes there.
@@ -26,7 +26,7 @@ struct Held {
 
 /// A node and its jobs.
 pub struct Node {
-    /// What is known of it; its free memory is what nobody used before the run.
+    /// What is known of it; its free memory is that before the run.
     pub sight: Candidate,
     /// Jobs that are to go there.
     assigned: VecDeque<Held>,
@@ -128,7 +128,7 @@ impl Node {
         self.ended.push(job);
     }
 
-    /// It has this job no more; it took so many seconds if it ran.
+    /// Removes a job; it took this many seconds if it ran.
     pub fn freed(&mut self, job: usize, took: Option<f64>) {
         self.ended.retain(|&ended| ended != job);
         self.assigned.retain(|held| held.job != job);
@@ -175,7 +175,7 @@ impl Node {
         self.sight.is_alive && self.assigned.is_empty() && self.cores_given < self.sight.cores
     }
 
-    /// Jobs that it has had for too long without being able to start them. They are told once.
+    /// Jobs that it has had for too long without being able to start them; each is returned once.
     pub fn stuck(&mut self, now: f64) -> Vec<usize> {
         let running = self.running();
         if self.given.len() <= running {

@@ -127,13 +127,13 @@ pub enum Ask {
     Rename(Vec<u8>, Vec<u8>, u8),
     /// Open a file.
     Open(Vec<u8>, OpenFlags),
-    /// Read so many bytes from an offset on; they are the answer's payload.
+    /// Read a number of bytes from an offset on; they are the answer's payload.
     Read(u64, u64, u32),
     /// Write the payload at an offset.
     Write(u64, u64),
     /// Bring what was written to stable storage; the bytes alone, if that is enough.
     Sync(u64, bool),
-    /// fallocate with the kernel's mode: from an offset on so many bytes.
+    /// fallocate(2) with the kernel's mode: offset and length in bytes.
     Allocate(u64, u32, u64, u64),
     /// Where, from an offset on, is the next of that kind?
     Seek(u64, u64, Hole),
@@ -141,7 +141,7 @@ pub enum Ask {
     List(Vec<u8>),
     /// Go on listing.
     ListOn(u64),
-    /// Close a file or folder. Nobody waits for the answer.
+    /// Close a file or directory. The answer is ignored.
     Close(u64),
     /// How much room is there?
     Space(Vec<u8>),

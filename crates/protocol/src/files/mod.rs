@@ -19,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use super::copy_id::CopyId;
 use super::keys::Secret;
 
-/// From a mount to an agent: somebody who holds this secret, made for this order alone, will come
+/// From a mount to an agent: a peer with this secret, which was made for this order, will connect
 /// for files, and may until this channel ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FilesOrder {
     /// The order's own identity.
     pub id: CopyId,
-    /// What whoever comes must hold.
+    /// The secret that connections must have.
     pub secret: Secret,
     /// Whether what crosses the connections is sealed.
     pub sealed: bool,

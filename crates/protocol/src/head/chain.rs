@@ -1,106 +1,21 @@
-//! Who feeds whom: the hops of each lane as they stand, and their links' epochs.
+//! The routes of a copy: which node feeds which in each lane.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::hops::Watch;
-use super::rails::Pace;
-use super::retries::Retry;
-use super::verdict::NodeState;
-use super::{Head, HeadOrder};
+use super::{Head, HeadOrder, NodeState};
 use crate::message::ToAgent;
 use crate::route::{DOWNSTREAMS_MAX, Downstream, LinkSide, Route};
-use garland_core::plan::{self, HEAD, LaneBlocks, NodeId};
-
-/// A node that has so many to feed isn't given those of another.
-const FED_MAX: usize = 16;
-
-#[derive(Debug)]
-pub(super) struct LaneState {
-    /// What it carries.
-    pub(super) blocks: LaneBlocks,
-    /// As planned.
-    pub(super) route: plan::Route,
-    /// Who is still on it, everyone behind who feeds it.
-    pub(super) nodes: Vec<NodeId>,
-    /// Who feeds each of these; nobody feeds the first.
-    pub(super) feeders: BTreeMap<NodeId, NodeId>,
-    /// Who is fed beside the lane: it waits for none of these.
-    pub(super) loose: BTreeSet<NodeId>,
-    /// The epoch of the link that ends at each node.
-    pub(super) epochs: BTreeMap<NodeId, u32>,
-    pub(super) next_epoch: u32,
-    /// Which of its hops hold the others up.
-    pub(super) watch: Watch,
-    /// Links that broke, by their far end.
-    pub(super) retries: BTreeMap<NodeId, Retry>,
-    /// How soon it gets on.
-    pub(super) pace: Pace,
-    /// By how many rails farther than planned the link to a node goes: those before didn't hold.
-    pub(super) detours: BTreeMap<NodeId, usize>,
-    /// Nodes that couldn't reach one that they were to feed, and that one, which was failed for it.
-    pub(super) unreached: BTreeMap<NodeId, NodeId>,
-}
-
-impl LaneState {
-    pub(super) fn new(lane: &plan::Lane) -> Self {
-        let far = lane.route.nodes().iter().skip(1);
-        let epochs: BTreeMap<NodeId, u32> = far.copied().zip(1..).collect();
-        Self {
-            blocks: lane.blocks,
-            nodes: lane.route.nodes().to_vec(),
-            feeders: lane.route.hops().map(|(near, far)| (far, near)).collect(),
-            loose: BTreeSet::new(),
-            next_epoch: u32::try_from(epochs.len()).unwrap_or(u32::MAX),
-            epochs,
-            watch: Watch::default(),
-            pace: Pace::default(),
-            detours: BTreeMap::new(),
-            retries: BTreeMap::new(),
-            unreached: BTreeMap::new(),
-            route: lane.route.clone(),
-        }
-    }
-
-    /// Whom a node feeds.
-    pub(super) fn fed_by(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
-        let nodes = self.nodes.iter().copied();
-        nodes.filter(move |other| self.feeders.get(other) == Some(&node))
-    }
-
-    /// The link to a node is to be another one from now on.
-    pub(super) fn renew(&mut self, far: NodeId) {
-        self.next_epoch += 1;
-        self.epochs.insert(far, self.next_epoch);
-    }
-
-    /// Puts a node behind another.
-    pub(super) fn hang(&mut self, node: NodeId, near: Option<NodeId>, is_loose: bool) {
-        match near {
-            Some(near) => self.feeders.insert(node, near),
-            None => self.feeders.remove(&node),
-        };
-        if is_loose {
-            self.loose.insert(node);
-            // Everyone comes behind who feeds it.
-            self.nodes.retain(|&other| other != node);
-            self.nodes.push(node);
-        } else {
-            self.loose.remove(&node);
-        }
-        self.renew(node);
-        self.retries.remove(&node);
-    }
-}
+use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// A node's hops in every lane, as they stand now.
+    /// A node's present hops in all lanes.
     #[must_use]
     pub fn routes(&self, node: NodeId) -> Vec<Route> {
         (0..self.lanes.len()).filter_map(|lane| self.route_of(lane, node)).collect()
     }
 
-    /// The near and far end of the link of `epoch` on that side of a node; `None` when the route
-    /// has changed since.
+    /// The near and far end of the link of `epoch` on that side of a node; `None` if the route has
+    /// changed since.
     pub(super) fn ends_of(
         &self,
         by: NodeId,
@@ -108,21 +23,15 @@ impl Head {
         epoch: u32,
         side: LinkSide,
     ) -> Option<(NodeId, NodeId)> {
-        let state = self.lanes.get(usize::from(lane))?;
-        let of_epoch = |far: &NodeId| state.epochs.get(far) == Some(&epoch);
-        let far = match side {
-            LinkSide::Up => Some(by).filter(of_epoch)?,
-            LinkSide::Down => state.fed_by(by).find(of_epoch)?,
-        };
-        Some((*state.feeders.get(&far)?, far))
+        self.lanes.get(usize::from(lane))?.ends(by, epoch, side)
     }
 
-    /// Who feeds a node of a lane; `None` when it isn't on it any more.
+    /// The feeder of a node in a lane; `None` if it has left the lane.
     pub(super) fn upstream_of(&self, lane: usize, node: NodeId) -> Option<NodeId> {
         self.lanes[lane].feeders.get(&node).copied()
     }
 
-    /// Takes a node out of a lane: whoever fed it feeds those that it fed.
+    /// Takes a node out of a lane: its feeder feeds those that it fed.
     pub(super) fn splice(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(place) = state.nodes.iter().position(|&node| node == id) else { return };
@@ -130,82 +39,70 @@ impl Head {
         let first = state.nodes.first().copied().filter(|&first| first != id);
         let near = state.feeders.remove(&id).or(first);
         state.nodes.remove(place);
-        state.loose.remove(&id);
+        state.side_fed.remove(&id);
         state.epochs.remove(&id);
         state.retries.remove(&id);
         let mut changed: BTreeSet<NodeId> = near.into_iter().collect();
-        for &far in &fed {
-            let is_loose = self.lanes[lane].loose.contains(&far);
-            let feeder = match near {
-                Some(near) if !is_loose => Some(self.firm_feeder(lane, far, near)),
-                Some(_) => self.side_feeder(lane, far),
-                None => None,
-            };
-            self.lanes[lane].hang(far, feeder, is_loose);
-            changed.extend(feeder);
-            changed.insert(far);
-        }
+        self.attach_to_others(lane, &fed, near, &mut changed);
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Takes a node off the way of the others: whoever fed it feeds those that it fed, and it is fed
-    /// beside the lane by one that has nobody else to feed, if there is one.
-    pub(super) fn loosen(&mut self, lane: usize, id: NodeId) {
+    /// Feeds a node on the side of a lane, by a node that feeds nobody if there is one; its feeder feeds
+    /// those that it fed.
+    pub(super) fn feed_aside(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(&near) = state.feeders.get(&id) else { return };
         let fed: Vec<NodeId> = state.fed_by(id).collect();
         let mut changed = BTreeSet::from([near, id]);
-        // It isn't a feeder any more when others look for one.
-        state.loose.insert(id);
+        // From now on it isn't chosen as a feeder.
+        state.side_fed.insert(id);
         self.slow.insert(id);
-        for &far in &fed {
-            let is_loose = self.lanes[lane].loose.contains(&far);
-            let feeder = match is_loose {
-                true => self.side_feeder(lane, far),
-                false => Some(self.firm_feeder(lane, far, near)),
-            };
-            self.lanes[lane].hang(far, feeder, is_loose);
-            changed.extend(feeder);
-            changed.insert(far);
-        }
+        self.attach_to_others(lane, &fed, Some(near), &mut changed);
         let feeder = self.side_feeder(lane, id);
-        self.lanes[lane].hang(id, feeder, true);
+        self.lanes[lane].attach(id, feeder, true);
         changed.extend(feeder);
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Who is to feed a node that the lane waits for, where `near` is the next to do it: another one
-    /// if that has many to feed by now.
-    fn firm_feeder(&self, lane: usize, of: NodeId, near: NodeId) -> NodeId {
-        let state = &self.lanes[lane];
-        let count = |node: NodeId| state.fed_by(node).filter(|&fed| fed != of).count();
-        if count(near) < FED_MAX {
-            return near;
+    /// Gives new feeders to the nodes `fed`, whose feeder leaves; `near` is the next one up the chain.
+    /// Adds the nodes whose routes change to `changed`.
+    fn attach_to_others(
+        &mut self,
+        lane: usize,
+        fed: &[NodeId],
+        near: Option<NodeId>,
+        changed: &mut BTreeSet<NodeId>,
+    ) {
+        for &far in fed {
+            let on_side = self.lanes[lane].side_fed.contains(&far);
+            let feeder = near.and_then(|near| match on_side {
+                true => self.side_feeder(lane, far),
+                false => Some(self.lanes[lane].chain_feeder(far, near)),
+            });
+            self.lanes[lane].attach(far, feeder, on_side);
+            changed.extend(feeder);
+            changed.insert(far);
         }
-        let firm = state.nodes.iter().filter(|node| !state.loose.contains(node));
-        let others = firm.filter(|node| **node != of && !self.is_fed_by(lane, **node, of));
-        others.min_by_key(|node| count(**node)).copied().unwrap_or(near)
     }
 
-    /// Who is to feed a node beside a lane: of those that can give back what they got, the one with
-    /// the fewest to feed, the last of these; where there is none, the lane's first, which holds all.
-    /// `None` where none of them has room.
+    /// The feeder of a node on the side of a lane: of the nodes that can give back what they got, the last
+    /// of those that feed the fewest; otherwise the lane's first node. `None` if none has room.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
         let can = |node: &&NodeId| {
             let known = &self.nodes[node.index()];
             let fit = known.report.holder && !known.detached && !self.slow.contains(node);
-            **node != of && **node != first && fit && !self.is_fed_by(lane, **node, of)
+            **node != of && **node != first && fit && !state.is_behind(**node, of)
         };
-        let busy = |node: &NodeId| state.fed_by(*node).filter(|&fed| fed != of).count();
-        let free = state.nodes.iter().rev().filter(can).min_by_key(|node| busy(node)).copied();
-        let has_room = |node: &NodeId| busy(node) < DOWNSTREAMS_MAX;
+        let free = state.nodes.iter().rev().filter(can);
+        let free = free.min_by_key(|node| state.load(**node, of)).copied();
+        let has_room = |node: &NodeId| state.load(*node, of) < DOWNSTREAMS_MAX;
         let feeder = free.filter(has_room).or_else(|| Some(first).filter(has_room));
         feeder.filter(|&feeder| feeder != of)
     }
 
-    /// Fails the nodes that are to be fed beside a lane and for which no feeder has room.
+    /// Fails the nodes that are to be fed on the side and for which no feeder has room.
     pub(super) fn fail_unfed(&mut self) {
         while let Some((lane, id)) = self.unfed() {
             let first = self.lanes[lane].nodes.first().copied().unwrap_or(HEAD);
@@ -221,7 +118,7 @@ impl Head {
     fn unfed(&self) -> Option<(usize, NodeId)> {
         self.lanes.iter().enumerate().find_map(|(lane, state)| {
             let first = state.nodes.first();
-            let unfed = state.loose.iter().find(|&node| {
+            let unfed = state.side_fed.iter().find(|&node| {
                 let fed = state.feeders.contains_key(node);
                 !fed && *node != HEAD && Some(node) != first && self.is_alive(node.index())
             });
@@ -229,24 +126,14 @@ impl Head {
         })
     }
 
-    /// Whether what a node gets comes by way of another.
-    fn is_fed_by(&self, lane: usize, node: NodeId, by: NodeId) -> bool {
-        let feeders = &self.lanes[lane].feeders;
-        let mut near = Some(node);
-        std::iter::from_fn(|| {
-            near = near.and_then(|node| feeders.get(&node).copied());
-            near
-        })
-        .any(|near| near == by)
-    }
-
-    /// The side of the head's own link in a lane: the head begins a lane, or ends it.
+    /// The side of the head's own link in a lane, which it begins or ends.
     pub(super) fn own_side(&self, lane: u16) -> LinkSide {
         let lane = self.lanes.get(usize::from(lane));
         let ends = lane.is_some_and(|lane| lane.route.first() != HEAD);
         if ends { LinkSide::Up } else { LinkSide::Down }
     }
 
+    /// Sends a node its present hops in a lane.
     pub(super) fn send_route(&mut self, lane: usize, node: NodeId) {
         let Some(route) = self.route_of(lane, node) else { return };
         self.orders.push_back(if node == HEAD {
@@ -256,6 +143,7 @@ impl Head {
         });
     }
 
+    /// The present hops of a node in a lane; `None` if it has left the lane.
     pub(super) fn route_of(&self, lane: usize, node: NodeId) -> Option<Route> {
         let state = &self.lanes[lane];
         if !state.nodes.contains(&node) {
@@ -264,7 +152,7 @@ impl Head {
         let address = |listener: NodeId, far: NodeId| {
             let addresses = self.addresses.get(listener.index())?;
             let detour = state.detours.get(&far).copied().unwrap_or(0);
-            // More lanes than addresses are spread over those.
+            // Lanes beyond the number of addresses wrap around.
             let rail = (usize::from(self.rails[lane]) + detour).checked_rem(addresses.len())?;
             Some(addresses[rail])
         };
@@ -275,7 +163,7 @@ impl Head {
         let downstream = |far: NodeId| {
             let listens = address(far, far).filter(|_| far != HEAD);
             let epoch = *state.epochs.get(&far).filter(|_| far == HEAD || listens.is_some())?;
-            let loose = state.loose.contains(&far);
+            let loose = state.side_fed.contains(&far);
             Some(Downstream { node: far, epoch, address: listens, loose })
         };
         let downstreams = state.fed_by(node).filter_map(downstream).collect();

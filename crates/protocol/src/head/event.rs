@@ -1,51 +1,50 @@
-//! What the head machine hears, and what it has done.
+//! Events and orders of the head machine.
 
 use crate::message::{FromAgent, ToAgent};
 use crate::report::Report;
 use crate::route::{NodeAddress, Route};
 use garland_core::plan::NodeId;
 
-/// What happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub enum HeadEvent {
     /// A message from a node's agent.
     From(NodeId, FromAgent),
-    /// The control connection to a node is gone.
+    /// The control connection to a node is lost, and why.
     Lost(NodeId, String),
     /// The whole source has been read, is unchanged, and has this digest.
     SourceRead([u8; 32]),
-    /// The other end of every node's part is known whole: its digest, by node, the first node's first.
+    /// The parts of all nodes are known: their digests, the first node's first.
     PartsKnown(Vec<[u8; 32]>),
-    /// A block came in changed at the head.
+    /// A block arrived changed at the head.
     Bad(u64),
-    /// The source can't be read on, or has changed.
+    /// The source can't be read, or has changed.
     SourceFailed(String),
-    /// One of the head's own links broke.
+    /// One of the head's own links broke: lane, epoch and reason.
     LinkLost(u16, u32, String),
-    /// A frame came in changed over one of the head's own links.
+    /// A frame arrived changed over one of the head's own links: lane and epoch.
     BadFrame(u16, u32),
-    /// A node is to take part that the plan doesn't know, under this name: the next one by number. It
-    /// hasn't come yet.
+    /// An unplanned node of this name is to join; it gets the next index.
     Added(String),
-    /// A node that couldn't be had can be now, and listens there.
+    /// A node that was given up before it began is ready now, and listens at this address.
     Joined(NodeId, NodeAddress),
-    /// What the head itself says of its part.
+    /// The report of the head's own part.
     Own(Report),
-    /// The user gave up.
+    /// The user interrupted the copy.
     Interrupted,
-    /// For so many nanoseconds the head itself couldn't listen: it was stopped, or its machine was.
+    /// The head was suspended for this many nanoseconds.
     Slept(u64),
-    /// Time went by.
+    /// The deadline has passed.
     Tick,
 }
 
-/// What to do.
+/// An order to the driver.
 #[derive(Clone, Debug)]
 pub enum HeadOrder {
-    /// Send this to a node.
+    /// Send a message to a node.
     Send(NodeId, ToAgent),
-    /// The head's own hop of a lane has changed.
+    /// Set the head's own hops in a lane.
     Route(Route),
-    /// The copy is over: every node has its verdict.
+    /// The copy is over: all nodes have verdicts.
     Finished,
 }

@@ -1,7 +1,8 @@
-//! Changed bytes, and the hop where they were found.
+//! Changed blocks and frames, and the hops that changed them.
 
-use super::Head;
-use super::chain::LaneState;
+use std::collections::BTreeMap;
+
+use super::lane::LaneState;
 use crate::route::LinkSide;
 use garland_core::plan::NodeId;
 
@@ -10,13 +11,13 @@ use garland_core::plan::NodeId;
 pub struct Fault {
     /// The block.
     pub index: u64,
-    /// The node that sent it, as far as the head knows the chain.
+    /// The node that sent it, by the planned route.
     pub from: NodeId,
     /// The node where it arrived changed.
     pub to: NodeId,
 }
 
-/// A hop where a frame came in changed: which block it spoke of isn't known.
+/// A hop where a frame arrived changed. Which block it was about is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadFrame {
     /// The node that sent it.
@@ -25,43 +26,46 @@ pub struct BadFrame {
     pub to: NodeId,
 }
 
-impl Head {
-    /// The changed blocks and the hop where each was found: of the nodes that saw one, the most
-    /// upstream; those behind it only had it passed on.
-    #[must_use]
-    pub fn faults(&self) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        for (&index, seen) in &self.faults {
-            let carries = |lane: &&LaneState| lane.blocks.ordinal(index).is_some();
-            let Some(lane) = self.lanes.iter().find(carries) else { continue };
-            // Everyone comes behind who feeds it.
-            let to = lane.route.nodes().iter().find(|node| seen.contains(node));
-            let Some(&to) = to else { continue };
-            faults.push(Fault { index, from: lane.route.feeder(to).unwrap_or(to), to });
-        }
-        faults
-    }
+/// The reports of changed blocks and frames.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    /// The nodes that received a block changed.
+    blocks: BTreeMap<u64, Vec<NodeId>>,
+    frames: Vec<BadFrame>,
+}
 
-    /// The hops where frames came in changed, in the order of their reports.
-    #[must_use]
-    pub fn bad_frames(&self) -> &[BadFrame] {
-        &self.bad_frames
-    }
-
-    pub(super) fn changed(&mut self, index: u64, at: NodeId) {
-        let seen = self.faults.entry(index).or_default();
+impl Faults {
+    /// Notes that block `index` arrived changed at a node.
+    pub(super) fn add_block(&mut self, index: u64, at: NodeId) {
+        let seen = self.blocks.entry(index).or_default();
         if !seen.contains(&at) {
             seen.push(at);
         }
     }
 
-    pub(super) fn bad_frame(&mut self, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {
-        if let Some((near, far)) = self.ends_of(by, lane, epoch, side) {
-            let (from, to) = match side {
-                LinkSide::Up => (near, far),
-                LinkSide::Down => (far, near),
-            };
-            self.bad_frames.push(BadFrame { from, to });
-        }
+    /// Notes that a frame arrived changed over the link from `near` to `far`, at its lower end
+    /// (`LinkSide::Up`, the link is upstream of it) or at its upper end.
+    pub(super) fn add_frame(&mut self, (near, far): (NodeId, NodeId), side: LinkSide) {
+        let (from, to) = match side {
+            LinkSide::Up => (near, far),
+            LinkSide::Down => (far, near),
+        };
+        self.frames.push(BadFrame { from, to });
+    }
+
+    /// The changed blocks. Of the nodes that received one changed, the most upstream is at fault's end:
+    /// those behind it only got it forwarded.
+    pub(super) fn blocks(&self, lanes: &[LaneState]) -> Vec<Fault> {
+        let located = self.blocks.iter().filter_map(|(&index, seen)| {
+            let route = &lanes.iter().find(|lane| lane.blocks.ordinal(index).is_some())?.route;
+            let &to = route.nodes().iter().find(|node| seen.contains(node))?;
+            Some(Fault { index, from: route.feeder(to).unwrap_or(to), to })
+        });
+        located.collect()
+    }
+
+    /// The hops where frames arrived changed, in the order of the reports.
+    pub(super) fn frames(&self) -> &[BadFrame] {
+        &self.frames
     }
 }

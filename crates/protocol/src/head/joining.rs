@@ -1,4 +1,4 @@
-//! Nodes that come when the copy is under way: they are fed beside the others, which go on as they were.
+//! Nodes that join while the copy is under way: they are fed on the side.
 
 use super::node::Node;
 use super::{Head, NodeState};
@@ -6,7 +6,7 @@ use crate::route::NodeAddress;
 use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// Makes room for a node that nobody had planned for. Until it joins it is one that didn't come.
+    /// Adds an unplanned node, which counts as failed until it joins.
     pub(super) fn add(&mut self, now: u64, name: String) {
         let failed = NodeState::Failed("it was to join, and didn't come".to_owned());
         self.nodes.push(Node { state: failed, left: true, ..Node::new(now) });
@@ -14,18 +14,18 @@ impl Head {
         self.addresses.push(NodeAddress::default());
     }
 
-    /// Takes in a node that was given up before it had begun, by all lanes that it was planned for.
+    /// Takes in a node that was given up before it began, on all lanes that it belongs to.
     pub(super) fn join(&mut self, now: u64, id: NodeId, address: NodeAddress) {
         let at = id.index();
         let known = id != HEAD && at < self.nodes.len() && at < self.addresses.len();
-        // Where none has a substitute all are lost already; and what is over isn't begun anew.
+        // A copy of unique parts has failed already, and a finished one isn't resumed.
         if !known || self.policy.together || self.finished {
             return;
         }
         if !self.nodes[at].left || !matches!(self.nodes[at].state, NodeState::Failed(_)) {
             return;
         }
-        // Where each is to have the same, whoever was added is, too.
+        // An added node gets the same as the others.
         let wanted = self.roots.get(at - 1).or(self.roots.first()).copied();
         self.nodes[at] = Node { wanted, ..Node::new(now) };
         self.addresses[at] = address;
@@ -36,7 +36,7 @@ impl Head {
                 continue;
             }
             let feeder = self.side_feeder(lane, id);
-            self.lanes[lane].hang(id, feeder, true);
+            self.lanes[lane].attach(id, feeder, true);
             feeder.into_iter().for_each(|feeder| self.send_route(lane, feeder));
         }
     }

@@ -1,65 +1,72 @@
-//! The head machine: one copy as its head sees it. It decides who is alive, who feeds whom, who is
-//! done and why not. Control is a star: every agent reports here, and no verdict waits for the chain.
+//! The head machine: a copy as its head sees it. It decides which nodes are alive, which feeds which, and
+//! the verdict of each. Control is a star: every agent reports here, and no verdict waits for the chain.
 
 mod chain;
+mod disk;
 mod disks;
 mod event;
 mod faults;
 mod hops;
 mod joining;
+mod lane;
 mod node;
+mod node_state;
+mod pace;
 mod policy;
 mod rails;
 mod retries;
+mod retry;
 mod stuck;
 mod verdict;
+mod watch;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use self::chain::LaneState;
 pub use self::event::{HeadEvent, HeadOrder};
+use self::faults::Faults;
 pub use self::faults::{BadFrame, Fault};
-pub use self::hops::Slow;
+use self::lane::LaneState;
 use self::node::Node;
+pub use self::node_state::{NodeState, Verdict};
 pub use self::policy::{Policy, SlowNodes};
-pub use self::verdict::{NodeState, Verdict};
+use self::retry::Retry;
+pub use self::watch::Slow;
 use super::copy_id::CopyId;
 use super::message::FromAgent;
 use super::report::Report;
-use super::route::NodeAddress;
+use super::route::{LinkSide, NodeAddress};
 use garland_core::plan::{HEAD, NodeId, Plan};
 
-/// One copy.
+/// The head of one copy.
 #[derive(Debug)]
 pub struct Head {
     copy: CopyId,
     policy: Policy,
-    /// For messages, by `NodeId`.
+    /// The names of the nodes for messages.
     names: Vec<String>,
-    /// How many nodes the plan knows, the head included; those behind were added to all lanes.
+    /// The number of planned nodes, the head included. Later ones were added to all lanes.
     planned: usize,
     nodes: Vec<Node>,
     addresses: Vec<NodeAddress>,
     rails: Vec<u16>,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     block_size: u32,
     lanes: Vec<LaneState>,
-    /// Who feeds nobody any more, since it would hold them up.
+    /// Nodes that were taken out of the chain for being slow; they feed no others.
     slow: BTreeSet<NodeId>,
-    /// What each node must hold, the first node's first, once that is known.
+    /// The digests of what each node must hold, the first node's first, once they are known.
     roots: Vec<[u8; 32]>,
-    faults: BTreeMap<u64, Vec<NodeId>>,
-    bad_frames: Vec<BadFrame>,
-    /// All nodes have prepared, and were ordered to commit.
+    faults: Faults,
+    /// Whether all nodes have prepared, and were ordered to commit.
     committing: bool,
-    /// All nodes have committed: what their parts replaced goes.
+    /// Whether all nodes have committed, and were ordered to remove what they replaced.
     settled: bool,
     finished: bool,
     orders: VecDeque<HeadOrder>,
 }
 
 impl Head {
-    /// A copy by `plan` to agents that listen at `addresses` (by `NodeId`; the head's is not used).
+    /// A copy by `plan` to agents that listen at `addresses` (indexed by node; the head's is not used).
     #[must_use]
     pub fn new(
         copy: CopyId,
@@ -80,8 +87,7 @@ impl Head {
             lanes: plan.lanes.iter().map(LaneState::new).collect(),
             slow: BTreeSet::new(),
             roots: Vec::new(),
-            faults: BTreeMap::new(),
-            bad_frames: Vec::new(),
+            faults: Faults::default(),
             committing: false,
             settled: false,
             finished: false,
@@ -89,48 +95,67 @@ impl Head {
         }
     }
 
-    /// Where each node stands, the head first.
+    /// The state of each node, the head first.
     pub fn states(&self) -> impl Iterator<Item = &NodeState> {
         self.nodes.iter().map(|node| &node.state)
     }
 
-    /// What a node reported last.
+    /// The last report of a node.
     #[must_use]
     pub fn report(&self, node: NodeId) -> &Report {
         &self.nodes[node.index()].report
     }
 
-    /// How many blocks every node that still takes part has, from the first one on.
+    /// The number of leading blocks that all remaining nodes have.
     #[must_use]
     pub fn held_by_all(&self) -> u64 {
         let others = self.nodes.iter().skip(1).filter(|node| !node.left);
         others.map(|node| node.report.whole).min().unwrap_or(u64::MAX)
     }
 
-    /// Whether a node was told to drop what its disk can't take.
+    /// Whether a node was ordered to drop what its disk can't take.
     #[must_use]
     pub fn is_detached(&self, node: NodeId) -> bool {
         self.nodes[node.index()].detached
     }
 
-    /// Whether a node's link or machine held the others up, so that it is fed beside them.
+    /// How slow a node is whose link or machine held the others up.
     #[must_use]
     pub fn slow(&self, node: NodeId) -> Option<Slow> {
         self.nodes[node.index()].slow
     }
 
-    /// When time itself becomes an event, in nanoseconds; `None` when it never does.
+    /// The changed blocks and the hop where each was found: the most upstream of the nodes that received
+    /// it changed, since those behind that node only got it forwarded.
+    #[must_use]
+    pub fn faults(&self) -> Vec<Fault> {
+        self.faults.blocks(&self.lanes)
+    }
+
+    /// The hops where frames arrived changed, in the order of their reports.
+    #[must_use]
+    pub fn bad_frames(&self) -> &[BadFrame] {
+        self.faults.frames()
+    }
+
+    fn bad_frame(&mut self, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {
+        if let Some(ends) = self.ends_of(by, lane, epoch, side) {
+            self.faults.add_frame(ends, side);
+        }
+    }
+
+    /// When the next `Tick` is due, in nanoseconds; `None` if none is.
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
         let silence = (1..self.nodes.len())
             .filter(|&at| self.is_alive(at))
             .map(|at| self.nodes[at].last_seen + self.policy.silence_ns);
         let retries =
-            self.lanes.iter().flat_map(|lane| lane.retries.values().filter_map(|retry| retry.due));
+            self.lanes.iter().flat_map(|lane| lane.retries.values().filter_map(Retry::due));
         silence.chain(retries).min().filter(|_| !self.finished)
     }
 
-    /// Takes note of what happened at `now` (nanoseconds of a clock that only goes forward).
+    /// Handles an event at `now` (nanoseconds of a monotonic clock).
     pub fn handle(&mut self, now: u64, event: HeadEvent) {
         match event {
             HeadEvent::From(node, message) => {
@@ -142,7 +167,7 @@ impl Head {
             HeadEvent::Lost(node, reason) => self.gone(node, NodeState::Dead(reason)),
             HeadEvent::SourceRead(root) => self.know(&vec![root; self.nodes.len() - 1]),
             HeadEvent::PartsKnown(roots) => self.know(&roots),
-            HeadEvent::Bad(index) => self.changed(index, HEAD),
+            HeadEvent::Bad(index) => self.faults.add_block(index, HEAD),
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
             HeadEvent::LinkLost(lane, epoch, reason) => {
                 let side = self.own_side(lane);
@@ -159,7 +184,7 @@ impl Head {
                 self.nodes[HEAD.index()].reported = now;
             }
             HeadEvent::Interrupted => self.give_up("interrupted"),
-            // Who was silent then may have spoken: nobody is dead because the head was.
+            // Silence while the head was suspended is not held against nodes.
             HeadEvent::Slept(ns) => self.nodes.iter_mut().for_each(|node| node.last_seen += ns),
             HeadEvent::Tick => self.tick(now),
         }
@@ -167,7 +192,7 @@ impl Head {
         self.finish();
     }
 
-    /// The next thing to do; `None` when there is nothing until something happens.
+    /// The next order; `None` if there is none until the next event.
     pub fn poll(&mut self) -> Option<HeadOrder> {
         self.orders.pop_front()
     }
@@ -193,7 +218,7 @@ impl Head {
                 self.link_lost(now, id, (lane, epoch, side), reason);
             }
             FromAgent::Bad(of, index) if of == copy => {
-                self.changed(index, id);
+                self.faults.add_block(index, id);
             }
             FromAgent::BadFrame { copy: of, lane, epoch, side } if of == copy => {
                 self.bad_frame(id, lane, epoch, side);
@@ -201,7 +226,7 @@ impl Head {
             FromAgent::Complete(of, root, report) if of == copy => {
                 self.nodes[at].root = Some(root);
                 self.nodes[at].report = *report;
-                // Whoever was given up in the meantime stays so.
+                // A node that was given up in the meantime stays so.
                 if matches!(self.nodes[at].state, NodeState::Joining | NodeState::Ready) {
                     self.nodes[at].state = NodeState::Complete;
                     self.commit();
@@ -225,10 +250,10 @@ impl Head {
         }
     }
 
-    /// A node's name, as messages say it.
+    /// A node's name in messages.
     fn name(&self, id: NodeId) -> &str {
         match self.names[id.index()].as_str() {
-            // Unless another node reads the source for it.
+            // Another node of that name may read the source for it.
             "head" if id == HEAD => "the head",
             name => name,
         }

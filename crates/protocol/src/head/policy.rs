@@ -1,9 +1,9 @@
-//! How patient the head is, and how far it may go by itself.
+//! The policy of the head: timeouts, and what becomes of slow nodes.
 
-/// What becomes of nodes that hold the others up.
+/// How nodes that hold the others up are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowNodes {
-    /// They are fed beside the others.
+    /// They are fed on the side.
     Detach,
     /// The others wait for them.
     Wait,
@@ -11,34 +11,34 @@ pub enum SlowNodes {
     Fail,
 }
 
-/// What the head may decide by itself.
+/// The policy of the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Nanoseconds without a word after which a node counts as dead.
+    /// Nanoseconds of silence after which a node counts as dead.
     pub silence_ns: u64,
-    /// How many nodes may be told to drop what their disk can't take.
+    /// The maximum number of nodes that may be ordered to drop what their disk can't take.
     pub detached_max: usize,
-    /// What becomes of nodes that hold the others up.
+    /// How nodes that hold the others up are treated.
     pub slow: SlowNodes,
-    /// A node is slow that takes less than so many thousandths of what the others take without it.
+    /// A node is slow below this share of the others' rate, in thousandths.
     pub slow_below: u16,
-    /// How many nodes may be taken off the others' way because their links or machines are slow.
+    /// The maximum number of nodes that may be taken out of the chain for slow links or machines.
     pub slow_max: usize,
-    /// Every node has a part that no other has: none commits before all can, and with one of them all
-    /// are lost.
+    /// Whether every node gets a part of its own: none commits before all can, and if one fails all
+    /// do.
     pub together: bool,
-    /// All nodes prepare before any commits, and what their parts replace is kept until all have
-    /// committed. Only where `together`.
+    /// Whether all nodes prepare before any commits, and keep what they replace until all have committed.
+    /// Requires `together`.
     pub prepare: bool,
     /// Nanoseconds without progress of a call on its disk after which a node fails.
     pub stuck_after_ns: u64,
 }
 
-/// As long a call may be without progress where nobody says otherwise.
+/// The default of [`Policy::stuck_after_ns`].
 const STUCK_AFTER_NS: u64 = 60_000_000_000;
 
 impl Policy {
-    /// What suits `receivers` nodes on one site: dead after 1.2 s of silence, so that splicing ends
+    /// The policy for `receivers` nodes on one site: dead after 1.2 s of silence, so that splicing ends
     /// within 2 s; one node in twenty, and at least one, may be detached.
     #[must_use]
     pub fn for_nodes(receivers: usize) -> Self {
@@ -54,27 +54,26 @@ impl Policy {
         }
     }
 
-    /// The same, with other ways for nodes that take less than `slow_below` thousandths of what the
-    /// others take.
+    /// Changes how nodes below the share `slow_below` (in thousandths) of the others' rate are treated.
     #[must_use]
     pub fn with_slow(self, slow: SlowNodes, slow_below: u16) -> Self {
         let detached_max = if slow == SlowNodes::Wait { 0 } else { self.detached_max };
         Self { slow, slow_below, detached_max, ..self }
     }
 
-    /// The same, with another time after which a node fails whose disk doesn't answer.
+    /// Changes [`stuck_after_ns`](Self::stuck_after_ns).
     #[must_use]
     pub fn with_stuck_after(self, stuck_after_ns: u64) -> Self {
         Self { stuck_after_ns, ..self }
     }
 
-    /// The same for nodes of which none has a substitute. No disk holds anyone else up there.
+    /// Gives every node a part of its own, so that no disk holds another node up.
     #[must_use]
     pub fn together(self) -> Self {
         Self { detached_max: 0, together: true, ..self }
     }
 
-    /// The same for servers that get a stripe each: prepare, commit, settle.
+    /// Gives every node a stripe: prepare, commit, settle.
     #[must_use]
     pub fn striped(self) -> Self {
         Self { prepare: true, ..self.together() }

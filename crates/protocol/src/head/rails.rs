@@ -1,29 +1,18 @@
-//! Rails that aren't alike: a lane that is done leaves its rail to one that isn't.
+//! Rails of different rates: a lane that is complete leaves its rail to one that isn't.
 //!
-//! Lanes have equal shares, so the fastest rail is free first. What a slow rail still has to carry
-//! goes on there: all is done nearly as soon as if shares had been cut by rates that nobody knew
-//! beforehand (with two rails, of which one has the share s of the other's rate, in 1 - s/2 of the
-//! faster one's time for everything; 1/(1 + s) would be the best).
+//! Lanes have equal shares, so the fastest rail is free first, and takes over the rest of a slow rail's
+//! lane. The copy takes nearly as little time as with shares in proportion to the rates, which are unknown
+//! beforehand: with two rails, one of which has the share s of the other's rate, 1 - s/2 of the time that
+//! the faster one needs for everything; 1/(1 + s) is the optimum.
 
 use super::Head;
 use garland_core::plan::HEAD;
 
-/// A lane moves when that saves so much: its links are opened anew for it.
+/// The least saving in nanoseconds for which a lane is moved, since its links are opened anew.
 const WORTH_NS: u64 = 300_000_000;
 
-/// What the head knows of a lane's pace.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Pace {
-    /// When its first block had come to any node.
-    began: Option<u64>,
-    /// When all of its blocks had come to all nodes.
-    over: Option<u64>,
-    /// It has been moved.
-    moved: bool,
-}
-
 impl Head {
-    /// Moves lanes over to rails that have become free, if that is worth it.
+    /// Moves lanes to rails that have become free, if that is worth it.
     pub(super) fn share_rails(&mut self, now: u64) {
         let nodes = self.lanes.first().map_or(&[][..], |lane| &lane.nodes);
         let rails = nodes.iter().filter(|id| **id != HEAD);
@@ -32,20 +21,20 @@ impl Head {
             return;
         }
         for lane in 0..self.lanes.len() {
-            self.note_pace(now, lane);
+            let (come, all) = (self.come(lane), self.all(lane));
+            self.lanes[lane].pace.note(now, come, all);
         }
-        // The one that took least time has the fastest rail.
-        let spans = self.lanes.iter().enumerate().filter_map(|(lane, state)| {
-            let (began, over) = (state.pace.began?, state.pace.over?);
-            (!state.pace.moved).then(|| (over.saturating_sub(began).max(1), lane))
-        });
+        // The lane that took least time has the fastest rail.
+        let spans = self
+            .lanes
+            .iter()
+            .enumerate()
+            .filter_map(|(lane, state)| Some((state.pace.span()?, lane)));
         let Some((span, free)) = spans.min() else { return };
         let span = u128::from(span);
         for lane in 0..self.lanes.len() {
-            let (pace, come, all) = (self.lanes[lane].pace, self.come(lane), self.all(lane));
-            let Some(began) = pace.began.filter(|_| pace.over.is_none() && !pace.moved) else {
-                continue;
-            };
+            let Some(began) = self.lanes[lane].pace.running_since() else { continue };
+            let (come, all) = (self.come(lane), self.all(lane));
             let left = u128::from(all.saturating_sub(come));
             let took = u128::from(now.saturating_sub(began));
             let here = left * took / u128::from(come.max(1));
@@ -56,25 +45,14 @@ impl Head {
         }
     }
 
-    fn note_pace(&mut self, now: u64, lane: usize) {
-        let (come, all) = (self.come(lane), self.all(lane));
-        let pace = &mut self.lanes[lane].pace;
-        if come > 0 {
-            pace.began.get_or_insert(now);
-        }
-        if come == all {
-            pace.over.get_or_insert(now);
-        }
-    }
-
-    /// Blocks that the lane carries.
+    /// The number of blocks of a lane.
     fn all(&self, lane: usize) -> u64 {
         self.lanes[lane].blocks.len()
     }
 
-    /// Blocks that have come over a lane to all that are on it.
+    /// The number of blocks of a lane that have arrived at all its nodes.
     fn come(&self, lane: usize) -> u64 {
-        // Who is fed beside a lane, too: its own rail may be the slow one.
+        // Nodes that are fed on the side count too: the rail may be their slow part.
         let nodes = self.lanes[lane].nodes.iter().filter(|id| **id != HEAD);
         let come = nodes.map(|id| {
             self.nodes[id.index()].report.lanes.get(lane).map_or(0, |report| report.received)
@@ -82,13 +60,13 @@ impl Head {
         come.min().unwrap_or(0)
     }
 
-    /// Lets all hops of a lane go over the rail of another.
+    /// Moves all hops of a lane to the rail of another.
     fn move_lane(&mut self, lane: usize, other: usize, rails: usize) {
         let (from, to) = (usize::from(self.rails[lane]), usize::from(self.rails[other]));
         if from % rails == to % rails {
             return;
         }
-        self.lanes[lane].pace.moved = true;
+        self.lanes[lane].pace.set_moved();
         self.rails[lane] = self.rails[other];
         for far in self.lanes[lane].nodes.clone().into_iter().skip(1) {
             let state = &mut self.lanes[lane];

@@ -1,38 +1,12 @@
-//! Links that broke while both their ends live: tried anew, then given up.
+//! Links that broke while both their ends live: they are tried again, then given up.
 
+use super::retry::{RETRIES, Retry};
 use super::{Head, NodeState};
 use crate::route::LinkSide;
 use garland_core::plan::{HEAD, NodeId};
 
-/// How long a link may be reported broken while both its ends live before it is tried anew.
-const RETRY_NS: u64 = 300_000_000;
-
-/// How often a link is tried anew before one of its ends is given up.
-const RETRIES: u32 = 3;
-
-/// A link that held for so long after it was tried anew is as good as one that never broke.
-const FORGIVE_NS: u64 = 10_000_000_000;
-
-/// A link that broke while both its ends lived.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Retry {
-    /// When it is tried anew, if it isn't being tried now.
-    pub(super) due: Option<u64>,
-    /// How often it was tried since it last held for long.
-    tries: u32,
-    /// When it was tried last.
-    tried: u64,
-    /// Why it was lost last: as the end that opens it says, if that has said anything.
-    reason: Option<(LinkSide, String)>,
-}
-
-impl Retry {
-    fn reason(&self) -> &str {
-        self.reason.as_ref().map_or("for no reason that was told", |(_, reason)| reason)
-    }
-}
-
 impl Head {
+    /// Takes the report of a lost link from one of its ends.
     pub(super) fn link_lost(
         &mut self,
         now: u64,
@@ -42,46 +16,38 @@ impl Head {
     ) {
         let Some((_, far)) = self.ends_of(by, lane, epoch, side) else { return };
         let retry = self.lanes[usize::from(lane)].retries.entry(far).or_default();
-        if now.saturating_sub(retry.tried) >= FORGIVE_NS {
-            retry.tries = 0;
-        }
-        let opener_spoke = matches!(retry.reason, Some((LinkSide::Down, _)));
-        if side == LinkSide::Down || !opener_spoke {
-            retry.reason = Some((side, reason));
-        }
-        // A death makes itself known within moments: wait for it before trying the link anew.
-        retry.due = Some(now + RETRY_NS);
+        retry.lost(now, side, reason);
     }
 
+    /// Tries the broken links of a lane that are due, or gives them up.
     pub(super) fn retry_links(&mut self, now: u64, lane: usize) {
-        // Down the chain: a node that loses the links on both its sides is the far end of the first,
-        // and failed for it; the other one is then no more.
+        // Down the chain: a node that loses both its links is the far end of the first one and fails for
+        // it, which ends the second one.
         for far in self.lanes[lane].nodes.clone() {
             let state = &mut self.lanes[lane];
-            let is_due = |retry: &&Retry| retry.due.is_some_and(|due| due <= now);
-            let Some(retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
+            let is_due = |retry: &&Retry| retry.due().is_some_and(|due| due <= now);
+            let Some(mut retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
             let Some(near) = self.upstream_of(lane, far) else { continue };
-            // Nobody is at fault before its destination is open.
+            // No end is at fault before its destination is open.
             let opening = self.is_opening(near) || self.is_opening(far);
-            if retry.tries >= RETRIES && !opening {
+            if retry.is_exhausted() && !opening {
                 self.give_up_link(lane, near, far, retry.reason());
                 continue;
             }
             let state = &mut self.lanes[lane];
-            // The next loss of this link says when it is due again.
-            let tries = retry.tries + 1;
-            state.retries.insert(far, Retry { due: None, tries, tried: now, ..retry });
+            retry.try_again(now);
+            state.retries.insert(far, retry);
             state.renew(far);
-            // Another of the addresses may hold, where there are several.
+            // Another address may work, if there are several.
             *state.detours.entry(far).or_default() += 1;
             self.send_route(lane, near);
             self.send_route(lane, far);
         }
     }
 
-    /// Fails one end of a link that can't be had: the far one, unless the near one couldn't reach
-    /// another before, for then everyone behind it would be failed in its stead. Both live, so
-    /// either may be at fault, or what lies between: the reason names both.
+    /// Fails one end of a link that can't be made: the far one, unless the near one failed to reach
+    /// another before, since then all nodes behind it would fail in its place. Both live, so either may be
+    /// at fault, or the network between: the reason names both.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
         let (from, to) = (self.name(near), self.name(far));
         if far == HEAD {
@@ -108,10 +74,10 @@ impl Head {
         self.gone(far, NodeState::Failed(reason));
     }
 
-    /// What the upstream of a node says of its link to it, when it has lost it just now.
+    /// The report of a node's upstream that it has just lost its link to the node.
     pub(super) fn neighbours_word(&self, of: NodeId) -> Option<String> {
         let lost = |lane: usize| {
-            let retry = self.lanes[lane].retries.get(&of).filter(|retry| retry.due.is_some())?;
+            let retry = self.lanes[lane].retries.get(&of).filter(|retry| retry.due().is_some())?;
             let near = self.upstream_of(lane, of)?;
             Some(format!("{} lost its link to it: {}", self.name(near), retry.reason()))
         };

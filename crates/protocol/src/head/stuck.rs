@@ -1,5 +1,5 @@
-//! Disks that don't answer. Heartbeats go on while a call hangs in the kernel, so that silence accuses
-//! nobody; what does is an agent's word of a call on its disk that makes no progress.
+//! Disks that hang. Heartbeats continue while a call hangs in the kernel, so silence doesn't show it; the
+//! agent's reports of a call without progress do.
 
 use super::{Head, HeadOrder, NodeState, SlowNodes};
 use crate::message::ToAgent;
@@ -7,22 +7,22 @@ use crate::report::{PendingCall, Report};
 use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// The call that a node hangs in, if it does.
+    /// The call that a node hangs in, if any.
     #[must_use]
     pub fn hangs_in(&self, id: NodeId) -> Option<&PendingCall> {
         let node = self.nodes.get(id.index())?;
         node.report.pending.as_ref().filter(|call| call.silent_ns >= PendingCall::HANG_NS)
     }
 
-    /// Judges a node by the call that its last report names: one that hangs holds nobody up, and
-    /// fails in the end.
+    /// Judges a node by the pending call of its last report: a node that hangs is detached, and fails in
+    /// the end.
     pub(super) fn judge_call(&mut self, id: NodeId) {
         let node = &self.nodes[id.index()];
         let Some(call) = self.hangs_in(id).filter(|_| !node.left).cloned() else {
             self.nodes[id.index()].hangs = false;
             return;
         };
-        // What is whole already, and is only made stable, holds nobody up.
+        // A node that is complete and only syncs holds nobody up.
         let holds_up = call.holds_up() && call.overdue_ns() >= PendingCall::HANG_NS;
         let fails_at_once =
             holds_up && self.policy.slow == SlowNodes::Fail && !self.policy.together;
@@ -35,7 +35,7 @@ impl Head {
         }
     }
 
-    /// Judges the head's own disk by what it says of itself.
+    /// Judges the head's own disk by its report.
     pub(super) fn judge_own_call(&mut self, report: &Report) {
         let Some(call) = &report.pending else { return };
         if call.overdue_ns() >= self.policy.stuck_after_ns {
@@ -44,7 +44,7 @@ impl Head {
         }
     }
 
-    /// Whether a node still opens its destination, and that takes long: nobody can be linked to it yet.
+    /// Whether a node still opens its destination, so that it can't be linked yet.
     pub(super) fn is_opening(&self, id: NodeId) -> bool {
         id != HEAD && self.nodes[id.index()].report.pending.as_ref().is_some_and(PendingCall::opens)
     }
@@ -60,8 +60,7 @@ impl Head {
         )
     }
 
-    /// Takes a node that hangs off the way of the others, as far as there are any and they don't wait
-    /// for it by the user's will.
+    /// Feeds a node that hangs on the side, if there are others and the policy is to detach slow nodes.
     fn detach_hanging(&mut self, id: NodeId) {
         let is_other = |at: usize| at != id.index() && self.is_alive(at) && !self.nodes[at].hangs;
         let others = (1..self.nodes.len()).any(is_other);
@@ -73,8 +72,8 @@ impl Head {
         }
         for lane in 0..self.lanes.len() {
             let state = &self.lanes[lane];
-            if state.nodes.contains(&id) && !state.loose.contains(&id) {
-                self.loosen(lane, id);
+            if state.nodes.contains(&id) && !state.side_fed.contains(&id) {
+                self.feed_aside(lane, id);
             }
         }
     }

@@ -1,42 +1,12 @@
-//! Where a node stands and how it ends: whole, failed or dead, each with a reason.
+//! The ends of nodes and of the copy: commit, failure and death.
 
 use super::node::Node;
-use super::{Head, HeadOrder};
+use super::{Head, HeadOrder, NodeState, Verdict};
 use crate::message::ToAgent;
 use garland_core::plan::NodeId;
 
-/// Where a node stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeState {
-    /// Told of the copy.
-    Joining,
-    /// Its destination is open.
-    Ready,
-    /// It holds every block.
-    Complete,
-    /// Its part is ready under temporary names.
-    Prepared,
-    /// Its file has its final name.
-    Committed,
-    /// It can't go on.
-    Failed(String),
-    /// It is gone.
-    Dead(String),
-}
-
-/// How a node ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The whole file is there.
-    Ok,
-    /// It isn't, and why.
-    Failed(String),
-    /// The node died, and how it was noticed.
-    Dead(String),
-}
-
 impl Head {
-    /// How a node ended; `None` while it hasn't.
+    /// The verdict of a node; `None` while it has none.
     #[must_use]
     pub fn verdict(&self, node: NodeId) -> Option<Verdict> {
         match &self.nodes[node.index()].state {
@@ -51,21 +21,20 @@ impl Head {
         }
     }
 
-    /// Whether a node that has committed is done: where all nodes prepare first, not before all of them
-    /// have committed.
+    /// Whether a node that has committed is done. If all nodes prepare first, it is only when all have
+    /// committed.
     fn is_final(&self) -> bool {
         self.settled || !self.policy.prepare
     }
 
-    /// Whether a node may say that it has committed. One that was given up stays so: it takes back what
-    /// it had prepared.
+    /// Whether a node may commit. One that was given up may not: it withdraws what it had prepared.
     pub(super) fn may_commit(&self, at: usize) -> bool {
         let node = &self.nodes[at];
         let was_ordered = self.committing && node.state == NodeState::Prepared;
         !node.left && (was_ordered || !self.policy.prepare)
     }
 
-    /// Orders all nodes to commit once all have prepared.
+    /// Orders all nodes to commit if all have prepared.
     pub(super) fn commit_prepared(&mut self) {
         let prepared = |node: &Node| node.state == NodeState::Prepared;
         if self.committing || !self.nodes.iter().skip(1).all(prepared) {
@@ -79,8 +48,8 @@ impl Head {
         }
     }
 
-    /// Lets what was replaced go once all nodes have committed. One that has died since then keeps it:
-    /// nothing is lost by that.
+    /// Orders all nodes to remove what was replaced if all have committed. A node that has died since keeps
+    /// it, which does no harm.
     pub(super) fn settle(&mut self) {
         let committed = |node: &Node| node.state == NodeState::Committed;
         if !self.policy.prepare || self.settled || !self.nodes.iter().skip(1).all(committed) {
@@ -94,7 +63,7 @@ impl Head {
         }
     }
 
-    /// Learns what each node must hold.
+    /// Takes the digests of what each node must hold.
     pub(super) fn know(&mut self, roots: &[[u8; 32]]) {
         self.roots = roots.to_vec();
         for (node, root) in self.nodes.iter_mut().skip(1).zip(roots) {
@@ -103,8 +72,8 @@ impl Head {
         self.commit();
     }
 
-    /// Lets nodes complete whose part is known and proved unchanged: each by itself, or none before
-    /// all can; these prepare first, if the policy says so.
+    /// Orders complete nodes to commit whose digest is right: each by itself, or all together if the policy
+    /// says so, which may prepare first. Fails those with another digest.
     pub(super) fn commit(&mut self) {
         let known = |node: &Node| node.state == NodeState::Complete && node.wanted.is_some();
         if self.policy.together && !self.nodes.iter().skip(1).all(known) {
@@ -119,7 +88,7 @@ impl Head {
             self.gone(id, NodeState::Failed(reason));
         }
         for (id, node) in ids().zip(self.nodes.iter_mut().skip(1)) {
-            // Once: what was wanted is settled.
+            // Each node gets this order once.
             if let Some(root) = node.wanted.take_if(|_| node.state == NodeState::Complete) {
                 let order = match self.policy.prepare {
                     true => ToAgent::Prepare(self.copy, root),
@@ -130,7 +99,7 @@ impl Head {
         }
     }
 
-    /// Takes a node off every chain. What it had committed stays committed.
+    /// Takes a node out of all lanes. What it has committed stays.
     pub(super) fn gone(&mut self, id: NodeId, state: NodeState) {
         let node = &mut self.nodes[id.index()];
         if std::mem::replace(&mut node.left, true) {
@@ -159,7 +128,7 @@ impl Head {
         }
     }
 
-    /// Ends the copy for everyone who hasn't got it.
+    /// Fails all nodes without a verdict.
     pub(super) fn give_up(&mut self, reason: &str) {
         for at in 1..self.nodes.len() {
             let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
@@ -170,6 +139,7 @@ impl Head {
         }
     }
 
+    /// Finishes the copy if all nodes have verdicts.
     pub(super) fn finish(&mut self) {
         let all = (1..self.nodes.len())
             .all(|at| self.verdict(NodeId(u32::try_from(at).unwrap_or(0))).is_some());
@@ -179,6 +149,7 @@ impl Head {
         }
     }
 
+    /// Whether a node is still on its lanes.
     pub(super) fn is_alive(&self, at: usize) -> bool {
         !self.nodes[at].left
     }

@@ -29,7 +29,7 @@ pub struct Candidate {
     pub load: Option<f64>,
     /// Its memory in bytes; `None` unless it tells.
     pub memory: Option<u64>,
-    /// Memory that nobody used before the run, less what its jobs there have asked for, in bytes; `None`
+    /// The memory that was free before the run, less the requests of its jobs there, in bytes; `None`
     /// unless it tells.
     pub memory_free: Option<u64>,
 }
@@ -57,7 +57,7 @@ pub trait Placement: Send {
     /// The place in `nodes` that `job` goes to, at `now` seconds since the run began; `None`: it waits
     /// until a job has ended or a node has come or gone.
     ///
-    /// A job may go to a node without room for it: it waits there, and to nobody else's good.
+    /// Whether a job may go to a node without room for it, where it waits.
     fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize>;
 
     /// Whether jobs belong to no node in particular: then nodes are handed some ahead when jobs are

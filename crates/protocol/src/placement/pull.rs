@@ -1,4 +1,4 @@
-//! Pull: whoever has room takes the next job.
+//! Pull: a node with room takes the next job.
 
 use super::{Placement, PlacementRequest};
 

@@ -1,4 +1,4 @@
-//! Blocks that may have been cut off: a changed block accuses its hop only if it was whole.
+//! Blocks that may have been cut off. A changed block is a fault of its hop only if it was complete.
 
 use super::unsettled::Unsettled;
 use super::{Relay, RelayOrder};
@@ -20,7 +20,7 @@ impl Relay {
         }
     }
 
-    /// Tells those downstream to whom a block was passed on that it is void.
+    /// Declares a block void on the links that it was forwarded on.
     pub(super) fn void_down(&mut self, block: &Unsettled) {
         let Some(place) = self.blocks.ordinal(block.index) else { return };
         let downs = self.downs.iter_mut().filter(|down| down.resumed);
@@ -32,7 +32,7 @@ impl Relay {
         }
     }
 
-    /// The stream goes on: whatever came in changed before was changed on the way, not cut off.
+    /// The stream went on: blocks that arrived changed before were not cut off, but changed on the way.
     pub(super) fn settle(&mut self) {
         for block in self.unsettled.drain(..).filter(|block| block.changed) {
             self.orders.push_back(RelayOrder::ReportBad(block.index));

@@ -1,4 +1,4 @@
-//! What a relay machine hears, and what it has its driver do. Links downstream are told apart by their
+//! Events and orders of the relay machine. Links downstream are identified by their
 //! epochs.
 
 use crate::frame::Kind;
@@ -42,7 +42,7 @@ pub enum RelayEvent {
     NotYet,
     /// What a `Feed` wants isn't kept any more, since every node that still takes part has it.
     Gone,
-    /// What a `Feed` wants isn't there and never will be: the source has so many blocks.
+    /// The block of a `Feed` doesn't exist: the source has this number of blocks.
     Ended(u64),
     /// A block that was stored ended.
     Landed(u64, Landing),
@@ -57,7 +57,7 @@ pub enum Store {
     No,
     /// If the writer has room: this node was told not to hold the others up.
     IfRoom,
-    /// Yes; waiting for room if need be.
+    /// Yes, after waiting for space if necessary.
     Yes,
 }
 
@@ -82,7 +82,7 @@ pub enum RelayOrder {
         index: u64,
         /// Whether it goes to the writer.
         store: Store,
-        /// To whom it is passed on while it arrives.
+        /// The links that it is forwarded on while it arrives.
         forward: Vec<u32>,
     },
     /// Read the block from the sink, seal it under this incarnation and send it to these; answer
@@ -94,7 +94,7 @@ pub enum RelayOrder {
         incarnation: u64,
         /// A downstream asked for it by name: the lane goes on elsewhere.
         again: bool,
-        /// To whom.
+        /// The links.
         to: Vec<u32>,
     },
     /// Tell the head that a block came in changed.

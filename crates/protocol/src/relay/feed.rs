@@ -7,7 +7,7 @@ use crate::sink::Sink;
 
 impl Relay {
     /// Feeds those downstream what they lack and this node holds: first what they asked for again,
-    /// then whoever is farthest behind, and all that are as far with it.
+    /// then the downstream that is farthest behind, and all that expect the same block.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {
             let index = down.again.iter().find(|&&index| sink.can_serve(index));
@@ -27,7 +27,7 @@ impl Relay {
             let Some(place) = behind.map(|down| down.next).min() else { break };
             let index = self.blocks.index(place);
             let there = |down: &&mut Down| down.next == place;
-            // Who has it already goes on.
+            // A downstream that has it goes on.
             let has = self.downs.iter_mut().filter(there).filter(|down| down.has(index));
             if has.map(|down| down.next += 1).count() > 0 {
                 continue;
@@ -39,7 +39,7 @@ impl Relay {
             if sink.will_serve(index) || self.is_beside {
                 return None;
             }
-            // Not here: who is downstream sees the gap and asks again, and then so do we.
+            // It is missing here: the downstream sees the gap and requests it, and then so do we.
             self.downs.iter_mut().filter(there).for_each(|down| down.next += 1);
         }
         // The end would settle what may yet be void.
@@ -65,8 +65,8 @@ impl Relay {
         }
     }
 
-    /// The block that is to be fed isn't here any more. At the source it is nowhere: who asks for what all
-    /// have asked before it had it. Elsewhere whoever asked for it by name gets it from above.
+    /// Skips a block that can't be read any more. At the source it is lost for all that still need it; elsewhere a
+    /// downstream that requests it gets it from upstream.
     pub(super) fn pass_over(&mut self) {
         let Busy::Feeding { index, to } = &self.busy else { return };
         let (index, to) = (*index, to.clone());
@@ -80,7 +80,7 @@ impl Relay {
         }
     }
 
-    /// The source has turned out to have so many blocks.
+    /// Notes that the source has this number of blocks.
     pub(super) fn source_ended(&mut self, blocks: u64, sink: &mut Sink) {
         self.unfed();
         if self.ends_at(blocks, sink) {

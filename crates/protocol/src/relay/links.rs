@@ -1,4 +1,4 @@
-//! A relay's links: who is at their ends, and how far these have come.
+//! The links of a relay.
 
 use super::down::Down;
 use super::{Busy, Relay, RelayOrder};
@@ -6,7 +6,7 @@ use crate::frame::Kind;
 use crate::route::{Downstream, LinkSide, Route};
 use crate::sink::Sink;
 
-/// How many blocks a downstream may ask for again at a time; what it asks beyond is forgotten.
+/// The maximum number of pending requests of a downstream; further ones are ignored.
 const AGAIN_MAX: usize = 64;
 
 impl Relay {
@@ -43,7 +43,7 @@ impl Relay {
             }
         }
         if let Some(down) = self.downs.iter_mut().find(|down| down.epoch == lost) {
-            // The place stays taken until the head says who comes next: reading on would only mean
+            // The entry stays until the head names the next downstream: reading on would only mean
             // sealing again what a new downstream has yet to get.
             down.resumed = false;
             down.again.clear();
@@ -54,7 +54,7 @@ impl Relay {
     pub(super) fn asked_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
         let Some(down) = self.downs.iter_mut().find(|down| down.epoch == epoch) else { return };
         match kind {
-            // It would be fed again what it was fed, under the same keys: a frame that was repeated.
+            // A repeated frame: it would be fed the same blocks again under the same keys.
             Kind::Resume if down.resumed => {
                 self.orders.push_back(RelayOrder::CloseDown(epoch));
                 self.down_lost(epoch, "its downstream asked twice where to begin".to_owned());
@@ -97,9 +97,8 @@ impl Relay {
         }
     }
 
-    /// What was on its way when a link broke may be nowhere any more. Where a stream is written here,
-    /// its other lanes mustn't wait for the first such block: it may be that this one's upstream waits
-    /// for them.
+    /// Marks the first missing block of this lane as far. Blocks in flight on a broken link may be lost, and
+    /// the other lanes of a stream must not wait for them, since this lane's upstream may wait for those.
     fn doubt_next(&self, sink: &mut Sink) {
         if sink.front().is_some() {
             let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));

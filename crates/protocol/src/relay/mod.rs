@@ -3,8 +3,9 @@
 //! Every node runs the same machine. The head's has no upstream and a sink that holds everything,
 //! so it feeds; a relay forwards a block while it still arrives, to one downstream or to several, and
 //! feeds from its own sink when one of them is behind (a dead node was spliced out, a block came in
-//! changed); the tail has no downstream. Who is fed beside a lane, so that the lane never waits for
-//! it, has a machine of its own at its feeder, which feeds what is held there. The driver calls `handle` for what happened and `poll` until it says `None`.
+//! changed); the tail has no downstream. A node that is fed on the side has a
+//! machine of its own at its feeder, which feeds what is held there, so that the lane never waits for it.
+//! The driver calls `handle` for each event, and `poll` until it returns `None`.
 
 mod doubt;
 mod down;
@@ -46,31 +47,31 @@ pub struct Relay {
     blocks: LaneBlocks,
     /// The link from upstream: its epoch, and whether it is open. The head has none.
     up: Option<(u32, bool)>,
-    /// There was a link from upstream before.
+    /// Whether there was a link from upstream before.
     was_open: bool,
     is_source: bool,
-    /// The place in the lane of the next block that the upstream will send.
+    /// The ordinal of the next block from upstream.
     cursor: u64,
-    /// The upstream has sent its last block.
+    /// Whether the upstream has sent its last block.
     up_ended: bool,
     downs: Vec<Down>,
-    /// It feeds beside the lane: what isn't held yet is waited for.
+    /// Whether it feeds a node on the side, and waits for blocks that aren't held yet.
     is_beside: bool,
     busy: Busy,
-    /// What the lane's blocks are sealed under, as long as its links stay.
+    /// The incarnation of the sealing key while the links stay.
     incarnation: u64,
-    /// The newest incarnation; blocks that are sent again take one of their own.
+    /// The newest incarnation; blocks that are sent again use a new one.
     newest: u64,
-    /// Blocks asked for again, not yet received.
+    /// Blocks that were requested and have not arrived.
     asked: BTreeSet<u64>,
-    /// Blocks that may yet be declared void: those received since the stream last went on. (Blocks
-    /// asked for again prove nothing: a neighbour sends them while it still waits to hear whether
-    /// what it passed on was cut off.)
+    /// Blocks that may still be declared void: those received since the stream last went on. (Requested
+    /// blocks prove nothing: a neighbour sends them while it still doesn't know whether what it forwarded
+    /// was cut off.)
     unsettled: Vec<Unsettled>,
-    /// Blocks with the writer that were cut off, or may have been.
+    /// Blocks with the writer that may have been cut off.
     doubts: Vec<Unsettled>,
     detached: bool,
-    /// How many of this lane's blocks are with the writer.
+    /// The number of this lane's blocks that are with the writer.
     flying: usize,
     orders: VecDeque<RelayOrder>,
 }
@@ -100,35 +101,35 @@ impl Relay {
         }
     }
 
-    /// What feeds one downstream beside the lane `blocks`, from what the node holds or will hold. Its
-    /// keys' incarnations begin behind `epoch`, the link's.
+    /// A relay that feeds one downstream on the side of the lane `blocks`, from what the node holds or will
+    /// hold. The incarnations of its keys are derived from the link's `epoch`.
     #[must_use]
     pub fn beside(blocks: LaneBlocks, epoch: u32) -> Self {
-        // The lane's own count from 1; each link's have 32 bits for themselves.
+        // The lane's incarnations count from 1; those of each link have 32 bits.
         let newest = 1 << 63 | u64::from(epoch) << 32;
         Self { is_beside: true, newest, ..Self::new(blocks, true) }
     }
 
-    /// An incarnation under which nothing was sealed yet.
+    /// A new incarnation.
     fn next_incarnation(&mut self) -> u64 {
         self.newest += 1;
         self.newest
     }
 
-    /// Whether it feeds beside the lane.
+    /// Whether it feeds a node on the side.
     #[must_use]
     pub fn is_beside(&self) -> bool {
         self.is_beside
     }
 
-    /// Blocks that have come from upstream, counting from the lane's start.
+    /// The number of blocks received from upstream, from the lane's start.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.cursor
     }
 
-    /// Whether nothing more of this copy comes from upstream: the lane's last block has come, and
-    /// this node, which holds the whole source, has nothing to ask for.
+    /// Whether upstream is done: the lane's last block has arrived, and this node holds the whole
+    /// source.
     #[must_use]
     pub fn is_up_over(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
@@ -136,8 +137,7 @@ impl Relay {
         open && self.up_ended && quiet && sink.is_complete()
     }
 
-    /// Whether this node has nothing more to send on the link of that epoch: it has sent the lane's
-    /// end, and was asked for nothing since.
+    /// Whether the link of that epoch is done: the lane's end was sent, and nothing was requested since.
     #[must_use]
     pub fn is_down_over(&self, epoch: u32) -> bool {
         let over = |down: &Down| down.resumed && down.ended && down.again.is_empty();
@@ -145,8 +145,8 @@ impl Relay {
         self.busy == Busy::No && down.is_some_and(over)
     }
 
-    /// Whether the next frame from upstream may be read. A relay leaves it in the socket while it
-    /// would have nowhere to go: that is the chain's back-pressure.
+    /// Whether the next frame from upstream may be read. A relay that has no place for it leaves it in the
+    /// socket, which makes the chain's back-pressure.
     #[must_use]
     pub fn may_read(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
@@ -159,20 +159,20 @@ impl Relay {
         open && self.busy == Busy::No && settled && down_ready && !self.is_held(sink)
     }
 
-    /// Whether the next block from upstream has to wait for the node's own stream (a pipe), which
-    /// isn't that far: it waits for its reader, or for other lanes.
+    /// Whether the next block from upstream must wait for the node's own stream (a pipe), which is behind:
+    /// it waits for its reader, or for other lanes.
     #[must_use]
     pub fn is_held(&self, sink: &Sink) -> bool {
         if self.detached || sink.front().is_none() {
             return false;
         }
-        // What is here already won't come.
+        // Blocks that are here won't be sent.
         let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
         let next = rest.into_iter().find(|&index| sink.is_far(index) || !sink.has(index));
         next.is_some_and(|index| sink.is_ahead(index))
     }
 
-    /// Takes note of what happened.
+    /// Handles an event.
     pub fn handle(&mut self, event: RelayEvent, sink: &mut Sink) {
         match event {
             RelayEvent::Route(route) => self.route(&route),
@@ -196,7 +196,7 @@ impl Relay {
         }
     }
 
-    /// The next thing to do; `None` when there is nothing until something happens.
+    /// The next order; `None` if there is none until the next event.
     pub fn poll(&mut self, sink: &Sink) -> Option<RelayOrder> {
         if let Some(order) = self.orders.pop_front() {
             return Some(order);

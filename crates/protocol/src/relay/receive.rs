@@ -90,7 +90,7 @@ impl Relay {
         }
     }
 
-    /// The block that is being received, where it goes, and to whom.
+    /// The block that is being received, where it is stored, and the links that it is forwarded on.
     fn end_receiving(&mut self) -> Option<(u64, Store, Vec<u32>)> {
         let Busy::Receiving { index, store, to } = &mut self.busy else { return None };
         let receiving = (*index, *store, std::mem::take(to));

@@ -1,14 +1,14 @@
 //! A block that may have been cut off.
 
-/// A block that came from upstream, and may have been cut off on the way there.
+/// A block from upstream that may have been cut off before it got there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unsettled {
     pub(super) index: u64,
     pub(super) stored: bool,
-    /// It was passed on to these, which have to hear if it is void.
+    /// The links that it was forwarded on, which must hear if it is void.
     pub(super) forwarded: Vec<u32>,
-    /// It came in changed.
+    /// Whether it arrived changed.
     pub(super) changed: bool,
-    /// It came in as it was sealed, and waits for its turn with the writer.
+    /// Whether it arrived as it was sealed, and waits for its turn with the writer.
     pub(super) opened: bool,
 }

@@ -1,4 +1,4 @@
-//! Whom a lane that has nothing to do waits for.
+//! The peer that an idle lane waits for.
 
 use super::Relay;
 use crate::sink::Sink;

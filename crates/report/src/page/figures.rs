@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-/// A heat map has at most so many rows; those of more nodes are told by groups of neighbours.
+/// The maximum number of rows of a heat map; rows of more nodes show groups of neighbours.
 const CELLS: usize = 128;
 
 /// The result without what a page can't show, and with what is made of that.

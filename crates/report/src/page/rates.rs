@@ -17,7 +17,7 @@ pub(super) struct Rates {
 /// The NICs of a node that lanes use, and which lane uses which.
 #[derive(Clone, Debug, Default)]
 pub struct Nics {
-    /// Their names; empty where nobody knows.
+    /// Their names; empty if unknown.
     pub names: Vec<String>,
     /// The place of each lane's in `names`.
     pub of_lanes: Vec<usize>,

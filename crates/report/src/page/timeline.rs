@@ -10,13 +10,13 @@ use super::slices::{Slice, thinned};
 use crate::Moment;
 use crate::format::Step;
 
-/// All nodes together have at most so many bars.
+/// The maximum number of bars of all nodes.
 const BARS: usize = 120_000;
 
-/// A row of a node has at most so many.
+/// The maximum number of bars of a row.
 const ROW: usize = 4_000;
 
-/// All nodes together have so many rates.
+/// The number of rates of all nodes.
 const BINS: usize = 40_000;
 
 /// The stages of a row of its own; a screen has no more.
@@ -30,7 +30,7 @@ pub struct Timeline {
     /// A stretch of the rates.
     width_ns: u64,
     nodes: Vec<Line>,
-    /// Who was waited for.
+    /// The critical path.
     path: Vec<Bar>,
     #[serde(skip)]
     begin_ns: u64,
@@ -44,7 +44,7 @@ pub struct Timeline {
 #[derive(Clone, Debug, Serialize)]
 struct Line {
     name: String,
-    /// By how much its times may be off; none where nobody knows.
+    /// The maximum error of its times; `None` if unknown.
     error_ns: Option<u64>,
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ pub struct Bar {
 }
 
 impl Timeline {
-    /// One of so many nodes, from `begin_ns` of the head's clock on.
+    /// The timeline of one of a number of nodes, from `begin_ns` of the head's clock on.
     #[must_use]
     pub fn new(begin_ns: u64, length_ns: u64, nodes: usize) -> Self {
         let nodes = nodes.max(1);
@@ -161,7 +161,7 @@ impl Timeline {
                 _ => bars.push(bar),
             }
         }
-        // Of too many the longest are told.
+        // Of too many the longest are shown.
         if bars.len() > ROW {
             let mut lengths: Vec<u64> = bars.iter().map(|bar| bar.end_ns - bar.begin_ns).collect();
             lengths.sort_unstable_by(|a, b| b.cmp(a));

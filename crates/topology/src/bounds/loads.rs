@@ -17,7 +17,7 @@ pub struct TrafficPattern {
 /// half of the nodes and the second, each node with its partner in the other half, both ways. A
 /// single node has no loads.
 ///
-/// The bisection isn't the worst of all halves (nobody computes that for large topologies), but
+/// The bisection isn't the worst of all halves (which is infeasible for large topologies), but
 /// the one in the nodes' order, which shapes number by place.
 pub fn loads(topology: &Topology) -> Vec<TrafficPattern> {
     let nodes = topology.nodes.len();

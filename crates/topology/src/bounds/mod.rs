@@ -64,14 +64,14 @@ pub fn max_min(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     max_min_of(topology, &streams(topology, flows))
 }
 
-/// The same for connections whose ways are already known: those over rails.
+/// The TCP goodput of each connection as of [`max_min`], for connections with known streams.
 pub fn max_min_of(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<f64> {
     let all: Vec<&Stream> = connections.iter().flatten().collect();
     let picks = spread(topology, &all);
     sums(connections, &fill(topology, &all, &picks))
 }
 
-/// The same over all rails: a connection is one lane for each NIC of its receiver.
+/// The TCP goodput of each flow as of [`max_min`], with a lane for each NIC of the receiver.
 pub fn max_min_over_rails(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     let ways = Ways::of(topology);
     let lanes = |&(from, to): &(NodeId, NodeId)| {
@@ -192,12 +192,12 @@ fn spread(topology: &Topology, streams: &[&Stream]) -> Vec<(usize, usize)> {
     picks
 }
 
-/// Bits on the wire that a bit of payload takes, of each resource on its way.
+/// The bits on the wire per bit of payload, for each resource of a route.
 fn data(choice: &Choice) -> Vec<(Resource, f64)> {
     costs(choice, |mtu| 1.0 / payload_share(mtu), |_| true)
 }
 
-/// The same of its acknowledgements, which take from hubs only.
+/// The bits on the wire of acknowledgements per bit of payload, for each hub of a route.
 fn acknowledgements(choice: &Choice) -> Vec<(Resource, f64)> {
     let hub = |resource: Resource| matches!(resource, Resource::Hub(_));
     costs(choice, |mtu| ACKNOWLEDGEMENT / (f64::from(mtu) - HEADERS), hub)

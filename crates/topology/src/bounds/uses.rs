@@ -1,4 +1,4 @@
-//! What connections take of wires, for those who share them out themselves.
+//! The use of wires by connections, for callers that share them out themselves.
 
 use super::super::{Resource, Topology};
 use super::{acknowledgements, data, spread};

@@ -115,7 +115,7 @@ fn apart(topology: &Topology) -> Result<(), TopologyFault> {
     Ok(())
 }
 
-/// No Ethernet address twice: a switch would send frames to whoever spoke last.
+/// Checks that Ethernet addresses are unique: a switch would send frames to the station that sent last.
 fn ethernet(topology: &Topology) -> Result<(), TopologyFault> {
     let mut seen = HashMap::new();
     for (id, nic) in topology.nics.iter().enumerate() {

@@ -44,7 +44,7 @@ enum State {
 enum Stop {
     /// At a node that knows no way.
     NoRoute(NodeId),
-    /// At a NIC of a node behind which nobody has the address.
+    /// At a NIC of a node, where no station has the address.
     NoNeighbour(NodeId),
     /// Between a node and the next one, which doesn't forward.
     NotForwarding(NodeId, NodeId),

@@ -1,4 +1,4 @@
-//! What one node of a topology needs, told without any tool's words.
+//! The network configuration of one node, independent of any tool.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -7,7 +7,7 @@ use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology};
 use super::ConfigFault;
 use garland_core::nic_facts::Ethernet;
 
-/// What a node's NICs are called on the real machine, where it isn't what the topology says:
+/// The device names of a node's NICs on the real machine where they differ from the topology:
 /// `eth0` to `enp3s0`.
 pub type NicNames = BTreeMap<String, String>;
 
@@ -18,24 +18,24 @@ pub struct NodeConfig {
     pub topology: String,
     /// The node's name.
     pub node: String,
-    /// The address on the loopback device, where the node's own is on no NIC and no bond.
+    /// The address on the loopback device, if the node's own is on no NIC and no bond.
     pub loopback: Option<Ipv4Addr>,
-    /// Its NICs in order.
+    /// The NICs in order.
     pub interfaces: Vec<Interface>,
-    /// Devices made of several NICs.
+    /// Devices that are made of several NICs.
     pub bonds: Vec<BondDevice>,
     /// Routes, those to stations of a NIC's own medium first: others may lead through these.
     pub routes: Vec<NodeRoute>,
     /// Addresses that MPTCP connections may use besides the one they were opened with.
     pub endpoints: Vec<Endpoint>,
-    /// Whether it passes on packets that aren't for it.
+    /// Whether it forwards packets.
     pub forwards: bool,
 }
 
-/// A device, as the machine knows it.
+/// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its name; where an Ethernet address is given, only what the topology calls it.
+    /// The device name; only that of the topology if an Ethernet address is given.
     pub name: String,
     /// The Ethernet address to find it by.
     pub ethernet: Option<Ethernet>,
@@ -50,11 +50,11 @@ pub struct Interface {
     pub mtu: u16,
     /// Its address; none when it belongs to a bond.
     pub address: Option<InterfaceAddress>,
-    /// The bond it belongs to, by its place in [`NodeConfig::bonds`].
+    /// The bond that it belongs to, as an index into [`NodeConfig::bonds`].
     pub bond: Option<usize>,
 }
 
-/// An address, and who is reached by it without a route.
+/// An address, and the stations that are reached without a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {
     /// The address.
@@ -70,11 +70,11 @@ pub struct InterfaceAddress {
 pub struct BondDevice {
     /// The device's name.
     pub name: String,
-    /// Its NICs, by their places in [`NodeConfig::interfaces`].
+    /// Its NICs, as indices into [`NodeConfig::interfaces`].
     pub members: Vec<usize>,
     /// Its mode, as Linux names it.
     pub mode: &'static str,
-    /// What chooses the NIC in a mode that looks at packets.
+    /// The transmit hash policy of a mode that hashes packets.
     pub hash: Option<&'static str>,
     /// Its address.
     pub address: InterfaceAddress,
@@ -85,15 +85,15 @@ pub struct BondDevice {
 /// A route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRoute {
-    /// Where it leads.
+    /// The destination.
     pub to: Ipv4Addr,
-    /// Bits of `to` that count.
+    /// The prefix length of `to`.
     pub prefix: u8,
     /// The next hops, one at least.
     pub hops: Vec<Hop>,
-    /// The address that packets get as source.
+    /// The source address of its packets.
     pub source: Option<Ipv4Addr>,
-    /// What chooses among several hops.
+    /// How one of several hops is chosen.
     pub selector: Selector,
 }
 
@@ -104,11 +104,11 @@ pub struct Hop {
     pub device: Device,
     /// The router; none when the destination is a station of the device's medium.
     pub via: Option<Ipv4Addr>,
-    /// Whether the device's own address doesn't show that the router is there.
+    /// Whether the router is outside of the device's subnet.
     pub onlink: bool,
 }
 
-/// An address that MPTCP tells its peers.
+/// An address that MPTCP announces to its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// The address.
@@ -320,7 +320,7 @@ fn bond_device(
     }
 }
 
-/// What Linux takes for a device's name and no file format needs to quote.
+/// Whether Linux accepts a device name that no file format needs to quote.
 fn is_device_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=15).contains(&name.len())

@@ -15,7 +15,7 @@ const BEFORE: f64 = -1.6 * ASIDE;
 /// From a bar's end to its caption.
 const BESIDE: f64 = 8.0;
 
-/// The rows and columns of a grid, and who stands where.
+/// The rows and columns of a grid, and the places of its nodes.
 pub(super) struct Places {
     /// The media of rows.
     pub(super) rows: Vec<MediumId>,

@@ -68,7 +68,7 @@ fn circle(nodes: usize) -> Vec<Point> {
     (0..nodes).map(|node| (radius * at(node).cos(), radius * at(node).sin())).collect()
 }
 
-/// That of a circle on which so many nodes are far enough apart.
+/// The radius of a circle on which this number of nodes is far enough apart.
 fn radius(nodes: usize) -> f64 {
     (APART * nodes as f64 / TAU).max(1.3 * APART)
 }

@@ -42,7 +42,7 @@ pub fn svg(topology: &Topology) -> String {
     svg
 }
 
-/// The same as a part of a page, whose style gives it its colours and its ground.
+/// The topology as SVG for a page, whose style sheet colours it.
 pub fn inline(topology: &Topology) -> String {
     let layout = lay_out(topology);
     let Frame { left, top, width, height } = Frame::around(&layout);

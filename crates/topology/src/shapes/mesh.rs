@@ -76,7 +76,7 @@ pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
     draft.done()
 }
 
-/// Who stands where.
+/// The places of the nodes.
 #[derive(Clone, Copy)]
 struct Grid {
     nodes: usize,

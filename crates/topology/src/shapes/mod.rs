@@ -55,7 +55,7 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// A head `n0` and so many nodes from `n1` on, without a rate.
+    /// A head `n0` and a number of nodes from `n1` on, without a rate.
     pub fn numbered(name: &str, nodes: u32) -> Self {
         Self::named(name, (0..=nodes).map(|number| format!("n{number}")).collect())
     }
@@ -65,7 +65,7 @@ impl Basis {
         Self { name: name.to_owned(), nodes, rate: None, subnet: Subnet::default() }
     }
 
-    /// The same at this rate.
+    /// Sets the rate.
     #[must_use]
     pub fn at(self, rate: Rate) -> Self {
         Self { rate: Some(rate), ..self }

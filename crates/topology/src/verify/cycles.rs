@@ -1,4 +1,4 @@
-//! Exchanged cables: who is where somebody else should be, round to the first one.
+//! Swapped cables: cycles of NICs, each of which is in the place of the next.
 
 use std::collections::{BTreeMap, VecDeque};
 

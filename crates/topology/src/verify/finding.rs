@@ -25,18 +25,18 @@ pub enum Finding {
     Missing {
         /// Cut off: one, or several that reach each other.
         nics: Vec<NicName>,
-        /// Whom they should reach.
+        /// The NICs that they should reach.
         peers: Vec<NicName>,
         /// Whether all of them have a carrier: then something is at the cable's other end.
         carrier: bool,
     },
-    /// A NIC that is plugged in elsewhere, without anybody having its place.
+    /// A NIC that is plugged in elsewhere, whose place is free.
     Misplaced {
         /// The NIC.
         nic: NicName,
-        /// Whom it should reach.
+        /// The NICs that it should reach.
         planned: Vec<NicName>,
-        /// Whom it reaches.
+        /// The NICs that it reaches.
         found: Vec<NicName>,
     },
     /// Two media that should be apart are joined.
@@ -59,9 +59,9 @@ pub enum Finding {
         from: NicName,
         /// The other end; all of the medium where there are several.
         to: Vec<NicName>,
-        /// TCP payload in bits per second.
+        /// The measured TCP goodput in bits per second.
         measured: f64,
-        /// The same as planned.
+        /// The planned TCP goodput in bits per second.
         planned: f64,
         /// Whether only this direction is slow.
         one_way: bool,
@@ -70,7 +70,7 @@ pub enum Finding {
     Speed {
         /// The NIC.
         nic: NicName,
-        /// Whom it reaches.
+        /// The NICs that it reaches.
         peers: Vec<NicName>,
         /// Bits per second that it says.
         found: u64,
@@ -81,14 +81,14 @@ pub enum Finding {
     HalfDuplex {
         /// The NIC.
         nic: NicName,
-        /// Whom it reaches.
+        /// The NICs that it reaches.
         peers: Vec<NicName>,
     },
     /// A NIC with another MTU.
     Mtu {
         /// The NIC.
         nic: NicName,
-        /// Whom it reaches.
+        /// The NICs that it reaches.
         peers: Vec<NicName>,
         /// Bytes that it says.
         found: u32,
@@ -155,7 +155,7 @@ impl Finding {
             Self::Swapped { nics } | Self::Missing { nics, .. } => nics.iter().collect(),
             Self::Joined { one, other } => one.iter().chain(other).collect(),
             Self::Extra { nics, planned } => nics.iter().chain(planned).collect(),
-            // Of a slow NIC among many, those who are fast with each other are not in question.
+            // The peers of a slow NIC that are fast with each other are not suspect.
             Self::Slow { from, to, .. } => match &to[..] {
                 [to] => vec![from, to],
                 _ => vec![from],

@@ -278,7 +278,7 @@ fn management_is_no_extra_link() {
     assert_eq!(said(&Cabling::of(&planned, &observed).findings), [""; 0]);
 }
 
-/// Who is with whom, whatever the media are called.
+/// The NICs on each medium, whatever the media are called.
 fn partition(topology: &Topology) -> Vec<Vec<usize>> {
     let segments = topology.segments();
     let mut groups = std::collections::BTreeMap::<usize, Vec<usize>>::new();

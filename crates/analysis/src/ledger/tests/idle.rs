@@ -1,4 +1,4 @@
-//! Who noted nothing isn't who was waited for: the path goes on with whoever worked last.
+//! The path doesn't lead to threads without records, but goes on with the one that worked last.
 
 use super::model::{MS, Made, Model, every, span_of, stalling};
 use crate::ledger::{Cause, Ledger, Place};

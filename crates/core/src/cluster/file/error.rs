@@ -69,7 +69,7 @@ pub enum ClusterFileProblem {
         address: String,
         /// Whose it is.
         first: String,
-        /// Who gets it as well.
+        /// The other node that has it.
         second: String,
     },
     /// More nodes than any cluster has.

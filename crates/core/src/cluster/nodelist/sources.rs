@@ -1,6 +1,6 @@
 /// What a node list may refer to but can't hold itself.
 ///
-/// This crate reads no files and no environment, so whoever expands a list brings these answers.
+/// This crate reads no files and no environment, so the caller provides them.
 pub trait Sources {
     /// The text of the file behind `^path`.
     ///

@@ -41,7 +41,7 @@ impl Stand {
         self.wanted.round() + f64::from(job.cores) <= self.cores
     }
 
-    /// The same node with the job.
+    /// The node with one more job.
     pub(super) fn with(&self, job: &Job) -> Self {
         let free = self.memory_free.map(|free| free.saturating_sub(job.memory.unwrap_or(0)));
         Self { wanted: self.wanted + f64::from(job.cores), memory_free: free, ..*self }
@@ -62,7 +62,7 @@ impl Stand {
 }
 
 /// The least base of costs. In the paper it is the number of nodes; of a few that is so flat that a slow
-/// idle node looks dearer than a quick one with everybody's jobs.
+/// idle node looks more expensive than a quick one with all jobs.
 const LEAST_BASE: f64 = 256.0;
 
 /// What loads are measured by: the largest that was ever seen.

@@ -18,7 +18,7 @@ const BEFORE: u32 = 16;
 /// No more rounds are caught up with: by then nothing older is left.
 const MOST: u32 = 64;
 
-/// What somebody knows of a node.
+/// What one node knows of another.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     node: usize,
@@ -65,7 +65,7 @@ impl Gossip {
         self.last = nodes.to_vec();
     }
 
-    /// Whom the controller knows, and how they stand as far as it knows.
+    /// The nodes that the controller knows, and their state as it knows it.
     pub(super) fn known(&self) -> impl Iterator<Item = (usize, &Stand)> {
         self.minds.last().into_iter().flatten().map(|entry| (entry.node, &entry.stand))
     }
@@ -81,7 +81,7 @@ impl Gossip {
         }
     }
 
-    /// Whoever has given back a job tells the controller how it stands.
+    /// A node that returns a job reports its state to the controller.
     fn hear_of_ends(&mut self, nodes: &[Candidate], now: f64) {
         let Some(mind) = self.minds.last_mut() else { return };
         for (at, (node, before)) in nodes.iter().zip(&self.last).enumerate() {
@@ -97,7 +97,7 @@ impl Gossip {
         for (teller, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_alive) {
             let own = Entry { node: teller, stand: Stand::of(node), since: at };
             learn(&mut self.minds[teller], own);
-            // Somebody else, or the controller, which is the last.
+            // Another node, or the controller, which is the last.
             let to = (teller + 1 + self.below(count)) % (count + 1);
             let news: Vec<Entry> = newest(&self.minds[teller]).take(VECTOR / 2).collect();
             for entry in news {

@@ -24,7 +24,7 @@ pub struct Mosix {
 }
 
 impl Mosix {
-    /// A placement whose nodes choose by `seed` whom they tell.
+    /// A placement whose nodes choose the receivers of their reports by `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { gossip: Gossip::new(seed), scale: Scale::default() }
@@ -81,7 +81,7 @@ mod tests {
         PlacementRequest { job, nodes, now, at_once: true, avoid: &[] }
     }
 
-    /// Places so many jobs at once; how many each node got.
+    /// Places a number of jobs at once; returns how many each node got.
     fn deal(placement: &mut impl Placement, nodes: &mut [Candidate], jobs: usize) -> Vec<u32> {
         let job = job(1);
         for _ in 0..jobs {
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(dealt.iter().sum::<u32>(), 28);
         assert!((2..=5).contains(&dealt[0]), "as their speeds, nearly: {dealt:?}");
         assert!((6..=9).contains(&dealt[1]) && dealt[2] <= 19, "{dealt:?}");
-        // Who knows nothing of speeds deals alike.
+        // Without known speeds all nodes get the same.
         assert_eq!(deal(&mut Pull, &mut speeds(&[0.25, 0.5, 1.0]), 27), [9, 9, 9]);
     }
 

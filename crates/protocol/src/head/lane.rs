@@ -1,0 +1,126 @@
+//! A lane of a copy: the tree of nodes as it stands, and their links' epochs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::pace::Pace;
+use super::retry::Retry;
+use super::watch::Watch;
+use crate::route::LinkSide;
+use garland_core::plan::{self, LaneBlocks, NodeId};
+
+/// A node that feeds this many others isn't given those of another.
+const FED_MAX: usize = 16;
+
+/// A lane as it stands.
+#[derive(Debug)]
+pub(super) struct LaneState {
+    /// Its blocks.
+    pub(super) blocks: LaneBlocks,
+    /// The planned route.
+    pub(super) route: plan::Route,
+    /// The nodes that are still on it, each after its feeder.
+    pub(super) nodes: Vec<NodeId>,
+    /// The feeder of each node but the first.
+    pub(super) feeders: BTreeMap<NodeId, NodeId>,
+    /// Nodes that are fed on the side: the lane doesn't wait for them.
+    pub(super) side_fed: BTreeSet<NodeId>,
+    /// The epoch of the link to each node.
+    pub(super) epochs: BTreeMap<NodeId, u32>,
+    next_epoch: u32,
+    /// Finds the hop that holds the others up.
+    pub(super) watch: Watch,
+    /// Broken links, by their far end.
+    pub(super) retries: BTreeMap<NodeId, Retry>,
+    /// When it began and ended.
+    pub(super) pace: Pace,
+    /// The offset of the rail of the link to each node from the planned rail, after tries that failed.
+    pub(super) detours: BTreeMap<NodeId, usize>,
+    /// Nodes that couldn't reach a node that they were to feed, and that node, which failed for it.
+    pub(super) unreached: BTreeMap<NodeId, NodeId>,
+}
+
+impl LaneState {
+    /// The lane as planned.
+    pub(super) fn new(lane: &plan::Lane) -> Self {
+        let far = lane.route.nodes().iter().skip(1);
+        let epochs: BTreeMap<NodeId, u32> = far.copied().zip(1..).collect();
+        Self {
+            blocks: lane.blocks,
+            nodes: lane.route.nodes().to_vec(),
+            feeders: lane.route.hops().map(|(near, far)| (far, near)).collect(),
+            side_fed: BTreeSet::new(),
+            next_epoch: u32::try_from(epochs.len()).unwrap_or(u32::MAX),
+            epochs,
+            watch: Watch::default(),
+            pace: Pace::default(),
+            detours: BTreeMap::new(),
+            retries: BTreeMap::new(),
+            unreached: BTreeMap::new(),
+            route: lane.route.clone(),
+        }
+    }
+
+    /// The nodes that a node feeds.
+    pub(super) fn fed_by(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
+        let nodes = self.nodes.iter().copied();
+        nodes.filter(move |other| self.feeders.get(other) == Some(&node))
+    }
+
+    /// Gives the link to a node a new epoch.
+    pub(super) fn renew(&mut self, far: NodeId) {
+        self.next_epoch += 1;
+        self.epochs.insert(far, self.next_epoch);
+    }
+
+    /// Makes `near` the feeder of a node, in the chain or on the side.
+    pub(super) fn attach(&mut self, node: NodeId, near: Option<NodeId>, on_side: bool) {
+        match near {
+            Some(near) => self.feeders.insert(node, near),
+            None => self.feeders.remove(&node),
+        };
+        if on_side {
+            self.side_fed.insert(node);
+            // Each node comes after its feeder.
+            self.nodes.retain(|&other| other != node);
+            self.nodes.push(node);
+        } else {
+            self.side_fed.remove(&node);
+        }
+        self.renew(node);
+        self.retries.remove(&node);
+    }
+
+    /// The near and far end of the link of `epoch` on that side of a node; `None` if the route has
+    /// changed since.
+    pub(super) fn ends(&self, by: NodeId, epoch: u32, side: LinkSide) -> Option<(NodeId, NodeId)> {
+        let of_epoch = |far: &NodeId| self.epochs.get(far) == Some(&epoch);
+        let far = match side {
+            LinkSide::Up => Some(by).filter(of_epoch)?,
+            LinkSide::Down => self.fed_by(by).find(of_epoch)?,
+        };
+        Some((*self.feeders.get(&far)?, far))
+    }
+
+    /// Whether a node gets its blocks by way of another.
+    pub(super) fn is_behind(&self, node: NodeId, other: NodeId) -> bool {
+        let mut feeders =
+            std::iter::successors(Some(node), |node| self.feeders.get(node).copied()).skip(1);
+        feeders.any(|near| near == other)
+    }
+
+    /// The number of nodes that `node` feeds, without `of`.
+    pub(super) fn load(&self, node: NodeId, of: NodeId) -> usize {
+        self.fed_by(node).filter(|&fed| fed != of).count()
+    }
+
+    /// The new feeder of a node in the chain: `near`, unless that feeds many nodes already.
+    pub(super) fn chain_feeder(&self, of: NodeId, near: NodeId) -> NodeId {
+        if self.load(near, of) < FED_MAX {
+            return near;
+        }
+        let others = self.nodes.iter().filter(|&&node| {
+            node != of && !self.side_fed.contains(&node) && !self.is_behind(node, of)
+        });
+        others.min_by_key(|node| self.load(**node, of)).copied().unwrap_or(near)
+    }
+}

@@ -1,0 +1,31 @@
+//! The state of a node in a copy, and its verdict.
+
+/// The state of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// It was told of the copy.
+    Joining,
+    /// Its destination is open.
+    Ready,
+    /// It has all blocks.
+    Complete,
+    /// Its part is complete under temporary names.
+    Prepared,
+    /// Its file has its final name.
+    Committed,
+    /// It failed, and why.
+    Failed(String),
+    /// It died, and how that was noticed.
+    Dead(String),
+}
+
+/// How a node ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has the whole file.
+    Ok,
+    /// It failed, and why.
+    Failed(String),
+    /// It died, and how that was noticed.
+    Dead(String),
+}

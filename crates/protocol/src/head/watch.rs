@@ -1,0 +1,259 @@
+//! Finds the hop that holds a lane up.
+//!
+//! Back-pressure gives a whole chain the pace of its slowest hop. That hop shows at its ends: its sender
+//! always has data in flight, and the hops behind it have not. Its cost shows only without it: a suspect
+//! is fed on the side for a while (a trial), and is called slow if the others are then quicker than it
+//! was by more than a factor, and it stays slower by that factor on the side. So equally slow wires,
+//! overloaded processors and hiccups make no node slow.
+
+use std::collections::BTreeMap;
+
+use crate::report::HopReport;
+use garland_core::plan::NodeId;
+
+/// The length of a window in nanoseconds, after which hops are judged.
+pub(super) const WINDOW_NS: u64 = 200_000_000;
+
+/// The number of consecutive windows in which a node must be suspected: once may be a hiccup.
+const WINDOWS: u32 = 2;
+
+/// The length of a trial in windows. The first doesn't count: buffers fill in it.
+const TRIAL_WINDOWS: u32 = 8;
+
+/// The number of windows for which the others must keep a pace.
+const KEPT: usize = 3;
+
+/// The number of trials without result after which a lane counts as being as quick as it can be.
+const TRIALS_MAX: u32 = 2;
+
+/// The share of the time from which on a sender counts as always having data in flight.
+const BUSY: f64 = 0.8;
+
+/// The share of the time from which on a receiver that takes nothing counts as blocking.
+const BLOCKED: f64 = 0.2;
+
+/// The least share of the time that is divided by.
+const SHORTEST: f64 = 0.01;
+
+/// A node that held the others up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slow {
+    /// Bytes per second that it took.
+    pub rate: u64,
+    /// Bytes per second that the others take without it.
+    pub others: u64,
+}
+
+/// What is known of a lane's hops.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// When the present window began.
+    since: u64,
+    /// The counters of the hop to each node at that time.
+    marks: BTreeMap<NodeId, Mark>,
+    /// The present suspect, and the number of consecutive windows in which it was suspected.
+    suspect: Option<(NodeId, u32)>,
+    /// The nodes that are fed on the side without being called slow yet; the last one is on trial.
+    trials: Vec<Trial>,
+    /// The windows that are left of the trial.
+    left: u32,
+    /// The median rates of the hops since the trial began, in bytes per second, one per window.
+    paces: Vec<f64>,
+    /// The number of trials without result.
+    failed: u32,
+    /// The sender of the last node whose trial had no result.
+    doubted: Option<NodeId>,
+}
+
+/// The counters of a hop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    /// When its sender reported.
+    pub(super) at: u64,
+    /// What its sender reported.
+    pub(super) hop: HopReport,
+    /// When its receiver reported.
+    pub(super) writer_at: u64,
+    /// Nanoseconds in which its receiver was stalled by its writer, and in which the writer was blocked.
+    pub(super) writer: (u64, u64),
+}
+
+/// A node that was taken out of the chain on suspicion.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    suspect: Suspect,
+    /// When the comparison with the others began, and the blocks that the node had then.
+    since: u64,
+    had: u64,
+}
+
+/// The node that most likely holds a lane up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspect {
+    pub(super) node: NodeId,
+    /// The sender of the slow hop.
+    pub(super) near: NodeId,
+    /// The rate of the slow hop in bytes per second.
+    pub(super) rate: f64,
+}
+
+/// A hop in a window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    pub(super) near: NodeId,
+    pub(super) far: NodeId,
+    /// Bytes per second.
+    pub(super) rate: f64,
+    /// The share of the time in which data was in flight.
+    busy: f64,
+    /// The share of the time in which data was in flight and the receiver took nothing.
+    blocked: f64,
+    /// The receiver waited for its disk, which is judged elsewhere.
+    pub(super) is_disk: bool,
+}
+
+/// The result of a window of the trials.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// The nodes that are slow, their rates and those of the others, in bytes per second.
+    pub(super) slow: Vec<(NodeId, f64, f64)>,
+    /// The node whose trial ended without result.
+    pub(super) acquitted: Option<NodeId>,
+}
+
+impl Hop {
+    /// Bytes per second that the wire carries while the receiver takes them.
+    pub(super) fn wire(&self) -> f64 {
+        self.rate / (self.busy - self.blocked).max(SHORTEST)
+    }
+
+    /// Bytes per second that wire and receiver take.
+    pub(super) fn taken(&self) -> f64 {
+        self.rate / self.busy.max(SHORTEST)
+    }
+
+    /// Whether the sender always has data in flight.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy >= BUSY
+    }
+
+    /// Whether the receiver blocks the sender.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked >= BLOCKED
+    }
+}
+
+impl Watch {
+    /// Ends the present window if it is over; returns whether it was.
+    pub(super) fn end_window(&mut self, now: u64) -> bool {
+        let is_over = now.saturating_sub(self.since) >= WINDOW_NS || self.marks.is_empty();
+        if is_over {
+            self.since = now;
+        }
+        is_over
+    }
+
+    /// The hops in the window that ends now, from their counters, given as (near, far, counters). Leaves
+    /// out hops whose counters at the start of the window are unknown.
+    pub(super) fn measure(&mut self, marks: &[(NodeId, NodeId, Mark)]) -> Vec<Hop> {
+        let hops = marks.iter().filter_map(|(near, far, mark)| {
+            let before = self.marks.get(far)?;
+            let window = mark.at.saturating_sub(before.at);
+            if before.hop.epoch != mark.hop.epoch || window < WINDOW_NS / 2 {
+                return None;
+            }
+            let third = mark.writer_at.saturating_sub(before.writer_at) / 3;
+            let stalled = mark.writer.0.saturating_sub(before.writer.0) > third;
+            let slept = mark.writer.1.saturating_sub(before.writer.1) > third;
+            let share = |ns: u64, before: u64| ns.saturating_sub(before) as f64 / window as f64;
+            Some(Hop {
+                near: *near,
+                far: *far,
+                rate: share(mark.hop.sent, before.hop.sent) * 1e9,
+                busy: share(mark.hop.busy_ns, before.hop.busy_ns),
+                blocked: share(mark.hop.blocked_ns, before.hop.blocked_ns),
+                is_disk: stalled && slept,
+            })
+        });
+        let hops = hops.collect();
+        self.marks = marks.iter().map(|(_, far, mark)| (*far, *mark)).collect();
+        hops
+    }
+
+    /// Whether a node may be suspected: there is no trial, and few were without result.
+    pub(super) fn may_suspect(&self) -> bool {
+        self.left == 0 && self.failed < TRIALS_MAX
+    }
+
+    /// Whether the last trial without result was that of a node behind `near`.
+    pub(super) fn doubts(&self, near: NodeId) -> bool {
+        self.doubted == Some(near)
+    }
+
+    /// Notes the suspect of a window; returns whether it was suspected for long enough.
+    pub(super) fn suspect(&mut self, node: Option<NodeId>) -> bool {
+        let row =
+            self.suspect.filter(|(last, _)| Some(*last) == node).map_or(0, |(_, row)| row) + 1;
+        self.suspect = node.map(|node| (node, row));
+        node.is_some() && row >= WINDOWS
+    }
+
+    /// Starts the trial of a node. `blocks` is the number of blocks that a node has; all trials start
+    /// over, since this node has held the others up until now.
+    pub(super) fn start_trial(
+        &mut self,
+        now: u64,
+        suspect: Suspect,
+        blocks: impl Fn(NodeId) -> u64,
+    ) {
+        self.trials.push(Trial { suspect, since: now, had: 0 });
+        for trial in &mut self.trials {
+            (trial.since, trial.had) = (now, blocks(trial.suspect.node));
+        }
+        (self.suspect, self.left) = (None, TRIAL_WINDOWS);
+        self.paces.clear();
+    }
+
+    /// Judges the trials at the end of a window: a node is slow if its rate is below the share
+    /// `slow_below` (in thousandths) of the others', in the chain and on the side. `blocks` is the number
+    /// of blocks of `block_size` bytes that a node has.
+    pub(super) fn judge_trials(
+        &mut self,
+        now: u64,
+        hops: &[Hop],
+        slow_below: u16,
+        (block_size, blocks): (u32, impl Fn(NodeId) -> u64),
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let Some(last) = self.trials.last().copied() else { return outcome };
+        let mut rates: Vec<f64> =
+            hops.iter().map(|hop| hop.rate).filter(|&rate| rate > 0.0).collect();
+        if !rates.is_empty() && now.saturating_sub(last.since) > 2 * WINDOW_NS {
+            let middle = rates.len() / 2;
+            self.paces.push(*rates.select_nth_unstable_by(middle, f64::total_cmp).1);
+        }
+        let kept = self.paces.iter().rev().take(KEPT).copied().fold(f64::INFINITY, f64::min);
+        let others = if self.paces.len() < KEPT { 0.0 } else { kept };
+        let least = others * f64::from(slow_below) / 1000.0;
+        let is_slow = |trial: &Trial| {
+            let blocks = blocks(trial.suspect.node).saturating_sub(trial.had);
+            let seconds = now.saturating_sub(trial.since) as f64 / 1e9;
+            let own = (blocks * u64::from(block_size)) as f64 / seconds.max(1e-3);
+            trial.suspect.rate < least && own < least
+        };
+        let (slow, trials): (Vec<_>, Vec<_>) = self.trials.drain(..).partition(is_slow);
+        self.trials = trials;
+        if slow.iter().any(|trial| trial.suspect.node == last.suspect.node) {
+            self.left = 0;
+        }
+        outcome.slow =
+            slow.iter().map(|trial| (trial.suspect.node, trial.suspect.rate, others)).collect();
+        if self.left == 1 {
+            self.failed += 1;
+            self.doubted = Some(last.suspect.near);
+            outcome.acquitted = Some(last.suspect.node);
+        }
+        self.left = self.left.saturating_sub(1);
+        outcome
+    }
+}
