@@ -87,7 +87,7 @@ struct Driver<'a> {
     digest_key: DigestKey,
     copy: CopyId,
     head: Head,
-    board: AgentSet,
+    agents: AgentSet,
     /// The addresses of the receivers' agents.
     addresses: Vec<NodeAddress>,
     /// How receivers ended before this attempt.
@@ -178,7 +178,7 @@ impl<'a> Driver<'a> {
             joined: Vec::new(),
             busy: Vec::new(),
             queue: None,
-            board: AgentSet::new(connections.into_iter()),
+            agents: AgentSet::new(connections.into_iter()),
             member,
             operations,
             given: Vec::new(),
@@ -209,7 +209,7 @@ impl<'a> Driver<'a> {
         let timeout = self.head.deadline().map_or(SHOW, |at| clock::until(at).min(SHOW));
         let mut others: Vec<BorrowedFd<'_>> = vec![self.wake.as_fd()];
         others.extend(interrupts.map(AsFd::as_fd));
-        let calls = self.board.wait(&others, timeout)?;
+        let calls = self.agents.wait(&others, timeout)?;
         if interrupts.is_some_and(Interrupts::have_come) {
             self.interrupted = true;
             self.head.handle(clock::now_ns(), HeadEvent::Interrupted);
@@ -346,7 +346,7 @@ impl<'a> Driver<'a> {
                     if matches!(message, ToAgent::Prepare(..) | ToAgent::Commit(..)) {
                         self.exchanges.asked(id, Exchange::Commit, &self.member.trace);
                     }
-                    self.board.send(id, &message);
+                    self.agents.send(id, &message);
                 }
                 HeadOrder::Route(route) => self.member.route(route),
                 HeadOrder::Finished => self.finished = true,
