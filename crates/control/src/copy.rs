@@ -232,7 +232,7 @@ impl<'a> Driver<'a> {
         let now = clock::now_ns();
         let slept = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
         if slept > SLEEP_NS {
-            self.member.trace.took(Stage::Pause, At::HERE, now - slept);
+            self.member.config.trace.took(Stage::Pause, At::HERE, now - slept);
             self.head.handle(now, HeadEvent::Slept(slept));
         }
         self.member.sample();
@@ -308,12 +308,14 @@ impl<'a> Driver<'a> {
         self.note_answer(id, &message);
         match &message {
             FromAgent::First(_) => self.firsts[id.index()] = true,
-            FromAgent::Complete(..) if self.member.is_source => {
+            FromAgent::Complete(..) if self.member.config.is_source => {
                 self.held_ns[id.index()] = Some(now);
             }
             // The last node's message counts.
             FromAgent::Complete(..) => self.moments.sent = Some(now),
-            FromAgent::Committed(copy, _) if *copy == self.copy && !self.member.is_source => {
+            FromAgent::Committed(copy, _)
+                if *copy == self.copy && !self.member.config.is_source =>
+            {
                 return self.note_given(id, message);
             }
             FromAgent::Written(copy, index) if *copy == self.copy => {
@@ -344,7 +346,7 @@ impl<'a> Driver<'a> {
             match order {
                 HeadOrder::Send(id, message) => {
                     if matches!(message, ToAgent::Prepare(..) | ToAgent::Commit(..)) {
-                        self.exchanges.asked(id, Exchange::Commit, &self.member.trace);
+                        self.exchanges.asked(id, Exchange::Commit, &self.member.config.trace);
                     }
                     self.agents.send(id, &message);
                 }

@@ -32,12 +32,12 @@ impl Driver<'_> {
         if let Some(tracing) = self.job.tracing {
             // The wait for busy agents is not included.
             let end_ns = self.moments.waited.map_or_else(clock::now_ns, |(since, _)| since);
-            self.member.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
+            self.member.config.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
         }
         for id in self.agents.ids() {
             let begin = self.begin_of(id);
             self.started[id.index()] = self.agents.has(id);
-            self.exchanges.asked(id, Exchange::Begin, &self.member.trace);
+            self.exchanges.asked(id, Exchange::Begin, &self.member.config.trace);
             self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
         }
         self.head.routes(HEAD).into_iter().for_each(|route| self.member.route(route));
@@ -142,7 +142,7 @@ impl Driver<'_> {
                 let lanes = plan.lanes_of(id);
                 let bytes = CopyContext::memory(plan.layout, lanes, self.job.pipeline.buffers);
                 let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-                self.exchanges.asked(id, Exchange::Queue, &self.member.trace);
+                self.exchanges.asked(id, Exchange::Queue, &self.member.config.trace);
                 self.agents.send(id, &ToAgent::Queue(self.copy, bytes));
             }
             Step::Through => {

@@ -27,7 +27,7 @@ impl Driver<'_> {
     pub(super) fn say_goodbye(&mut self, interrupts: Option<&Interrupts>) {
         let copy = self.copy;
         for id in self.agents.ids() {
-            self.exchanges.asked(id, Exchange::Close, &self.member.trace);
+            self.exchanges.asked(id, Exchange::Close, &self.member.config.trace);
             self.agents.send(id, &ToAgent::Close(copy));
         }
         self.member.sample_now();
@@ -58,7 +58,7 @@ impl Driver<'_> {
         let traces = self.traces();
         // On a disk that hangs nothing can be removed.
         if self.is_clean || !self.member.hangs() {
-            self.member.store.abandon();
+            self.member.config.store.abandon();
         }
         let nodes = self.agents.ids().map(|id| {
             let early = || "the copy ended before it".to_owned();

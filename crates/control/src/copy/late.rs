@@ -65,7 +65,7 @@ impl Driver<'_> {
         self.head.handle(now, HeadEvent::Joined(id, agent.addresses));
         // The copy is no longer complete.
         (self.moments.held, self.moments.committed) = (None, None);
-        self.exchanges.asked(id, Exchange::Begin, &self.member.trace);
+        self.exchanges.asked(id, Exchange::Begin, &self.member.config.trace);
         let begin = self.begin_of(id);
         self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
     }

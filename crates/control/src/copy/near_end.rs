@@ -50,7 +50,7 @@ pub(super) fn near_end(
     };
     let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
     let trace = Collector::new(Budget::of_head(job.plan, job.tracing), copy, HEAD.0, began, device);
-    let member = Arc::new(CopyContext::new(CopyConfig {
+    let config = CopyConfig {
         copy,
         me: HEAD,
         secret: secret.clone(),
@@ -63,7 +63,6 @@ pub(super) fn near_end(
         buffers: job.pipeline.buffers,
         acknowledge: false,
         packing: job.packing,
-        sink,
         lane_count: job.plan.lanes.len(),
         store,
         congestion: job.congestion.clone(),
@@ -75,7 +74,8 @@ pub(super) fn near_end(
         trace,
         faults: Faults::new(&job.injections_at(HEAD)),
         notices: Box::new(tell),
-    }));
+    };
+    let member = Arc::new(CopyContext::new(config, sink));
     member.watch_store();
     Ok(member)
 }

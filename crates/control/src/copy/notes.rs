@@ -27,12 +27,12 @@ impl Driver<'_> {
             FromAgent::Admitted(copy) if *copy == self.copy => Exchange::Queue,
             _ => return,
         };
-        self.exchanges.answered(id, exchange, &self.member.trace);
+        self.exchanges.answered(id, exchange, &self.member.config.trace);
     }
 
     /// Begins a burst of clock probes to all nodes.
     pub(super) fn begin_burst(&mut self) {
-        if self.member.trace.is_on() {
+        if self.member.config.trace.is_on() {
             self.probes.begin_burst();
             self.agents.ids().for_each(|id| self.agents.send(id, &ToAgent::Clock(clock::now_ns())));
         }
@@ -59,7 +59,7 @@ impl Driver<'_> {
         let owes = |own: &Self, id: NodeId| {
             own.agents.has(id) && own.closed[id.index()] && own.harvest.is_awaiting(id)
         };
-        while self.member.trace.is_on() && clock::now_ns() < deadline {
+        while self.member.config.trace.is_on() && clock::now_ns() < deadline {
             if !self.agents.ids().any(|id| owes(self, id)) || self.wait(None).is_err() {
                 return;
             }
@@ -70,7 +70,7 @@ impl Driver<'_> {
     /// The traces of the head and of all nodes.
     pub(super) fn traces(&mut self) -> Vec<Trace> {
         let Some(Tracing { emulated, .. }) = self.job.tracing else { return Vec::new() };
-        let mut own = self.member.trace.finish();
+        let mut own = self.member.config.trace.finish();
         let probes = std::mem::replace(&mut self.probes, ClockProbes::new(0));
         own.records.extend(probes.into_records());
         own.put_in_order();

@@ -89,7 +89,7 @@ impl Driver<'_> {
         let (tell, wanted) = (self.stored.0.clone(), self.job.read_back);
         let thread = threads::spawn("commit", move || {
             let stored = read_back(&member, wanted).and_then(|()| {
-                member.store.commit(&member.trace).map_err(|error| error.to_string())
+                member.config.store.commit(&member.config.trace).map_err(|error| error.to_string())
             });
             // Fails if the copy is over.
             let _ = tell.send(stored);

@@ -53,7 +53,7 @@ impl Lane {
             downs.filter(|(_, ready)| **ready).map(|((epoch, _), _)| *epoch).collect();
         asking.into_iter().for_each(|epoch| self.read_down(epoch));
         if has_up && ready[1] {
-            match self.member.parking.clone() {
+            match self.member.config.parking.clone() {
                 Some(parking) if up_over => self.hand_over_upstream(&parking),
                 _ => self.read_up(),
             }
