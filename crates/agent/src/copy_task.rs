@@ -121,7 +121,7 @@ impl CopyTask {
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
                 pace: begin.pace,
-                parking: agent.parking().cloned(),
+                link_pool: agent.link_pool().cloned(),
                 awake: Arc::clone(agent.awake()),
                 trace: Arc::clone(&trace),
                 faults,
@@ -329,7 +329,7 @@ fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinH
 /// Accepts the links of a copy, and shows it in the node's activity.
 fn announce(agent: &Agent, member: &Arc<CopyContext>, source: Option<&Arc<dyn Content>>) {
     agent.expected().add(member.config.copy, Expected::CopyContext(Arc::clone(member)));
-    agent.doings().add_copy(member, name(member, source));
+    agent.activity().add_copy(member, name(member, source));
 }
 
 /// Where the bytes of a copy go to or come from.

@@ -62,8 +62,8 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
 /// Greets a peer that sends on a parked connection like one on a new connection. Their number is
 /// bounded by the pool.
 pub fn attend_parked(agent: &Arc<Agent>) {
-    let Some(parking) = agent.parking() else { return };
-    parking.attend(|stream| {
+    let Some(link_pool) = agent.link_pool() else { return };
+    link_pool.attend(|stream| {
         let its = Arc::clone(agent);
         let begun = threads::spawn("peer", move || {
             // The address is unknown if the connection is broken.
@@ -100,8 +100,8 @@ fn let_in(
             }
         }
         Ok(Peer::Standing) => {
-            if let Some(parking) = agent.parking() {
-                parking.park(stream, None);
+            if let Some(link_pool) = agent.link_pool() {
+                link_pool.park(stream, None);
             }
         }
         Ok(Peer::Guest(invitation, number)) => invitation.add(number, stream),

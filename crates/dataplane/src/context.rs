@@ -113,7 +113,7 @@ pub struct CopyConfig {
     /// The rate limit of each link in bytes per second; 0 for none.
     pub pace: u64,
     /// The pool of links that outlive the copy.
-    pub parking: Option<Arc<LinkPool>>,
+    pub link_pool: Option<Arc<LinkPool>>,
     /// The trace.
     pub trace: Arc<Collector>,
     /// Injected faults.

@@ -119,8 +119,8 @@ impl Lane {
         self.tracer = LaneTracer::new(recorder, self.number, Arc::clone(&self.handle.flow));
         let _watch = self.member.config.awake.watch();
         self.work();
-        if let Some(parking) = self.member.config.parking.clone() {
-            self.park(&parking);
+        if let Some(link_pool) = self.member.config.link_pool.clone() {
+            self.park(&link_pool);
         }
     }
 

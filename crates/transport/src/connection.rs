@@ -48,7 +48,7 @@ pub struct Connection {
     key: PublicKey,
     channel: Channel,
     received: Vec<u8>,
-    /// The time at which the last of these arrived, in monotonic nanoseconds.
+    /// The time at which the last received bytes arrived, in monotonic nanoseconds.
     read_ns: u64,
     unsent: Vec<u8>,
 }

@@ -78,7 +78,7 @@ impl Feeding {
             transport: Transport::mptcp_if(begin.mptcp),
             pace: 0,
             // Every round has connections of its own: their statistics start at zero.
-            parking: None,
+            link_pool: None,
             awake: Arc::clone(agent.awake()),
             trace: Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None),
             faults: Faults::default(),
@@ -87,7 +87,7 @@ impl Feeding {
         let member = Arc::new(CopyContext::new(config, Sink::source(begin.layout)));
         let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source))
             .map_err(|error| format!("starting the copy's lanes: {}", reason(&error)))?;
-        agent.doings().add_copy(&member, source.name());
+        agent.activity().add_copy(&member, source.name());
         begin.routes.into_iter().for_each(|route| member.route(route));
         Ok(Self { member, threads, _share: share })
     }

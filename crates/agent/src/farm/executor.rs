@@ -35,7 +35,7 @@ impl JobExecutor {
     }
 
     /// A view of its jobs, which does not keep the executor alive.
-    pub fn glance(&self) -> JobsSnapshot {
+    pub fn snapshot(&self) -> JobsSnapshot {
         JobsSnapshot::new(&self.shared)
     }
 

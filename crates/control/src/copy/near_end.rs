@@ -69,7 +69,7 @@ pub(super) fn near_end(
         transport: job.transport,
         pace: job.pipeline.pace,
         // Its links end with the command.
-        parking: None,
+        link_pool: None,
         awake: Arc::default(),
         trace,
         faults: Faults::new(&job.injections_at(HEAD)),

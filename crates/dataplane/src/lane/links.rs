@@ -53,10 +53,10 @@ impl Lane {
         let outside = Arc::clone(&handle);
         let begun = threads::spawn("dial", move || {
             let (keys, config) = (&member.keys, &member.config);
-            let CopyConfig { secret, congestion, transport, parking, trace, .. } = config;
+            let CopyConfig { secret, congestion, transport, link_pool, trace, .. } = config;
             let transport = *transport;
             let to = link::Dial { address, hop, secret, keys, congestion, transport };
-            let dialed = link::dial(&to, parking.as_deref());
+            let dialed = link::dial(&to, link_pool.as_deref());
             trace.took(Stage::Dial, at, began);
             let command = match dialed {
                 Ok(stream) => LaneCommand::Link(side, epoch, stream),
@@ -137,20 +137,20 @@ impl Lane {
     /// Reads from an upstream that has sent the whole lane. If it sends anything, that is the
     /// greeting of the next copy, which the upstream has learned of earlier; then the link goes to
     /// the pool. A closed link is lost as usual.
-    pub(super) fn hand_over_upstream(&mut self, parking: &LinkPool) {
+    pub(super) fn hand_over_upstream(&mut self, link_pool: &LinkPool) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
             let up = self.up.take();
             up.into_iter().for_each(|(epoch, stream)| {
                 self.forget(LinkSide::Up, epoch);
-                parking.park(stream, None);
+                link_pool.park(stream, None);
             });
         } else {
             self.read_up();
         }
     }
 
-    pub(super) fn park(&mut self, parking: &LinkPool) {
+    pub(super) fn park(&mut self, link_pool: &LinkPool) {
         let up_over = {
             let sink = self.member.sink();
             self.relay.is_up_over(&sink)
@@ -158,7 +158,7 @@ impl Lane {
         // Duplicate descriptors would keep a connection open that the next copy closes.
         if let Some((epoch, stream)) = self.up.take() {
             self.forget(LinkSide::Up, epoch);
-            Some(stream).filter(|_| up_over).into_iter().for_each(|up| parking.park(up, None));
+            Some(stream).filter(|_| up_over).into_iter().for_each(|up| link_pool.park(up, None));
         }
         for (epoch, stream) in std::mem::take(&mut self.downs) {
             self.forget(LinkSide::Down, epoch);
@@ -167,7 +167,7 @@ impl Lane {
             // A link with a rate limit keeps it.
             let fit = self.relay.is_down_over(epoch) && self.member.config.pace == 0;
             if address.is_some() && fit {
-                parking.park(stream, address);
+                link_pool.park(stream, address);
             }
         }
     }

@@ -332,7 +332,7 @@ impl Shared {
         let (form, packed) = match (hole, zeros) {
             (true, _) => (Encoding::Hole, 0),
             (false, true) => (Encoding::Zeros, 0),
-            (false, false) => self.squeeze(bench, &mut buffer, length),
+            (false, false) => self.compress(bench, &mut buffer, length),
         };
         let (keys, written) = (&self.member.keys, (form, length, packed));
         let prepared = bench.wrapper.wrap(keys, index, incarnation, buffer, written);
@@ -341,7 +341,7 @@ impl Shared {
     }
 
     /// Compresses a block in place, if that is useful. Returns the encoding and the length.
-    fn squeeze(
+    fn compress(
         &self,
         bench: &mut BlockMaker,
         buffer: &mut [u8],
