@@ -51,7 +51,6 @@ impl JobExecutor {
                 Err(error) => return self.shared.refuse_all(&error),
             }
         }
-        self.shared.notify();
     }
 
     /// Returns those of `jobs` that have not been started.
