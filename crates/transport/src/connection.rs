@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Linux resets a connection whose process ends without reading what has come.
+    /// Linux resets a connection whose process exits with unread input.
     #[test]
     fn after_a_reset_by_a_process_that_ends_it_is_known_that_nothing_listens() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
