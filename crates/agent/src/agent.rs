@@ -46,14 +46,14 @@ pub struct Agent {
     active_ns: AtomicU64,
     sessions: AtomicUsize,
     /// The present copies and jobs.
-    doings: Arc<Activity>,
+    activity: Arc<Activity>,
     expected: Expectations,
     strangers: AtomicUsize,
     budget: Arc<Budget>,
     tickets: GivingRights,
     disk_gate: Gate,
     /// Links that outlive their copy; none for an agent that ends with its controller.
-    parking: Option<Arc<LinkPool>>,
+    link_pool: Option<Arc<LinkPool>>,
 }
 
 impl Agent {
@@ -67,10 +67,10 @@ impl Agent {
             Some(path) => Root::confined(path)
                 .map_err(|error| AgentError::Root(path.display().to_string(), error))?,
         };
-        let parking = config.stay.map(LinkPool::new).transpose().map_err(AgentError::Parking)?;
+        let link_pool = config.stay.map(LinkPool::new).transpose().map_err(AgentError::Parking)?;
         let now = clock::now_ns();
         Ok(Self {
-            doings: Arc::new(Activity::new(config.root.as_deref())),
+            activity: Arc::new(Activity::new(config.root.as_deref())),
             disk: config.disk.map(|rate| Arc::new(Pace::new(rate))),
             usage: Arc::default(),
             awake: Arc::default(),
@@ -84,7 +84,7 @@ impl Agent {
             budget: Arc::default(),
             tickets: GivingRights::default(),
             disk_gate: Gate::default(),
-            parking: parking.map(Arc::new),
+            link_pool: link_pool.map(Arc::new),
             config,
         })
     }
@@ -115,8 +115,8 @@ impl Agent {
     }
 
     /// Links that outlive their copy; none for an agent that ends with its controller.
-    pub fn parking(&self) -> Option<&Arc<LinkPool>> {
-        self.parking.as_ref()
+    pub fn link_pool(&self) -> Option<&Arc<LinkPool>> {
+        self.link_pool.as_ref()
     }
 
     /// The tickets for fetching the agent's program.
@@ -140,8 +140,8 @@ impl Agent {
     }
 
     /// The present copies and jobs.
-    pub fn doings(&self) -> &Arc<Activity> {
-        &self.doings
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
     }
 
     /// The block indexes of files which it has written.

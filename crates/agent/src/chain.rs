@@ -21,7 +21,7 @@ pub fn stand(
     secret: &Secret,
     addresses: &[SocketAddr],
 ) -> Vec<String> {
-    let Some(parking) = agent.parking() else {
+    let Some(link_pool) = agent.link_pool() else {
         return vec!["it doesn't stay, and so keeps no links".to_owned()];
     };
     let keys = Arc::new(Keys::new(secret, order));
@@ -29,17 +29,17 @@ pub fn stand(
     let transport = agent.transport();
     let open = |&address: &SocketAddr| {
         let hop = Hop { copy: order, lane: 0, epoch: 0 };
-        open(parking, &Dial { address, hop, secret, keys: &keys, congestion: &[], transport })
+        open(link_pool, &Dial { address, hop, secret, keys: &keys, congestion: &[], transport })
     };
     addresses.iter().take(MOST).filter_map(|address| open(address).err()).collect()
 }
 
-fn open(parking: &LinkPool, to: &Dial<'_>) -> Result<(), String> {
+fn open(link_pool: &LinkPool, to: &Dial<'_>) -> Result<(), String> {
     let address = to.address;
-    if parking.count_to(address) > 0 {
+    if link_pool.count_to(address) > 0 {
         return Ok(());
     }
     let stream = link::dial(to, None).map_err(|error| format!("linking to {address}: {error}"))?;
-    parking.park(stream, Some(address));
+    link_pool.park(stream, Some(address));
     Ok(())
 }

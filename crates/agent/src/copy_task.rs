@@ -106,7 +106,7 @@ impl CopyTask {
         let member = Arc::new_cyclic(|member: &std::sync::Weak<CopyContext>| {
             let member = member.clone();
             let report = move || member.upgrade().map(|m| m.report()).unwrap_or_default();
-            CopyContext::new(CopyConfig {
+            let config = CopyConfig {
                 copy,
                 me: begin.me,
                 secret: begin.secret.clone(),
@@ -116,13 +116,12 @@ impl CopyTask {
                 buffers,
                 acknowledge: begin.acknowledge,
                 packing: Packing::None,
-                sink,
                 lane_count: lanes,
                 store,
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
                 pace: begin.pace,
-                parking: agent.parking().cloned(),
+                link_pool: agent.link_pool().cloned(),
                 awake: Arc::clone(agent.awake()),
                 trace: Arc::clone(&trace),
                 faults,
@@ -132,7 +131,8 @@ impl CopyTask {
                         matches!(message, FromAgent::Complete(..) | FromAgent::Written(..));
                     teller.send_after(if answer { late } else { Duration::ZERO }, message);
                 }),
-            })
+            };
+            CopyContext::new(config, sink)
         });
         member.watch_store();
         let on = |number| begin.own_lanes().any(|own| own == number);
@@ -160,7 +160,7 @@ impl CopyTask {
 
     /// Sets the manifest.
     pub fn attach(&self, text: Vec<u8>) {
-        self.member.store.attach(text);
+        self.member.config.store.attach(text);
     }
 
     /// Lets all lanes forward blocks which the disk cannot take.
@@ -177,21 +177,22 @@ impl CopyTask {
             (Arc::clone(&self.member), Arc::clone(session), self.read_back);
         self.finishing.is_prepared.store(true, Ordering::Release);
         self.finish(move || {
-            let began = member.trace.now();
-            let result = is_same(&member, root)
-                .and_then(|()| make_stable(&member, wanted))
-                .and_then(|()| member.store.prepare(&member.trace).map_err(|it| it.to_string()));
+            let began = member.config.trace.now();
+            let result =
+                is_same(&member, root).and_then(|()| make_stable(&member, wanted)).and_then(|()| {
+                    member.config.store.prepare(&member.config.trace).map_err(|it| it.to_string())
+                });
             let at = At { block: Exchange::Commit.number(), ..At::HERE };
-            member.trace.took(Stage::Control, at, began);
+            member.config.trace.took(Stage::Control, at, began);
             let answer = match result {
-                Ok(()) => FromAgent::Prepared(member.copy),
+                Ok(()) => FromAgent::Prepared(member.config.copy),
                 Err(_) if member.is_closing() => return,
                 Err(reason) => {
-                    member.store.abandon();
-                    FromAgent::Failed(member.copy, reason)
+                    member.config.store.abandon();
+                    FromAgent::Failed(member.config.copy, reason)
                 }
             };
-            session.send_after(member.faults.control(), answer);
+            session.send_after(member.config.faults.control(), answer);
         });
     }
 
@@ -203,7 +204,7 @@ impl CopyTask {
         let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
         let records = self.records.clone();
         self.finish(move || {
-            let began = member.trace.now();
+            let began = member.config.trace.now();
             let same = is_same(&member, root);
             let absence = source.as_ref().and_then(|source| source.absence());
             let changed = source.filter(|source| !source.is_unchanged());
@@ -214,26 +215,26 @@ impl CopyTask {
                 }
                 (Ok(()), None) => {
                     let stable = if prepared { Ok(()) } else { make_stable(&member, wanted) };
-                    let commit = || member.store.commit(&member.trace);
+                    let commit = || member.config.store.commit(&member.config.trace);
                     stable.and_then(|()| commit().map_err(|error| error.to_string()))
                 }
             };
             let at = At { block: Exchange::Commit.number(), ..At::HERE };
-            member.trace.took(Stage::Control, at, began);
+            member.config.trace.took(Stage::Control, at, began);
             if let Some(absence) = absence {
-                session.send(&FromAgent::Absent(member.copy, absence));
+                session.send(&FromAgent::Absent(member.config.copy, absence));
             }
             let answer = match &result {
-                Ok(()) => FromAgent::Committed(member.copy, Box::new(member.report())),
+                Ok(()) => FromAgent::Committed(member.config.copy, Box::new(member.report())),
                 // Ignore errors after the copy was ended.
                 Err(_) if member.is_closing() => return,
-                Err(reason) => FromAgent::Failed(member.copy, reason.clone()),
+                Err(reason) => FromAgent::Failed(member.config.copy, reason.clone()),
             };
-            session.send_after(member.faults.control(), answer);
+            session.send_after(member.config.faults.control(), answer);
             match result {
                 Ok(()) => remember(&member, &records),
                 // A file with wrong contents is not left to be resumed.
-                Err(_) => member.store.abandon(),
+                Err(_) => member.config.store.abandon(),
             }
         });
     }
@@ -241,7 +242,7 @@ impl CopyTask {
     /// Removes what the commit replaced: all nodes have committed.
     pub fn settle(&self) {
         let member = Arc::clone(&self.member);
-        self.finish(move || member.store.settle());
+        self.finish(move || member.config.store.settle());
     }
 
     /// Runs a step of the end, after the previous ones.
@@ -264,7 +265,7 @@ impl CopyTask {
 
     /// Ends the copy by order of the head; undoes a commit that is not settled. Returns the trace.
     pub fn close(self, agent: &Agent) -> Vec<Vec<u8>> {
-        self.end_with(agent, |member| member.store.withdraw())
+        self.end_with(agent, |member| member.config.store.withdraw())
     }
 
     /// Ends the copy: joins its threads; a file that is not committed is left for the next copy, or
@@ -281,7 +282,7 @@ impl CopyTask {
         then: impl FnOnce(&CopyContext) + Send + 'static,
     ) -> Vec<Vec<u8>> {
         let (member, name) = (Arc::clone(&self.member), self.name());
-        agent.expected().remove(member.copy);
+        agent.expected().remove(member.config.copy);
         member.sample_now();
         member.close();
         let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {
@@ -295,7 +296,7 @@ impl CopyTask {
     }
 
     fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
-        let began = self.member.trace.now();
+        let began = self.member.config.trace.now();
         let finishing = std::mem::take(&mut *self.finishing.steps());
         let side = self.member.take_side_threads();
         for thread in self.threads.into_iter().chain(finishing).chain(side) {
@@ -305,16 +306,16 @@ impl CopyTask {
         then(&self.member);
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
-        if worth && self.member.store.leave() {
+        if worth && self.member.config.store.leave() {
             remember(&self.member, &self.records);
         }
-        self.member.store.abandon();
+        self.member.config.store.abandon();
         let at = At { block: Exchange::Close.number(), ..At::HERE };
-        self.member.trace.took(Stage::Control, at, began);
-        if !self.member.trace.is_on() {
+        self.member.config.trace.took(Stage::Control, at, began);
+        if !self.member.config.trace.is_on() {
             return Vec::new();
         }
-        let trace = self.member.trace.finish();
+        let trace = self.member.config.trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
     }
 }
@@ -327,13 +328,13 @@ fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinH
 
 /// Accepts the links of a copy, and shows it in the node's activity.
 fn announce(agent: &Agent, member: &Arc<CopyContext>, source: Option<&Arc<dyn Content>>) {
-    agent.expected().add(member.copy, Expected::CopyContext(Arc::clone(member)));
-    agent.doings().add_copy(member, name(member, source));
+    agent.expected().add(member.config.copy, Expected::CopyContext(Arc::clone(member)));
+    agent.activity().add_copy(member, name(member, source));
 }
 
 /// Where the bytes of a copy go to or come from.
 fn name(member: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
-    source.map_or_else(|| member.store.name(), |source| source.name())
+    source.map_or_else(|| member.config.store.name(), |source| source.name())
 }
 
 /// What exists of a copy, and the memory for it, of which a tree needs `lasting` bytes; without
@@ -359,8 +360,8 @@ fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), String> {
 
 /// Makes the file stable, with an injected delay, and reads it back.
 fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
-    if let Some(longer) = member.faults.fsync() {
-        member.trace.time(Stage::Fsync, || std::thread::sleep(longer));
+    if let Some(longer) = member.config.faults.fsync() {
+        member.config.trace.time(Stage::Fsync, || std::thread::sleep(longer));
     }
     read_back(member, wanted)
 }
@@ -370,7 +371,7 @@ const LEFT: u64 = 4 << 20;
 
 /// Records the digests of the file.
 fn remember(member: &CopyContext, records: &Records) {
-    if let Some(file) = member.store.file().filter(|_| !member.layout.open) {
+    if let Some(file) = member.config.store.file().filter(|_| !member.layout.open) {
         let digests = member.sink().held_contents();
         records.settle(file, member.layout, digests);
     }

@@ -72,7 +72,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// How many of so many peers at `from` are let in, and what they hold.
+    /// How many of `peers` peers at `from` are admitted, and their permissions.
     fn come(to: &Arc<Greeters>, from: &str, peers: usize) -> Vec<Place> {
         (0..peers).filter_map(|_| to.admit(address(from)).ok()).collect()
     }

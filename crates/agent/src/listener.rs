@@ -62,8 +62,8 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
 /// Greets a peer that sends on a parked connection like one on a new connection. Their number is
 /// bounded by the pool.
 pub fn attend_parked(agent: &Arc<Agent>) {
-    let Some(parking) = agent.parking() else { return };
-    parking.attend(|stream| {
+    let Some(link_pool) = agent.link_pool() else { return };
+    link_pool.attend(|stream| {
         let its = Arc::clone(agent);
         let begun = threads::spawn("peer", move || {
             // The address is unknown if the connection is broken.
@@ -87,11 +87,12 @@ fn let_in(
         Ok(Peer::Controller(session)) => agent.serve(&session),
         Ok(Peer::Neighbour(member, hop)) => {
             if let Some(lane) = member.lane(hop.lane) {
-                let side = if member.is_source { LinkSide::Down } else { LinkSide::Up };
-                if member.is_source {
+                let side = if member.config.is_source { LinkSide::Down } else { LinkSide::Up };
+                if member.config.is_source {
                     // The node which opens a link sets the congestion control for what it sends;
                     // here the data flows the other way.
-                    let names: Vec<&str> = member.congestion.iter().map(String::as_str).collect();
+                    let names: Vec<&str> =
+                        member.config.congestion.iter().map(String::as_str).collect();
                     // Optional: the kernel's default works, too.
                     let _ = tcp::choose_congestion(&stream, &names);
                 }
@@ -99,8 +100,8 @@ fn let_in(
             }
         }
         Ok(Peer::Standing) => {
-            if let Some(parking) = agent.parking() {
-                parking.park(stream, None);
+            if let Some(link_pool) = agent.link_pool() {
+                link_pool.park(stream, None);
             }
         }
         Ok(Peer::Guest(invitation, number)) => invitation.add(number, stream),
@@ -174,7 +175,7 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
 fn find(agent: &Agent, copy: CopyId, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
     let expected = agent.expected().wait(copy, PATIENCE)?;
     let given = match &expected {
-        Expected::CopyContext(member) => (member.secret.clone(), Arc::clone(&member.keys)),
+        Expected::CopyContext(member) => (member.config.secret.clone(), Arc::clone(&member.keys)),
         Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),
         Expected::Guest(_) | Expected::Mount(_) => return None,
     };

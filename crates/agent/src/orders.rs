@@ -38,7 +38,7 @@ pub type Orders = (SyncSender<Event>, Receiver<Event>);
 /// When no thread can be started.
 pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Orders> {
     let (pass_on, orders) = sync_channel(WAITING);
-    let (doings, session) = (Arc::clone(agent.doings()), Arc::clone(session));
+    let (activity, session) = (Arc::clone(agent.activity()), Arc::clone(session));
     let tell = pass_on.clone();
     threads::spawn("orders", move || {
         while let Ok(order) = session.receive() {
@@ -46,7 +46,7 @@ pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Orders> {
             if let ToAgent::Clock(asked_ns) = order {
                 session.send(&FromAgent::Clock(asked_ns, received_ns, clock::now_ns()));
             } else if let ToAgent::View = order {
-                view::start(&doings, &session);
+                view::start(&activity, &session);
             } else if pass_on.send(Event::Order(order)).is_err() {
                 return;
             }

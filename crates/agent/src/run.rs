@@ -44,7 +44,7 @@ fn start_threads(agent: &Arc<Agent>, listener: TcpListener, stays: bool) -> io::
     let its = Arc::clone(agent);
     if !stays {
         threads::spawn("launcher", move || its.end_with_launcher())?;
-    } else if agent.parking().is_some() {
+    } else if agent.link_pool().is_some() {
         threads::spawn("parking", move || listener::attend_parked(&its))?;
     }
     let agent = Arc::clone(agent);

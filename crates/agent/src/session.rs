@@ -84,7 +84,6 @@ impl Session {
     }
 
     /// Conditions of this node and of its route to the head which may affect measurements.
-    #[must_use]
     pub fn conditions(&self) -> Vec<(String, String)> {
         conditions::of(&self.sending.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -80,18 +80,18 @@ impl AgentSet {
         let count = others.len();
         let interests: Vec<Interest<'_>> = others.chain(channels).collect();
         let ready = event::wait(&interests, Some(timeout))?;
-        let mut calls = Vec::new();
+        let mut events = Vec::new();
         for (id, ready) in open.into_iter().zip(&ready[count..]) {
             if ready.write {
                 self.flush(id);
             }
             if ready.read {
-                self.receive(id, &mut calls);
+                self.receive(id, &mut events);
             }
         }
         let lost = self.lost.drain(..).map(|(id, reason)| (id, AgentEvent::Lost(reason)));
-        calls.extend(lost);
-        Ok(calls)
+        events.extend(lost);
+        Ok(events)
     }
 
     /// The channel to a node, if there is one.
@@ -104,11 +104,11 @@ impl AgentSet {
         self.connections.into_iter().skip(1)
     }
 
-    fn receive(&mut self, id: NodeId, calls: &mut Vec<(NodeId, AgentEvent)>) {
+    fn receive(&mut self, id: NodeId, events: &mut Vec<(NodeId, AgentEvent)>) {
         let Some(connection) = &mut self.connections[id.index()] else { return };
         match connection.receive() {
             Ok(messages) => {
-                calls
+                events
                     .extend(messages.into_iter().map(|message| (id, AgentEvent::Message(message))));
             }
             Err(error) => self.lose(id, error.to_string()),

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use garland_core::plan::NodeId;
 use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
 use garland_sys::{clock, random};
 
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentEvent;
+use crate::agents::Agents;
 use crate::copy::Agent;
 
 /// Timeout for agents to open their links, or to report their number.
@@ -37,22 +37,21 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
         next = agent.as_ref().map_or(next, |agent| agent.addresses.clone());
     }
     neighbours.reverse();
-    let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-    let mut board = AgentSet::new(connections);
-    for (id, neighbours) in board.ids().zip(&neighbours) {
-        board.send(id, &ToAgent::Stand(order, secret.clone(), neighbours.clone()));
+    let mut agents = Agents::new(agents);
+    for (node, neighbours) in neighbours.iter().enumerate() {
+        agents.send(node, &ToAgent::Stand(order, secret.clone(), neighbours.clone()));
     }
     let mut links = vec![Links::default(); neighbours.len()];
-    ask(&mut board, |id, call| match call {
+    ask(&mut agents, |node, event| match event {
         AgentEvent::Message(FromAgent::Stands(of, failed)) if of == order => {
-            let asked = neighbours[id.index() - 1].len();
+            let asked = neighbours[node].len();
             let count = u32::try_from(asked.saturating_sub(failed.len())).unwrap_or(0);
-            links[id.index() - 1] = Links { count, failed };
+            links[node] = Links { count, failed };
             true
         }
         AgentEvent::Message(_) => false,
         AgentEvent::Lost(reason) => {
-            links[id.index() - 1].failed.push(reason);
+            links[node].failed.push(reason);
             true
         }
     })?;
@@ -63,8 +62,8 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
 #[must_use]
 pub fn count_links(agent: Agent) -> Option<u32> {
     let mut count = None;
-    let mut board = AgentSet::new(std::iter::once(Some(agent.connection)));
-    let asked = ask(&mut board, |_, call| match call {
+    let mut agents = Agents::new(vec![Some(agent)]);
+    let asked = ask(&mut agents, |_, event| match event {
         AgentEvent::Message(FromAgent::Welcome { links, .. }) => {
             count = Some(links);
             true
@@ -77,15 +76,15 @@ pub fn count_links(agent: Agent) -> Option<u32> {
 
 /// Handles messages until `hear` has returned true for every agent, or the timeout has passed.
 fn ask(
-    board: &mut AgentSet,
-    mut hear: impl FnMut(NodeId, AgentEvent) -> bool,
+    agents: &mut Agents,
+    mut hear: impl FnMut(usize, AgentEvent) -> bool,
 ) -> std::io::Result<()> {
-    let mut owing: Vec<NodeId> = board.ids().filter(|&id| board.has(id)).collect();
+    let mut owing: Vec<usize> = agents.nodes().filter(|&node| agents.has(node)).collect();
     let deadline = clock::now_ns() + u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
     while !owing.is_empty() && clock::now_ns() < deadline {
-        for (id, call) in board.wait(&[], clock::until(deadline))? {
-            if hear(id, call) {
-                owing.retain(|&other| other != id);
+        for (node, event) in agents.wait(None, clock::until(deadline))? {
+            if hear(node, event) {
+                owing.retain(|&other| other != node);
             }
         }
     }

@@ -8,11 +8,9 @@ use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentEvent;
+use crate::agents::{Agents, SILENCE_NS, silence};
 use crate::copy::Agent;
-
-/// Silence after which an agent is considered dead, in nanoseconds.
-const SILENCE_NS: u64 = 5_000_000_000;
 
 /// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,30 +34,18 @@ pub fn run_command(
     interrupts: Option<&Interrupts>,
     output: &mut dyn FnMut(usize, bool, &[u8]),
 ) -> std::io::Result<Vec<CommandEnd>> {
-    let mut ends: Vec<Option<CommandEnd>> = Vec::new();
-    let mut connections = Vec::new();
-    for agent in agents {
-        let (connection, end) = match agent {
-            Ok(agent) => (Some(agent.connection), None),
-            Err(reason) => (None, Some(CommandEnd::Failed(reason))),
-        };
-        connections.push(connection);
-        ends.push(end);
-    }
-    let mut board = AgentSet::new(connections.into_iter());
-    let mut heard = vec![clock::now_ns(); ends.len()];
-    board.ids().for_each(|id| board.send(id, &ToAgent::Exec(command.to_vec())));
+    let (mut agents, reasons) = Agents::split(agents);
+    let mut ends: Vec<_> =
+        reasons.into_iter().map(|reason| reason.map(CommandEnd::Failed)).collect();
+    agents.send_all(&ToAgent::Exec(command.to_vec()));
     while ends.iter().any(Option::is_none) {
-        let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();
-        for (id, call) in board.wait(&others, Duration::from_millis(200))? {
-            let (at, now) = (id.index() - 1, clock::now_ns());
-            heard[at] = now;
-            let end = match call {
+        for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), Duration::from_millis(200))? {
+            let now = clock::now_ns();
+            let end = match event {
                 AgentEvent::Message(FromAgent::Output(is_error, bytes)) => {
-                    output(at, is_error, &bytes);
+                    output(node, is_error, &bytes);
                     // This loop reads no messages while the output is blocked.
-                    let paused = clock::now_ns().saturating_sub(now);
-                    heard.iter_mut().for_each(|heard| *heard += paused);
+                    agents.excuse(clock::now_ns().saturating_sub(now));
                     None
                 }
                 AgentEvent::Message(FromAgent::Exited(code)) => Some(CommandEnd::Exited(code)),
@@ -69,13 +55,13 @@ pub fn run_command(
                 AgentEvent::Message(_) => None,
                 AgentEvent::Lost(reason) => Some(CommandEnd::Failed(reason)),
             };
-            if ends[at].is_none() {
-                ends[at] = end;
-            }
+            ends[node] = ends[node].take().or(end);
         }
-        give_up_silent(&mut ends, &heard);
-        if interrupts.is_some_and(Interrupts::pending) {
-            for end in ends.iter_mut().filter(|end| end.is_none()) {
+        let interrupted = interrupts.is_some_and(Interrupts::pending);
+        for (node, end) in ends.iter_mut().enumerate().filter(|(_, end)| end.is_none()) {
+            if agents.is_silent(node) {
+                *end = Some(CommandEnd::Failed(silence()));
+            } else if interrupted {
                 *end = Some(CommandEnd::Interrupted);
             }
         }
@@ -90,29 +76,17 @@ pub fn run_command(
 /// # Errors
 /// When this host cannot wait for the agents.
 pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(NodeId, String)>> {
-    let failures = (1..).map(NodeId).zip(&agents);
-    let mut failed: Vec<(NodeId, String)> = failures
-        .filter_map(|(id, agent)| agent.as_ref().err().map(|reason| (id, reason.clone())))
-        .collect();
-    let connections = agents.into_iter().map(|agent| agent.ok().map(|agent| agent.connection));
-    let mut board = AgentSet::new(connections);
-    board.ids().for_each(|id| board.send(id, &ToAgent::Shutdown));
+    let (mut agents, reasons) = Agents::split(agents);
+    let failures = (1..).map(NodeId).zip(reasons);
+    let mut failed: Vec<_> =
+        failures.filter_map(|(id, reason)| reason.map(|reason| (id, reason))).collect();
+    agents.send_all(&ToAgent::Shutdown);
     let deadline = clock::now_ns() + SILENCE_NS;
-    while board.ids().any(|id| board.has(id)) && clock::now_ns() < deadline {
+    while agents.nodes().any(|node| agents.has(node)) && clock::now_ns() < deadline {
         // Only the end of the channels matters; other messages are ignored.
-        drop(board.wait(&[], clock::until(deadline))?);
+        drop(agents.wait(None, clock::until(deadline))?);
     }
-    let silent = board.ids().filter(|&id| board.has(id));
-    failed.extend(silent.map(|id| (id, "its agent did not end".to_owned())));
+    let stayed = (1..).map(NodeId).zip(agents.nodes()).filter(|(_, node)| agents.has(*node));
+    failed.extend(stayed.map(|(id, _)| (id, "its agent did not end".to_owned())));
     Ok(failed)
-}
-
-fn give_up_silent(ends: &mut [Option<CommandEnd>], heard: &[u64]) {
-    let now = clock::now_ns();
-    for (end, &heard) in ends.iter_mut().zip(heard) {
-        if end.is_none() && now.saturating_sub(heard) > SILENCE_NS {
-            let seconds = SILENCE_NS / 1_000_000_000;
-            *end = Some(CommandEnd::Failed(format!("no word from its agent for {seconds} s")));
-        }
-    }
 }

@@ -1,22 +1,23 @@
 //! The head's side of a comparison: which parts of a copy its nodes already have.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::Scope;
 use std::time::Duration;
 
-use garland_core::plan::{LaneBlocks, Layout, NodeId};
+use garland_core::plan::{LaneBlocks, Layout};
 use garland_protocol::{
-    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, NodeAddress, SharedPart, ToAgent,
-    content_digest, root_digest,
+    Compare, CompareOrder, Compared, DIGESTS_MAX, FromAgent, SharedPart, ToAgent, content_digest,
+    root_digest,
 };
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, threads};
 
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentEvent;
+use crate::agents::{Agents, gone};
 use crate::copy::Agent;
 use crate::shared_reads::{Parts, SharedDigests};
 use garland_dataplane::block_index::Records;
@@ -26,9 +27,6 @@ use garland_dataplane::tree::{Catalogue, TreeSource};
 
 /// Time without progress after which a node is sent everything, in nanoseconds.
 const PATIENCE_NS: u64 = 30_000_000_000;
-
-/// Silence after which an agent is left to the copy to deal with, in nanoseconds.
-const SILENCE_NS: u64 = 5_000_000_000;
 
 /// The number of threads that read and digest the source.
 const THREADS: usize = 4;
@@ -96,10 +94,10 @@ enum Stand {
 
 struct Comparison<'a> {
     asking: &'a CompareRequest<'a>,
-    board: AgentSet,
+    agents: Agents,
     stands: Vec<Stand>,
-    /// The times of each node's last message, and of its last progress.
-    heard_ns: Vec<(u64, u64)>,
+    /// The time of each node's last progress.
+    progress_ns: Vec<u64>,
     digests: Option<Vec<[u8; 32]>>,
     /// The catalogue of a tree, once it is needed; `Some(None)` if it is too large.
     catalogue: Option<Option<Catalogue>>,
@@ -118,27 +116,16 @@ pub fn compare(
     agents: Vec<Result<Agent, String>>,
     asking: &CompareRequest<'_>,
 ) -> io::Result<CompareOutcome> {
-    let mut addresses: Vec<Result<NodeAddress, String>> = Vec::new();
-    let connections: Vec<_> = agents
-        .into_iter()
-        .map(|agent| {
-            let (connection, address) = match agent {
-                Ok(Agent { connection, addresses }) => (Some(connection), Ok(addresses)),
-                Err(reason) => (None, Err(reason)),
-            };
-            addresses.push(address);
-            connection
-        })
-        .collect();
-    let now = clock::now_ns();
+    let (agents, reasons) = Agents::split(agents);
+    let stand = |reason: &Option<String>| match reason {
+        None => Stand::Looks,
+        Some(_) => Stand::Over,
+    };
     let course = Comparison {
         asking,
-        stands: connections
-            .iter()
-            .map(|it| if it.is_some() { Stand::Looks } else { Stand::Over })
-            .collect(),
-        heard_ns: vec![(now, now); connections.len()],
-        board: AgentSet::new(connections.into_iter()),
+        stands: reasons.iter().map(stand).collect(),
+        progress_ns: vec![clock::now_ns(); reasons.len()],
+        agents,
         digests: None,
         catalogue: None,
         coming: None,
@@ -152,12 +139,10 @@ pub fn compare(
         stop.store(true, Ordering::Relaxed);
         course
     })?;
-    let Comparison { board, digests, unusable, parts, .. } = course;
+    let Comparison { agents, digests, unusable, parts, .. } = course;
     let unread = parts.unread(digests.as_deref());
-    let gone = || "its agent is gone".to_owned();
-    let agents = board.into_connections().zip(addresses).map(|(connection, addresses)| {
-        Ok(Agent { addresses: addresses?, connection: connection.ok_or_else(gone)? })
-    });
+    let agents = agents.into_agents().zip(reasons);
+    let agents = agents.map(|(agent, reason)| agent.ok_or_else(|| reason.unwrap_or_else(gone)));
     Ok(CompareOutcome { agents: agents.collect(), digests, unusable, unread })
 }
 
@@ -193,8 +178,8 @@ impl Comparison<'_> {
     where
         Self: 'scope,
     {
-        for id in self.board.ids() {
-            self.board.send(id, &order(self.asking.look_at(id.index() - 1)));
+        for node in self.agents.nodes() {
+            self.agents.send(node, &order(self.asking.look_at(node)));
         }
         let interrupts = self.asking.interrupts;
         while self.stands.iter().any(|stand| *stand != Stand::Over) {
@@ -202,12 +187,11 @@ impl Comparison<'_> {
                 // The copy will notice it, too.
                 break;
             }
-            let others: Vec<BorrowedFd<'_>> =
-                std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd)).collect();
-            let calls = self.board.wait(&others, Duration::from_millis(200))?;
+            let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
+            let events = self.agents.wait(others, Duration::from_millis(200))?;
             wake.lower();
-            for (id, call) in calls {
-                self.hear(id.index() - 1, call);
+            for (node, event) in events {
+                self.hear(node, event);
             }
             self.miss_parts();
             if self.needs_digests() {
@@ -229,15 +213,13 @@ impl Comparison<'_> {
     }
 
     fn hear(&mut self, place: usize, call: AgentEvent) {
-        let now = clock::now_ns();
-        self.heard_ns[place].0 = now;
         let AgentEvent::Message(FromAgent::Compared(answer)) = call else {
             if matches!(call, AgentEvent::Lost(_)) {
                 self.stands[place] = Stand::Over;
             }
             return;
         };
-        self.heard_ns[place].1 = now;
+        self.progress_ns[place] = clock::now_ns();
         match (self.stands[place], answer) {
             (Stand::Looks, Compared::Found { length, root }) => {
                 self.stands[place] = Stand::Found(length, root);
@@ -338,7 +320,7 @@ impl Comparison<'_> {
             CompareSource::File(..) => None,
             CompareSource::Tree(tree) => tree.catalogue().filter(pays),
         });
-        for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
+        for (node, stand) in self.stands.iter_mut().enumerate() {
             let (Stand::Listens(told), Some(catalogue)) = (&mut *stand, &*catalogue) else {
                 if wanted(stand) {
                     *stand = Stand::Over;
@@ -346,14 +328,11 @@ impl Comparison<'_> {
                 continue;
             };
             let parcels = catalogue.parcels();
-            let has_room = |board: &AgentSet| {
-                board.connection(id).is_some_and(|connection| !connection.has_unsent())
-            };
-            while *told < parcels.len() && has_room(&self.board) {
+            while *told < parcels.len() && self.agents.has_room(node) {
                 *told += 1;
                 let parcel = parcels[*told - 1].clone();
                 let more = *told < parcels.len();
-                self.board.send(id, &order(CompareOrder::Catalogue(parcel, more)));
+                self.agents.send(node, &order(CompareOrder::Catalogue(parcel, more)));
             }
             if *told == parcels.len() {
                 *stand = Stand::Looks;
@@ -364,17 +343,14 @@ impl Comparison<'_> {
     /// Sends the next digests to the nodes which have read the previous ones.
     fn tell(&mut self) {
         let Some(digests) = &self.digests else { return };
-        for (id, stand) in (1..).map(NodeId).zip(&mut self.stands) {
+        for (node, stand) in self.stands.iter_mut().enumerate() {
             let Stand::SharedDigests(told) = stand else { continue };
-            let has_room = |board: &AgentSet| {
-                board.connection(id).is_some_and(|connection| !connection.has_unsent())
-            };
-            while *told < digests.len() && has_room(&self.board) {
+            while *told < digests.len() && self.agents.has_room(node) {
                 let next = (*told + DIGESTS_MAX).min(digests.len());
                 let parcel = digests[*told..next].to_vec();
                 *told = next;
                 let more = next < digests.len();
-                self.board.send(id, &order(CompareOrder::Digests(parcel, more)));
+                self.agents.send(node, &order(CompareOrder::Digests(parcel, more)));
             }
         }
     }
@@ -382,13 +358,13 @@ impl Comparison<'_> {
     /// Gives up nodes that are silent or make no progress.
     fn give_up(&mut self) {
         let now = clock::now_ns();
-        for (stand, (heard, got_on)) in self.stands.iter_mut().zip(&mut self.heard_ns) {
+        let nodes = self.stands.iter_mut().zip(&mut self.progress_ns).enumerate();
+        for (node, (stand, progress_ns)) in nodes {
             if matches!(stand, Stand::Found(..) | Stand::Listens(_)) {
                 // The node waits for the head.
-                *got_on = now;
+                *progress_ns = now;
             }
-            let silent = now.saturating_sub(*heard) > SILENCE_NS;
-            if silent || now.saturating_sub(*got_on) > PATIENCE_NS {
+            if self.agents.is_silent(node) || now.saturating_sub(*progress_ns) > PATIENCE_NS {
                 *stand = Stand::Over;
             }
         }

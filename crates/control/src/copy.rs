@@ -87,7 +87,7 @@ struct Driver<'a> {
     digest_key: DigestKey,
     copy: CopyId,
     head: Head,
-    board: AgentSet,
+    agents: AgentSet,
     /// The addresses of the receivers' agents.
     addresses: Vec<NodeAddress>,
     /// How receivers ended before this attempt.
@@ -178,7 +178,7 @@ impl<'a> Driver<'a> {
             joined: Vec::new(),
             busy: Vec::new(),
             queue: None,
-            board: AgentSet::new(connections.into_iter()),
+            agents: AgentSet::new(connections.into_iter()),
             member,
             operations,
             given: Vec::new(),
@@ -209,7 +209,7 @@ impl<'a> Driver<'a> {
         let timeout = self.head.deadline().map_or(SHOW, |at| clock::until(at).min(SHOW));
         let mut others: Vec<BorrowedFd<'_>> = vec![self.wake.as_fd()];
         others.extend(interrupts.map(AsFd::as_fd));
-        let calls = self.board.wait(&others, timeout)?;
+        let calls = self.agents.wait(&others, timeout)?;
         if interrupts.is_some_and(Interrupts::have_come) {
             self.interrupted = true;
             self.head.handle(clock::now_ns(), HeadEvent::Interrupted);
@@ -232,7 +232,7 @@ impl<'a> Driver<'a> {
         let now = clock::now_ns();
         let slept = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
         if slept > SLEEP_NS {
-            self.member.trace.took(Stage::Pause, At::HERE, now - slept);
+            self.member.config.trace.took(Stage::Pause, At::HERE, now - slept);
             self.head.handle(now, HeadEvent::Slept(slept));
         }
         self.member.sample();
@@ -308,12 +308,14 @@ impl<'a> Driver<'a> {
         self.note_answer(id, &message);
         match &message {
             FromAgent::First(_) => self.firsts[id.index()] = true,
-            FromAgent::Complete(..) if self.member.is_source => {
+            FromAgent::Complete(..) if self.member.config.is_source => {
                 self.held_ns[id.index()] = Some(now);
             }
             // The last node's message counts.
             FromAgent::Complete(..) => self.moments.sent = Some(now),
-            FromAgent::Committed(copy, _) if *copy == self.copy && !self.member.is_source => {
+            FromAgent::Committed(copy, _)
+                if *copy == self.copy && !self.member.config.is_source =>
+            {
                 return self.note_given(id, message);
             }
             FromAgent::Written(copy, index) if *copy == self.copy => {
@@ -344,9 +346,9 @@ impl<'a> Driver<'a> {
             match order {
                 HeadOrder::Send(id, message) => {
                     if matches!(message, ToAgent::Prepare(..) | ToAgent::Commit(..)) {
-                        self.exchanges.asked(id, Exchange::Commit, &self.member.trace);
+                        self.exchanges.asked(id, Exchange::Commit, &self.member.config.trace);
                     }
-                    self.board.send(id, &message);
+                    self.agents.send(id, &message);
                 }
                 HeadOrder::Route(route) => self.member.route(route),
                 HeadOrder::Finished => self.finished = true,

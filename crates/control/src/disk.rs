@@ -7,11 +7,9 @@ use garland_protocol::{DiskEvent, DiskFigures, DiskOrder, DiskPlace, FromAgent, 
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentEvent;
+use crate::agents::{Agents, silence};
 use crate::copy::Agent;
-
-/// Silence after which an agent is considered dead, in nanoseconds.
-const SILENCE_NS: u64 = 5_000_000_000;
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
@@ -40,7 +38,6 @@ pub struct DiskNode {
     /// How the test ended; none while it runs or has not begun.
     pub end: Option<DiskEnd>,
     begun: bool,
-    heard_ns: u64,
     moved_ns: u64,
 }
 
@@ -62,23 +59,16 @@ pub fn test_disks(
     interrupts: Option<&Interrupts>,
     observe: &mut dyn FnMut(&DiskCourse),
 ) -> std::io::Result<DiskCourse> {
-    let mut course = DiskCourse { nodes: Vec::new() };
-    let mut connections = Vec::new();
-    for agent in agents {
-        let end = agent.as_ref().err().cloned().map(DiskEnd::Failed);
-        course.nodes.push(DiskNode { end, ..DiskNode::default() });
-        connections.push(agent.ok().map(|agent| agent.connection));
-    }
-    let mut board = AgentSet::new(connections.into_iter());
-    let now = clock::now_ns();
-    course.nodes.iter_mut().for_each(|node| node.heard_ns = now);
+    let (mut agents, reasons) = Agents::split(agents);
+    let nodes = reasons.into_iter().map(|reason| reason.map(DiskEnd::Failed));
+    let nodes = nodes.map(|end| DiskNode { end, ..DiskNode::default() });
+    let mut course = DiskCourse { nodes: nodes.collect() };
     while course.nodes.iter().any(|node| node.end.is_none()) {
-        course.begin(&mut board, order, one_by_one);
-        let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();
-        for (id, call) in board.wait(&others, Duration::from_millis(200))? {
-            course.nodes[id.index() - 1].hear(call);
+        course.begin(&mut agents, order, one_by_one);
+        for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), Duration::from_millis(200))? {
+            course.nodes[node].handle(event);
         }
-        course.give_up(order);
+        course.give_up(&agents, order);
         if interrupts.is_some_and(Interrupts::pending) {
             let open = course.nodes.iter_mut().filter(|node| node.end.is_none());
             open.for_each(|node| node.end = Some(DiskEnd::Interrupted));
@@ -90,14 +80,14 @@ pub fn test_disks(
 
 impl DiskCourse {
     /// Starts all tests, or the next one.
-    fn begin(&mut self, board: &mut AgentSet, order: &DiskOrder, one_by_one: bool) {
+    fn begin(&mut self, agents: &mut Agents, order: &DiskOrder, one_by_one: bool) {
         let now = clock::now_ns();
-        for (id, node) in board.ids().zip(&mut self.nodes) {
+        for (at, node) in self.nodes.iter_mut().enumerate() {
             if node.end.is_some() {
                 continue;
             }
             if !node.begun {
-                board.send(id, &ToAgent::Disk(order.clone()));
+                agents.send(at, &ToAgent::Disk(order.clone()));
                 (node.begun, node.moved_ns) = (true, now);
             }
             if one_by_one {
@@ -107,14 +97,14 @@ impl DiskCourse {
     }
 
     /// Ends tests whose agent is silent, and those that take too long because the disk hangs.
-    fn give_up(&mut self, order: &DiskOrder) {
+    fn give_up(&mut self, agents: &Agents, order: &DiskOrder) {
         let now = clock::now_ns();
         let bytes_ns = (order.size / SLOWEST).saturating_mul(1_000_000_000);
         let patience = GRACE_NS.saturating_add(order.time_ns).saturating_add(bytes_ns);
-        for node in self.nodes.iter_mut().filter(|node| node.end.is_none()) {
-            if now.saturating_sub(node.heard_ns) > SILENCE_NS {
-                let seconds = SILENCE_NS / 1_000_000_000;
-                node.fail(format!("no word from its agent for {seconds} s"));
+        let open = self.nodes.iter_mut().enumerate().filter(|(_, node)| node.end.is_none());
+        for (at, node) in open {
+            if agents.is_silent(at) {
+                node.fail(silence());
             } else if node.begun && now.saturating_sub(node.moved_ns) > patience {
                 let seconds = patience / 1_000_000_000;
                 node.fail(format!("its disk hangs: no measurement ended for {seconds} s"));
@@ -128,17 +118,16 @@ impl DiskNode {
         self.end = Some(DiskEnd::Failed(reason));
     }
 
-    fn hear(&mut self, call: AgentEvent) {
-        self.heard_ns = clock::now_ns();
+    fn handle(&mut self, event: AgentEvent) {
         if self.end.is_some() {
             return;
         }
-        let event = match call {
+        let event = match event {
             AgentEvent::Message(FromAgent::Disk(event)) => event,
             AgentEvent::Message(_) => return,
             AgentEvent::Lost(reason) => return self.fail(reason),
         };
-        self.moved_ns = self.heard_ns;
+        self.moved_ns = clock::now_ns();
         match event {
             DiskEvent::Begun(place) => self.place = Some(*place),
             DiskEvent::Measured(figures) => self.figures.push(*figures),

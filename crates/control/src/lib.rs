@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod agent_set;
+mod agents;
 mod balance;
 mod chain;
 mod command;

@@ -4,18 +4,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_core::plan::NodeId;
-use garland_protocol::{
-    Complaint, CopyId, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent,
-};
+use garland_protocol::{Complaint, CopyId, Finding, FromAgent, Meeting, Secret, Task, ToAgent};
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
 
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentEvent;
+use crate::agents::{Agents, gone, silence};
 use crate::copy::Agent;
-
-/// Silence after which an agent is considered dead, in nanoseconds.
-const SILENCE_NS: u64 = 5_000_000_000;
 
 /// An agent that complains may only be the first to notice that the other one is gone: the head
 /// waits this long for that to show, in nanoseconds.
@@ -56,9 +51,7 @@ pub enum PairEnd {
 
 /// Agents that can meet.
 pub struct Party {
-    board: AgentSet,
-    addresses: Vec<NodeAddress>,
-    heard: Vec<u64>,
+    agents: Agents,
 }
 
 struct Underway {
@@ -75,19 +68,13 @@ struct Underway {
 impl Party {
     /// The agents, in the order of the list of nodes; none for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
-        let addresses: Vec<NodeAddress> = agents
-            .iter()
-            .map(|agent| agent.as_ref().map_or_else(Vec::new, |agent| agent.addresses.clone()))
-            .collect();
-        let heard = vec![clock::now_ns(); addresses.len()];
-        let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-        Self { board: AgentSet::new(connections), addresses, heard }
+        Self { agents: Agents::new(agents) }
     }
 
     /// Whether the channel of a node's agent is open.
     #[must_use]
     pub fn has(&self, node: usize) -> bool {
-        self.board.has(place(node))
+        self.agents.has(node)
     }
 
     /// Runs the meetings of all `pairs` at once; calls `found` with the index of the pair, that of
@@ -101,15 +88,12 @@ impl Party {
         interrupts: Option<&Interrupts>,
         found: &mut dyn FnMut(usize, usize, Finding),
     ) -> io::Result<Vec<PairEnd>> {
-        let now = clock::now_ns();
-        self.heard.fill(now);
+        self.agents.nodes().for_each(|node| self.agents.reset_silence(node));
         let mut meetings: Vec<Underway> = pairs.iter().map(|pair| self.begin(pair)).collect();
         while meetings.iter().any(|meeting| meeting.end.is_none()) {
-            let others: Vec<_> = interrupts.iter().map(|fd| fd.as_fd()).collect();
-            for (id, call) in self.board.wait(&others, Duration::from_millis(200))? {
-                let node = id.index() - 1;
-                self.heard[node] = clock::now_ns();
-                hear(&mut meetings, node, call, found);
+            let others = interrupts.map(AsFd::as_fd);
+            for (node, event) in self.agents.wait(others, Duration::from_millis(200))? {
+                handle(&mut meetings, node, event, found);
             }
             if interrupts.is_some_and(Interrupts::pending) {
                 meetings.iter_mut().for_each(|m| m.close(PairEnd::Interrupted));
@@ -118,7 +102,7 @@ impl Party {
         }
         for meeting in meetings.iter().filter(|m| m.end != Some(PairEnd::Done)) {
             for side in meeting.sides {
-                self.board.send(place(side), &ToAgent::EndProbe(meeting.id));
+                self.agents.send(side, &ToAgent::EndProbe(meeting.id));
             }
         }
         Ok(meetings.into_iter().filter_map(|meeting| meeting.end).collect())
@@ -136,12 +120,12 @@ impl Party {
             deadline_ns: clock::now_ns() + within,
         };
         for side in [pair.from, pair.to] {
-            if !self.board.has(place(side)) {
-                underway.close(PairEnd::Failed(side, "its agent is gone".to_owned()));
+            if !self.agents.has(side) {
+                underway.close(PairEnd::Failed(side, gone()));
                 return underway;
             }
         }
-        let Some(&address) = self.addresses[pair.to].get(pair.rail) else {
+        let Some(&address) = self.agents.addresses()[pair.to].get(pair.rail) else {
             let reason = format!("it has no address on rail {}", pair.rail);
             underway.close(PairEnd::Failed(pair.to, reason));
             return underway;
@@ -156,20 +140,18 @@ impl Party {
             task: pair.task.clone(),
         };
         let target = meeting(None, pair.pin.map(|(_, to)| to));
-        self.board.send(place(pair.to), &ToAgent::Probe(Box::new(target)));
+        self.agents.send(pair.to, &ToAgent::Probe(Box::new(target)));
         let initiator = meeting(Some(address), pair.pin.map(|(from, _)| from));
-        self.board.send(place(pair.from), &ToAgent::Probe(Box::new(initiator)));
+        self.agents.send(pair.from, &ToAgent::Probe(Box::new(initiator)));
         underway
     }
 
     fn give_up(&self, meetings: &mut [Underway]) {
         let now = clock::now_ns();
         for meeting in meetings.iter_mut().filter(|meeting| meeting.end.is_none()) {
-            let silent = |&side: &usize| now.saturating_sub(self.heard[side]) > SILENCE_NS;
+            let silent = |&side: &usize| self.agents.is_silent(side);
             if let Some(side) = meeting.sides.into_iter().find(silent) {
-                let seconds = SILENCE_NS / 1_000_000_000;
-                let reason = format!("no word from its agent for {seconds} s");
-                meeting.close(PairEnd::Failed(side, reason));
+                meeting.close(PairEnd::Failed(side, silence()));
             } else if let Some((side, complaint, _)) = meeting
                 .complaint
                 .take_if(|(.., since)| now.saturating_sub(*since) > SECOND_THOUGHT_NS)
@@ -204,13 +186,13 @@ impl Underway {
     }
 }
 
-fn hear(
+fn handle(
     meetings: &mut [Underway],
     node: usize,
-    call: AgentEvent,
+    event: AgentEvent,
     found: &mut dyn FnMut(usize, usize, Finding),
 ) {
-    match call {
+    match event {
         AgentEvent::Message(FromAgent::Found(id, finding)) => {
             if let Some(at) = meetings.iter().position(|m| m.id == id && m.side(node).is_some()) {
                 found(at, node, *finding);
@@ -234,10 +216,6 @@ fn hear(
             its.for_each(|meeting| meeting.close(PairEnd::Failed(node, reason.clone())));
         }
     }
-}
-
-fn place(node: usize) -> NodeId {
-    NodeId(u32::try_from(node + 1).expect("a node list has fewer nodes"))
 }
 
 #[cfg(test)]

@@ -30,7 +30,6 @@ pub enum Step {
 
 impl Queue {
     /// A queue for these agents, of which `busy` are busy.
-    #[must_use]
     pub fn new(mut agents: Vec<(PublicKey, NodeId)>, mut busy: Vec<NodeId>) -> Self {
         agents.sort_by(|one, two| two.cmp(one));
         busy.sort();
@@ -60,7 +59,6 @@ impl Queue {
 
     /// The agents that are awaited, in the order of the plan: those that were busy and have not
     /// granted memory since, or else the one that was asked last.
-    #[must_use]
     pub fn waited_for(&self) -> Vec<NodeId> {
         if self.busy.is_empty() {
             self.left.last().copied().into_iter().collect()

@@ -5,17 +5,17 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_core::plan::NodeId;
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentEvent;
+use crate::agents::{Agents, gone};
 use crate::copy::Agent;
 
 /// The agents of a survey, by index.
 pub struct Survey<'a> {
-    board: AgentSet,
+    agents: Agents,
     interrupts: Option<&'a Interrupts>,
     /// The number of answers that were given up and may still arrive, by index.
     late: BTreeMap<usize, u32>,
@@ -24,8 +24,7 @@ pub struct Survey<'a> {
 impl<'a> Survey<'a> {
     /// A survey with these agents; none for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>, interrupts: Option<&'a Interrupts>) -> Self {
-        let connections = agents.into_iter().map(|agent| agent.map(|agent| agent.connection));
-        Self { board: AgentSet::new(connections), interrupts, late: BTreeMap::new() }
+        Self { agents: Agents::new(agents), interrupts, late: BTreeMap::new() }
     }
 
     /// Sends orders, at most one per agent, and waits up to `patience` for their answers. Returns
@@ -40,28 +39,26 @@ impl<'a> Survey<'a> {
     ) -> io::Result<BTreeMap<usize, Result<SurveyAnswer, String>>> {
         let mut answers = BTreeMap::new();
         let mut waiting = Vec::new();
-        for (place, order) in orders {
-            let id = NodeId(u32::try_from(place + 1).map_err(io::Error::other)?);
-            if self.board.has(id) {
-                self.board.send(id, &ToAgent::Survey(order));
-                waiting.push(place);
+        for (node, order) in orders {
+            if self.agents.has(node) {
+                self.agents.send(node, &ToAgent::Survey(order));
+                waiting.push(node);
             } else {
-                answers.insert(place, Err("its agent is gone".to_owned()));
+                answers.insert(node, Err(gone()));
             }
         }
         let deadline =
             clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
         while !waiting.is_empty() && clock::now_ns() < deadline {
-            let others: Vec<_> = self.interrupts.iter().map(|fd| fd.as_fd()).collect();
-            for (id, call) in self.board.wait(&others, clock::until(deadline))? {
-                let place = id.index() - 1;
+            let interrupts = self.interrupts.map(AsFd::as_fd);
+            for (node, event) in self.agents.wait(interrupts, clock::until(deadline))? {
                 if let (AgentEvent::Message(FromAgent::Surveyed(_)), Some(late @ 1..)) =
-                    (&call, self.late.get_mut(&place))
+                    (&event, self.late.get_mut(&node))
                 {
                     *late -= 1;
                     continue;
                 }
-                let answer = match call {
+                let answer = match event {
                     AgentEvent::Message(FromAgent::Surveyed(SurveyAnswer::Failed(reason))) => {
                         Err(reason)
                     }
@@ -69,17 +66,17 @@ impl<'a> Survey<'a> {
                     AgentEvent::Message(_) => continue,
                     AgentEvent::Lost(reason) => Err(reason),
                 };
-                waiting.retain(|waiting| *waiting != place);
-                answers.insert(place, answer);
+                waiting.retain(|waiting| *waiting != node);
+                answers.insert(node, answer);
             }
             if self.interrupts.is_some_and(Interrupts::pending) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
         }
-        for place in waiting {
-            *self.late.entry(place).or_default() += 1;
+        for node in waiting {
+            *self.late.entry(node).or_default() += 1;
             let seconds = patience.as_secs();
-            answers.insert(place, Err(format!("its agent didn't answer within {seconds} s")));
+            answers.insert(node, Err(format!("its agent didn't answer within {seconds} s")));
         }
         Ok(answers)
     }

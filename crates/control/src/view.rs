@@ -4,15 +4,12 @@ use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use garland_core::plan::NodeId;
 use garland_protocol::{FromAgent, NodeView, ToAgent};
 use garland_sys::clock;
 
-use crate::agent_set::{AgentEvent, AgentSet};
+use crate::agent_set::AgentEvent;
+use crate::agents::{Agents, silence};
 use crate::copy::Agent;
-
-/// Silence after which an agent is considered dead, in nanoseconds.
-const SILENCE_NS: u64 = 5_000_000_000;
 
 /// The longest time without an event.
 const TURN: Duration = Duration::from_millis(100);
@@ -32,8 +29,6 @@ pub enum Watched {
 struct Node {
     /// The time of the next request; none while an answer is awaited.
     due_ns: Option<u64>,
-    /// The time of its last message.
-    heard_ns: u64,
     gone: bool,
 }
 
@@ -49,23 +44,16 @@ pub fn watch(
     tell: &mut dyn FnMut(Watched) -> ControlFlow<()>,
 ) -> std::io::Result<()> {
     let now = clock::now_ns();
-    let (mut connections, mut nodes) = (Vec::new(), Vec::new());
-    for (at, agent) in agents.into_iter().enumerate() {
-        nodes.push(Node { due_ns: Some(now), heard_ns: now, gone: agent.is_err() });
-        let connection = match agent {
-            Ok(agent) => Some(agent.connection),
-            Err(reason) => {
-                if tell(Watched::Lost(at, reason)).is_break() {
-                    return Ok(());
-                }
-                None
-            }
-        };
-        connections.push(connection);
+    let (mut agents, reasons) = Agents::split(agents);
+    let mut nodes = Vec::new();
+    for (at, reason) in reasons.into_iter().enumerate() {
+        nodes.push(Node { due_ns: Some(now), gone: reason.is_some() });
+        if reason.is_some_and(|reason| tell(Watched::Lost(at, reason)).is_break()) {
+            return Ok(());
+        }
     }
-    let mut board = AgentSet::new(connections.into_iter());
     loop {
-        for news in turn(&mut board, &mut nodes, every, others)? {
+        for news in turn(&mut agents, &mut nodes, every, others)? {
             if tell(news).is_break() {
                 return Ok(());
             }
@@ -75,7 +63,7 @@ pub fn watch(
 
 /// Sends the requests that are due, waits briefly, and returns what has arrived.
 fn turn(
-    board: &mut AgentSet,
+    agents: &mut Agents,
     nodes: &mut [Node],
     every: Duration,
     others: &[BorrowedFd<'_>],
@@ -84,18 +72,16 @@ fn turn(
     for (at, node) in nodes.iter_mut().enumerate().filter(|(_, node)| !node.gone) {
         if node.due_ns.is_some_and(|due| due <= now) {
             node.due_ns = None;
-            board.send(id(at), &ToAgent::View);
+            agents.send(at, &ToAgent::View);
         }
     }
     let next_ns = nodes.iter().filter_map(|node| node.due_ns).min().unwrap_or(u64::MAX);
-    let calls = board.wait(others, clock::until(next_ns).min(TURN))?;
+    let events = agents.wait(others.iter().copied(), clock::until(next_ns).min(TURN))?;
     let now = clock::now_ns();
     let mut news = Vec::new();
-    for (id, call) in calls {
-        let at = id.index() - 1;
+    for (at, event) in events {
         let node = &mut nodes[at];
-        node.heard_ns = now;
-        match call {
+        match event {
             AgentEvent::Message(FromAgent::Viewed(mut view)) => {
                 view.bound();
                 // Counted from the answer: a busy node is not asked twice at once.
@@ -111,16 +97,11 @@ fn turn(
         }
     }
     for (at, node) in nodes.iter_mut().enumerate().filter(|(_, node)| !node.gone) {
-        if now.saturating_sub(node.heard_ns) > SILENCE_NS {
+        if agents.is_silent(at) {
             node.gone = true;
-            let seconds = SILENCE_NS / 1_000_000_000;
-            news.push(Watched::Lost(at, format!("no word from its agent for {seconds} s")));
+            news.push(Watched::Lost(at, silence()));
         }
     }
     news.push(Watched::Turn);
     Ok(news)
-}
-
-fn id(at: usize) -> NodeId {
-    NodeId(u32::try_from(at + 1).expect("a list has fewer nodes"))
 }

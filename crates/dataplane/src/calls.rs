@@ -147,8 +147,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// What is seen, so many seconds after a call of so many bytes began that doesn't return, by who
-    /// looks ten times a second; `steps` are its store's then.
+    /// What is reported `seconds` after a call of `bytes` bytes began which does not return, with
+    /// ten polls per second; `steps` are those of its store by tenth of a second.
     fn seen(bytes: u64, seconds: u64, steps: impl Fn(u64) -> u64) -> Option<PendingCall> {
         let calls = Calls::default();
         let (release, hang) = channel::<()>();
@@ -202,7 +202,7 @@ mod tests {
         let start = clock::now_ns();
         calls.during(DiskCall::Write, &"/d/y".into(), 0, || {
             assert_eq!(calls.pending_at(start, 0), None);
-            // The process was stopped for an hour.
+            // The process was suspended for an hour.
             assert_eq!(calls.pending_at(start + 3600 * SECOND, 0), None);
         });
     }

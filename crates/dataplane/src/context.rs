@@ -40,34 +40,16 @@ const HANGS_NS: u64 = 1_000_000_000;
 
 /// The state of one copy on one node.
 pub struct CopyContext {
-    /// The copy.
-    pub copy: CopyId,
-    /// This node's index in the plan.
-    pub me: NodeId,
-    /// The secret from which the keys are derived.
-    pub secret: Secret,
-    /// The key with which the source signs digests, or other nodes verify them.
-    digest_key: DigestKey,
+    /// Its parameters.
+    pub config: CopyConfig,
     /// The signed digests, by lane.
     windows: Mutex<BTreeMap<u16, Arc<Mutex<DigestWindows>>>>,
     /// The keys to authenticate frames and to seal blocks.
     pub keys: Arc<Keys>,
-    /// Whether blocks are sealed.
-    pub sealed: bool,
-    /// Whether this node is the source.
-    pub is_source: bool,
-    /// The number of blocks which each lane may have in memory, if limited.
-    pub buffers: Option<u16>,
-    /// Whether every written block is reported.
-    pub acknowledge: bool,
     /// The number of blocks in each stage of the pipeline.
     pub stages: Stages,
-    /// The number of lanes which this node is on.
-    pub lane_count: usize,
     /// The division of the source into blocks.
     pub layout: Layout,
-    /// The destination of the bytes.
-    pub store: Box<dyn Store>,
     /// Buffers for blocks which wait to be written.
     pub pool: Pool,
     /// The lanes, set once.
@@ -78,7 +60,7 @@ pub struct CopyContext {
     pub calls: Calls,
     /// CPU time for opening blocks, in nanoseconds.
     pub opening_ns: AtomicU64,
-    /// How the blocks that are read here are compressed.
+    /// Chooses the compression of blocks that are read here.
     pub packing: PackingPace,
     /// The digests of zeros.
     pub zeros: Zeros,
@@ -88,26 +70,11 @@ pub struct CopyContext {
     short: OnceLock<(u64, u32)>,
     /// The digest of the file, once it is known.
     pub summed: OnceLock<Summed>,
-    /// Congestion controls to use, best first.
-    pub congestion: Vec<String>,
-    /// The transport of links which this node opens.
-    pub transport: Transport,
-    /// The rate limit of each link in bytes per second; 0 for none.
-    pub pace: u64,
-    /// The pool of links that outlive the copy; the head has none.
-    pub parking: Option<Arc<LinkPool>>,
-    /// The trace.
-    pub trace: Arc<Collector>,
-    /// Injected faults.
-    pub faults: Faults,
-    /// Measures how long its threads are awake.
-    pub awake: Arc<Awake>,
     /// The number of blocks that were present before the copy.
     had: u64,
     /// CPU time in nanoseconds which the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
-    notices: Box<dyn Fn(Notice) + Send + Sync>,
     side_feeds: SideFeeds,
     closing: AtomicBool,
     finishing: AtomicBool,
@@ -135,8 +102,6 @@ pub struct CopyConfig {
     pub acknowledge: bool,
     /// How the blocks that are read here are compressed.
     pub packing: Packing,
-    /// What is present at the start.
-    pub sink: Sink,
     /// The number of lanes which this node is on.
     pub lane_count: usize,
     /// The destination of the bytes.
@@ -148,7 +113,7 @@ pub struct CopyConfig {
     /// The rate limit of each link in bytes per second; 0 for none.
     pub pace: u64,
     /// The pool of links that outlive the copy.
-    pub parking: Option<Arc<LinkPool>>,
+    pub link_pool: Option<Arc<LinkPool>>,
     /// The trace.
     pub trace: Arc<Collector>,
     /// Injected faults.
@@ -160,53 +125,35 @@ pub struct CopyConfig {
 }
 
 impl CopyContext {
-    /// A copy without lanes.
+    /// A copy without lanes; `sink` is what is present at the start.
     #[must_use]
-    pub fn new(parts: CopyConfig) -> Self {
-        let CopyConfig { copy, me, secret, sealed, sink, lane_count, store, .. } = parts;
+    pub fn new(config: CopyConfig, sink: Sink) -> Self {
         let layout = sink.layout();
-        let (room, count) = Self::room(layout, lane_count, parts.buffers);
+        let (room, count) = Self::room(layout, config.lane_count, config.buffers);
         Self {
-            copy,
-            me,
-            keys: Arc::new(Keys::new(&secret, copy)),
-            secret,
-            digest_key: parts.digest_key,
+            keys: Arc::new(Keys::new(&config.secret, config.copy)),
             windows: Mutex::default(),
-            sealed,
-            is_source: parts.is_source,
-            buffers: parts.buffers,
-            acknowledge: parts.acknowledge,
             stages: Stages::default(),
-            lane_count,
             layout,
-            store,
             pool: Pool::new(room, count),
             lanes: OnceLock::new(),
             writing: Writing::default(),
             calls: Calls::default(),
             opening_ns: AtomicU64::new(0),
             short: OnceLock::new(),
-            packing: PackingPace::new(parts.packing),
+            packing: PackingPace::new(config.packing),
             zeros: Zeros::default(),
             sent_bytes: AtomicU64::new(0),
             summed: OnceLock::new(),
-            congestion: parts.congestion,
-            transport: parts.transport,
-            pace: parts.pace,
-            parking: parts.parking,
-            trace: parts.trace,
-            faults: parts.faults,
-            awake: parts.awake,
             cpu_before_ns: clock::cpu_ns(),
-            had: if parts.is_source { 0 } else { sink.here() },
-            sink: Mutex::new(if parts.is_source { sink } else { sink.awaiting_signatures() }),
-            notices: parts.notices,
+            had: if config.is_source { 0 } else { sink.here() },
+            sink: Mutex::new(if config.is_source { sink } else { sink.awaiting_signatures() }),
             side_feeds: SideFeeds::default(),
             closing: AtomicBool::new(false),
             finishing: AtomicBool::new(false),
             first: AtomicBool::new(false),
             completed: AtomicBool::new(false),
+            config,
         }
     }
 
@@ -219,7 +166,8 @@ impl CopyContext {
     #[must_use]
     pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Mutex::new(DigestWindows::new(self.copy, lane, &self.digest_key)));
+        let CopyConfig { copy, digest_key, .. } = &self.config;
+        let new = || Arc::new(Mutex::new(DigestWindows::new(*copy, lane, digest_key)));
         Arc::clone(windows.entry(lane).or_insert_with(new))
     }
 
@@ -242,7 +190,7 @@ impl CopyContext {
 
     /// Sends a report.
     pub fn tell(&self, notice: Notice) {
-        (self.notices)(notice);
+        (self.config.notices)(notice);
     }
 
     /// Reports the first block, once.
@@ -271,7 +219,7 @@ impl CopyContext {
         };
         let Some(root) = root else { return };
         if !self.completed.swap(true, Ordering::Relaxed) {
-            let read = self.is_source;
+            let read = self.config.is_source;
             self.tell(if read { Notice::Read(root) } else { Notice::Complete(root) });
         }
     }
@@ -297,10 +245,10 @@ impl CopyContext {
         };
         let given = || lanes.clone().map(|(_, lane)| lane.received.load(Ordering::Relaxed)).sum();
         CopyView {
-            copy: self.copy,
+            copy: self.config.copy,
             name: name.to_owned(),
-            is_source: self.is_source,
-            held: if self.is_source { given() } else { held },
+            is_source: self.config.is_source,
+            held: if self.config.is_source { given() } else { held },
             blocks,
             length: blocks.map(|blocks| self.layout.offset(blocks).min(self.layout.length)),
             block_size: self.layout.block_size,
@@ -321,7 +269,7 @@ impl CopyContext {
         // A lane first stores that it is at work and then checks whether the copy is over: either
         // it sees this, or its links are cut here.
         self.closing.store(true, Ordering::SeqCst);
-        self.store.stop();
+        self.config.store.stop();
         self.pool.close();
         for lane in self.lanes.get().into_iter().flatten() {
             lane.close();
@@ -332,7 +280,7 @@ impl CopyContext {
     /// Fails the copy when its store fails between two calls.
     pub fn watch_store(self: &Arc<Self>) {
         let watching = Arc::downgrade(self);
-        self.store.watch(Box::new(move |reason| {
+        self.config.store.watch(Box::new(move |reason| {
             if let Some(member) = watching.upgrade() {
                 member.tell(Notice::Failed(reason));
             }
@@ -348,18 +296,18 @@ impl CopyContext {
     /// Cuts silent links if there is another rail. A node with one rail whose wire is dead becomes
     /// silent itself.
     pub fn cut_silent_links(&self) {
-        let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.lane_count > 1);
+        let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.config.lane_count > 1);
         lanes.for_each(|lane| lane.cut_silent());
     }
 
     /// Samples the kernel's counters if the last sample is old enough.
     pub fn sample(&self) {
-        self.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));
+        self.config.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));
     }
 
     /// Samples the kernel's counters at once.
     pub fn sample_now(&self) {
-        self.trace.sample_now(self.lanes.get().map_or(&[], Vec::as_slice));
+        self.config.trace.sample_now(self.lanes.get().map_or(&[], Vec::as_slice));
     }
 
     /// Wakes all lanes but one, to check again whether they can continue.
@@ -419,19 +367,20 @@ impl CopyContext {
         // A source holds everything from the start: report what it has sent.
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
-            held: if self.is_source { given() } else { self.sink().held() },
+            held: if self.config.is_source { given() } else { self.sink().held() },
             had: self.had,
             whole: self.sink().whole(),
             lanes,
             // An ordered store is read back file by file, and every node has all files.
-            holder: self.is_source || self.store.is_holder() && !self.store.is_ordered(),
+            holder: self.config.is_source
+                || self.config.store.is_holder() && !self.config.store.is_ordered(),
             depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
             blocked_ns: self.writing.blocked_ns(),
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
             opening_ns: self.opening_ns.load(Ordering::Relaxed),
-            removed: self.store.removed(),
+            removed: self.config.store.removed(),
             checksum: self.summed.get().cloned(),
             pending: self.pending(),
         }
@@ -440,7 +389,8 @@ impl CopyContext {
     /// The call on its disk which makes no progress for longest, at least for a second.
     #[must_use]
     pub fn pending(&self) -> Option<PendingCall> {
-        let stored = self.store.calls().and_then(|calls| calls.pending(self.store.steps()));
+        let stored =
+            self.config.store.calls().and_then(|calls| calls.pending(self.config.store.steps()));
         let given = self.calls.pending(0);
         stored.into_iter().chain(given).max_by_key(PendingCall::weight)
     }

@@ -68,9 +68,9 @@ impl Wrapper {
     /// A wrapper for `lane` of the copy of `member`.
     #[must_use]
     pub fn new(member: &CopyContext, lane: u16) -> Self {
-        let mut frame = Frame::bare(Kind::Block, member.copy, lane, 0);
-        frame.sealed = member.sealed;
-        frame.sealer = member.me;
+        let mut frame = Frame::bare(Kind::Block, member.config.copy, lane, 0);
+        frame.sealed = member.config.sealed;
+        frame.sealer = member.config.me;
         Self { frame, sealer: None }
     }
 
@@ -133,7 +133,7 @@ impl Feeder for StoreFeeder {
         let length = member.block_length(index) as usize;
         let room = layout.block_size as usize + TAG_LEN;
         let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
-        let store = &member.store;
+        let store = &member.config.store;
         let read = store.read_at(layout.offset(index), &mut buffer[..length]);
         let began = recorder.took(Stage::Read, at, began, length);
         let content = content_digest(&buffer[..length]);

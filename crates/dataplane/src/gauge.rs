@@ -94,7 +94,7 @@ mod tests {
         stages.write.clear();
         let [depth] = stages.depths()[..] else { panic!("one stage had blocks") };
         assert_eq!((depth.stage, depth.most), (Stage::Write, 3));
-        // Between the three entries next to nothing passed.
+        // Almost no time passed between the three entries.
         assert!((2900..=3000).contains(&depth.mean), "{depth:?}");
     }
 }

@@ -110,17 +110,17 @@ impl Lane {
 
     /// Works until the copy is over on this node; then hands idle links to the pool.
     pub fn run(mut self) {
-        let what = if self.member.is_source { Stage::Send } else { Stage::Relay };
+        let what = if self.member.config.is_source { Stage::Send } else { Stage::Relay };
         // A trace has one thread per lane.
         let recorder = match self.relay.is_beside() {
-            false => Recorder::new(&self.member.trace, what),
+            false => Recorder::new(&self.member.config.trace, what),
             true => Recorder::default(),
         };
         self.tracer = LaneTracer::new(recorder, self.number, Arc::clone(&self.handle.flow));
-        let _watch = self.member.awake.watch();
+        let _watch = self.member.config.awake.watch();
         self.work();
-        if let Some(parking) = self.member.parking.clone() {
-            self.park(&parking);
+        if let Some(link_pool) = self.member.config.link_pool.clone() {
+            self.park(&link_pool);
         }
     }
 
@@ -194,7 +194,7 @@ impl Lane {
                 };
                 self.handle(event);
                 if let Some((index, landing)) = landed {
-                    if landing == Landing::Written && self.member.acknowledge {
+                    if landing == Landing::Written && self.member.config.acknowledge {
                         self.member.tell(Notice::Written(index));
                     }
                     self.member.wake_side_feeds();

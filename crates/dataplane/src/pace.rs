@@ -80,7 +80,7 @@ mod tests {
         let disk = Pace::new(10_000_000);
         let late = || disk.queue().late_ns;
         let started = clock::now_ns();
-        // Work that a busy machine takes twice as long for as the disk would.
+        // Work that takes a busy machine twice as long as the disk.
         disk.pass(100_000, || std::thread::sleep(Duration::from_millis(20)));
         assert!(late() >= 10_000_000, "{} ns", late());
         disk.pass(100_000, || ());

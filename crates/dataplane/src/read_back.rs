@@ -17,24 +17,24 @@ const PIECE: usize = 256 << 10;
 /// # Errors
 /// When a block differs from what was received, or cannot be read; in words.
 pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
-    let store = &*member.store;
+    let store = &*member.config.store;
     if wanted.verify {
-        member.faults.rot().into_iter().for_each(|place| spoil(store, place));
+        member.config.faults.rot().into_iter().for_each(|place| spoil(store, place));
         let over = || member.is_closing();
-        store.prove(&member.trace, &over).map_err(|error| error.to_string())?;
+        store.prove(&member.config.trace, &over).map_err(|error| error.to_string())?;
     }
     // An ordered store has been compared file by file.
     if wanted == ReadBack::default() || !store.is_holder() || store.is_ordered() {
         return Ok(());
     }
-    let began = member.trace.now();
+    let began = member.config.trace.now();
     let read = read(member, wanted);
-    member.trace.took(Stage::Read, At::HERE, began);
+    member.config.trace.took(Stage::Read, At::HERE, began);
     read
 }
 
 fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
-    let (store, layout) = (&member.store, member.layout);
+    let (store, layout) = (&member.config.store, member.layout);
     let mut whole = wanted.checksum.map(Summing::new);
     let mut piece = vec![0; PIECE.min(layout.block_size as usize)];
     let blocks = member.sink().own_blocks();

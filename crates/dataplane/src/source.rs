@@ -116,17 +116,8 @@ impl Source {
         let sparse = taken < length
             && rustix::fs::seek(&file, SeekFrom::Hole(0)).is_ok_and(|hole| hole < length);
         let room = if sparse { taken } else { length };
-        Ok(Self {
-            file,
-            path,
-            identity,
-            opened,
-            length,
-            room,
-            disk: None,
-            usage: None,
-            stripe: None,
-        })
+        let (disk, usage, stripe) = (None, None, None);
+        Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe })
     }
 
     /// The whole of a block device.
@@ -134,17 +125,8 @@ impl Source {
         let length = rustix::fs::seek(&file, SeekFrom::End(0))?;
         let identity = Identity { length, modified: (0, 0), changed: (0, 0) };
         let (path, room, opened) = (path.to_owned(), length, Opened::now(&file)?);
-        Ok(Self {
-            file,
-            path,
-            identity,
-            opened,
-            length,
-            room,
-            disk: None,
-            usage: None,
-            stripe: None,
-        })
+        let (disk, usage, stripe) = (None, None, None);
+        Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe })
     }
 
     /// The bytes that it occupies on the disk: fewer than its length if it has holes.

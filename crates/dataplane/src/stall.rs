@@ -116,7 +116,7 @@ mod tests {
         });
         let took = clock::now_ns() - began;
         assert!(took >= 100_000_000, "500 bytes are 5 pauses of 20 ms: {took} ns");
-        // Other programs may hold it up, but not each time.
+        // Other programs may delay it, but not each time.
         let quick = (0..10).any(|_| {
             let began = clock::now_ns();
             faults.before_reading(1000);

@@ -29,11 +29,11 @@ pub struct Arrived {
 /// Writes blocks until all senders are gone, or the store fails.
 pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
-    let _watch = member.awake.watch();
-    let mut keys = Keys::new(&member.secret, member.copy);
-    let mut turns = member.store.is_ordered().then(Turns::default);
+    let _watch = member.config.awake.watch();
+    let mut keys = Keys::new(&member.config.secret, member.config.copy);
+    let mut turns = member.config.store.is_ordered().then(Turns::default);
     let mut unwrapping = Unwrapping::default();
-    let mut recorder = Recorder::new(&member.trace, Stage::Write);
+    let mut recorder = Recorder::new(&member.config.trace, Stage::Write);
     let mut began = recorder.now();
     loop {
         if let Some(turns) = &mut turns
@@ -145,7 +145,7 @@ fn bring(
         Ok(done) => Brought::Some(done),
         Err(error) => {
             if !member.is_closing() {
-                let (name, reason) = (member.store.name(), reason(&error));
+                let (name, reason) = (member.config.store.name(), reason(&error));
                 member.tell(Notice::Failed(format!("writing {name}: {reason}")));
             }
             return Brought::Failed;
@@ -165,7 +165,7 @@ fn bring_bytes(
     index: u64,
     length: usize,
 ) -> std::io::Result<usize> {
-    let (offset, store) = (member.layout.offset(index), &member.store);
+    let (offset, store) = (member.layout.offset(index), &member.config.store);
     let done = store.bring(offset, length)?;
     if done == length {
         return Ok(length);
@@ -256,12 +256,12 @@ fn write(
     };
     let began = recorder.now();
     let written = member.writing.measure(|| {
-        member.faults.before_writing(length);
+        member.config.faults.before_writing(length);
         match frame.form {
-            Encoding::Zeros => member.store.write_zeros(from, rest),
-            Encoding::Hole => member.store.leave_hole(from, rest),
+            Encoding::Zeros => member.config.store.write_zeros(from, rest),
+            Encoding::Hole => member.config.store.leave_hole(from, rest),
             Encoding::Plain | Encoding::Lz4 | Encoding::Zstd => {
-                member.store.write_at(from, &bytes[done..])
+                member.config.store.write_at(from, &bytes[done..])
             }
         }
     });
@@ -271,7 +271,7 @@ fn write(
             // The wait was ended.
             return false;
         }
-        let reason = format!("writing {}: {}", member.store.name(), reason(&error));
+        let reason = format!("writing {}: {}", member.config.store.name(), reason(&error));
         member.tell(Notice::Failed(reason));
         return false;
     }

@@ -1,11 +1,11 @@
-//! Slow disks: a node's disk holds its neighbours up for a moment only, then it is detached.
+//! Slow disks: one slows its neighbours down only briefly, then its node is detached.
 
 use garland_core::plan::{Layout, Plan};
 use garland_simulation::{NodeRun, NodeWorld, Run, Schedule, World, simulate};
 
 const GIGABIT: u64 = 125_000_000;
 
-/// 4 GiB over 1 Gbit/s to ten nodes, of which `slow` have a disk of a tenth of that.
+/// 4 GiB over 1 Gbit/s to ten nodes, of which `slow` have a disk of a tenth of that rate.
 fn copy(slow: &[usize]) -> Run {
     copy_in(|place, node| {
         if slow.contains(&place) {
@@ -14,7 +14,7 @@ fn copy(slow: &[usize]) -> Run {
     })
 }
 
-/// 4 GiB over 1 Gbit/s to ten nodes that `make` makes what they are, by place from 1.
+/// 4 GiB over 1 Gbit/s to ten nodes that `make` configures, by index from 1.
 fn copy_in(make: impl Fn(usize, &mut NodeWorld)) -> Run {
     let names: Vec<String> = (1..=10).map(|n| format!("n{n}")).collect();
     let plan = Plan::broadcast(Layout::fitting(4 << 30), &names, 1).expect("a plan");
@@ -25,7 +25,7 @@ fn copy_in(make: impl Fn(usize, &mut NodeWorld)) -> Run {
     run
 }
 
-/// Seconds until the last of the nodes that aren't `slow` had the file.
+/// Seconds until the last of the nodes that are not `slow` had the file.
 fn others(run: &Run, slow: &[usize]) -> f64 {
     let nodes = (1..).zip(&run.nodes).filter(|(place, _)| !slow.contains(place));
     let last = nodes.filter_map(|(_, node)| node.committed_ns).max().expect("they have the file");
@@ -45,7 +45,7 @@ fn one_slow_disk_holds_nobody_up() {
         );
         assert!(others <= undisturbed * 1.05, "{others:.2} s instead of {undisturbed:.2} s");
         assert!(slow.detached && alone > others);
-        // Its disk, not the chain, says when it is done.
+        // The disk, not the chain, determines when it is done.
         let disk = (4u64 << 30) as f64 / (GIGABIT / 10) as f64;
         assert!(alone <= disk * 1.05, "{alone:.2} s with a disk that takes {disk:.2} s");
         assert_eq!(run.nodes.iter().filter(|node| node.detached).count(), 1);

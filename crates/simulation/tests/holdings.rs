@@ -1,4 +1,4 @@
-//! Nodes that have some of the blocks before the copy begins.
+//! Nodes that have some of the blocks before the copy.
 
 use garland_core::plan::{Layout, Plan};
 use garland_simulation::{Run, Schedule, SinkKind, World, simulate};
@@ -36,7 +36,7 @@ fn nobody_is_sent_what_it_has() {
 fn a_node_with_some_of_a_tree_is_sent_the_rest_and_feeds_others() {
     for has in [vec![500; 4], vec![0, 500, 1000, 970], vec![1000, 0, 1000], vec![1000; 20]] {
         assert_eq!(run_as(SinkKind::Tree, 1, &has).wasted, 0, "{has:?}");
-        // Of several lanes one may be ahead of what another lacks; then some is sent again.
+        // One lane may be ahead of what another lacks; then some blocks are sent again.
         drop(run_as(SinkKind::Tree, 3, &has));
     }
 }
@@ -58,7 +58,8 @@ fn who_reads_a_part_gives_it_to_the_others_and_the_head_gives_nothing() {
     };
     let shared = Plan::shared(layout, &names, 8, 1).expect("there are nodes");
     let chain = Plan::broadcast(layout, &names, 1).expect("there are nodes");
-    // The head's own wire carries next to nothing: what it would have to give would take a quarter of an hour.
+    // The head's own wire is almost unusable: sending everything over it would take a quarter of an
+    // hour.
     let (slow, usual) = (took(&shared, 1000), took(&chain, 1_000_000));
     assert!(slow < usual, "{slow} of {usual} ns");
 }
@@ -69,14 +70,14 @@ fn what_is_there_takes_no_time() {
         let run = run(&[has; 5]);
         run.finished_ns.expect("it ends")
     });
-    // Not half: a node waits now and then for what the one before it lacks, too.
+    // Not half: a node sometimes waits for blocks which the previous one lacks, too.
     assert!(half < nothing * 8 / 10, "{half} of {nothing} ns");
     assert!(all < nothing / 50, "{all} of {nothing} ns");
 }
 
 #[test]
 fn a_node_in_the_middle_feeds_what_it_has_from_its_own_disk() {
-    // What the last lacks the second has: the first hop carries nothing.
+    // The second node has what the last one lacks: the first hop carries nothing.
     let took = run(&[1000, 0]).finished_ns.expect("it ends");
     let whole = run(&[0, 0]).finished_ns.expect("it ends");
     assert!(took <= whole, "{took} of {whole} ns");

@@ -1,4 +1,4 @@
-//! Single mishaps, and exactly what they must lead to.
+//! Single mishaps, and their exact results.
 
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_protocol::{Fault, Verdict};

@@ -1,15 +1,15 @@
-//! Nodes whose wires or machines are slow: they cost the others little, and nobody is called slow where
+//! Nodes with slow wires or machines: they cost the others little, and no node is called slow if
 //! all are alike.
 
 use garland_core::plan::{Layout, Plan};
 use garland_simulation::{NodeRun, NodeWorld, Run, Schedule, World, simulate};
 
-/// 1 Gbit/s in bytes a second.
+/// 1 Gbit/s in bytes per second.
 const GIGABIT: u64 = 125_000_000;
 
 const NODES: usize = 20;
 
-/// 2 GiB to twenty nodes, of which some are not as `World::uniform` makes them.
+/// 2 GiB to twenty nodes, some of which differ from `World::uniform`.
 fn copy(make: impl Fn(usize, &mut NodeWorld)) -> Run {
     let names: Vec<String> = (1..=NODES).map(|n| format!("n{n}")).collect();
     let plan = Plan::broadcast(Layout::fitting(2 << 30), &names, 1).expect("a plan");
@@ -25,7 +25,7 @@ fn slow(run: &Run) -> Vec<usize> {
     nodes.filter(|(_, node)| node.slow.is_some()).map(|(number, _)| number).collect()
 }
 
-/// Seconds until the last node but these had all.
+/// Seconds until the last node except these had everything.
 fn others(run: &Run, but: &[usize]) -> f64 {
     let nodes = (1..).zip(&run.nodes).filter(|(number, _)| !but.contains(number));
     let last = nodes.map(|(_, node)| node.complete_ns.expect("it has all")).max();
@@ -83,14 +83,14 @@ fn a_machine_that_opens_slowly_is_found_as_well() {
 #[test]
 fn nobody_is_slow_where_all_are_alike() {
     assert_eq!(slow(&copy(|_, _| ())), [0; 0]);
-    // A little slower than the rest isn't slow.
+    // A little slower than the rest is not slow.
     let run = copy(|number, node| {
         if number == 4 {
             node.wire_rate = GIGABIT * 7 / 10;
         }
     });
     assert_eq!(slow(&run), [0; 0]);
-    // All machines lack processors.
+    // All machines lack CPU time.
     assert_eq!(slow(&copy(|_, node| node.cpu_rate = GIGABIT / 8)), [0; 0]);
 }
 

@@ -1,11 +1,11 @@
-//! How long undisturbed copies take: the chain's length must hardly matter.
+//! The duration of undisturbed copies: the length of the chain must hardly matter.
 
 use std::time::Duration;
 
 use garland_core::plan::{Layout, Pace, Plan};
 use garland_simulation::{NodeRun, Run, Schedule, World, simulate};
 
-/// 1 Gbit/s in bytes a second.
+/// 1 Gbit/s in bytes per second.
 const GIGABIT: u64 = 125_000_000;
 
 fn copy(length: u64, receivers: usize) -> Run {
@@ -39,8 +39,8 @@ fn five_hundred_and_twelve_nodes_take_hardly_longer_than_two() {
     assert!(ratio <= 1.05, "T(512)/T(2) = {ratio:.4}");
 }
 
-/// The bound is that of a binomial tree in which each node sends all to one other after another:
-/// `ceil(log2 (n + 1)) (m/B + h)`, `plan/shape.rs` says whose.
+/// The bound is that of a binomial tree in which each node sends everything to one other after
+/// another: `ceil(log2 (n + 1)) (m/B + h)`; see `plan/shape.rs` for its origin.
 #[test]
 fn a_small_file_to_many_nodes_takes_a_tree() {
     let (length, receivers) = (1_000_000, 512);

@@ -1,5 +1,5 @@
-//! Streams: nodes that pass the bytes on in their order, whatever order several lanes bring them in.
-//! That they are written in order the simulator itself sees to.
+//! Streams: nodes that pass bytes on in order, in whatever order several lanes deliver them. The
+//! simulator itself checks the order of writes.
 
 use garland_core::plan::{Layout, Plan};
 use garland_simulation::{Mishap, NodeRun, Run, Schedule, SinkKind, What, World, simulate};
@@ -8,8 +8,8 @@ const RATE: u64 = 1_000_000;
 const BLOCKS: u64 = 300;
 const BLOCK: u64 = 4096;
 
-/// A second's copy of 300 blocks to `receivers` streams over `lanes` lanes, whose writers have
-/// 24 buffers each, as an agent's for blocks of 1 MiB; `change` makes the world another.
+/// A copy of one second, 300 blocks to `receivers` streams over `lanes` lanes, whose writers have
+/// 24 buffers each, like an agent's for blocks of 1 MiB; `change` modifies the world.
 fn copy(receivers: usize, lanes: u16, mishaps: Vec<Mishap>, change: impl Fn(&mut World)) -> Run {
     let names: Vec<String> = (1..=receivers).map(|n| format!("n{n}")).collect();
     let layout = Layout::new(BLOCKS * BLOCK, 4096).expect("a layout");
@@ -46,7 +46,8 @@ fn several_lanes_make_one_stream_and_no_block_comes_twice() {
 
 #[test]
 fn a_lane_that_runs_ahead_waits_for_the_other() {
-    // Each break costs the lane a third of a second; the other one could do all its blocks in that.
+    // Each break costs the lane a third of a second, in which the other one could send all its
+    // blocks.
     let breaks = [1, 5, 9].map(|tenths| at(tenths * 100_000_000, What::Break(1, 3)));
     let run = copy(5, 2, breaks.to_vec(), |_| {});
     assert!(run.wasted < BLOCKS / 2, "{} blocks came twice or for nothing", run.wasted);
@@ -55,14 +56,15 @@ fn a_lane_that_runs_ahead_waits_for_the_other() {
 
 #[test]
 fn repairs_in_one_lane_are_not_stuck_behind_the_other() {
-    // A changed block in each lane, at neighbours, so that each waits for another lane than the next.
+    // A corrupt block in each lane, at neighbouring nodes, so that each waits for another lane than
+    // the next.
     for first in [10, 20, 51, 120] {
         for (near, far) in [(1, 2), (2, 1), (2, 3), (4, 5)] {
             let flips = [(first, near), (first + 7, far), (first + 30, near), (first + 31, far)];
             let flips = flips.map(|(index, to)| at(0, What::Flip { index, to }));
             let run = copy(5, 2, flips.to_vec(), |_| {});
             assert!(seconds(&run) < 1.4, "{first}, {near}, {far}: {} s", seconds(&run));
-            // With fewer buffers than a repair takes, blocks are dropped and come again.
+            // With fewer buffers than a repair needs, blocks are dropped and sent again.
             let run = copy(5, 2, flips.to_vec(), |world| world.room = 3);
             assert!(seconds(&run) < 4.0, "{first}, {near}, {far}: {} s", seconds(&run));
         }

@@ -48,7 +48,7 @@ pub struct Connection {
     key: PublicKey,
     channel: Channel,
     received: Vec<u8>,
-    /// The time at which the last of these arrived, in monotonic nanoseconds.
+    /// The time at which the last received bytes arrived, in monotonic nanoseconds.
     read_ns: u64,
     unsent: Vec<u8>,
 }
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Linux resets a connection whose process ends without reading what has come.
+    /// Linux resets a connection whose process exits with unread input.
     #[test]
     fn after_a_reset_by_a_process_that_ends_it_is_known_that_nothing_listens() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -79,8 +79,8 @@ pub struct Dial<'a> {
 }
 
 /// Opens a link to a downstream: over a parked connection if one works, else over a new one.
-pub fn dial(to: &Dial<'_>, parking: Option<&LinkPool>) -> Result<TcpStream, LinkError> {
-    if let Some(stream) = parking.and_then(|parking| parking.lease(to.address))
+pub fn dial(to: &Dial<'_>, link_pool: Option<&LinkPool>) -> Result<TcpStream, LinkError> {
+    if let Some(stream) = link_pool.and_then(|link_pool| link_pool.lease(to.address))
         // A dead connection costs no more than the time to notice it.
         && tcp::break_unacknowledged(&stream, Some(WARM)).is_ok()
         && let Ok(stream) = greet(stream, to)

@@ -19,7 +19,8 @@ const MOST: usize = 64;
 /// How often old connections are closed.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Parked connections. Each is closed when its peer closes it, and after some time without use.
+/// Parked connections. Each is closed when its peer closes it, when unexpected bytes arrive, and after
+/// some time without use.
 #[derive(Debug)]
 pub struct LinkPool {
     watch: Watch,
@@ -143,57 +144,57 @@ mod tests {
         (address, near, listener.accept().unwrap().0)
     }
 
-    fn until(parking: &LinkPool, count: usize) {
-        while parking.lock().parked.len() != count {
+    fn until(link_pool: &LinkPool, count: usize) {
+        while link_pool.lock().parked.len() != count {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     #[test]
     fn a_link_is_leased_once_and_only_to_its_address() {
-        let parking = LinkPool::new(Duration::from_secs(60)).unwrap();
+        let link_pool = LinkPool::new(Duration::from_secs(60)).unwrap();
         let (address, near, _far) = pair();
         let (other, other_near, other_far) = pair();
-        parking.park(near, Some(address));
-        parking.park(other_near, Some(other));
+        link_pool.park(near, Some(address));
+        link_pool.park(other_near, Some(other));
         drop(other_far);
-        assert_eq!((parking.count(), parking.count_to(address)), (2, 1));
-        assert!(parking.lease(address).is_some());
-        assert!(parking.lease(address).is_none());
-        assert!(parking.lease(other).is_none(), "its peer has closed it");
+        assert_eq!((link_pool.count(), link_pool.count_to(address)), (2, 1));
+        assert!(link_pool.lease(address).is_some());
+        assert!(link_pool.lease(address).is_none());
+        assert!(link_pool.lease(other).is_none(), "its peer has closed it");
     }
 
     #[test]
     fn the_watcher_closes_what_ends_speaks_out_of_turn_or_grows_old() {
-        let parking = Arc::new(LinkPool::new(Duration::from_millis(300)).unwrap());
+        let link_pool = Arc::new(LinkPool::new(Duration::from_millis(300)).unwrap());
         let (greet, greeted) = channel();
-        let attended = Arc::clone(&parking);
+        let attended = Arc::clone(&link_pool);
         std::thread::spawn(move || attended.attend(|stream| greet.send(stream).unwrap()));
         let [(_, closed, far_of_closed), (address, loud, mut far_of_loud), (_, came, mut guest)] =
             [pair(), pair(), pair()];
-        parking.park(closed, None);
-        parking.park(loud, Some(address));
-        parking.park(came, None);
+        link_pool.park(closed, None);
+        link_pool.park(loud, Some(address));
+        link_pool.park(came, None);
         drop(far_of_closed);
         far_of_loud.write_all(b"x").unwrap();
         guest.write_all(b"x").unwrap();
         assert!(greeted.recv_timeout(Duration::from_secs(60)).is_ok());
-        until(&parking, 0);
+        until(&link_pool, 0);
         assert!(greeted.try_recv().is_err(), "only the guest is greeted");
         let (address, near, _far) = pair();
-        parking.park(near, Some(address));
-        until(&parking, 0);
+        link_pool.park(near, Some(address));
+        until(&link_pool, 0);
     }
 
     #[test]
     fn the_oldest_goes_when_there_is_no_room() {
-        let parking = LinkPool::new(Duration::from_secs(60)).unwrap();
+        let link_pool = LinkPool::new(Duration::from_secs(60)).unwrap();
         let pairs: Vec<_> = (0..=MOST).map(|_| pair()).collect();
         let mut far = Vec::new();
         for (address, near, other) in pairs {
-            parking.park(near, Some(address));
+            link_pool.park(near, Some(address));
             far.push((address, other));
         }
-        assert_eq!((parking.count(), parking.count_to(far[0].0)), (MOST, 0));
+        assert_eq!((link_pool.count(), link_pool.count_to(far[0].0)), (MOST, 0));
     }
 }

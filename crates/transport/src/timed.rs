@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection, and its other end.
+    /// The two ends of a connection.
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let near = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it does");
@@ -88,7 +88,7 @@ mod tests {
             let result = Timed::begin(&near, patience).read_exact(&mut [0; 64]);
             over.send(result.map_err(|error| error.kind())).expect("the test waits");
         });
-        // A byte comes in every tenth of a second: 64 of them would take 6 s.
+        // A byte arrives every tenth of a second: 64 of them would take 6 s.
         let mut result = None;
         for _ in 0..40 {
             let _ = far.write_all(&[7]);

@@ -108,7 +108,7 @@ impl Copies {
         let mut late = Duration::ZERO;
         let answer = match result {
             Ok(part) => {
-                late = part.member().faults.control();
+                late = part.member().config.faults.control();
                 lock(&self.parts).push(part);
                 FromAgent::Ready(copy)
             }
@@ -128,7 +128,9 @@ impl Copies {
             return self.close(copy);
         }
         let parts = lock(&self.parts);
-        let Some(part) = parts.iter().find(|part| part.member().copy == copy) else { return };
+        let Some(part) = parts.iter().find(|part| part.member().config.copy == copy) else {
+            return;
+        };
         match order {
             ToAgent::Attach(_, text) => part.attach(text),
             ToAgent::Route(_, way) => part.member().route(way),
@@ -149,7 +151,7 @@ impl Copies {
         }
         let part = {
             let mut parts = lock(&self.parts);
-            let at = parts.iter().position(|part| part.member().copy == copy);
+            let at = parts.iter().position(|part| part.member().config.copy == copy);
             at.map(|at| parts.swap_remove(at))
         };
         let parcels = part.map_or_else(Vec::new, |part| part.close(&self.agent));

@@ -43,7 +43,7 @@ impl Heart {
                 }
                 session.send(&FromAgent::Heartbeat(report));
                 for member in members {
-                    stood.iter().for_each(|stood| stood.note(&member.trace));
+                    stood.iter().for_each(|stood| stood.note(&member.config.trace));
                     member.sample();
                     member.cut_silent_links();
                 }

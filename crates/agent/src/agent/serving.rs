@@ -40,11 +40,11 @@ impl Agent {
         let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
         let (mut surveyor, mut mounts) = (Surveyor::new(session), files::Mounts::new(self));
         let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
-        let mut seat = None;
+        let mut waiter = None;
         let mut copies = Copies::new(self, session, (parts, opening), tell);
-        let mut depot = BalanceService::new(self, session);
+        let mut balance = BalanceService::new(self, session);
         let mut comparing = Comparing::new(self, session);
-        let mut desk = farm::JobService::new(self, session);
+        let mut jobs = farm::JobService::new(self, session);
         let shutdown = loop {
             let Some(order) = copies.next_order(&given) else { break false };
             match order {
@@ -59,8 +59,8 @@ impl Agent {
                 ToAgent::Stat(order) => stat::start(self, session, order),
                 ToAgent::Compare(order) => comparing.obey(order),
                 ToAgent::Disk(order) => disk_tests.push(disk::start(self, session, order)),
-                ToAgent::Balance(order) => depot.obey(order),
-                ToAgent::Farm(order) => desk.obey(order),
+                ToAgent::Balance(order) => balance.obey(order),
+                ToAgent::Farm(order) => jobs.obey(order),
                 ToAgent::Files(order) => mounts.open(session, order),
                 ToAgent::ServeBinary(tickets, seconds) => {
                     self.tickets.add(session, tickets, seconds);
@@ -73,13 +73,13 @@ impl Agent {
                 ToAgent::Helper(parcel, more) => brought.take(&parcel, more),
                 ToAgent::EndProbe(id) => probe::Running::end_one(&mut meetings, id),
                 ToAgent::Shutdown => break true,
-                ToAgent::Queue(copy, bytes) => seat = self.queue(session, copy, bytes),
+                ToAgent::Queue(copy, bytes) => waiter = self.queue(session, copy, bytes),
                 ToAgent::Begin(begin) => {
-                    let share = seat.take().and_then(Waiter::share);
+                    let share = waiter.take().and_then(Waiter::share);
                     copies.begin(*begin, share, comparing.last());
                 }
                 ToAgent::Close(copy) => {
-                    seat = None;
+                    waiter = None;
                     copies.close(copy);
                 }
                 ToAgent::Attach(copy, _)
@@ -92,7 +92,7 @@ impl Agent {
         };
         session.end();
         heart.stop();
-        drop((desk, surveyor, depot, seat, comparing, mounts));
+        drop((jobs, surveyor, balance, waiter, comparing, mounts));
         stands.into_iter().for_each(|order| self.expected().remove(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
@@ -135,7 +135,7 @@ impl Agent {
 
     /// The number of standing links.
     fn links(&self) -> u32 {
-        let links = self.parking.as_ref().map_or(0, |parking| parking.count());
+        let links = self.link_pool.as_ref().map_or(0, |link_pool| link_pool.count());
         u32::try_from(links).unwrap_or(u32::MAX)
     }
 
@@ -144,8 +144,8 @@ impl Agent {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let teller = Arc::clone(&session);
         let admitted = move || teller.send(&FromAgent::Admitted(copy));
-        let seat = Waiter::take(&self.budget, bytes, admitted);
+        let waiter = Waiter::take(&self.budget, bytes, admitted);
         let told = |error| session.send(&FromAgent::Failed(copy, reason(&error)));
-        seat.map_err(told).ok()
+        waiter.map_err(told).ok()
     }
 }

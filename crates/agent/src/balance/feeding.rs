@@ -62,7 +62,7 @@ impl Feeding {
                 teller.send(&FromAgent::Balance(BalanceEvent::Fed(copy, event)));
             }
         };
-        let member = Arc::new(CopyContext::new(CopyConfig {
+        let config = CopyConfig {
             copy,
             me: HEAD,
             secret: begin.secret,
@@ -72,29 +72,29 @@ impl Feeding {
             is_source: true,
             buffers: None,
             acknowledge: false,
-            sink: Sink::source(begin.layout),
             lane_count: begin.lanes.len(),
             store: Box::new(store::NoStore),
             congestion: begin.congestion,
             transport: Transport::mptcp_if(begin.mptcp),
             pace: 0,
             // Every round has connections of its own: their statistics start at zero.
-            parking: None,
+            link_pool: None,
             awake: Arc::clone(agent.awake()),
             trace: Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None),
             faults: Faults::default(),
             notices: Box::new(tell),
-        }));
+        };
+        let member = Arc::new(CopyContext::new(config, Sink::source(begin.layout)));
         let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source))
             .map_err(|error| format!("starting the copy's lanes: {}", reason(&error)))?;
-        agent.doings().add_copy(&member, source.name());
+        agent.activity().add_copy(&member, source.name());
         begin.routes.into_iter().for_each(|route| member.route(route));
         Ok(Self { member, threads, _share: share })
     }
 
     /// Whether it is this copy.
     pub fn is_of(&self, copy: CopyId) -> bool {
-        self.member.copy == copy
+        self.member.config.copy == copy
     }
 
     /// Sets the route of its first hop.

@@ -203,7 +203,7 @@ mod tests {
                 assert_eq!(moved.times.count(), 1000);
                 assert!(moved.times.max() <= moved.elapsed_ns);
             }
-            // No page was left out, nor written as another was.
+            // No page was left out, and none was written twice.
             let mut bytes = vec![0; 1000 * BLOCK as usize];
             file.read_exact_at(&mut bytes, 0).unwrap();
             let mut pages: Vec<&[u8]> = bytes.chunks(BLOCK as usize).collect();

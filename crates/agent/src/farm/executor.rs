@@ -35,7 +35,7 @@ impl JobExecutor {
     }
 
     /// A view of its jobs, which does not keep the executor alive.
-    pub fn glance(&self) -> JobsSnapshot {
+    pub fn snapshot(&self) -> JobsSnapshot {
         JobsSnapshot::new(&self.shared)
     }
 
@@ -51,7 +51,6 @@ impl JobExecutor {
                 Err(error) => return self.shared.refuse_all(&error),
             }
         }
-        self.shared.notify();
     }
 
     /// Returns those of `jobs` that have not been started.

@@ -22,7 +22,7 @@ use garland_sys::error::reason;
 pub struct JobService {
     agent: Arc<Agent>,
     session: Arc<Session>,
-    bench: Option<JobExecutor>,
+    executor: Option<JobExecutor>,
     /// The directory of the jobs' own directories.
     own: Option<PathBuf>,
     window: Option<Window>,
@@ -32,7 +32,7 @@ impl JobService {
     /// No executor yet.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         let (agent, session) = (Arc::clone(agent), Arc::clone(session));
-        Self { agent, session, bench: None, own: None, window: None }
+        Self { agent, session, executor: None, own: None, window: None }
     }
 
     /// Executes an order.
@@ -40,8 +40,8 @@ impl JobService {
         match order {
             FarmOrder::Open { slots, folder } => self.open(slots, &folder),
             FarmOrder::Run(tasks) => {
-                if let Some(bench) = &mut self.bench {
-                    bench.take(tasks);
+                if let Some(executor) = &mut self.executor {
+                    executor.take(tasks);
                 }
             }
             FarmOrder::Make(job, folders) => {
@@ -49,8 +49,8 @@ impl JobService {
                 self.tell(FarmEvent::Made(job, made.err()));
             }
             FarmOrder::Recall(jobs) => {
-                if let Some(bench) = &self.bench {
-                    bench.give_back(&jobs);
+                if let Some(executor) = &self.executor {
+                    executor.give_back(&jobs);
                 }
             }
             FarmOrder::Mount(opening) => {
@@ -82,9 +82,9 @@ impl JobService {
         let session = Arc::clone(&self.session);
         let tell = Arc::new(move |event| session.send(&FromAgent::Farm(Box::new(event))));
         match JobExecutor::new(slots.unwrap_or(facts.cores), place, true, tell) {
-            Ok(bench) => {
-                self.agent.doings().add_bench(bench.glance());
-                self.bench = Some(bench);
+            Ok(executor) => {
+                self.agent.activity().add_executor(executor.snapshot());
+                self.executor = Some(executor);
             }
             Err(error) => log(&format!("no jobs can run here: {}", reason(&error))),
         }
@@ -115,7 +115,7 @@ impl JobService {
 impl Drop for JobService {
     fn drop(&mut self) {
         // Jobs first: they use the mount.
-        self.bench = None;
+        self.executor = None;
         self.window = None;
         if let Some(own) = &self.own {
             // Does not exist if no job had files.

@@ -64,11 +64,11 @@ mod tests {
                 *count.lock().unwrap() += jobs.len();
             }
         });
-        let mut bench = JobExecutor::new(1, Place::default(), false, tell).unwrap();
-        let glance = bench.glance();
+        let mut executor = JobExecutor::new(1, Place::default(), false, tell).unwrap();
+        let snapshot = executor.snapshot();
         let look = || {
             let mut account = Account::default();
-            glance.add_to(&mut account);
+            snapshot.add_to(&mut account);
             account
         };
         assert_eq!(look(), Account::default());
@@ -82,7 +82,7 @@ mod tests {
             cores: 1,
             timeout_ns: None,
         };
-        bench.take(vec![task(1), task(2)]);
+        executor.take(vec![task(1), task(2)]);
         let seen = loop {
             let seen = look();
             if !seen.jobs.is_empty() {
@@ -97,7 +97,7 @@ mod tests {
         }
         std::fs::remove_file(&pipe).unwrap();
         assert_eq!(look(), Account::default());
-        drop(bench);
-        assert!(!glance.is_there());
+        drop(executor);
+        assert!(!snapshot.is_there());
     }
 }

@@ -82,12 +82,8 @@ impl Shared {
     pub fn queue(&self, tasks: Vec<FarmTask>) -> usize {
         let mut state = self.lock();
         state.waiting.extend(tasks);
-        state.threads_wanted()
-    }
-
-    /// Wakes the threads.
-    pub fn notify(&self) {
         self.changed.notify_all();
+        state.threads_wanted()
     }
 
     /// Returns those of `jobs` that have not been started.
@@ -108,7 +104,7 @@ impl Shared {
         state.waiting.clear();
         drop(state);
         self.stop.raise();
-        self.notify();
+        self.changed.notify_all();
     }
 
     /// Ends the thread that reports events.

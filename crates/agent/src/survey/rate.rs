@@ -94,7 +94,7 @@ mod tests {
         let answer = send("lo", SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), 40);
         let Ok(SurveyAnswer::Rate(rate)) = answer else { panic!("{answer:?}") };
         assert!(rate.is_finite() && rate > 1e6, "{rate} bit/s");
-        // The sender is gone, by a reset where bytes were under way.
+        // The sender is gone, with a reset if bytes were in transit.
         let _ = receiver.join().expect("no panic");
     }
 

@@ -23,35 +23,35 @@ const PATIENCE: Duration = Duration::from_millis(200);
 #[derive(Default)]
 pub struct Activity {
     /// The prefix of the names of all sockets of the node, if known.
-    doors: Option<String>,
+    prefix: Option<String>,
     busy: Mutex<Busy>,
     /// The name of its socket, once it has been active.
-    door: OnceLock<Option<String>>,
+    socket: OnceLock<Option<String>>,
 }
 
 #[derive(Default)]
 struct Busy {
     /// Copies and their names.
     copies: Vec<(Weak<CopyContext>, String)>,
-    benches: Vec<JobsSnapshot>,
+    executors: Vec<JobsSnapshot>,
 }
 
 impl Activity {
     /// No activity, of an agent with this root.
     pub fn new(root: Option<&Path>) -> Self {
-        let doors = siblings::prefix(root.unwrap_or(Path::new("/")));
+        let prefix = siblings::prefix(root.unwrap_or(Path::new("/")));
         let said = |error| log(&format!("no other agents are seen: {}", reason(&error)));
-        Self { doors: doors.map_err(said).ok(), ..Self::default() }
+        Self { prefix: prefix.map_err(said).ok(), ..Self::default() }
     }
 
     /// The prefix of the names of all sockets of the node, if known.
-    pub fn doors(&self) -> Option<&str> {
-        self.doors.as_deref()
+    pub fn prefix(&self) -> Option<&str> {
+        self.prefix.as_deref()
     }
 
     /// The name of its own socket, if it has one.
-    pub fn door(&self) -> Option<&str> {
-        self.door.get()?.as_deref()
+    pub fn socket(&self) -> Option<&str> {
+        self.socket.get()?.as_deref()
     }
 
     /// Adds a copy; `name` is where its bytes go to or come from.
@@ -60,42 +60,42 @@ impl Activity {
         busy.copies.retain(|(member, _)| member.strong_count() > 0);
         busy.copies.push((Arc::downgrade(member), name));
         drop(busy);
-        self.open_door();
+        self.open_socket();
     }
 
     /// Adds an executor.
-    pub fn add_bench(self: &Arc<Self>, bench: JobsSnapshot) {
+    pub fn add_executor(self: &Arc<Self>, executor: JobsSnapshot) {
         let mut busy = self.lock();
-        busy.benches.retain(JobsSnapshot::is_there);
-        busy.benches.push(bench);
+        busy.executors.retain(JobsSnapshot::is_there);
+        busy.executors.push(executor);
         drop(busy);
-        self.open_door();
+        self.open_socket();
     }
 
     /// The present activity.
     pub fn account(&self) -> Account {
-        let (members, benches): (Vec<_>, Vec<_>) = {
+        let (members, executors): (Vec<_>, Vec<_>) = {
             let busy = self.lock();
             let copies = busy.copies.iter();
             let members =
                 copies.filter_map(|(member, name)| Some((member.upgrade()?, name.clone())));
-            (members.collect(), busy.benches.clone())
+            (members.collect(), busy.executors.clone())
         };
         let present = members.iter().filter(|(member, _)| !member.is_closing());
         let copies = present.map(|(member, name)| member.view(name)).collect();
         let mut account = Account { copies, ..Account::default() };
-        benches.iter().for_each(|bench| bench.add_to(&mut account));
+        executors.iter().for_each(|executor| executor.add_to(&mut account));
         account.bound();
         account
     }
 
     /// Opens the socket, at the first activity.
-    fn open_door(self: &Arc<Self>) {
-        self.door.get_or_init(|| {
-            let name = siblings::new_name(self.doors()?);
-            let opened = NamedListener::open(&name).and_then(|door| {
-                let doings = Arc::clone(self);
-                threads::spawn("door", move || doings.answer(&door))
+    fn open_socket(self: &Arc<Self>) {
+        self.socket.get_or_init(|| {
+            let name = siblings::new_name(self.prefix()?);
+            let opened = NamedListener::open(&name).and_then(|socket| {
+                let activity = Arc::clone(self);
+                threads::spawn("door", move || activity.answer(&socket))
             });
             match opened {
                 Ok(_) => Some(name),
@@ -107,9 +107,9 @@ impl Activity {
         });
     }
 
-    fn answer(&self, door: &NamedListener) {
+    fn answer(&self, socket: &NamedListener) {
         loop {
-            match door.next(PATIENCE) {
+            match socket.next(PATIENCE) {
                 // A reader that does not read gets no answer.
                 Ok(mut caller) => drop(caller.write_all(&self.account().to_bytes())),
                 // No file descriptor is free now.

@@ -17,12 +17,12 @@ use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 /// Collects the activity in a thread of its own and sends it to the head.
-pub fn start(doings: &Arc<Activity>, session: &Arc<Session>) {
-    let (doings, session) = (Arc::clone(doings), Arc::clone(session));
+pub fn start(activity: &Arc<Activity>, session: &Arc<Session>) {
+    let (activity, session) = (Arc::clone(activity), Arc::clone(session));
     let begun = threads::spawn("view", move || {
         let (at_ns, kernel) = (clock::now_ns(), kernel::counts());
-        let mut account = doings.account();
-        let silent = siblings::add_all(doings.doors(), doings.door(), &mut account);
+        let mut account = activity.account();
+        let silent = siblings::add_all(activity.prefix(), activity.socket(), &mut account);
         let mut view = NodeView { at_ns, kernel, account, silent };
         view.bound();
         session.send(&FromAgent::Viewed(Box::new(view)));

@@ -3,13 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use garland_protocol::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, NodeAddress, NodeUse};
+use garland_protocol::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, NodeUse};
 use garland_sys::signal::Interrupts;
 
-use super::agents::BalanceAgents;
+use super::ask::ask;
 use super::job::RoundJob;
 use super::pair::PairOutcome;
 use super::round::{self, BalanceRound, RoundEnd};
+use crate::agents::Agents;
 use crate::copy::Agent;
 
 /// The rate in bytes per second below which a disk is considered to hang.
@@ -41,19 +42,14 @@ pub struct PreparedFile {
 /// Agents that copy among each other.
 pub struct Exchange {
     names: Vec<String>,
-    agents: BalanceAgents,
-    addresses: Vec<NodeAddress>,
+    agents: Agents,
 }
 
 impl Exchange {
     /// The agents of the nodes `names`; none for nodes that cannot be reached.
     #[must_use]
     pub fn new(names: Vec<String>, agents: Vec<Option<Agent>>) -> Self {
-        let addresses: Vec<NodeAddress> = agents
-            .iter()
-            .map(|agent| agent.as_ref().map_or_else(Vec::new, |agent| agent.addresses.clone()))
-            .collect();
-        Self { names, agents: BalanceAgents::new(agents), addresses }
+        Self { names, agents: Agents::new(agents) }
     }
 
     /// Whether a node's agent is dead or silent.
@@ -75,7 +71,7 @@ impl Exchange {
         interrupts: Option<&Interrupts>,
     ) -> io::Result<Option<Vec<Result<PreparedFile, String>>>> {
         let order = |_| BalanceOrder::Stock { path: path.to_vec(), size };
-        self.agents.ask(nodes, &order, patience(size), interrupts, &|event| match event {
+        ask(&mut self.agents, nodes, &order, patience(size), interrupts, &|event| match event {
             BalanceEvent::Stocked(place, conditions) => {
                 Some(PreparedFile { place: *place, conditions })
             }
@@ -103,7 +99,7 @@ impl Exchange {
         };
         match self.prepare(job, &nodes, interrupts)? {
             Ok(cached) => {
-                let mut round = BalanceRound::new(job, &self.names, &self.addresses);
+                let mut round = BalanceRound::new(job, &self.names, self.agents.addresses());
                 let patience = patience(job.layout.length);
                 outcome.end = round::run(&mut self.agents, &mut round, patience, interrupts)?;
                 outcome.errands = round.into_outcomes();
@@ -117,7 +113,7 @@ impl Exchange {
         if outcome.end == RoundEnd::Done {
             let account = |_| BalanceOrder::Account;
             let answers =
-                self.agents.ask(&nodes, &account, GRACE, interrupts, &|event| match event {
+                ask(&mut self.agents, &nodes, &account, GRACE, interrupts, &|event| match event {
                     BalanceEvent::Account(account) => Some(account),
                     _ => None,
                 })?;
@@ -153,7 +149,7 @@ impl Exchange {
             _ => None,
         };
         let patience = patience(job.layout.length);
-        let answers = self.agents.ask(nodes, &order, patience, interrupts, &answer)?;
+        let answers = ask(&mut self.agents, nodes, &order, patience, interrupts, &answer)?;
         let Some(answers) = answers else { return Ok(Err(RoundEnd::Interrupted)) };
         let all: Result<Vec<_>, RoundEnd> = nodes
             .iter()

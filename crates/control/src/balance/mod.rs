@@ -4,7 +4,7 @@
 //! has the file takes the head's index in the plan and feeds it; the head only decides, over the control
 //! channels. A local copy differs from a remote one in its hop, which is the node's loopback.
 
-mod agents;
+mod ask;
 mod exchange;
 mod job;
 mod pair;

@@ -8,9 +8,9 @@ use garland_protocol::{
 };
 use garland_sys::random;
 
-use super::agents::{BalanceAgents, SILENCE_NS};
 use super::job::CopyPair;
 use crate::agent_set::AgentEvent;
+use crate::agents::{Agents, SILENCE_NS};
 
 /// The id of the sink in a plan of two nodes.
 pub const SINK: NodeId = NodeId(1);
@@ -177,7 +177,7 @@ impl Running {
     }
 
     /// Executes the orders of the machine. Routes of the feeder are sent only once the copy `began`.
-    pub fn execute_orders(&mut self, agents: &mut BalanceAgents, began: bool) {
+    pub fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
         while let Some(order) = self.head.poll() {
             match order {
                 HeadOrder::Send(_, message) => agents.send(self.pair.to, &message),

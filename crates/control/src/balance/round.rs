@@ -1,6 +1,7 @@
 //! The copies of one round, which start together, each with a head machine of its own.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
@@ -12,10 +13,11 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::agents::{BalanceAgents, silence};
+use super::ask::TICK;
 use super::job::{CopyPair, RoundJob};
 use super::pair::{PairOutcome, Running, SINK};
 use crate::agent_set::AgentEvent;
+use crate::agents::{Agents, silence};
 
 /// Timeout for agents to close their copies, in nanoseconds.
 const GOODBYE_NS: u64 = 10_000_000_000;
@@ -87,7 +89,7 @@ impl<'a> BalanceRound<'a> {
     }
 
     /// Opens all destinations; nothing is read before the feeders start.
-    fn open(&self, agents: &mut BalanceAgents) {
+    fn open(&self, agents: &mut Agents) {
         for running in &self.copies {
             let begin = self.begin_of(running, SINK);
             agents.send(running.pair.to, &ToAgent::Begin(Box::new(begin)));
@@ -95,7 +97,7 @@ impl<'a> BalanceRound<'a> {
     }
 
     /// Starts all feeders, and the time measurement.
-    fn go(&mut self, agents: &mut BalanceAgents) {
+    fn go(&mut self, agents: &mut Agents) {
         let feeds: Vec<(usize, ToAgent)> = self
             .copies
             .iter()
@@ -121,7 +123,7 @@ impl<'a> BalanceRound<'a> {
     }
 
     /// Fails copies whose feeder is silent, and all copies if none makes progress for `patience`.
-    fn tick(&mut self, agents: &BalanceAgents, patience: Duration) {
+    fn tick(&mut self, agents: &Agents, patience: Duration) {
         let now = clock::now_ns();
         let hangs = u128::from(now.saturating_sub(self.moved_ns)) > patience.as_nanos();
         for running in self.copies.iter_mut().filter(|running| !running.finished) {
@@ -136,7 +138,7 @@ impl<'a> BalanceRound<'a> {
     }
 
     /// Executes the orders of all machines. Once a copy has failed the others are interrupted.
-    fn execute_orders(&mut self, agents: &mut BalanceAgents, began: bool) {
+    fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
         for running in &mut self.copies {
             running.execute_orders(agents, began);
         }
@@ -181,7 +183,7 @@ impl<'a> BalanceRound<'a> {
 /// # Errors
 /// When this host cannot wait for the agents.
 pub fn run(
-    agents: &mut BalanceAgents,
+    agents: &mut Agents,
     round: &mut BalanceRound<'_>,
     patience: Duration,
     interrupts: Option<&Interrupts>,
@@ -213,7 +215,7 @@ pub fn run(
 }
 
 /// Closes the copies on all agents, feeders first: they report the statistics of their connections.
-fn close(agents: &mut BalanceAgents, round: &mut BalanceRound<'_>, began: bool) -> io::Result<()> {
+fn close(agents: &mut Agents, round: &mut BalanceRound<'_>, began: bool) -> io::Result<()> {
     for running in &mut round.copies {
         running.ended |= !began || !agents.has(running.pair.from);
         if !running.ended {
@@ -229,9 +231,9 @@ fn close(agents: &mut BalanceAgents, round: &mut BalanceRound<'_>, began: bool) 
 }
 
 fn wait_for(
-    agents: &mut BalanceAgents,
+    agents: &mut Agents,
     round: &mut BalanceRound<'_>,
-    is_over: fn(&Running, &BalanceAgents) -> bool,
+    is_over: fn(&Running, &Agents) -> bool,
 ) -> io::Result<()> {
     let deadline_ns = clock::now_ns() + GOODBYE_NS;
     while !round.copies.iter().all(|running| is_over(running, agents))
@@ -243,11 +245,11 @@ fn wait_for(
 }
 
 fn listen(
-    agents: &mut BalanceAgents,
+    agents: &mut Agents,
     round: &mut BalanceRound<'_>,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<()> {
-    for (node, event) in agents.wait(interrupts)? {
+    for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), TICK)? {
         round.handle(node, &event);
     }
     Ok(())

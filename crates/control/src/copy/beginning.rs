@@ -32,13 +32,13 @@ impl Driver<'_> {
         if let Some(tracing) = self.job.tracing {
             // The wait for busy agents is not included.
             let end_ns = self.moments.waited.map_or_else(clock::now_ns, |(since, _)| since);
-            self.member.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
+            self.member.config.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
         }
-        for id in self.board.ids() {
+        for id in self.agents.ids() {
             let begin = self.begin_of(id);
-            self.started[id.index()] = self.board.has(id);
-            self.exchanges.asked(id, Exchange::Begin, &self.member.trace);
-            self.board.send(id, &ToAgent::Begin(Box::new(begin)));
+            self.started[id.index()] = self.agents.has(id);
+            self.exchanges.asked(id, Exchange::Begin, &self.member.config.trace);
+            self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
         }
         self.head.routes(HEAD).into_iter().for_each(|route| self.member.route(route));
         self.member.sample_now();
@@ -100,7 +100,7 @@ impl Driver<'_> {
             self.finished = true;
             return Ok(self);
         }
-        for id in self.board.ids().filter(|id| self.is_owing_goodbye(*id)).collect::<Vec<_>>() {
+        for id in self.agents.ids().filter(|id| self.is_owing_goodbye(*id)).collect::<Vec<_>>() {
             let event = if self.is_silent(id) {
                 HeadEvent::Lost(id, format!("no word from it for {} ms", QUIET_NS / 1_000_000))
             } else {
@@ -110,10 +110,10 @@ impl Driver<'_> {
             self.head.handle(clock::now_ns(), event);
         }
         let ended: Vec<_> = self.job.plan.receivers().map(|(id, _)| self.outcome_of(id)).collect();
-        let places = self.board.ids().filter(|id| ended[id.index() - 1].is_none());
-        let key = |id| Some((self.board.connection(id)?.key(), id));
+        let places = self.agents.ids().filter(|id| ended[id.index() - 1].is_none());
+        let key = |id| Some((self.agents.connection(id)?.key(), id));
         let queue = Queue::new(places.filter_map(key).collect(), self.busy);
-        let agents = self.board.into_connections().zip(self.addresses).zip(ended);
+        let agents = self.agents.into_connections().zip(self.addresses).zip(ended);
         let seated = agents.zip(self.job.plan.receivers());
         let seated = seated.map(|(((connection, addresses), ended), (_, node))| {
             let gone = || Box::new(NodeOutcome::failed(&node.name, "its agent is gone".to_owned()));
@@ -132,7 +132,7 @@ impl Driver<'_> {
     pub(super) fn advance(&mut self) -> std::io::Result<()> {
         self.pass_over_orders();
         let Some(queue) = &mut self.queue else { return Ok(()) };
-        for id in self.board.ids().filter(|&id| self.head.verdict(id).is_some()) {
+        for id in self.agents.ids().filter(|&id| self.head.verdict(id).is_some()) {
             queue.settle(id);
         }
         match queue.step() {
@@ -142,8 +142,8 @@ impl Driver<'_> {
                 let lanes = plan.lanes_of(id);
                 let bytes = CopyContext::memory(plan.layout, lanes, self.job.pipeline.buffers);
                 let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-                self.exchanges.asked(id, Exchange::Queue, &self.member.trace);
-                self.board.send(id, &ToAgent::Queue(self.copy, bytes));
+                self.exchanges.asked(id, Exchange::Queue, &self.member.config.trace);
+                self.agents.send(id, &ToAgent::Queue(self.copy, bytes));
             }
             Step::Through => {
                 self.queue = None;

@@ -26,9 +26,9 @@ impl Driver<'_> {
     /// Closes the copy on every agent, and waits until they have cleaned up.
     pub(super) fn say_goodbye(&mut self, interrupts: Option<&Interrupts>) {
         let copy = self.copy;
-        for id in self.board.ids() {
-            self.exchanges.asked(id, Exchange::Close, &self.member.trace);
-            self.board.send(id, &ToAgent::Close(copy));
+        for id in self.agents.ids() {
+            self.exchanges.asked(id, Exchange::Close, &self.member.config.trace);
+            self.agents.send(id, &ToAgent::Close(copy));
         }
         self.member.sample_now();
         self.member.close();
@@ -37,7 +37,7 @@ impl Driver<'_> {
         self.heard_ns.iter_mut().for_each(|heard| *heard = began);
         let patience = if self.interrupted { HURRY } else { GOODBYE };
         let deadline = leaving::after(patience);
-        while self.board.ids().any(|id| self.is_awaiting_goodbye(id)) && clock::now_ns() < deadline
+        while self.agents.ids().any(|id| self.is_awaiting_goodbye(id)) && clock::now_ns() < deadline
         {
             if self.wait(interrupts).is_err() {
                 break;
@@ -58,9 +58,9 @@ impl Driver<'_> {
         let traces = self.traces();
         // On a disk that hangs nothing can be removed.
         if self.is_clean || !self.member.hangs() {
-            self.member.store.abandon();
+            self.member.config.store.abandon();
         }
-        let nodes = self.board.ids().map(|id| {
+        let nodes = self.agents.ids().map(|id| {
             let early = || "the copy ended before it".to_owned();
             self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(self.name_of(id), early()))
         });
@@ -100,12 +100,12 @@ impl Driver<'_> {
     }
 
     pub(super) fn is_owing_goodbye(&self, id: NodeId) -> bool {
-        self.board.has(id) && self.started[id.index()] && !self.closed[id.index()]
+        self.agents.has(id) && self.started[id.index()] && !self.closed[id.index()]
     }
 
     pub(super) fn is_silent(&self, id: NodeId) -> bool {
         let quiet = clock::now_ns().saturating_sub(self.heard_ns[id.index()]) > QUIET_NS;
-        let hangs = quiet && self.board.has(id) && !self.closed[id.index()];
+        let hangs = quiet && self.agents.has(id) && !self.closed[id.index()];
         let stuck = self.head.hangs_in(id).is_some();
         hangs || stuck || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
     }

@@ -42,7 +42,7 @@ impl Driver<'_> {
         self.held_ns.push(None);
         self.closed.push(false);
         self.heard_ns.push(clock::now_ns());
-        self.board.grow();
+        self.agents.grow();
         self.exchanges.grow();
         self.probes.grow();
         self.harvest.grow();
@@ -61,13 +61,13 @@ impl Driver<'_> {
         self.heard_ns[at] = now;
         self.started[at] = true;
         self.late.push(id);
-        self.board.seat(id, agent.connection);
+        self.agents.seat(id, agent.connection);
         self.head.handle(now, HeadEvent::Joined(id, agent.addresses));
         // The copy is no longer complete.
         (self.moments.held, self.moments.committed) = (None, None);
-        self.exchanges.asked(id, Exchange::Begin, &self.member.trace);
+        self.exchanges.asked(id, Exchange::Begin, &self.member.config.trace);
         let begin = self.begin_of(id);
-        self.board.send(id, &ToAgent::Begin(Box::new(begin)));
+        self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
     }
 
     /// A node's name, whether it is in the plan or has joined.

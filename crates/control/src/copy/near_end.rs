@@ -50,7 +50,7 @@ pub(super) fn near_end(
     };
     let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
     let trace = Collector::new(Budget::of_head(job.plan, job.tracing), copy, HEAD.0, began, device);
-    let member = Arc::new(CopyContext::new(CopyConfig {
+    let config = CopyConfig {
         copy,
         me: HEAD,
         secret: secret.clone(),
@@ -63,19 +63,19 @@ pub(super) fn near_end(
         buffers: job.pipeline.buffers,
         acknowledge: false,
         packing: job.packing,
-        sink,
         lane_count: job.plan.lanes.len(),
         store,
         congestion: job.congestion.clone(),
         transport: job.transport,
         pace: job.pipeline.pace,
         // Its links end with the command.
-        parking: None,
+        link_pool: None,
         awake: Arc::default(),
         trace,
         faults: Faults::new(&job.injections_at(HEAD)),
         notices: Box::new(tell),
-    }));
+    };
+    let member = Arc::new(CopyContext::new(config, sink));
     member.watch_store();
     Ok(member)
 }

@@ -27,28 +27,28 @@ impl Driver<'_> {
             FromAgent::Admitted(copy) if *copy == self.copy => Exchange::Queue,
             _ => return,
         };
-        self.exchanges.answered(id, exchange, &self.member.trace);
+        self.exchanges.answered(id, exchange, &self.member.config.trace);
     }
 
     /// Begins a burst of clock probes to all nodes.
     pub(super) fn begin_burst(&mut self) {
-        if self.member.trace.is_on() {
+        if self.member.config.trace.is_on() {
             self.probes.begin_burst();
-            self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Clock(clock::now_ns())));
+            self.agents.ids().for_each(|id| self.agents.send(id, &ToAgent::Clock(clock::now_ns())));
         }
     }
 
     /// Sends a clock probe to all nodes when it is due.
     pub(super) fn ask_the_time(&mut self) {
         if self.probes.is_due() {
-            self.board.ids().for_each(|id| self.board.send(id, &ToAgent::Clock(clock::now_ns())));
+            self.agents.ids().for_each(|id| self.agents.send(id, &ToAgent::Clock(clock::now_ns())));
         }
     }
 
     pub(super) fn time_told(&mut self, id: NodeId, [asked, came, answered]: [u64; 3]) {
-        let Some(connection) = self.board.connection(id) else { return };
+        let Some(connection) = self.agents.connection(id) else { return };
         if self.probes.answered(id, [asked, came, answered, connection.read_ns()]) {
-            self.board.send(id, &ToAgent::Clock(clock::now_ns()));
+            self.agents.send(id, &ToAgent::Clock(clock::now_ns()));
         }
     }
 
@@ -57,10 +57,10 @@ impl Driver<'_> {
         let patience = if self.interrupted { TRACES_HURRY } else { TRACES };
         let deadline = clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
         let owes = |own: &Self, id: NodeId| {
-            own.board.has(id) && own.closed[id.index()] && own.harvest.is_awaiting(id)
+            own.agents.has(id) && own.closed[id.index()] && own.harvest.is_awaiting(id)
         };
-        while self.member.trace.is_on() && clock::now_ns() < deadline {
-            if !self.board.ids().any(|id| owes(self, id)) || self.wait(None).is_err() {
+        while self.member.config.trace.is_on() && clock::now_ns() < deadline {
+            if !self.agents.ids().any(|id| owes(self, id)) || self.wait(None).is_err() {
                 return;
             }
             self.wake.lower();
@@ -70,7 +70,7 @@ impl Driver<'_> {
     /// The traces of the head and of all nodes.
     pub(super) fn traces(&mut self) -> Vec<Trace> {
         let Some(Tracing { emulated, .. }) = self.job.tracing else { return Vec::new() };
-        let mut own = self.member.trace.finish();
+        let mut own = self.member.config.trace.finish();
         let probes = std::mem::replace(&mut self.probes, ClockProbes::new(0));
         own.records.extend(probes.into_records());
         own.put_in_order();

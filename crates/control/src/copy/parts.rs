@@ -27,10 +27,10 @@ impl Driver<'_> {
         for (server, root) in manifest.servers.iter_mut().zip(&roots) {
             server.digest = *root;
         }
-        for id in self.board.ids() {
+        for id in self.agents.ids() {
             manifest.number = u16::try_from(id.index() - 1).unwrap_or(u16::MAX);
             let text = manifest.to_string().into_bytes();
-            self.board.send(id, &ToAgent::Attach(self.copy, text));
+            self.agents.send(id, &ToAgent::Attach(self.copy, text));
         }
         HeadEvent::PartsKnown(roots)
     }
@@ -40,7 +40,7 @@ impl Driver<'_> {
         let now = clock::now_ns();
         let roots = self.roots_of_parts(root);
         if let Ends::In { digests, .. } = &self.job.ends {
-            let ids = self.board.ids().collect::<Vec<_>>();
+            let ids = self.agents.ids().collect::<Vec<_>>();
             let other = ids.into_iter().zip(roots.iter().zip(digests));
             for (id, _) in other.filter(|(_, (root, digest))| root != digest) {
                 let reason = "its stripe isn't what was written there: the manifest has another \
@@ -89,7 +89,7 @@ impl Driver<'_> {
         let (tell, wanted) = (self.stored.0.clone(), self.job.read_back);
         let thread = threads::spawn("commit", move || {
             let stored = read_back(&member, wanted).and_then(|()| {
-                member.store.commit(&member.trace).map_err(|error| error.to_string())
+                member.config.store.commit(&member.config.trace).map_err(|error| error.to_string())
             });
             // Fails if the copy is over.
             let _ = tell.send(stored);

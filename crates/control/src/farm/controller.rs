@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +16,12 @@ use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 
+use crate::agent_set::AgentEvent;
+use crate::agents::silence;
 use crate::copy::Agent;
 use crate::farm::running::{RunningJob, folders};
 use crate::farm::stager::{Carrying, Direction, Stager, Transfer};
-use crate::farm::workers::{AgentEvent, Worker, WorkerSet, size};
+use crate::farm::workers::{Worker, WorkerSet, size};
 
 /// The longest turn of the loop.
 const TURN: Duration = Duration::from_millis(100);
@@ -100,74 +102,72 @@ pub fn run_farm(
     std::thread::scope(|scope| {
         let carrying = work.carrier.map(|carrier| Carrying::begin(scope, nodes, carrier, &wake));
         let carrying = carrying.transpose()?;
-        let mut hands = WorkerSet::new(agents);
-        let opened = open(&mut hands, &work, interrupts)?;
-        let mut hall = JobController::new(work, hands, carrying, news);
+        let mut workers = WorkerSet::new(agents);
+        let opened = open(&mut workers, &work, interrupts)?;
+        let mut hall = JobController::new(work, workers, carrying, news);
         let interrupted = !opened || hall.go_round(&wake, interrupts)?;
-        let nodes = hall.hands.all.iter();
-        let nodes = nodes.map(|hand| FarmNode { facts: hand.facts, gone: hand.gone.clone() });
+        let nodes = hall.workers.all.iter();
+        let nodes = nodes.map(|worker| FarmNode { facts: worker.facts, gone: worker.gone.clone() });
         Ok(FarmEnd { nodes: nodes.collect(), interrupted })
     })
 }
 
 /// Waits until all nodes have reported their resources. Returns false if the user interrupts.
 fn open(
-    hands: &mut WorkerSet,
+    workers: &mut WorkerSet,
     work: &FarmWork<'_>,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<bool> {
     let slots = if work.rules.at_once { Some(u32::MAX) } else { work.slots };
-    for node in 0..hands.all.len() {
+    for node in 0..workers.all.len() {
         for _ in 0..CLOCK_ASKED {
-            hands.send(node, &ToAgent::Clock(clock::now_ns()));
+            workers.send(node, &ToAgent::Clock(clock::now_ns()));
         }
-        hands.order(node, FarmOrder::Open { slots, folder: work.folder.clone() });
+        workers.order(node, FarmOrder::Open { slots, folder: work.folder.clone() });
     }
-    for (node, hand) in hands.all.iter_mut().enumerate() {
-        hand.sees = work.openings.get(node).is_none_or(Option::is_none);
+    for (node, worker) in workers.all.iter_mut().enumerate() {
+        worker.sees = work.openings.get(node).is_none_or(Option::is_none);
     }
     for (node, opening) in work.openings.iter().enumerate() {
         if let Some(opening) = opening {
-            hands.order(node, FarmOrder::Mount(opening.clone()));
+            workers.order(node, FarmOrder::Mount(opening.clone()));
         }
     }
     let deadline = clock::now_ns() + OPENING_NS;
     let is_missing = |it: &Worker| it.gone.is_none() && (it.facts.is_none() || !it.sees);
-    let waits = |hands: &WorkerSet| hands.all.iter().any(is_missing);
-    while waits(hands) && clock::now_ns() < deadline {
-        let others: Vec<BorrowedFd<'_>> = interrupts.iter().map(|fd| fd.as_fd()).collect();
-        for (node, call) in hands.wait(&others, TURN)? {
-            let hand = &mut hands.all[node];
-            hand.heard();
+    let waits = |workers: &WorkerSet| workers.all.iter().any(is_missing);
+    while waits(workers) && clock::now_ns() < deadline {
+        for (node, call) in workers.wait(interrupts.map(AsFd::as_fd), TURN)? {
+            let worker = &mut workers.all[node];
             match call {
                 AgentEvent::Message(FromAgent::Clock(asked, received, answered)) => {
-                    hand.told_time(asked, received, answered);
+                    worker.told_time(asked, received, answered);
                 }
                 AgentEvent::Message(FromAgent::Farm(event)) => match *event {
-                    FarmEvent::Opened(facts) => hand.facts = Some(facts),
+                    FarmEvent::Opened(facts) => worker.facts = Some(facts),
                     FarmEvent::Mounted(wrong) => {
-                        hand.sees = wrong.is_none();
-                        hand.gone = wrong;
+                        worker.sees = wrong.is_none();
+                        worker.gone = wrong;
                     }
                     _ => {}
                 },
                 AgentEvent::Message(_) => {}
-                AgentEvent::Lost(reason) => hand.gone = Some(reason),
+                AgentEvent::Lost(reason) => worker.gone = Some(reason),
             }
         }
         if interrupts.is_some_and(Interrupts::have_come) {
             return Ok(false);
         }
     }
-    for hand in hands.all.iter_mut().filter(|hand| is_missing(hand)) {
-        hand.gone = Some("its agent doesn't say what it has for jobs".to_owned());
+    for worker in workers.all.iter_mut().filter(|worker| is_missing(worker)) {
+        worker.gone = Some("its agent doesn't say what it has for jobs".to_owned());
     }
     Ok(true)
 }
 
 struct JobController<'a, 'n> {
     farm: Dispatcher,
-    hands: WorkerSet,
+    workers: WorkerSet,
     /// Jobs that are assigned to nodes, by index.
     live: HashMap<usize, RunningJob>,
     /// The indexes of jobs, by number.
@@ -181,34 +181,35 @@ struct JobController<'a, 'n> {
 impl<'a, 'n> JobController<'a, 'n> {
     fn new(
         work: FarmWork<'a>,
-        hands: WorkerSet,
+        workers: WorkerSet,
         carrying: Option<Carrying>,
         news: &'n mut dyn FnMut(FarmNews<'_>),
     ) -> Self {
-        let quickest = hands.all.iter().filter_map(|hand| hand.facts).map(|facts| facts.pace());
+        let quickest =
+            workers.all.iter().filter_map(|worker| worker.facts).map(|facts| facts.pace());
         let quickest = quickest.fold(0.0, f64::max);
         let known = |bytes: &u64| *bytes > 0;
-        let sight = |(hand, name): (&Worker, &String)| Candidate {
+        let sight = |(worker, name): (&Worker, &String)| Candidate {
             name: name.clone(),
-            is_alive: hand.gone.is_none(),
-            cores: work.slots.or(hand.facts.map(|facts| facts.cores)).unwrap_or(0),
-            speed: hand.facts.map_or(1.0, |facts| facts.pace() / quickest),
+            is_alive: worker.gone.is_none(),
+            cores: work.slots.or(worker.facts.map(|facts| facts.cores)).unwrap_or(0),
+            speed: worker.facts.map_or(1.0, |facts| facts.pace() / quickest),
             busy: 0,
             waiting: 0,
             load: None,
-            memory: hand.facts.map(|facts| facts.memory).filter(known),
-            memory_free: hand.facts.map(|facts| facts.memory_free).filter(known),
+            memory: worker.facts.map(|facts| facts.memory).filter(known),
+            memory_free: worker.facts.map(|facts| facts.memory_free).filter(known),
         };
-        let sights = hands.all.iter().zip(&work.names).map(sight).collect();
-        for (node, hand) in hands.all.iter().enumerate() {
-            if let Some(reason) = &hand.gone {
+        let sights = workers.all.iter().zip(&work.names).map(sight).collect();
+        for (node, worker) in workers.all.iter().enumerate() {
+            if let Some(reason) = &worker.gone {
                 news(FarmNews::Lost(node, reason));
             }
         }
         let places = work.jobs.iter().enumerate().map(|(at, job)| (job.number, at)).collect();
         Self {
             farm: Dispatcher::new(work.jobs, sights, work.placement, work.rules),
-            hands,
+            workers,
             live: HashMap::new(),
             places,
             carrying,
@@ -224,15 +225,13 @@ impl<'a, 'n> JobController<'a, 'n> {
             for step in self.farm.steps(self.now()) {
                 self.take(step);
             }
-            self.hands.flush();
+            self.workers.flush();
             (self.news)(FarmNews::Turn(self.farm.open()));
             if self.farm.open() == 0 {
                 return Ok(false);
             }
-            let mut others = vec![wake.as_fd()];
-            others.extend(interrupts.map(AsFd::as_fd));
-            for (node, call) in self.hands.wait(&others, TURN)? {
-                self.hands.all[node].heard();
+            let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
+            for (node, call) in self.workers.wait(others, TURN)? {
                 match call {
                     AgentEvent::Message(message) => self.hear(node, message),
                     AgentEvent::Lost(reason) => self.lose(node, reason),
@@ -244,9 +243,8 @@ impl<'a, 'n> JobController<'a, 'n> {
             wake.lower();
             let done: Vec<Transfer> = self.carrying.iter().flat_map(Carrying::done).collect();
             done.into_iter().for_each(|load| self.moved(load));
-            while let Some(node) = self.hands.silent() {
-                let seconds = crate::farm::workers::SILENCE_NS / 1_000_000_000;
-                self.lose(node, format!("no word from its agent for {seconds} s"));
+            while let Some(node) = self.workers.silent() {
+                self.lose(node, silence());
             }
         }
     }
@@ -260,7 +258,7 @@ impl<'a, 'n> JobController<'a, 'n> {
             Step::Give { node, job } => self.give(node, job),
             Step::Recall { node, jobs } => {
                 let jobs = jobs.into_iter().map(|job| self.farm.jobs()[job].number).collect();
-                self.hands.order(node, FarmOrder::Recall(jobs));
+                self.workers.order(node, FarmOrder::Recall(jobs));
             }
             Step::Over(record) => (self.news)(FarmNews::Over(&record)),
         }
@@ -278,15 +276,15 @@ impl<'a, 'n> JobController<'a, 'n> {
         if task.own_folder {
             let names = folders(&wanted.inputs.iter().chain(&wanted.outputs).collect::<Vec<_>>());
             let number = wanted.number;
-            return self.hands.order(node, FarmOrder::Make(number, names));
+            return self.workers.order(node, FarmOrder::Make(number, names));
         }
-        self.hands.all[node].give(task);
+        self.workers.all[node].give(task);
     }
 
     fn hear(&mut self, node: usize, message: FromAgent) {
         match message {
             FromAgent::Clock(asked, received, answered) => {
-                self.hands.all[node].told_time(asked, received, answered);
+                self.workers.all[node].told_time(asked, received, answered);
             }
             FromAgent::Farm(event) => self.hear_of_jobs(node, *event),
             _ => {}
@@ -323,9 +321,9 @@ impl<'a, 'n> JobController<'a, 'n> {
     fn ended(&mut self, node: usize, end: TaskEnd) {
         let Some(job) = self.job_at(node, end.job) else { return };
         let Some(live) = self.live.get_mut(&job) else { return };
-        let hand = &self.hands.all[node];
+        let worker = &self.workers.all[node];
         let began = self.began_ns;
-        let seconds = |ns: u64| hand.our_ns(ns).saturating_sub(began) as f64 / 1e9;
+        let seconds = |ns: u64| worker.our_ns(ns).saturating_sub(began) as f64 / 1e9;
         let (started, ended) = (seconds(end.started_ns), seconds(end.ended_ns));
         let (is_done, bytes_out) = (end.outcome.is_done(), end.bytes_out);
         live.ran = Some((started, ended));
@@ -357,7 +355,7 @@ impl<'a, 'n> JobController<'a, 'n> {
             (Direction::There, Ok(bytes)) => {
                 (live.staged_in, live.bytes_in) = (Some(now), bytes);
                 let task = (self.task)(&self.farm.jobs()[job], tries);
-                self.hands.all[node].give(task);
+                self.workers.all[node].give(task);
             }
             (Direction::Back, Ok(bytes)) => self.over(job, None, Some(now), bytes),
         }
@@ -373,17 +371,17 @@ impl<'a, 'n> JobController<'a, 'n> {
         let (node, now) = (live.node, self.now());
         let tried: Try = live.over(wrong, staged_out, bytes);
         if self.carrying.is_some() {
-            self.hands.order(node, FarmOrder::Clear(self.farm.jobs()[job].number));
+            self.workers.order(node, FarmOrder::Clear(self.farm.jobs()[job].number));
         }
         self.farm.tried(node, job, tried, now);
     }
 
     fn lose(&mut self, node: usize, reason: String) {
-        if self.hands.all[node].gone.is_some() {
+        if self.workers.all[node].gone.is_some() {
             return;
         }
         (self.news)(FarmNews::Lost(node, &reason));
-        self.hands.all[node].gone = Some(reason);
+        self.workers.all[node].gone = Some(reason);
         self.live.retain(|_, live| live.node != node);
         let now = self.now();
         self.farm.lost(node, now);

@@ -1,17 +1,16 @@
 //! The agents of a farm: queued tasks, resources and clock of each node.
 
 use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use garland_core::farm::Command;
-use garland_core::plan::NodeId;
 use garland_protocol::{FarmOrder, FarmTask, NodeFacts, ToAgent};
 use garland_sys::clock;
 
-use crate::agent_set::AgentSet;
+use crate::agent_set::AgentEvent;
+use crate::agents::Agents;
 use crate::copy::Agent;
-
-/// Silence after which an agent is considered dead, in nanoseconds.
-pub const SILENCE_NS: u64 = 5_000_000_000;
 
 /// Bytes of commands in one message.
 const MESSAGE: usize = 48 << 10;
@@ -28,19 +27,12 @@ pub struct Worker {
     pub sees: bool,
     /// Why it takes no jobs.
     pub gone: Option<String>,
-    /// The time of its last message.
-    heard_ns: u64,
     /// The offset of its clock, and the round trip of the probe.
     clock: Option<(i64, u64)>,
     tasks: Vec<FarmTask>,
 }
 
 impl Worker {
-    /// A message has arrived.
-    pub fn heard(&mut self) {
-        self.heard_ns = clock::now_ns();
-    }
-
     /// An answer to a clock probe has arrived: sent at `asked_ns` by our clock, received and
     /// answered at these times by its own.
     pub fn told_time(&mut self, asked_ns: u64, received_ns: u64, answered_ns: u64) {
@@ -69,31 +61,20 @@ impl Worker {
 pub struct WorkerSet {
     /// By index.
     pub all: Vec<Worker>,
-    board: AgentSet,
+    agents: Agents,
 }
-
-/// An event that `wait` returns.
-pub use crate::agent_set::AgentEvent;
 
 impl WorkerSet {
     /// The agents of a run.
     pub fn new(agents: Vec<Result<Agent, String>>) -> Self {
-        let mut all = Vec::new();
-        let mut connections = Vec::new();
-        for agent in agents {
-            let (connection, gone) = match agent {
-                Ok(agent) => (Some(agent.connection), None),
-                Err(reason) => (None, Some(reason)),
-            };
-            all.push(Worker { gone, heard_ns: clock::now_ns(), ..Worker::default() });
-            connections.push(connection);
-        }
-        Self { all, board: AgentSet::new(connections.into_iter()) }
+        let (agents, reasons) = Agents::split(agents);
+        let all = reasons.into_iter().map(|gone| Worker { gone, ..Worker::default() });
+        Self { all: all.collect(), agents }
     }
 
     /// Sends a message to a node.
     pub fn send(&mut self, node: usize, message: &ToAgent) {
-        self.board.send(id(node), message);
+        self.agents.send(node, message);
     }
 
     /// Sends an order about jobs to a node.
@@ -124,26 +105,19 @@ impl WorkerSet {
     ///
     /// # Errors
     /// When the system call fails.
-    pub fn wait(
+    pub fn wait<'a>(
         &mut self,
-        others: &[std::os::fd::BorrowedFd<'_>],
-        timeout: std::time::Duration,
+        others: impl IntoIterator<Item = BorrowedFd<'a>>,
+        timeout: Duration,
     ) -> io::Result<Vec<(usize, AgentEvent)>> {
-        let calls = self.board.wait(others, timeout)?;
-        Ok(calls.into_iter().map(|(id, call)| (id.index() - 1, call)).collect())
+        self.agents.wait(others, timeout)
     }
 
     /// A node that is silent for too long.
     pub fn silent(&self) -> Option<usize> {
-        let now = clock::now_ns();
-        let is_silent =
-            |hand: &Worker| hand.gone.is_none() && now.saturating_sub(hand.heard_ns) > SILENCE_NS;
-        self.all.iter().position(is_silent)
+        let takes_jobs = |node: &usize| self.all[*node].gone.is_none();
+        self.agents.nodes().filter(takes_jobs).find(|&node| self.agents.is_silent(node))
     }
-}
-
-fn id(node: usize) -> NodeId {
-    NodeId(u32::try_from(node + 1).expect("a run has fewer nodes"))
 }
 
 /// The variable part of a task's length in bytes.

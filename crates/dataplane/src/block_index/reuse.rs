@@ -139,8 +139,10 @@ impl Bringing {
             Some(disk) => disk.pass(length, read),
             None => read(),
         };
-        if is_same && let Err(error) = member.store.write_at(member.layout.offset(index), bytes) {
-            let reason = format!("writing {}: {}", member.store.name(), reason(&error));
+        if is_same
+            && let Err(error) = member.config.store.write_at(member.layout.offset(index), bytes)
+        {
+            let reason = format!("writing {}: {}", member.config.store.name(), reason(&error));
             member.tell(Notice::Failed(reason));
             return false;
         }

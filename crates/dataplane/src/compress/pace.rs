@@ -153,7 +153,8 @@ fn mixed(old: Option<f64>, newest: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// A wire of `wire` ns a byte; LZ4 halves in 1 ns a byte, Zstandard leaves `left` in 3.
+    /// A wire with `wire` ns per byte. LZ4 halves in 1 ns per byte, Zstandard leaves `left`
+    /// permille in 3.
     fn pace(wire: u64, left: usize) -> PackingPace {
         let pace = PackingPace::new(Packing::Auto);
         for _ in 0..50 {

@@ -18,7 +18,7 @@ use garland_transport::link::break_reason;
 
 impl Lane {
     pub(super) fn feed(&mut self, index: u64, incarnation: u64, again: bool, to: &[u32]) {
-        self.member.faults.before_sending(self.member.layout.block_length(index) as usize);
+        self.member.config.faults.before_sending(self.member.layout.block_length(index) as usize);
         self.tracer.awaits(Awaited::Disk);
         let asked = self.tracer.begin();
         let recorder = self.tracer.recorder();
@@ -37,11 +37,11 @@ impl Lane {
                 let sending = clock::now_ns().saturating_sub(since);
                 let bytes = prepared.length * peers.len();
                 self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-                self.member.packing.sent(bytes, sending, self.member.lane_count);
+                self.member.packing.sent(bytes, sending, self.member.config.lane_count);
                 self.feeder.recycle(prepared.buffer);
                 self.lose(errors);
                 self.handle(RelayEvent::Fed);
-                if self.member.is_source {
+                if self.member.config.is_source {
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
                     self.member.tell_if_complete();
                 }
@@ -120,7 +120,7 @@ impl Lane {
     }
 
     pub(super) fn take_frame(&mut self, frame: Frame, header: [u8; FRAME_LEN]) {
-        let ours = frame.copy == self.member.copy && frame.lane == self.number;
+        let ours = frame.copy == self.member.config.copy && frame.lane == self.number;
         let index = frame.index;
         match frame.kind {
             Kind::Block if ours && self.fits(&frame) => {
@@ -145,7 +145,7 @@ impl Lane {
     fn fits(&self, frame: &Frame) -> bool {
         let known = self.blocks.ordinal(frame.index).is_some();
         let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
-        known && fits && frame.sealed == self.member.sealed
+        known && fits && frame.sealed == self.member.config.sealed
     }
 }
 

@@ -9,7 +9,7 @@ use garland_protocol::{Frame, Kind, LinkSide, RelayEvent};
 use garland_sys::{tcp, threads};
 
 use super::Lane;
-use crate::context::{CopyContext, LaneCommand, Notice};
+use crate::context::{CopyConfig, LaneCommand, Notice};
 use garland_sys::error::reason;
 use garland_transport::link::{self, Hop, LinkError, break_reason};
 use garland_transport::link_pool::LinkPool;
@@ -23,7 +23,7 @@ impl Lane {
                 self.handle(RelayEvent::UpOpened(epoch));
             }
             LinkSide::Down => {
-                if let Err(error) = tcp::pace(&stream, self.member.pace) {
+                if let Err(error) = tcp::pace(&stream, self.member.config.pace) {
                     let reason = format!("holding its link to a rate: {}", reason(&error));
                     return self.member.tell(Notice::Failed(reason));
                 }
@@ -36,7 +36,7 @@ impl Lane {
 
     /// Connects to a neighbour in a thread of its own: a new route may arrive meanwhile.
     pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
-        let hop = Hop { copy: self.member.copy, lane: self.number, epoch };
+        let hop = Hop { copy: self.member.config.copy, lane: self.number, epoch };
         let peer = match side {
             LinkSide::Up => self.fed_by.map(|(peer, _)| peer),
             LinkSide::Down => self.fed.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer),
@@ -52,11 +52,12 @@ impl Lane {
         };
         let outside = Arc::clone(&handle);
         let begun = threads::spawn("dial", move || {
-            let CopyContext { secret, keys, congestion, transport, .. } = &*member;
+            let (keys, config) = (&member.keys, &member.config);
+            let CopyConfig { secret, congestion, transport, link_pool, trace, .. } = config;
             let transport = *transport;
             let to = link::Dial { address, hop, secret, keys, congestion, transport };
-            let dialed = link::dial(&to, member.parking.as_deref());
-            member.trace.took(Stage::Dial, at, began);
+            let dialed = link::dial(&to, link_pool.as_deref());
+            trace.took(Stage::Dial, at, began);
             let command = match dialed {
                 Ok(stream) => LaneCommand::Link(side, epoch, stream),
                 Err(error) => lost(format!("linking to {address}: {error}")),
@@ -70,7 +71,7 @@ impl Lane {
 
     /// A frame of this lane, without a block.
     pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
-        Frame::bare(kind, self.member.copy, self.number, index)
+        Frame::bare(kind, self.member.config.copy, self.number, index)
     }
 
     pub(super) fn send(&self, mut stream: &TcpStream, frame: &Frame) -> io::Result<()> {
@@ -101,7 +102,7 @@ impl Lane {
 
     /// Samples a link's counters before it is closed.
     pub(super) fn forget(&self, side: LinkSide, epoch: u32) {
-        self.member.trace.sample_link(self.number, &self.handle, side);
+        self.member.config.trace.sample_link(self.number, &self.handle, side);
         self.handle.note(side, epoch, None);
     }
 
@@ -136,20 +137,20 @@ impl Lane {
     /// Reads from an upstream that has sent the whole lane. If it sends anything, that is the
     /// greeting of the next copy, which the upstream has learned of earlier; then the link goes to
     /// the pool. A closed link is lost as usual.
-    pub(super) fn hand_over_upstream(&mut self, parking: &LinkPool) {
+    pub(super) fn hand_over_upstream(&mut self, link_pool: &LinkPool) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
             let up = self.up.take();
             up.into_iter().for_each(|(epoch, stream)| {
                 self.forget(LinkSide::Up, epoch);
-                parking.park(stream, None);
+                link_pool.park(stream, None);
             });
         } else {
             self.read_up();
         }
     }
 
-    pub(super) fn park(&mut self, parking: &LinkPool) {
+    pub(super) fn park(&mut self, link_pool: &LinkPool) {
         let up_over = {
             let sink = self.member.sink();
             self.relay.is_up_over(&sink)
@@ -157,16 +158,16 @@ impl Lane {
         // Duplicate descriptors would keep a connection open that the next copy closes.
         if let Some((epoch, stream)) = self.up.take() {
             self.forget(LinkSide::Up, epoch);
-            Some(stream).filter(|_| up_over).into_iter().for_each(|up| parking.park(up, None));
+            Some(stream).filter(|_| up_over).into_iter().for_each(|up| link_pool.park(up, None));
         }
         for (epoch, stream) in std::mem::take(&mut self.downs) {
             self.forget(LinkSide::Down, epoch);
             let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
             let address = fed.and_then(|fed| fed.address);
             // A link with a rate limit keeps it.
-            let fit = self.relay.is_down_over(epoch) && self.member.pace == 0;
+            let fit = self.relay.is_down_over(epoch) && self.member.config.pace == 0;
             if address.is_some() && fit {
-                parking.park(stream, address);
+                link_pool.park(stream, address);
             }
         }
     }

@@ -53,8 +53,8 @@ impl Lane {
             downs.filter(|(_, ready)| **ready).map(|((epoch, _), _)| *epoch).collect();
         asking.into_iter().for_each(|epoch| self.read_down(epoch));
         if has_up && ready[1] {
-            match self.member.parking.clone() {
-                Some(parking) if up_over => self.hand_over_upstream(&parking),
+            match self.member.config.link_pool.clone() {
+                Some(link_pool) if up_over => self.hand_over_upstream(&link_pool),
                 _ => self.read_up(),
             }
         }

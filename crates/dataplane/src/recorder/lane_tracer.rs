@@ -204,7 +204,7 @@ impl LaneTracer {
             let busy_ns = busy_ns / to.len() as u64;
             self.recorder.note(Span { busy_ns, bytes: bytes as u64, ..span });
         }
-        // The meter of a relay is not used.
+        // Discards the sums of the meter, which are for relayed blocks.
         self.meter.part(0);
     }
 

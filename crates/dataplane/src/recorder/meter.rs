@@ -97,7 +97,7 @@ impl Side {
 mod tests {
     use super::*;
 
-    /// A block whose calls take 10 µs each but for what they wait.
+    /// A block whose calls take 10 µs each without waits.
     fn block(meter: &mut Meter, wait_up: u64, wait_down: u64) -> Parts {
         for _ in 0..16 {
             meter.received(10_000 + wait_up, 64 << 10);

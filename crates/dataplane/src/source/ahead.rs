@@ -101,10 +101,10 @@ impl SourceFeeder {
         lane: u16,
         blocks: LaneBlocks,
     ) -> io::Result<Self> {
-        let lanes = member.lane_count.max(1);
+        let lanes = member.config.lane_count.max(1);
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(member.layout.block_size)).max(3);
-        let ahead_most = member.buffers.map_or(fitting, u64::from);
+        let ahead_most = member.config.buffers.map_or(fitting, u64::from);
         let state = Ahead {
             incarnation: 1,
             wanted: 0,
@@ -234,9 +234,9 @@ impl Shared {
     }
 
     fn work(self: &Arc<Self>) {
-        let _watch = self.member.awake.watch();
+        let _watch = self.member.config.awake.watch();
         let mut bench = BlockMaker::new(&self.member, self.lane);
-        let mut recorder = Recorder::new(&self.member.trace, Stage::Read);
+        let mut recorder = Recorder::new(&self.member.config.trace, Stage::Read);
         let mut idle = recorder.now();
         let stages = &self.member.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {
@@ -307,7 +307,7 @@ impl Shared {
         let layout = self.member.layout;
         let (at, began) = (At::block(self.lane, index), recorder.now());
         let length = self.source.await_block(layout, index, stale)? as usize;
-        self.member.faults.before_reading(length);
+        self.member.config.faults.before_reading(length);
         let hole = self.member.calls.during(DiskCall::Read, &self.name, length as u64, || {
             if self.source.is_hole(layout, index) {
                 buffer[..length].fill(0);
@@ -326,13 +326,13 @@ impl Shared {
             .sink()
             .learn(index, content)
             .map_err(|_| FeedError::Changed(self.source.changed(layout, index)))?;
-        if let Some(byte) = self.member.faults.flip(layout.offset(index), length) {
+        if let Some(byte) = self.member.config.faults.flip(layout.offset(index), length) {
             buffer[byte] ^= 1;
         }
         let (form, packed) = match (hole, zeros) {
             (true, _) => (Encoding::Hole, 0),
             (false, true) => (Encoding::Zeros, 0),
-            (false, false) => self.squeeze(bench, &mut buffer, length),
+            (false, false) => self.compress(bench, &mut buffer, length),
         };
         let (keys, written) = (&self.member.keys, (form, length, packed));
         let prepared = bench.wrapper.wrap(keys, index, incarnation, buffer, written);
@@ -341,7 +341,7 @@ impl Shared {
     }
 
     /// Compresses a block in place, if that is useful. Returns the encoding and the length.
-    fn squeeze(
+    fn compress(
         &self,
         bench: &mut BlockMaker,
         buffer: &mut [u8],
@@ -351,7 +351,7 @@ impl Shared {
         if !pace.is_on() {
             return (Encoding::Plain, length);
         }
-        let threads = WORKERS.max(self.member.lane_count);
+        let threads = WORKERS.max(self.member.config.lane_count);
         bench.room.resize(compress::room(self.member.layout.block_size as usize), 0);
         let BlockMaker { packer, room, .. } = bench;
         pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);

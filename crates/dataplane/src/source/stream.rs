@@ -266,7 +266,7 @@ mod tests {
             scope.spawn(move || {
                 bytes.chunks(777).for_each(|chunk| writer.write_all(chunk).unwrap())
             });
-            // Another lane's block first.
+            // The block of another lane first.
             for (index, length) in [(1, 4096), (0, 4096), (2, 1808)] {
                 assert_eq!(source.await_block(layout(), index, WANTED).unwrap(), length);
                 let mut block = vec![0; length as usize];
@@ -290,7 +290,7 @@ mod tests {
         source.release(1);
         assert!(matches!(source.await_block(layout(), 0, WANTED), Err(FeedError::Gone(..))));
         assert!(source.await_block(layout(), 1, WANTED).is_ok());
-        // Nobody is left: what hasn't come can't be given up.
+        // Nobody is left: blocks that have not arrived cannot be released.
         source.release(u64::MAX);
         writer.write_all(&[2; 4096]).unwrap();
         drop(writer);

@@ -19,7 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::forget::{forget, is_in_memory};
+use super::forget::is_in_memory;
 use super::left::{Left, partial_name, remove_stale};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
@@ -314,12 +314,6 @@ impl Store for FileStore {
         self.finish(trace).map_err(|error| self.unfinished(&error))
     }
 
-    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        trace
-            .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
-            .map_err(|error| StoreError::path("verifying", self.name(), &error))
-    }
-
     fn path(&self) -> Vec<u8> {
         self.path.as_os_str().as_bytes().to_vec()
     }
@@ -331,16 +325,8 @@ impl Store for FileStore {
         }
     }
 
-    fn is_holder(&self) -> bool {
-        true
-    }
-
     fn name(&self) -> String {
         self.path.display().to_string()
-    }
-
-    fn device(&self) -> Option<u64> {
-        fstat(&self.file).ok().map(|stat| stat.st_dev)
     }
 
     fn file(&self) -> Option<&File> {

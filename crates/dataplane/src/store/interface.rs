@@ -3,14 +3,19 @@
 use std::fs::File;
 use std::io;
 
+use garland_core::trace::Stage;
+use rustix::fs::fstat;
+
 use super::StoreError;
+use super::forget::forget;
 use crate::calls::Calls;
 use crate::recorder::Collector;
 use crate::shell::Watcher;
 
 /// The destination of a node's blocks. Several threads may write at once; each block is written once.
 ///
-/// The defaults are those of a destination that takes blocks in any order and cannot be read back.
+/// The defaults are those of a destination that takes blocks in any order, and that can be read back if
+/// it is a file.
 pub trait Store: Send + Sync {
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
@@ -48,14 +53,19 @@ pub trait Store: Send + Sync {
     /// Makes what was written stable and drops it from the page cache, so that later reads come from
     /// the medium. A store that cannot be read by blocks compares itself with the digests of what it
     /// received, until the copy is `over`.
-    fn prove(&self, _trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        Err(StoreError::refused("verifying", self.name(), "nothing can be read back"))
+    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        let Some(file) = self.file() else {
+            return Err(StoreError::refused("verifying", self.name(), "nothing can be read back"));
+        };
+        trace
+            .time(Stage::Fsync, || file.sync_all().and_then(|()| forget(file)))
+            .map_err(|error| StoreError::path("verifying", self.name(), &error))
     }
     /// Removes what was written, unless it was committed.
     fn abandon(&self) {}
     /// Whether what was written can be read back.
     fn is_holder(&self) -> bool {
-        false
+        self.file().is_some()
     }
     /// Whether blocks must be written in order.
     fn is_ordered(&self) -> bool {
@@ -69,7 +79,7 @@ pub trait Store: Send + Sync {
     }
     /// The number of the block device which the store is on, if any.
     fn device(&self) -> Option<u64> {
-        None
+        fstat(self.file()?).ok().map(|stat| stat.st_dev)
     }
     /// The file that has the bytes at the offsets of the source, if there is one.
     fn file(&self) -> Option<&File> {

@@ -14,7 +14,6 @@ use garland_protocol::FileStamp;
 use rustix::fs::{AtFlags, fstat, statat};
 
 use super::file::Metadata;
-use super::forget::forget;
 use super::{Store, StoreError};
 use crate::block_index::stamp;
 use crate::recorder::Collector;
@@ -70,26 +69,12 @@ impl Store for KeptStore {
         self.finish(trace).map_err(|error| StoreError::path("keeping", self.name(), &error))
     }
 
-    fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        trace
-            .time(Stage::Fsync, || self.file.sync_all().and_then(|()| forget(&self.file)))
-            .map_err(|error| StoreError::path("verifying", self.name(), &error))
-    }
-
     fn path(&self) -> Vec<u8> {
         self.path.as_os_str().as_bytes().to_vec()
     }
 
-    fn is_holder(&self) -> bool {
-        true
-    }
-
     fn name(&self) -> String {
         self.path.display().to_string()
-    }
-
-    fn device(&self) -> Option<u64> {
-        fstat(&self.file).ok().map(|stat| stat.st_dev)
     }
 
     fn file(&self) -> Option<&File> {

@@ -1,4 +1,4 @@
-//! Cases: a small copy, a world and what happens to it, all from one seed.
+//! Cases: a small copy, a world and its mishaps, all from one seed.
 
 use garland_core::plan::{Layout, Plan};
 use garland_simulation::SinkKind::{File, Null, Stream, Tree};
@@ -8,14 +8,14 @@ use crate::judge::judge;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// One copy and what happens to it.
+/// A copy and its mishaps.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub receivers: u32,
     pub lanes: u16,
-    /// How many others each node feeds; in a chain it is one.
+    /// The number of nodes which each node feeds; 1 in a chain.
     pub fanout: usize,
-    /// Whether the nodes of that many lanes read the source by themselves.
+    /// Whether the nodes of that many lanes read the source themselves.
     pub shared: bool,
     pub length: u64,
     pub world: World,
@@ -23,7 +23,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A copy in a world of chance, to which nothing happens.
+    /// A copy in a random world, without mishaps.
     fn quiet(random: &mut Random, seed: u64) -> Self {
         let receivers = 1 + u32::try_from(random.below(9)).unwrap();
         let rate = 1_000_000 << random.below(4);
@@ -34,33 +34,34 @@ impl Case {
         world.limit_ns = 120_000 * MILLISECOND;
         let lanes = 1 + u16::try_from(random.below(3)).unwrap();
         for node in &mut world.nodes {
-            // Most disks are faster than the wire by far, some hardly.
+            // Most disks are much faster than the wire, some hardly.
             node.disk_rate = if random.once_in(3) { rate * 11 / 10 } else { rate * 100 };
-            // Trees that are compared go by one lane.
+            // Trees that are compared use one lane.
             let tree = if lanes == 1 { Tree } else { File };
             node.sink = [Null, Stream, tree, tree, File][random.below(12).min(4) as usize];
-            // Some have some of it already, or all.
+            // Some have a part of it already, or everything.
             node.has = [0, 0, 0, 500, 970, 1000][random.below(6) as usize];
         }
         if lanes > 1 && world.nodes.iter().any(|node| node.sink.is_ordered()) {
-            // Nobody asks what pipes have; and they are pipes at all nodes or at none.
+            // Pipes are not compared; either all nodes or none have pipes.
             world.nodes.iter_mut().for_each(|node| (node.sink, node.has) = (Stream, 0));
         }
         world.stream = random.once_in(3);
         let length = random.below(60 * 4096);
-        // A lane holds a place while it waits for its downstream, so there are more than lanes.
+        // A lane holds a slot while it waits for its downstream, so there are more slots than
+        // lanes.
         world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
         let fanout = if random.once_in(2) { 1 } else { 2 + random.below(3) as usize };
         let case = Self { receivers, lanes, fanout, shared: false, length, world, schedule };
-        // Seeds mean what they always meant where nothing is shared.
+        // Seeds keep their meaning where nothing is shared.
         match Random::new(!seed).below(6) {
             0 => case.shared(),
             _ => case,
         }
     }
 
-    /// A case in which nodes read parts of the source themselves, and write files.
+    /// Makes the nodes read the source themselves; their sinks are files.
     fn shared(mut self) -> Self {
         self.world.nodes.iter_mut().for_each(|node| node.sink = File);
         self.world.stream = false;
@@ -77,7 +78,7 @@ impl Case {
         Plan::broadcast(layout, &names, self.lanes).unwrap().branching(self.fanout)
     }
 
-    /// About how long the copy takes undisturbed.
+    /// The approximate duration of the undisturbed copy.
     fn span(&self) -> u64 {
         let fanout = self.fanout as u64;
         self.length * 1_000_000_000 / self.world.link_rate / u64::from(self.lanes) * fanout
@@ -138,7 +139,7 @@ impl Case {
         case
     }
 
-    /// Nobody dies: nodes stall, links break, disks are slow, bytes are changed.
+    /// No node dies: nodes stall, links break, disks are slow, bytes change.
     pub fn stalls(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut case = Self::quiet(&mut random, seed);
@@ -146,11 +147,11 @@ impl Case {
         case
     }
 
-    /// Some disks don't answer any more from a moment on, be it before the copy begins.
+    /// Some disks stop answering at some time, possibly before the copy begins.
     pub fn hangs(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut case = Self::quiet(&mut random, seed);
-        // Of a stream one may hang only when another, which all waited for, has failed.
+        // A hang on a stream may only show after another node, for which all waited, has failed.
         case.world.limit_ns *= 2;
         for _ in 0..1 + random.below(2) {
             let (at, node) = (case.moment(&mut random), case.node(&mut random));
@@ -163,7 +164,7 @@ impl Case {
         case
     }
 
-    /// All of it.
+    /// All kinds of mishaps.
     pub fn everything(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut case = Self::quiet(&mut random, seed);
@@ -183,7 +184,7 @@ impl Case {
             let (at, node) = (self.moment(random), self.node(random));
             let lane = u16::try_from(random.below(lanes)).unwrap();
             match random.below(4) {
-                // Below the silence after which a node counts as dead.
+                // Below the silence after which a node is considered dead.
                 0 => self.add(at, What::Pause(node, random.below(900) * MILLISECOND)),
                 1 => self.add(at, What::Break(lane, node)),
                 2 => self.add(at, What::Flip { index: random.below(blocks), to: node }),

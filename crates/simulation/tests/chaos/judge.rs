@@ -1,4 +1,4 @@
-//! What every run must be like, whatever happened to it.
+//! The invariants of every run.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use garland_simulation::{Mishap, NodeRun, Run, Schedule, What, simulate};
 
 use crate::case::Case;
 
-/// What a death may cost: 2 s, and some for noticing that it was one of several.
+/// What a death may cost: 2 s, and some time to notice that it was one of several.
 const DEATH_NS: u64 = 2_500_000_000;
 
-/// What a broken link may cost: 0.3 s until it is tried anew, and as long as a message may take.
+/// What a broken link may cost: 0.3 s until it is tried again, and the longest delay of a message.
 const BREAK_NS: u64 = 500_000_000;
 
-/// What a disk that never returns may cost the others: 5 s until its node is taken off their way.
+/// What a disk that hangs may cost the others: 5 s until its node is detached.
 const HANG_NS: u64 = 6_000_000_000;
 
 /// When its node has failed.
 const STUCK_NS: u64 = 62_000_000_000;
 
-/// Runs a case and says what is wrong with the run, if anything.
+/// Runs a case. Returns what is wrong with the run, if anything.
 pub fn judge(case: &Case) -> Result<(), String> {
     let run = simulate(&case.plan(), &case.world, &case.schedule);
     let killed: BTreeSet<u32> =
@@ -92,13 +92,13 @@ fn dead(node: &NodeRun) -> Result<(), &'static str> {
     }
 }
 
-/// Every fault named must be one; and unless something else hides it, every one must be named.
+/// Every reported fault must be one; unless something else hides it, every one must be reported.
 fn faults(case: &Case, run: &Run) -> Result<(), String> {
     let real: BTreeSet<(u64, u32)> = run.flipped.iter().copied().collect();
     let named: BTreeSet<(u64, u32)> =
         run.faults.iter().map(|fault| (fault.index, fault.to.0)).collect();
-    // A node that has a block already passes it on unopened: then the next one finds the fault.
-    // The lanes of a shared source begin at different nodes.
+    // A node that has a block already forwards it unopened: then the next one finds the fault. The
+    // lanes of a shared source begin at different nodes.
     let plan = case.plan();
     let place = |index: u64, node: u32| {
         let lane = plan.lanes.iter().find(|lane| lane.blocks.ordinal(index).is_some());
@@ -110,7 +110,7 @@ fn faults(case: &Case, run: &Run) -> Result<(), String> {
     if let Some(wrong) = named.iter().find(|fault| !is_real(fault)) {
         return Err(format!("fault {wrong:?} was named, but only {real:?} happened"));
     }
-    // A node that drops what its disk or stream can't take doesn't open it, and finds nothing.
+    // A node that drops what its disk or stream cannot take does not open it, and finds nothing.
     let streams = case.world.nodes.iter().any(|node| node.sink.is_ordered());
     let all_open = !streams && run.nodes.iter().all(|node| !node.detached);
     let flips = case.schedule.mishaps.iter().all(|m| matches!(m.what, What::Flip { .. }));
@@ -134,13 +134,13 @@ fn bound(case: &Case) -> u64 {
             What::Pause(_, how_long) => how_long,
             What::Break(..) => BREAK_NS,
             What::Flip { .. } | What::Interrupt => BREAK_NS / 10,
-            // Of a stream nothing can be read again: all wait until the node has failed.
+            // Blocks of a stream cannot be read again: all wait until the node has failed.
             What::Hang(_) if case.world.stream => STUCK_NS,
             What::Hang(_) => HANG_NS,
         };
     }
-    // What happens after the end of the undisturbed copy begins its own count.
+    // Mishaps after the end of the undisturbed copy begin a count of their own.
     let late = case.schedule.mishaps.iter().map(|mishap| mishap.at).max().unwrap_or(0);
-    // Whoever comes behind a node that can't give back what it dropped takes its time.
+    // Nodes behind one that cannot deliver what it dropped take as long as it.
     bound.max(late) + bound
 }

@@ -1,5 +1,5 @@
-//! Thousands of copies to which something happens. Whatever it is, every healthy node ends with
-//! the whole file, every dead one is named, and no key and nonce ever cover two plaintexts.
+//! Thousands of copies with mishaps. Every healthy node must end with the whole file, every dead
+//! one must be reported, and no key and nonce may ever cover two plaintexts.
 
 mod case;
 mod judge;
@@ -9,8 +9,8 @@ use case::Case;
 use judge::judge;
 use seeds::Seeds;
 
-/// Runs the copies of all seeds; on failure, says which it was, how to have it again, and what the
-/// smallest case is that fails. Each `kind` of copy has seeds of its own.
+/// Runs the copies of all seeds. On failure reports the seed, how to repeat it, and the smallest
+/// case that fails. Each `kind` of copy has seeds of its own.
 fn run(kind: u64, seeds: Seeds, make: fn(u64) -> Case) {
     for seed in seeds.iter() {
         let case = make((kind << 32).wrapping_add(seed));

@@ -1,6 +1,6 @@
-//! Which copies to run: the same 2000 of each kind, unless `GARLAND_SIM_SEEDS` asks for others.
+//! The seeds to run: the same 2000 of each kind, unless `GARLAND_SIM_SEEDS` requests others.
 
-/// Seeds from one on.
+/// A range of seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
     first: u64,
@@ -23,12 +23,12 @@ impl Seeds {
         Some(Self { first: first.parse().ok()?, count: count.parse().ok()? })
     }
 
-    /// This one alone.
+    /// A single seed.
     pub fn one(seed: u64) -> Self {
         Self { first: seed, count: 1 }
     }
 
-    /// A quarter of them, and one at least.
+    /// A quarter of them, at least one.
     pub fn a_quarter(self) -> Self {
         Self { count: self.count.div_ceil(4), ..self }
     }

@@ -77,7 +77,7 @@ mod tests {
         most_ms: 300,
     };
 
-    /// Counts a stream that has `rate(ms)` bytes in every millisecond.
+    /// Counts a stream with `rate(ms)` bytes in every millisecond.
     fn counted(rate: impl Fn(u64) -> u64) -> RxStats {
         let mut counter = Counter::new(&TASK, 0);
         let mut bytes = 0;

@@ -22,7 +22,6 @@ struct Begins {
 
 impl Together {
     /// None of `streams` streams has begun.
-    #[must_use]
     pub fn new(streams: usize) -> Self {
         Self {
             streams,
@@ -40,7 +39,6 @@ impl Together {
     }
 
     /// The time at which the last one began; none until then.
-    #[must_use]
     pub fn began(&self) -> Option<u64> {
         let begins = self.begins.lock().unwrap_or_else(PoisonError::into_inner);
         (begins.streams >= self.streams).then_some(begins.last_ns)
@@ -52,7 +50,6 @@ impl Together {
     }
 
     /// Whether all are measured, so that each may end.
-    #[must_use]
     pub fn is_counted(&self) -> bool {
         self.counted.load(Ordering::Relaxed) >= self.streams
     }
@@ -63,7 +60,6 @@ impl Together {
     }
 
     /// Whether a stream broke.
-    #[must_use]
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }

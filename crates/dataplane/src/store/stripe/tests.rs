@@ -22,7 +22,7 @@ fn folder(test: &str) -> PathBuf {
     path
 }
 
-/// All that lies in a folder but for hidden files: names, and what is in them.
+/// All files of a directory but hidden ones: names and contents.
 fn seen(folder: &Path) -> Vec<(String, String)> {
     let entries = fs::read_dir(folder).unwrap().flatten();
     let mut seen: Vec<_> = entries
@@ -41,7 +41,7 @@ fn pair(start: &str, text: &str) -> Vec<(String, String)> {
     vec![(file(""), format!("{text} stripe")), (file(".toml"), format!("{text} manifest"))]
 }
 
-/// A stripe with that text in it, by the copy `tag`, written and not committed.
+/// A stripe with `text`, written by the copy `tag` and not committed.
 fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
     let stripes = Stripes::new(10, 4096, 2).unwrap();
     let destination = Destination::File {
@@ -97,7 +97,7 @@ fn an_older_pair_is_kept_until_all_is_settled() {
 fn what_was_committed_is_taken_back_and_what_was_prepared_is_gone() {
     let (dir, trace) = (folder("withdraw"), nothing_noted());
     let tags = ["0123456789ab", "1123456789ab", "2123456789ab", "3123456789ab"];
-    // Where nothing was, nothing is.
+    // Without an older pair nothing is restored.
     let none = written(&dir, tags[0], "old");
     none.commit(&trace).unwrap();
     none.withdraw();
@@ -122,7 +122,7 @@ fn what_was_committed_is_taken_back_and_what_was_prepared_is_gone() {
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// Whatever fails in a commit, the older pair is there again when the head has given the copy up.
+/// Whichever step of a commit fails, the older pair is restored when the copy is given up.
 #[test]
 fn a_commit_that_fails_in_its_middle_is_taken_back() {
     let (dir, trace) = (folder("middle"), nothing_noted());
@@ -132,7 +132,7 @@ fn a_commit_that_fails_in_its_middle_is_taken_back() {
     drop(old);
     let new = written(&dir, "1123456789ab", "new");
     new.prepare(&trace).unwrap();
-    // Somebody removes the hidden manifest: its rename fails, when the stripe has its name.
+    // Remove the hidden manifest: its rename fails after that of the stripe.
     let hidden = fs::read_dir(&dir).unwrap().flatten().map(|entry| entry.path());
     let is_manifest = |path: &PathBuf| path.to_string_lossy().contains("/.x.stripe-1of2.toml.");
     fs::remove_file(hidden.into_iter().find(is_manifest).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Streams that no honest side sends.
+//! Malicious streams.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::store::file::{FileStore, Size};
 
-/// A folder with a target in it, and something beside it that nobody may touch.
+/// A directory with a target in it, and files outside of the target that must not be touched.
 fn place(test: &str) -> PathBuf {
     let top = std::env::temp_dir().join(format!("garland-hostile-{test}-{}", std::process::id()));
     fs::create_dir_all(top.join("target/kept")).unwrap();
@@ -34,7 +34,7 @@ fn only(name: &[u8]) -> TreeLimits {
     TreeLimits { top: Some(name.to_vec()), ..TreeLimits::default() }
 }
 
-/// What becomes of a stream of these records, each with bytes behind it.
+/// Extracts a stream of these records, each followed by its bytes.
 fn obey(top: &Path, stream: &[(Record, &[u8])]) -> Result<(), String> {
     obey_within(top, TreeLimits::default(), stream)
 }
@@ -81,7 +81,7 @@ fn names(top: &Path, path: &str) -> Vec<OsString> {
     names
 }
 
-/// What is in the target before a stream comes.
+/// The content of the target before a stream.
 const THERE: [&str; 3] = ["file-link", "kept", "link"];
 
 #[test]
@@ -101,7 +101,7 @@ fn names_that_were_not_asked_for_end_the_copy() {
     }
     assert_eq!(names(&top, "target"), [".bashrc", "data", "file-link", "kept", "link"]);
     assert_eq!(names(&top, "target/data"), ["x"]);
-    // Who asks for all that is in a directory gets it.
+    // A copy of everything in a directory may bring any name.
     obey(&top, &[(file(b".bashrc"), BYTES)]).unwrap();
     assert_eq!(fs::read(top.join("target/.bashrc")).unwrap(), [1, 2, 3]);
     fs::remove_dir_all(top).unwrap();
@@ -196,9 +196,9 @@ fn no_link_is_a_way_out_wherever_it_came_from() {
         first: first.iter().map(|name| name.to_vec()).collect(),
     };
     let streams: [&[(Record, &[u8])]; 5] = [
-        // A link that lay there.
+        // An existing link.
         &[(enter(b"link"), b""), (file(b"file"), BYTES), (Record::Leave, b"")],
-        // One that the stream itself brings, absolute and relative.
+        // A link which the stream itself creates, absolute and relative.
         &[
             (link(out.as_os_str().as_bytes()), b""),
             (enter(b"new"), b""),
@@ -206,7 +206,7 @@ fn no_link_is_a_way_out_wherever_it_came_from() {
             (Record::Leave, b""),
         ],
         &[(link(b"../beside"), b""), (enter(b"new"), b""), (Record::Leave, b"")],
-        // A hard link to what lies beside, by a link among the folders.
+        // A hard link to an outside file, by a link among the directories.
         &[(named(&[b"link", b"file"]), b"")],
         // Times, modes and owners through a link.
         &[(enter(b"file-link"), b""), (Record::Leave, b"")],
@@ -215,14 +215,14 @@ fn no_link_is_a_way_out_wherever_it_came_from() {
         assert!(obey(&top, stream).is_err(), "{stream:?}");
         assert_untouched(&top);
     }
-    // A file in a link's place replaces the link and goes nowhere else.
+    // A file replaces a link of its name and is not written through it.
     obey(&top, &[(file(b"file-link"), BYTES)]).unwrap();
     assert_eq!(fs::read(top.join("target/file-link")).unwrap(), [1, 2, 3]);
     assert_untouched(&top);
     fs::remove_dir_all(top).unwrap();
 }
 
-/// Any record, of names that lead somewhere here or should lead nowhere.
+/// Any record, with names that exist here or lead out of the target.
 fn any_record() -> impl Strategy<Value = (Record, &'static [u8])> {
     let name = || {
         let names: [&[u8]; 7] =
@@ -258,7 +258,7 @@ proptest! {
             let at = usize::from(at) % bytes.len().max(1);
             bytes.get_mut(at).into_iter().for_each(|place| *place = byte);
         }
-        // First where one name was asked for, then where any may come: both times nothing is removed.
+        // With one requested name, and with any name: nothing is removed.
         for limits in [only(b"new"), TreeLimits::default()] {
             let store = TreeStore::open(&Root::Free, &target(&top, limits.clone()), "tag", None).unwrap();
             let _ = store.write_at(0, &bytes);

@@ -1,0 +1,130 @@
+//! The agents of an operation, by index in the list of nodes.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use garland_core::plan::NodeId;
+use garland_protocol::{NodeAddress, ToAgent};
+use garland_sys::clock;
+
+use crate::agent_set::{AgentEvent, AgentSet};
+use crate::copy::Agent;
+
+/// Silence after which an agent is considered dead, in nanoseconds.
+pub const SILENCE_NS: u64 = 5_000_000_000;
+
+/// The agents of an operation: their channels and addresses, and which of them are silent.
+pub struct Agents {
+    set: AgentSet,
+    addresses: Vec<NodeAddress>,
+    /// The time of each agent's last message.
+    heard_ns: Vec<u64>,
+}
+
+impl Agents {
+    /// The agents of all nodes; none for nodes that cannot be reached.
+    pub fn new(agents: Vec<Option<Agent>>) -> Self {
+        let agents = agents.into_iter().map(|agent| match agent {
+            Some(Agent { connection, addresses }) => (Some(connection), addresses),
+            None => (None, Vec::new()),
+        });
+        let (connections, addresses): (Vec<_>, Vec<_>) = agents.unzip();
+        let heard_ns = vec![clock::now_ns(); addresses.len()];
+        Self { set: AgentSet::new(connections.into_iter()), addresses, heard_ns }
+    }
+
+    /// The agents of all nodes, and the reasons why nodes have none.
+    pub fn split(agents: Vec<Result<Agent, String>>) -> (Self, Vec<Option<String>>) {
+        let reasons = agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
+        (Self::new(agents.into_iter().map(Result::ok).collect()), reasons)
+    }
+
+    /// The indexes of all nodes.
+    pub fn nodes(&self) -> Range<usize> {
+        0..self.addresses.len()
+    }
+
+    /// The addresses of all nodes.
+    pub fn addresses(&self) -> &[NodeAddress] {
+        &self.addresses
+    }
+
+    /// Whether the channel of a node's agent is open.
+    pub fn has(&self, node: usize) -> bool {
+        self.set.has(id_of(node))
+    }
+
+    /// Whether the channel of a node's agent is open and all messages are sent.
+    pub fn has_room(&self, node: usize) -> bool {
+        self.set.connection(id_of(node)).is_some_and(|connection| !connection.has_unsent())
+    }
+
+    /// Whether a node's agent has sent nothing for too long.
+    pub fn is_silent(&self, node: usize) -> bool {
+        clock::now_ns().saturating_sub(self.heard_ns[node]) > SILENCE_NS
+    }
+
+    /// Whether a node's agent is dead or silent.
+    pub fn is_gone(&self, node: usize) -> bool {
+        !self.has(node) || self.is_silent(node)
+    }
+
+    /// The silence of a node's agent begins now.
+    pub fn reset_silence(&mut self, node: usize) {
+        self.heard_ns[node] = clock::now_ns();
+    }
+
+    /// No messages were read for `paused_ns`: this time does not count as silence.
+    pub fn excuse(&mut self, paused_ns: u64) {
+        self.heard_ns.iter_mut().for_each(|heard| *heard += paused_ns);
+    }
+
+    /// Sends a message to a node's agent; a channel that breaks is reported by the next `wait`.
+    pub fn send(&mut self, node: usize, message: &ToAgent) {
+        self.set.send(id_of(node), message);
+    }
+
+    /// Sends a message to all agents.
+    pub fn send_all(&mut self, message: &ToAgent) {
+        self.nodes().for_each(|node| self.send(node, message));
+    }
+
+    /// Waits until events arrive, one of `others` is readable, or the timeout has passed.
+    ///
+    /// # Errors
+    /// When the system call fails.
+    pub fn wait<'a>(
+        &mut self,
+        others: impl IntoIterator<Item = BorrowedFd<'a>>,
+        timeout: Duration,
+    ) -> io::Result<Vec<(usize, AgentEvent)>> {
+        let others: Vec<_> = others.into_iter().collect();
+        let events = self.set.wait(&others, timeout)?.into_iter();
+        let events: Vec<_> = events.map(|(id, event)| (id.index() - 1, event)).collect();
+        events.iter().for_each(|(node, _)| self.reset_silence(*node));
+        Ok(events)
+    }
+
+    /// The agents whose channels are open, for another operation.
+    pub fn into_agents(self) -> impl Iterator<Item = Option<Agent>> {
+        let agents = self.set.into_connections().zip(self.addresses);
+        agents.map(|(connection, addresses)| Some(Agent { connection: connection?, addresses }))
+    }
+}
+
+/// The reason why a silent agent is considered dead.
+pub fn silence() -> String {
+    format!("no word from its agent for {} s", SILENCE_NS / 1_000_000_000)
+}
+
+/// The reason why an agent cannot be used whose channel is closed.
+pub fn gone() -> String {
+    "its agent is gone".to_owned()
+}
+
+/// The id of a node in the set, whose first is the head's.
+fn id_of(node: usize) -> NodeId {
+    NodeId(u32::try_from(node + 1).expect("a list has fewer nodes"))
+}
