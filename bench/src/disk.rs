@@ -9,8 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::chain;
-use super::contest::{Bench, Contest, Figure, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Bench, Benchmark, Contest, Figure, Gauge, Goal, Words, hold};
 use super::options::size;
 use super::peers::garland_program;
 use super::source;
@@ -25,9 +24,6 @@ cargo xtask bench disk [options]
   --rounds 5                  turns of each tool
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
-
-/// Turns of each tool: a round takes about 50 s.
-const ROUNDS: usize = 5;
 
 /// The longest that a measurement takes, in seconds.
 const SECONDS: &str = "2";
@@ -131,16 +127,24 @@ const JOBS: [Job; 8] = [
 /// No round begins later.
 const TIME: Duration = Duration::from_secs(240);
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Place> = Benchmark {
+    bench: Bench { schema: "garland.bench-disk/1", name: "disk", title: "Disks" },
+    usage: USAGE,
+    // A round takes about 50 s.
+    rounds: 5,
+    options: &["--folder", "--size"],
+    needs: &[],
+    contests,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a tool is missing or failed, or a goal is missed.
+/// If an argument is wrong, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &["--folder", "--size"], USAGE)?;
-    words.refuse_nothing(&contests())?;
+    let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(contests());
-    equip(&contests)?;
-    chain::build(root)?;
     let place = Place::of(root, &words);
     let folder = place.folder.display().to_string();
     let was_there = place.folder.exists();
@@ -153,7 +157,6 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     if !was_there {
         fs::remove_dir(&place.folder).with_context(|| format!("remove {folder}"))?;
     }
-    let bench = Bench { schema: "garland.bench-disk/1", name: "disk", title: "Disks" };
     let medians = "medians: the rate that the median time of an operation comes to, one in flight; \
                    means: bytes by time, whatever came between";
     let notes = vec![
@@ -166,7 +169,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             system(&place.folder),
         ),
     ];
-    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+    BENCHMARK.finish(root, args, &words, (outcomes, notes))
 }
 
 fn contests() -> Vec<Contest<Place>> {

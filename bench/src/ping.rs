@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::contest::{Bench, Contest, Gauge, Goal, Report, Words, equip, hold, tools};
+use super::contest::{Bench, Benchmark, Contest, Gauge, Goal, Words, hold};
 use super::field::Field;
 use super::gauges::{Agents, Netpipe, Ping, Pingpong, Qperf, Sockperf, Ucx, cpus};
-use super::{chain, sandbox};
-use xtask::packages::{Need, install};
+use xtask::packages::Need;
 
 /// What can be said.
 pub(crate) const USAGE: &str = "\
@@ -23,9 +22,6 @@ cargo xtask bench ping [options]
 /// What it has of its own.
 pub(super) const OPTIONS: &[&str] = &["--cc"];
 
-/// Turns of each tool: a round takes about 20 s.
-const ROUNDS: usize = 9;
-
 /// What the emulated nodes need.
 pub(super) const NEEDS: &[Need] =
     &[("iproute2", "ip"), ("procps", "sysctl"), ("util-linux", "taskset")];
@@ -36,40 +32,33 @@ const ELAN4_GET_US: f64 = 0.79;
 /// No round begins later.
 const TIME: Duration = Duration::from_secs(240);
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Field> = Benchmark {
+    bench: Bench {
+        schema: "garland.bench-ping/1",
+        name: "ping",
+        title: "Small messages between two nodes",
+    },
+    usage: USAGE,
+    // A round takes about 20 s.
+    rounds: 9,
+    options: OPTIONS,
+    needs: NEEDS,
+    contests,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, the nodes can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "ping",
-        args,
-        |args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            words.refuse_nothing(&contests())?;
-            cpus()?;
-            install(NEEDS)?;
-            equip(&words.choose(contests()))?;
-            chain::build(root)
-        },
-        |run, args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            let contests = words.choose(contests());
-            sandbox::mount()?;
-            let field = Field::up(run, 1, None, congestion(&words)).context("set up two nodes")?;
-            let outcomes = {
-                let _agents = Agents::up(&field)?;
-                hold(&contests, words.rounds, TIME, &field)
-            };
-            let bench = Bench {
-                schema: "garland.bench-ping/1",
-                name: "ping",
-                title: "Small messages between two nodes",
-            };
-            let notes = notes(&words)?;
-            Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
-        },
-    )
+    cpus()?;
+    BENCHMARK.run_in_sandbox(root, args, |run, words| {
+        let contests = words.choose(contests());
+        let field = Field::up(run, 1, None, congestion(words)).context("set up two nodes")?;
+        let _agents = Agents::up(&field)?;
+        Ok((hold(&contests, words.rounds, TIME, &field), notes(words)?))
+    })
 }
 
 /// The congestion control of both nodes.

@@ -8,11 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use garland_testkit::{Browser, Scratch, random_file};
 
-use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Report, Tool, Words, hold, tools};
+use super::contest::{Bench, Benchmark, Contest, Event, Goal, Tool, hold};
 use super::peers::garland_program;
 use xtask::clock::Watch;
-use xtask::packages::{Need, install};
 
 /// What can be said.
 pub(crate) const USAGE: &str = "\
@@ -22,14 +20,8 @@ cargo xtask bench report [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each figure.
-const ROUNDS: usize = 5;
-
 /// No round begins later.
 const TIME: Duration = Duration::from_secs(60);
-
-/// What the lab and the look need.
-const NEEDS: &[Need] = &[("iproute2", "ip"), ("chromium", "chromium")];
 
 /// The file's bytes.
 const BYTES: u64 = 256 << 20;
@@ -112,27 +104,33 @@ fn all() -> Vec<Contest<Place>> {
     EVENTS.iter().map(Event::contest).collect()
 }
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Place> = Benchmark {
+    bench: Bench { schema: "garland.bench-report/1", name: "report", title: "Reports" },
+    usage: USAGE,
+    rounds: 5,
+    options: &[],
+    needs: &[("iproute2", "ip"), ("chromium", "chromium")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, the copy failed, or a goal is missed.
+/// If an argument is wrong, the copy failed, or a goal is missed.
 pub(crate) fn run(root: &std::path::Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &[], USAGE)?;
-    words.refuse_nothing(&all())?;
+    let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(all());
-    install(NEEDS)?;
-    chain::build(root)?;
     let place = Place::make()?;
     // What is opened must be there, whatever was chosen.
     made(&place)?;
     let size = fs::metadata(place.file()).context("look at the report")?.len();
     let outcomes = hold(&contests, words.rounds, TIME, &place);
-    let bench = Bench { schema: "garland.bench-report/1", name: "report", title: "Reports" };
     let notes = vec![format!(
         "a copy of {} MiB to 20 nodes of a lab at 1 Gbit/s; its report has {size} bytes",
         BYTES >> 20
     )];
-    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+    BENCHMARK.finish(root, args, &words, (outcomes, notes))
 }
 
 #[cfg(test)]

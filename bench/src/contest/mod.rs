@@ -1,6 +1,7 @@
 //! Several tools measure the same thing in turns, round by round: whatever else the machine does
 //! meets all of them alike, and ratios hold where times don't.
 
+mod benchmark;
 mod event;
 mod figure;
 mod goal;
@@ -13,13 +14,14 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
+pub(crate) use benchmark::{Benchmark, Findings};
 pub(crate) use event::Event;
 #[cfg(test)]
 pub(crate) use event::assert_sound;
 use figure::Statistic;
 pub(crate) use figure::{Entry, Figure};
 pub(crate) use goal::Goal;
-pub(crate) use report::{Bench, Report};
+pub(crate) use report::Bench;
 pub(crate) use tool::Tool;
 pub(crate) use words::Words;
 
@@ -68,13 +70,13 @@ pub(crate) struct Outcome {
 }
 
 /// Installs what the tools need.
-pub(crate) fn equip<P>(contests: &[Contest<P>]) -> Result<()> {
+fn equip<P>(contests: &[Contest<P>]) -> Result<()> {
     let needs = contests.iter().flat_map(|contest| &contest.gauges).filter_map(|it| it.need());
     install(&needs.collect::<Vec<_>>())
 }
 
 /// All tools of all contests, each once.
-pub(crate) fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
+fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
     let mut tools: Vec<Used> = Vec::new();
     for gauge in contests.iter().flat_map(|contest| &contest.gauges) {
         if tools.iter().all(|tool| tool.name != gauge.tool()) {

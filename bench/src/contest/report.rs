@@ -12,8 +12,8 @@ use super::super::result::{Spread, Tool};
 use super::{Entry, Outcome};
 use xtask::clock::today;
 
-/// What a benchmark is called.
-#[derive(Serialize)]
+/// The names of a benchmark.
+#[derive(Clone, Copy, Serialize)]
 pub(crate) struct Bench {
     /// Of the JSON file.
     pub(crate) schema: &'static str,

@@ -10,11 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Report, Tool, Words, equip, hold, tools};
+use super::contest::{Bench, Benchmark, Contest, Event, Goal, Tool, hold};
 use super::peers::garland_program;
 use xtask::clock::Watch;
-use xtask::packages::{Need, install};
 
 /// What can be said.
 pub(crate) const USAGE: &str = "\
@@ -25,14 +23,8 @@ cargo xtask bench farm [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool: a round takes about a minute.
-const ROUNDS: usize = 5;
-
 /// No round begins later.
 const TIME: Duration = Duration::from_secs(300);
-
-/// What the lab needs.
-const NEEDS: &[Need] = &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")];
 
 /// The nodes of both engines: agents of this machine, and of a lab that the bench has up.
 const HERE: &str = "local[1-2]";
@@ -89,23 +81,29 @@ fn done(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Place> = Benchmark {
+    bench: Bench { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" },
+    usage: USAGE,
+    // A round takes about a minute.
+    rounds: 5,
+    options: &["--jobs"],
+    needs: &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a tool is missing or failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &["--jobs"], USAGE)?;
-    words.refuse_nothing(&all())?;
+    let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(all());
     let jobs = words.other("--jobs").unwrap_or("10000");
     let jobs: usize = jobs.parse().context("--jobs is a number")?;
-    install(NEEDS)?;
-    equip(&contests)?;
-    chain::build(root)?;
     let place = Place::make(jobs)?;
     let outcomes = hold(&contests, words.rounds, TIME, &place);
     place.end()?;
-    let bench = Bench { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" };
     let notes = vec![
         format!("{jobs} jobs, each the program `true`; the whole command, divided by the jobs"),
         "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
@@ -116,7 +114,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
          on all nodes at best"
             .to_owned(),
     ];
-    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+    BENCHMARK.finish(root, args, &words, (outcomes, notes))
 }
 
 const EVENTS: [Event<Place>; 4] = [

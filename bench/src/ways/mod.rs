@@ -9,10 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use self::places::{Place, again, rails, slow, text};
-use super::chain;
-use super::contest::{Bench, Contest, Event, Goal, Outcome, Report, Words, equip, hold, tools};
-use super::sandbox;
-use xtask::packages::{Need, install};
+use super::contest::{Bench, Benchmark, Contest, Event, Findings, Goal, Words, hold};
 
 /// What can be said.
 pub(crate) const USAGE: &str = "\
@@ -22,14 +19,8 @@ cargo xtask bench ways [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool.
-const ROUNDS: usize = 3;
-
 /// No round begins later, at each place.
 const TIME: Duration = Duration::from_secs(90);
-
-/// What the labs need.
-const NEEDS: &[Need] = &[("iproute2", "ip")];
 
 /// A place, how it is made, and what is held there.
 struct Field {
@@ -85,32 +76,31 @@ const FIELDS: [Field; 4] = [
     },
 ];
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Place> = Benchmark {
+    bench: Bench {
+        schema: "garland.bench-ways/1",
+        name: "ways",
+        title: "Second runs, slow nodes, rails, compression",
+    },
+    usage: USAGE,
+    rounds: 3,
+    options: &[],
+    needs: &[("iproute2", "ip")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "ways",
-        args,
-        |args| {
-            let words = Words::parse(args, ROUNDS, &[], USAGE)?;
-            words.refuse_nothing(&all())?;
-            install(NEEDS)?;
-            equip(&words.choose(all()))?;
-            chain::build(root)
-        },
-        |_, args| {
-            sandbox::mount()?;
-            contend(root, args)
-        },
-    )
+    BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
 
-/// Holds all contests, where nothing can outlive them.
-fn contend(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &[], USAGE)?;
-    let mut outcomes: Vec<Outcome> = Vec::new();
+/// Holds the chosen contests.
+fn contend(root: &Path, words: &Words) -> Result<Findings> {
+    let mut outcomes = Vec::new();
     for field in &FIELDS {
         let contests = words.choose(field.contests());
         if !contests.is_empty() {
@@ -118,11 +108,6 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
             outcomes.extend(hold(&contests, words.rounds, TIME, &place));
         }
     }
-    let bench = Bench {
-        schema: "garland.bench-ways/1",
-        name: "ways",
-        title: "Second runs, slow nodes, rails, compression",
-    };
     let notes = vec![
         "nodes: network namespaces on switches, all on these cores, agents up; the whole command, no \
          fsync"
@@ -136,8 +121,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
         "the text is this repository's, again and again; each block of 1 MiB is packed by itself"
             .to_owned(),
     ];
-    let tools = tools(&words.choose(all()));
-    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+    Ok((outcomes, notes))
 }
 
 fn all() -> Vec<Contest<Place>> {
