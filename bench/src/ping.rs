@@ -1,4 +1,4 @@
-//! `bench ping`: small messages, gets and puts between two nodes, by Garland and by others.
+//! `bench ping`: small messages, gets and puts between two nodes, by Garland and other tools.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::field::Field;
 use super::gauges::{Agents, Netpipe, Ping, Pingpong, Qperf, Sockperf, Ucx, cpus};
 use xtask::packages::Need;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench ping [options]
 
@@ -19,17 +19,17 @@ cargo xtask bench ping [options]
   --cc reno|bbr               congestion control of both nodes (reno)
   --no-write                  print only, leave benches/results/ alone";
 
-/// What it has of its own.
+/// Options of this benchmark and of `bench wires`.
 pub(super) const OPTIONS: &[&str] = &["--cc"];
 
-/// What the emulated nodes need.
+/// Packages that the emulated nodes need.
 pub(super) const NEEDS: &[Need] =
     &[("iproute2", "ip"), ("procps", "sysctl"), ("util-linux", "taskset")];
 
-/// Microseconds that an 8-byte get took with 32 in flight on Quadrics' Elan4 (pgping, 2005).
+/// Microseconds of an 8-byte get with 32 in flight on Quadrics' Elan4 (pgping, 2005).
 const ELAN4_GET_US: f64 = 0.79;
 
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(240);
 
 /// The benchmark.
@@ -66,7 +66,7 @@ pub(super) fn congestion(words: &Words) -> &str {
     words.other("--cc").unwrap_or("reno")
 }
 
-/// Where it was measured, and how.
+/// Notes on where and how it was measured.
 pub(super) fn notes(words: &Words) -> Result<Vec<String>> {
     let [head, other] = cpus()?;
     Ok(vec![

@@ -1,4 +1,4 @@
-//! `bench report`: how long the report of a copy to twenty nodes takes to make, and to be seen.
+//! `bench report`: the time of making and of displaying the report of a copy to twenty nodes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::contest::{Bench, Benchmark, Contest, Event, Goal, Tool, hold};
 use super::peers::garland_program;
 use xtask::clock::Watch;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench report [options]
 
@@ -20,13 +20,13 @@ cargo xtask bench report [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(60);
 
 /// The file's bytes.
 const BYTES: u64 = 256 << 20;
 
-/// When something was first to be seen, in milliseconds of the page's clock.
+/// A script: the time of the first paint, in milliseconds of the page's clock.
 const FIRST_PAINT: &str = "new Promise((done) => new PerformanceObserver((list) => \
      done(list.getEntries()[0].startTime)).observe({ type: 'paint', buffered: true }))";
 
@@ -55,13 +55,13 @@ const EVENTS: [Event<Place>; 2] = [
     },
 ];
 
-/// A state with the run, where reports are made.
+/// A state folder with the run of the copy.
 struct Place {
     scratch: Scratch,
 }
 
 impl Place {
-    /// Copies a file to twenty nodes of a lab, which is gone then.
+    /// Copies a file to twenty nodes of a lab, and removes the lab.
     fn make() -> Result<Self> {
         let place = Self { scratch: Scratch::new("bench-report") };
         random_file(&place.scratch.path("file"), BYTES, 20);
@@ -122,7 +122,7 @@ pub(crate) fn run(root: &std::path::Path, args: &[String]) -> Result<()> {
     let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(all());
     let place = Place::make()?;
-    // What is opened must be there, whatever was chosen.
+    // The report must exist, whichever contests were chosen.
     made(&place)?;
     let size = fs::metadata(place.file()).context("look at the report")?.len();
     let outcomes = hold(&contests, words.rounds, TIME, &place);

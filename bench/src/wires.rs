@@ -10,7 +10,7 @@ use super::field::Field;
 use super::gauges::{Agents, Iperf3, Wires, cpus};
 use super::ping::{NEEDS, OPTIONS, congestion, notes};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench wires [options]
 
@@ -19,10 +19,10 @@ cargo xtask bench wires [options]
   --cc reno|bbr               congestion control of both nodes (reno)
   --no-write                  print only, leave benches/results/ alone";
 
-/// Of the shaped wire, in bit/s.
+/// The rate of the shaped wire in bit/s.
 const RATE: u64 = 1_000_000_000;
 
-/// No round begins later, at each of the two rates.
+/// No round begins after this time at each of the two rates.
 const TIME: Duration = Duration::from_secs(120);
 
 /// The benchmark.
@@ -55,7 +55,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     })
 }
 
-/// Holds contests between two nodes with wires of this rate.
+/// Holds contests between two nodes on a wire of this rate.
 fn at(
     run: u32,
     rate: Option<u64>,

@@ -1,5 +1,5 @@
-//! `bench farm`: jobs that do nothing, by `garland farm run` and by what people use for that: what an
-//! engine takes for a job is all that is left. And jobs that work, beside what whole jobs allow.
+//! `bench farm`: empty jobs by `garland farm run` and by other tools, which measures the cost of a job in an
+//! engine; and working jobs, compared with the bound of whole jobs.
 
 mod encodes;
 
@@ -14,7 +14,7 @@ use super::contest::{Bench, Benchmark, Contest, Event, Goal, Tool, hold};
 use super::peers::garland_program;
 use xtask::clock::Watch;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench farm [options]
 
@@ -23,24 +23,24 @@ cargo xtask bench farm [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(300);
 
-/// The nodes of both engines: agents of this machine, and of a lab that the bench has up.
+/// The nodes: agents of this machine, and of the benchmark's lab.
 const HERE: &str = "local[1-2]";
 const LAB: &str = "lab:n[1-2]";
 
-/// The most that a farm of encodes may take, by what whole jobs take at best: an efficiency of 95 %.
+/// Upper limit of the encodes' time as a multiple of the bound of whole jobs: an efficiency of 95 %.
 const ENCODES: f64 = 1.05;
 
-/// Where it is measured.
+/// The place of the measurements.
 struct Place {
     folder: PathBuf,
     jobs: usize,
 }
 
 impl Place {
-    /// With a list of jobs, and a lab of two nodes.
+    /// Writes a list of jobs, and builds a lab of two nodes.
     fn make(jobs: usize) -> Result<Self> {
         let name = format!("garland-bench-farm-{}", std::process::id());
         let place = Self { folder: std::env::temp_dir().join(name), jobs };
@@ -55,7 +55,7 @@ impl Place {
         self.folder.join("jobs")
     }
 
-    /// Runs Garland with these words, in the bench's own state; what it says.
+    /// Runs Garland with the benchmark's own state, and returns its standard output.
     fn garland(&self, words: &[&str]) -> Result<Vec<u8>> {
         let mut command = Command::new(garland_program()?);
         command.args(words).current_dir(&self.folder);
@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-/// Runs a command to its end, which must be good; what it says.
+/// Runs a command, and returns its standard output; any exit code but 0 is an error.
 fn done(command: &mut Command) -> Result<Vec<u8>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();

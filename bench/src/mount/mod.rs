@@ -1,4 +1,4 @@
-//! `bench mount`: a node's files through `garland mount`, through sshfs, and without a mount.
+//! `bench mount`: access to a node's files through `garland mount`, through sshfs, and without a mount.
 
 mod tools;
 
@@ -15,7 +15,7 @@ use super::contest::{Bench, Benchmark, Contest, Event, Findings, Goal, Words, ho
 use super::options::size;
 use super::star::Stage;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench mount [options]
 
@@ -24,10 +24,10 @@ cargo xtask bench mount [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// No round begins later, at each rate.
+/// No round begins after this time at each rate.
 const TIME: Duration = Duration::from_secs(150);
 
-/// A rate of the wire, and what is held there: Garland first, then its peers.
+/// A rate of the wire, and the contests at it.
 struct Place {
     rate: Option<&'static str>,
     events: &'static [Event<Stage>],
@@ -55,7 +55,7 @@ const PLACES: [Place; 2] = [
             Event {
                 title: "Reads of 4 KiB at random places, and round trips",
                 unit: "1/s",
-                // 1.2 round trips for each.
+                // 1.2 round trips for each read.
                 goal: Goal::AtLeast(0.83),
                 tools: &[RANDOM, ROUND_TRIPS],
             },

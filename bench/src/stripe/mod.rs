@@ -1,4 +1,4 @@
-//! `bench stripe`: one file over M servers, a wire to each, by Garland and by what people use for it.
+//! `bench stripe`: one file over several servers with a wire to each, by Garland and other tools.
 
 mod tools;
 
@@ -14,7 +14,7 @@ use super::contest::{Bench, Benchmark, Contest, Event, Findings, Goal, Words, ho
 use super::options::size;
 use super::star::Stage;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench stripe [options]
 
@@ -23,17 +23,17 @@ cargo xtask bench stripe [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// No round begins later, with each number of servers at each rate.
+/// No round begins after this time with each number of servers at each rate.
 const TIME: Duration = Duration::from_secs(100);
 
-/// A lab, and what is held there.
+/// A lab, and the contests in it.
 struct Place {
     servers: usize,
     rate: Option<&'static str>,
     events: &'static [Event<Stage>],
 }
 
-/// What the wires give is the limit: iperf3, over all of them at once.
+/// The goal relative to iperf3 over all wires at once, which is the limit.
 const LIMIT: Goal = Goal::AtLeast(0.97);
 const ALL: &[Tool] = &[OUT, IPERF3, RSYNC, SCP, TAR];
 const RETURN: &[Tool] = &[BACK, IPERF3];

@@ -1,5 +1,5 @@
-//! `bench trees`: many small files to several nodes, by Garland, by what people use for it, and what
-//! the file system takes for them at best.
+//! `bench trees`: many small files to several nodes, by Garland and other tools, and the least time that the
+//! file system needs for them.
 
 mod stage;
 mod tools;
@@ -13,7 +13,7 @@ use self::stage::Stage;
 use self::tools::{FILES, GARLAND, LIMIT, RSYNC, TAR};
 use super::contest::{Bench, Benchmark, Contest, Event, Findings, Goal, Words, hold};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench trees [options]
 
@@ -22,10 +22,10 @@ cargo xtask bench trees [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(300);
 
-/// Receiving nodes.
+/// Number of receiving nodes.
 const NODES: usize = 4;
 
 const EVENTS: [Event<Stage>; 2] = [

@@ -1,5 +1,4 @@
-//! `bench ways`: what copies owe their users beside a file's rate: a second run, a slow node among others,
-//! rails, and blocks in fewer bytes.
+//! `bench ways`: copies in other respects than a file's rate: second runs, slow nodes, rails, compression.
 
 mod places;
 
@@ -11,7 +10,7 @@ use anyhow::Result;
 use self::places::{Place, again, rails, slow, text};
 use super::contest::{Bench, Benchmark, Contest, Event, Findings, Goal, Words, hold};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench ways [options]
 
@@ -19,10 +18,10 @@ cargo xtask bench ways [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// No round begins later, at each place.
+/// No round begins after this time at each place.
 const TIME: Duration = Duration::from_secs(90);
 
-/// A place, how it is made, and what is held there.
+/// How a place is made, and the contests in it.
 struct Field {
     make: fn(&Path) -> Result<Place>,
     events: &'static [Event<Place>],
@@ -47,7 +46,7 @@ const FIELDS: [Field; 4] = [
             tools: &[text::AUTO, text::PLAIN],
         }],
     },
-    // These take most of a machine's memory and disk: the others shouldn't wait for that to come back.
+    // These take most of the memory and disk, so they come last: others would wait until that is freed.
     Field {
         make: slow::make,
         events: &[Event {
