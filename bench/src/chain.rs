@@ -18,15 +18,15 @@ use super::{link, peers, sandbox, source, table};
 use xtask::clock::today;
 use xtask::packages::{Need, install};
 
-/// A run longer than this isn't repeated: its spread is small beside its length.
+/// A run longer than this isn't repeated: its spread is small compared with its length.
 const LONG: Duration = Duration::from_secs(60);
-/// What the emulated cluster and the limit need.
+/// Packages that the emulated cluster and the limit need.
 const NEEDS: &[Need] = &[("iproute2", "ip"), ("procps", "sysctl"), ("iperf3", "iperf3")];
 
-/// Runs it with these words.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, the cluster can't be made, or a tool failed (after all others ran).
+/// If an argument is wrong, the cluster can't be made, or a tool failed (after all others ran).
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     sandbox::enter(
         "chain",
@@ -47,7 +47,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     )
 }
 
-/// Builds what is measured, as it would be shipped.
+/// Builds Garland as it is shipped.
 pub(super) fn build(root: &Path) -> Result<()> {
     let status = Command::new(env!("CARGO"))
         .current_dir(root)
@@ -229,7 +229,7 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
     let given_back_kib = memory::given_back().zip(given_back).map(|(after, before)| after - before);
     let extra = peer.extra(field, job)?;
     if let Some(own) = &extra.cpu {
-        // They were counted on the head, which started them.
+        // These processes were counted on the head, which started them.
         cpu[0] -= own.iter().sum::<f64>();
         cpu.splice(1..=own.len(), own.iter().copied());
     }
@@ -246,7 +246,7 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
     })
 }
 
-/// CPU time so far of every node.
+/// CPU time of every node so far.
 fn used(field: &Field) -> Result<Vec<Duration>> {
     (0..=field.receivers).map(|node| field.group(node).used()).collect()
 }

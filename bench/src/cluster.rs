@@ -1,4 +1,4 @@
-//! A lab of a benchmark's own, with agents up, and a folder for all that it needs; gone with this value.
+//! A lab with standing agents and a folder, for one benchmark; dropping it removes both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use garland_lab::{Lab, StateDir};
 use super::peers::garland_program;
 use xtask::clock::Watch;
 
-/// A lab, once it is up, and its folder.
+/// A lab, once it is built, and its folder.
 pub(crate) struct Cluster {
-    /// Where everything is.
+    /// The folder of all files.
     pub(crate) folder: PathBuf,
     name: &'static str,
-    /// The nodes that have agents.
+    /// The nodes with standing agents.
     list: String,
     lab: Option<Lab>,
 }
 
 impl Cluster {
-    /// Makes a folder in `above`, for a lab of this name.
+    /// Makes a folder in `above` for a lab called `name`.
     ///
     /// # Errors
-    /// When it can't be made.
+    /// If it can't be made.
     pub(crate) fn in_folder(above: &Path, name: &'static str) -> Result<Self> {
         let folder = above.join(format!("garland-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
@@ -34,7 +34,7 @@ impl Cluster {
     /// Builds the lab that a topology describes.
     ///
     /// # Errors
-    /// When it can't be built.
+    /// If it can't be built.
     pub(crate) fn raise(&mut self, topology: &str) -> Result<()> {
         let file = self.folder.join("topology.toml");
         fs::write(&file, topology).context("write the topology")?;
@@ -45,19 +45,19 @@ impl Cluster {
         Ok(())
     }
 
-    /// Has agents stay on the nodes of this list.
+    /// Starts standing agents on the nodes of `list`.
     ///
     /// # Errors
-    /// When one doesn't come up.
+    /// If one doesn't start.
     pub(crate) fn settle(&mut self, list: &str) -> Result<()> {
         list.clone_into(&mut self.list);
         self.garland(&["up", "--lab", self.name, list]).map(drop)
     }
 
-    /// Runs garland; its seconds and what it printed.
+    /// Runs garland. Returns its seconds and its standard output.
     ///
     /// # Errors
-    /// When it fails, with what it said.
+    /// If it fails, with its standard error.
     pub(crate) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
         let mut command = Command::new(garland_program()?);
         command.args(words).current_dir(&self.folder).env("GARLAND_STATE", self.state());
@@ -75,7 +75,7 @@ impl Cluster {
     /// The lab.
     ///
     /// # Errors
-    /// When it isn't up.
+    /// If it isn't up.
     pub(crate) fn lab(&self) -> Result<&Lab> {
         self.lab.as_ref().context("the lab is down")
     }

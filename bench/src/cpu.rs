@@ -1,7 +1,7 @@
-//! CPU time of a node: a control group for each, which its processes and their children stay in.
+//! CPU time of nodes: each has a control group, which its processes and their children stay in.
 //!
-//! Work that the kernel does in soft interrupts (bridge, shaping) may be charged to whoever was
-//! interrupted, or to no one; it is the emulator's, not the tool's.
+//! Work that the kernel does in soft interrupts (bridge, shaping) may be charged to the interrupted process,
+//! or to none; it is the emulator's, not the tool's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// The names of all groups begin with this, followed by the outer process of their benchmark.
+/// Prefix of group names; the id of the benchmark's outer process follows.
 const PREFIX: &str = "garland-bench-";
 
 /// The control group of one node.
@@ -18,19 +18,19 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Makes the group of `node` in the benchmark `run`, so that two at once don't mix.
+    /// Makes the group of `node` in the benchmark `run`; two benchmarks at once don't share groups.
     pub(crate) fn new(run: u32, node: &str) -> Result<Self> {
         let dir = base().join(format!("{PREFIX}{run}")).join(node);
         fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
         Ok(Self { dir })
     }
 
-    /// A process that writes 0 here joins the group.
+    /// The file by which a process joins the group: it writes 0 to it.
     pub(crate) fn entry(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
     }
 
-    /// Moves a process in, with all its threads; one that has just ended is no error.
+    /// Moves a process with all its threads into the group; an ended process is no error.
     pub(crate) fn take(&self, pid: &str) -> Result<()> {
         match fs::write(self.entry(), pid) {
             Err(error) if error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error()) => {
@@ -40,7 +40,7 @@ impl Group {
         }
     }
 
-    /// CPU time of all processes so far, ended ones too.
+    /// CPU time of all processes so far, including ended ones.
     pub(crate) fn used(&self) -> Result<Duration> {
         let old = self.dir.join("cpuacct.usage");
         if let Ok(nanoseconds) = fs::read_to_string(&old) {
@@ -54,7 +54,7 @@ impl Group {
         Ok(Duration::from_micros(microseconds.trim().parse()?))
     }
 
-    /// Processes in the group.
+    /// The processes in the group.
     pub(crate) fn processes(&self) -> Vec<i32> {
         let text = fs::read_to_string(self.entry()).unwrap_or_default();
         // A process of an outer namespace shows as 0.
@@ -70,7 +70,7 @@ impl Group {
                 return;
             }
             for pid in processes.into_iter().filter_map(rustix::process::Pid::from_raw) {
-                // One that has just ended by itself is what is wanted.
+                // It may have ended already.
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -87,7 +87,7 @@ pub(crate) fn remove(run: u32) {
         if !alive || owner == run.to_string() {
             let nodes = fs::read_dir(entry.path()).into_iter().flatten().flatten();
             for node in nodes.filter(|node| node.path().is_dir()) {
-                // One with a process in it can't be removed, and the next benchmark tries again.
+                // A group with a process can't be removed; the next benchmark tries again.
                 let _ = fs::remove_dir(node.path());
             }
             let _ = fs::remove_dir(entry.path());
@@ -95,7 +95,7 @@ pub(crate) fn remove(run: u32) {
     }
 }
 
-/// Where CPU time is counted: a hierarchy of its own, or the only one.
+/// The root of the hierarchy that counts CPU time.
 fn base() -> PathBuf {
     let old = Path::new("/sys/fs/cgroup/cpuacct");
     if old.is_dir() { old.to_owned() } else { PathBuf::from("/sys/fs/cgroup") }

@@ -1,5 +1,4 @@
-//! `bench disk`: `garland disk` beside fio, the same jobs on the same disk, each right after the
-//! other.
+//! `bench disk`: `garland disk` and fio with equal jobs on one disk, each right after the other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +8,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::chain;
-use super::contest::{Contest, Figure, Gauge, Goal, Heading, Report, Words, equip, hold, tools};
+use super::contest::{Benchmark, Contest, Figure, Gauge, Goal, Heading, Words, hold};
 use super::options::size;
 use super::peers::garland_program;
 use super::source;
 use xtask::packages::Need;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench disk [options]
 
@@ -26,32 +24,29 @@ cargo xtask bench disk [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool: a round takes about 50 s.
-const ROUNDS: usize = 5;
-
-/// The longest that a measurement takes, in seconds.
+/// Longest time of a measurement in seconds.
 const SECONDS: &str = "2";
 
-/// How near figures are to be to fio's.
+/// Largest difference from fio's figures, as a share of them.
 const NEAR: f64 = 0.05;
 
-/// Where it is measured.
+/// The place of the measurements.
 struct Place {
     folder: PathBuf,
     size: String,
 }
 
 impl Place {
-    /// Where the words say.
+    /// The place that the arguments name.
     fn of(root: &Path, words: &Words) -> Self {
         let folder =
             words.other("--folder").map_or_else(|| root.join("target/bench-disk"), PathBuf::from);
         Self { folder, size: words.other("--size").unwrap_or("1GiB").to_owned() }
     }
 
-    /// Fills so much memory as the file takes and lets it go, if the job needs it: what has been free
-    /// for seconds may have gone back to a virtual machine's host, and whoever is first to take it
-    /// again pays two seconds a GiB.
+    /// Fills as much memory as the file takes and frees it, if the job needs it. Memory that has been free for
+    /// seconds may have been returned to the host of a virtual machine; its next user would pay two seconds for
+    /// each GiB.
     fn warm(&self, job: &Job) -> Result<()> {
         if job.mode != "buffered" {
             return Ok(());
@@ -62,7 +57,7 @@ impl Place {
         wrote.and(removed.with_context(|| format!("remove {}", path.display())))
     }
 
-    /// fio's file, which is made anew for every job, as Garland's is.
+    /// fio's file, which is new for every job, as Garland's is.
     fn fio_file(&self) -> PathBuf {
         self.folder.join("fio")
     }
@@ -76,14 +71,13 @@ struct Job {
     pattern: &'static str,
     mode: &'static str,
     depth: &'static str,
-    /// fio's words for it.
+    /// fio's arguments for the job.
     words: &'static [&'static str],
 }
 
 impl Job {
-    /// Of a rate in bytes per second, and the median time of an operation in nanoseconds. Where
-    /// there is one at a time and nothing between them, that comes to a rate, too, which no mishap
-    /// touches.
+    /// The figure of a rate in bytes per second and the median time of an operation in nanoseconds. With one
+    /// operation at a time the median gives a rate, too, which disturbances don't change.
     fn figure(&self, rate: f64, p50: Option<f64>) -> Figure {
         let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
         let p50 = p50.filter(|&p50| p50 > 0.0 && self.mode != "buffered" && self.depth == "1");
@@ -94,7 +88,7 @@ impl Job {
 
 const RING: &[&str] = &["--bs=4k", "--ioengine=io_uring", "--direct=1"];
 const LONG_RING: &[&str] = &["--bs=1M", "--ioengine=io_uring", "--direct=1"];
-/// The page cache as copies use it: no advice to the kernel.
+/// fio's option for the page cache as copies use it: without advice to the kernel.
 const PLAIN: &str = "--fadvise_hint=0";
 
 const fn job(
@@ -128,32 +122,39 @@ const JOBS: [Job; 8] = [
     ),
 ];
 
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(240);
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Place> = Benchmark {
+    bench: Heading { schema: "garland.bench-disk/1", name: "disk", title: "Disks" },
+    usage: USAGE,
+    // A round takes about 50 s.
+    rounds: 5,
+    options: &["--folder", "--size"],
+    needs: &[],
+    contests,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a tool is missing or failed, or a goal is missed.
+/// If an argument is wrong, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &["--folder", "--size"], USAGE)?;
-    words.refuse_nothing(&contests())?;
+    let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(contests());
-    equip(&contests)?;
-    chain::build(root)?;
     let place = Place::of(root, &words);
     let folder = place.folder.display().to_string();
     let was_there = place.folder.exists();
     fs::create_dir_all(&place.folder).with_context(|| format!("make {folder}"))?;
     let outcomes = hold(&contests, words.rounds, TIME, &place);
     for left in [place.folder.join("state"), place.folder.join("local1")] {
-        // Garland's own folders, if it has come so far.
+        // Garland's folders exist only if it got so far.
         let _ = fs::remove_dir_all(left);
     }
     if !was_there {
         fs::remove_dir(&place.folder).with_context(|| format!("remove {folder}"))?;
     }
-    let bench = Heading { schema: "garland.bench-disk/1", name: "disk", title: "Disks" };
     let medians = "medians: the rate that the median time of an operation comes to, one in flight; \
                    means: bytes by time, whatever came between";
     let notes = vec![
@@ -166,7 +167,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
             system(&place.folder),
         ),
     ];
-    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+    BENCHMARK.finish(root, args, &words, (outcomes, notes))
 }
 
 fn contests() -> Vec<Contest<Place>> {
@@ -179,7 +180,7 @@ fn contests() -> Vec<Contest<Place>> {
     JOBS.map(contest).into()
 }
 
-/// Kind and source of the file system that holds the folder, or that holds what will hold it.
+/// Type and source of the file system of `folder`, or of its nearest existing ancestor.
 fn system(folder: &Path) -> String {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let words = ["--output=fstype,source", "--"];
@@ -226,7 +227,7 @@ impl Gauge<Place> for Garland {
     }
 }
 
-/// What the result object tells of a job.
+/// The figure of a job in Garland's result.
 fn found(result: &Value, job: &Job) -> Result<Figure> {
     let all = result["nodes"][0]["measurements"].as_array().context("no measurements")?;
     let depth: u64 = job.depth.parse()?;
@@ -261,7 +262,7 @@ impl Gauge<Place> for Fio {
         let file = place.fio_file();
         let job = &self.0;
         place.warm(job)?;
-        // Garland's file is new for every test; so is this one.
+        // Garland's file is new for every test, so this one is, too.
         let laid_out = match (job.direction, job.pattern, job.mode) {
             ("write", "sequential", "buffered") => Ok(Figure::default()),
             _ => fio(place, &JOBS[0]),
@@ -280,7 +281,7 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
     let output = Command::new("fio")
         .args([
             "--name=job",
-            // Buffers are written as they are, as Garland's.
+            // Write the buffers unchanged, as Garland does.
             "--scramble_buffers=0",
             "--output-format=json",
             "--lat_percentiles=1",

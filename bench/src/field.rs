@@ -1,6 +1,4 @@
 //! The emulated cluster that peers run on: a lab with a head `n0` and nodes `n1..nN` on one switch.
-//!
-//! Everything that knows how nodes are made and entered is in this file.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -13,23 +11,23 @@ use garland_lab::{Lab, Spec, StateDir};
 use super::cpu::Group;
 use super::processes::alone;
 
-/// Where all files of a run are: a tmpfs of the sandbox.
+/// The folder of all files of a run, a tmpfs of the sandbox.
 pub(crate) const DIR: &str = "/run/garland-bench";
-/// Garland's own state in a run, which its commands find by `GARLAND_STATE`.
+/// Garland's state folder in a run, for `GARLAND_STATE`.
 pub(crate) const STATE: &str = "/run/garland-bench/state";
 /// The lab's name.
 pub(crate) const LAB: &str = "bench";
 
 /// The cluster while it is up.
 pub(crate) struct Field {
-    /// Receiving nodes; node 0 is the head.
+    /// Number of receiving nodes; node 0 is the head.
     pub(crate) receivers: usize,
     lab: Option<Lab>,
     groups: Vec<Group>,
 }
 
 impl Field {
-    /// Brings up, for the benchmark `run`, a head and `receivers` nodes with links of `rate` bit/s.
+    /// Builds a head and `receivers` nodes with links of `rate` bit/s for the benchmark `run`.
     pub(crate) fn up(
         run: u32,
         receivers: usize,
@@ -48,7 +46,7 @@ impl Field {
         Ok(field)
     }
 
-    /// A command that will run on `node`, be counted there, and write to a log.
+    /// A command that runs on `node`, is counted there, and writes to a log.
     pub(crate) fn command(&self, node: usize, program: &str) -> Result<Command> {
         let mut command = self.lab()?.command(&name(node), "sh")?;
         self.count(node, &mut command)?;
@@ -56,7 +54,7 @@ impl Field {
         Ok(command)
     }
 
-    /// A command that will run outside of the lab, but be counted on the head.
+    /// A command that runs outside of the lab, but is counted on the head.
     pub(crate) fn outside(&self, program: &str) -> Result<Command> {
         let mut command = Command::new("sh");
         self.count(0, &mut command)?;
@@ -69,17 +67,17 @@ impl Field {
         Ok(self.lab()?.address(&name(node))?.to_string())
     }
 
-    /// The directory of `node`, where the copy goes.
+    /// The directory of `node`, which receives the copy.
     pub(crate) fn dir(&self, node: usize) -> PathBuf {
         self.roots().join(name(node))
     }
 
-    /// The directory that holds those of all nodes.
+    /// The parent of all nodes' directories.
     pub(crate) fn roots(&self) -> PathBuf {
         PathBuf::from(DIR).join(format!("garland-lab-{LAB}"))
     }
 
-    /// A program that runs its words on the node whose address is its first, as rsh does.
+    /// A program like rsh: its first argument is a node's address, the others are the command.
     pub(crate) fn shell(&self) -> String {
         format!("{DIR}/shell")
     }
@@ -89,7 +87,7 @@ impl Field {
         &self.groups[node]
     }
 
-    /// What has been logged last on `node`.
+    /// The end of the log of `node`.
     pub(crate) fn said(&self, node: usize) -> String {
         let text = fs::read_to_string(log(node)).unwrap_or_default();
         let lines: Vec<_> = text.lines().rev().take(5).collect();
@@ -103,8 +101,7 @@ impl Field {
         }
     }
 
-    /// Counts processes that live in a node's network, whoever started them, on that node from now
-    /// on.
+    /// Moves all processes in a node's network namespace into that node's control group.
     pub(crate) fn adopt(&self) -> Result<()> {
         for node in 1..=self.receivers {
             for pid in self.residents(node)? {
@@ -114,7 +111,7 @@ impl Field {
         Ok(())
     }
 
-    /// The processes that live in a node's network.
+    /// The processes in a node's network namespace.
     pub(crate) fn residents(&self, node: usize) -> Result<Vec<String>> {
         let network = self.network(node)?;
         let mut pids = Vec::new();
@@ -127,15 +124,14 @@ impl Field {
         Ok(pids)
     }
 
-    /// What identifies a node's network, as the links of `/proc/PID/ns/net` show it.
+    /// The identity of a node's network namespace, as in the links `/proc/PID/ns/net`.
     fn network(&self, node: usize) -> Result<String> {
         let mut command = self.lab()?.command(&name(node), "readlink")?;
         let output = command.arg("/proc/self/ns/net").output().context("start readlink")?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// What some peers expect of a network: multicast, a broadcast address; and the congestion
-    /// control that was asked for.
+    /// Configures what some peers expect, multicast and a broadcast address, and the congestion control.
     fn suit(&self, node: usize, congestion: &str) -> Result<()> {
         let address = self.address(node)?;
         let script = format!(
@@ -149,8 +145,7 @@ impl Field {
         alone(self, node, command)
     }
 
-    /// Makes `command`, which runs `sh`, join the node's group before it becomes the words that
-    /// follow.
+    /// Makes `command`, which runs `sh`, join the node's group before it executes the arguments that follow.
     fn count(&self, node: usize, command: &mut Command) -> Result<()> {
         let log = log(node);
         let log = fs::File::options()
@@ -198,15 +193,15 @@ impl Drop for Field {
     }
 }
 
-/// The hidden word for [`shell`].
+/// The hidden argument for [`shell`].
 pub(crate) const SHELL: &str = "node-shell";
 
-/// Runs a line of shell on a node of the lab that is up: what the program at [`Field::shell`] comes
-/// down to. The words are where labs are recorded, the node's name, the file through which to join
-/// its control group, and the line.
+/// Runs a shell command on a node of the lab, for the program at [`Field::shell`]. The arguments are the
+/// folder where labs are recorded, the node's name, the file by which to join its control group, and the
+/// command.
 ///
 /// # Errors
-/// When there is no such lab or node, or the line failed.
+/// If there is no such lab or node, or the command failed.
 pub(crate) fn shell(args: &[String]) -> Result<()> {
     let [state, node, procs, line] = args else { bail!("folder, node, control group, line") };
     let lab = Lab::open(&StateDir(PathBuf::from(state)), LAB)?;
@@ -221,7 +216,7 @@ pub(crate) fn shell(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Where Garland's commands look for labs.
+/// The folder where Garland's commands find labs.
 fn state() -> Result<StateDir> {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").context("read the host's name")?;
     let dir = Path::new(STATE).join(host.trim()).join("lab");
@@ -230,7 +225,7 @@ fn state() -> Result<StateDir> {
     Ok(StateDir(dir))
 }
 
-/// Waits until process `child` on its node listens on `port`; `tcp` is for both families of addresses.
+/// Waits until the process `child` listens on `port` on its node; `tcp` means both address families.
 pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
     let tables = ["", "6"].map(|ip| format!("/proc/{}/net/{protocol}{ip}", child.id()));
     let own = fs::read_link("/proc/self/ns/net").context("look at our own network")?;
@@ -242,7 +237,7 @@ pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Re
     })
 }
 
-/// Waits until process `child`, which is outside of the lab, listens on `port`.
+/// Waits until the process `child`, which is outside of the lab, listens on `port`.
 pub(crate) fn wait_listening_outside(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
     let table = format!("/proc/self/net/{protocol}");
     wait(child, protocol, port, || {
@@ -264,8 +259,8 @@ fn wait(child: &mut Child, protocol: &str, port: u16, listens: impl Fn() -> bool
     bail!("it didn't listen on {protocol} port {port} within 10 s");
 }
 
-/// Whether a socket listens on the address that ends with `local`, in a table of sockets as
-/// proc_pid_net(5) shows them: state 0A is a listening TCP socket, 07 a UDP socket without a peer.
+/// Whether a socket listens on an address that ends with `local`, in a table of sockets as in
+/// proc_pid_net(5): state 0A is a listening TCP socket, 07 a UDP socket without a peer.
 fn listens(table: &str, local: &str) -> bool {
     table.lines().skip(1).any(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();

@@ -1,5 +1,4 @@
-//! `bench forecast`: what the simulator says beside what labs give, for copies through chains, over
-//! topologies, and for farms.
+//! `bench forecast`: predictions of the simulator beside figures of labs, for copies and farms.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +15,7 @@ use super::peers::garland_program;
 use xtask::clock::today;
 use xtask::packages::{Need, install};
 
-/// What the scenarios need.
+/// Packages that the scenarios need.
 const NEEDS: &[Need] = &[
     ("iproute2", "ip"),
     ("nftables", "nft"),
@@ -33,7 +32,7 @@ cargo xtask bench forecast [options]
                               which are in the folders in DIR
   --no-write                  print only, leave benches/results/ alone";
 
-/// The scenarios, and what each is about.
+/// The scenarios, and the subject of each.
 const ALL: [Scenario; 6] = [
     ("dolly-2005", "a chain to 1, 2, 5, 10 and 20 nodes"),
     ("openmosix-copy-2004", "a copy over a hub, a switch and a star"),
@@ -43,10 +42,10 @@ const ALL: [Scenario; 6] = [
     ("fifteen-of-24", "a farm on 16 and 24 nodes, from 1, 2, 4 and 8"),
 ];
 
-/// Half of the predictions must be nearer than the first of these, and all than the second.
+/// Upper limits of the median and of the largest error.
 const GOALS: [f64; 2] = [0.05, 0.10];
 
-/// All of it, for the JSON file.
+/// The JSON file.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -67,7 +66,7 @@ struct Section {
     predictions: Vec<Prediction>,
 }
 
-/// What is read of a `garland.scenario/2`.
+/// The part of a `garland.scenario/2` that is read.
 #[derive(Deserialize)]
 struct ScenarioResult {
     scenario: Named,
@@ -88,16 +87,16 @@ struct Prediction {
 }
 
 impl Prediction {
-    /// How far off it was, as a share of what was emulated; more than 0 if it was too much.
+    /// The error as a share of the emulated figure; above 0 if the prediction was too high.
     fn error(&self) -> f64 {
         self.predicted / self.emulated - 1.0
     }
 }
 
-/// Runs it with these words.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a scenario can't be run, or predictions miss their goals.
+/// If an argument is wrong, a scenario can't be run, or predictions miss their goals.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let Options { wanted, kept, write } = options(args)?;
     let scenarios = match &kept {
@@ -131,14 +130,14 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What is asked for.
+/// The parsed arguments.
 struct Options {
     wanted: Vec<Scenario>,
     kept: Option<PathBuf>,
     write: bool,
 }
 
-/// A scenario's name, and what it is about.
+/// A scenario's name and subject.
 type Scenario = (&'static str, &'static str);
 
 fn options(args: &[String]) -> Result<Options> {
@@ -164,7 +163,7 @@ fn options(args: &[String]) -> Result<Options> {
     Ok(Options { wanted, kept, write })
 }
 
-/// The predictions of these scenarios by their last runs in a folder, whose names sort by time.
+/// The predictions of the last runs of these scenarios in `folder`, where names sort by time.
 fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
     let mut runs: Vec<PathBuf> =
@@ -181,7 +180,7 @@ fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     wanted.iter().map(part).collect()
 }
 
-/// The predictions of these scenarios, run one after the other.
+/// Runs these scenarios one after another, and returns their predictions.
 fn all_run(root: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     install(NEEDS)?;
     chain::build(root)?;
@@ -205,7 +204,7 @@ fn predictions(name: &str, state: &Path) -> Result<Vec<Prediction>> {
         .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("start garland scenario run {name}"))?;
-    // One that isn't as published has its predictions all the same.
+    // A scenario that isn't reproduced has predictions, too.
     if !matches!(output.status.code(), Some(0 | 4)) {
         bail!("garland scenario run {name}: {}", output.status);
     }
@@ -214,7 +213,7 @@ fn predictions(name: &str, state: &Path) -> Result<Vec<Prediction>> {
     Ok(told.predictions)
 }
 
-/// The median and the worst of all errors.
+/// The median and the largest of all errors.
 fn errors(parts: &[Section]) -> Result<(f64, f64)> {
     let all = parts.iter().flat_map(|part| &part.predictions);
     let mut errors: Vec<f64> = all.map(|one| one.error().abs()).collect();

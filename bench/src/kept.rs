@@ -1,4 +1,4 @@
-//! Reports as files that are kept: `benches/results/DATE-NAME`, as a page and as JSON.
+//! Report files: `benches/results/DATE-NAME`, as Markdown and as JSON.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// Writes the report of the benchmark `name`, of which `page` is the text for people.
+/// Writes the report of the benchmark `name`; `page` is its Markdown.
 ///
 /// # Errors
-/// When a file can't be written.
+/// If a file can't be written.
 pub(crate) fn keep(
     root: &Path,
     (date, name): (&str, &str),

@@ -1,4 +1,4 @@
-//! `bench lab`: how long labs take to come up, to be checked, and to go.
+//! `bench lab`: the time of building, checking and removing labs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use super::{chain, result::Spread};
 use xtask::clock::{Watch, today};
 use xtask::packages::{Need, install};
 
-/// What labs need.
+/// Packages that labs need.
 const NEEDS: &[Need] = &[("iproute2", "ip"), ("nftables", "nft")];
 
 pub(crate) const USAGE: &str = "\
@@ -24,14 +24,14 @@ cargo xtask bench lab [options]
   --runs 5                    runs of each
   --no-write                  print only, leave benches/results/ alone";
 
-/// What is built, and how long it may take.
+/// A lab, and the limits of its times.
 struct Case {
     name: &'static str,
-    /// The words behind `garland lab up`.
+    /// The arguments of `garland lab up`.
     words: &'static [&'static str],
-    /// Whether it is checked before it goes.
+    /// Whether the lab is checked before it is removed.
     checked: bool,
-    /// Seconds until it is up (and checked), and until it is gone.
+    /// Upper limits of the seconds of building (and checking) and of removing it.
     goals: [f64; 2],
 }
 
@@ -42,7 +42,7 @@ const CASES: [Case; 2] = [
         checked: false,
         goals: [3.0, 2.0],
     },
-    // 16 nodes, and the media have a namespace of their own.
+    // 16 nodes, and a namespace for the media.
     Case {
         name: "routed mesh, 17 namespaces, with its self-check",
         words: &["routed-mesh", "--check"],
@@ -51,7 +51,7 @@ const CASES: [Case; 2] = [
     },
 ];
 
-/// All of it, for the JSON file.
+/// The JSON file.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
@@ -61,25 +61,25 @@ struct Report {
     rows: Vec<Row>,
 }
 
-/// One lab.
+/// The times of one lab.
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
     command: String,
-    /// Whether `up_s` has the self-check in it.
+    /// Whether `up_s` includes the self-check.
     checked: bool,
     /// Seconds of the whole `garland lab up` and `garland lab down`.
     up_s: Vec<f64>,
     down_s: Vec<f64>,
     goals_s: [f64; 2],
-    /// How often the self-check found a fault, and was made again.
+    /// Number of self-checks that found a fault and were repeated.
     faults: usize,
 }
 
-/// Runs it with these words.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a lab can't be made, or one misses its goal.
+/// If an argument is wrong, a lab can't be made, or one misses its goal.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let (runs, write) = options(args)?;
     install(NEEDS)?;
@@ -147,7 +147,7 @@ fn row(case: &Case, runs: usize, state: &Path) -> Result<Row> {
                 row.up_s.push(up);
                 row.down_s.push(down);
             }
-            // Something else kept the processors busy; a lab that is wrong stays so.
+            // Other programs may have kept the processors busy; a wrong lab fails again.
             (4, 0) if row.faults < runs => row.faults += 1,
             _ => bail!("{} ended with {code}, garland lab down with {ended}", row.command),
         }
@@ -155,7 +155,7 @@ fn row(case: &Case, runs: usize, state: &Path) -> Result<Row> {
     Ok(row)
 }
 
-/// Runs the program; the seconds of the whole command, and its exit code.
+/// Runs the program. Returns the seconds of the whole command and its exit code.
 fn garland(state: &Path, words: &[&str]) -> Result<(f64, i32)> {
     let program = garland_program()?;
     let watch = Watch::start();

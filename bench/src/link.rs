@@ -1,4 +1,4 @@
-//! The limit: what one link of this cluster carries, measured with iperf3 in the same run.
+//! The limit: the goodput of one link of the cluster, measured with iperf3 in the benchmark's run.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::processes::{Processes, alone};
 
 const PORT: u16 = 5201;
 
-/// TCP payload from the head to the first node, in bytes/s, as its receiver counts it.
+/// TCP payload from the head to the first node in bytes per second, as the receiver counts it.
 pub(crate) fn goodput(field: &Field) -> Result<f64> {
     let mut server = Processes::default();
     let mut command = field.command(1, "iperf3")?;

@@ -1,16 +1,16 @@
-//! What the measurement ran on.
+//! The machine of a measurement.
 
 use std::process::{Command, Stdio};
 use std::{fmt, fs};
 
 use serde::Serialize;
 
-/// The machine, as far as it matters to the figures.
+/// The properties of the machine that matter to figures.
 #[derive(Serialize)]
 pub(crate) struct Machine {
-    /// Its processor's name.
+    /// The processor's name.
     pub(crate) processor: String,
-    /// Processors that can be used.
+    /// Number of usable processors.
     pub(crate) cores: usize,
     /// Memory in MiB.
     pub(crate) memory_mib: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     /// The distribution.
     pub(crate) system: String,
-    /// Whether freed memory goes back to a host.
+    /// Whether freed memory is returned to a host.
     pub(crate) page_reporting: bool,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// This machine.
     pub(crate) fn here() -> Self {
         let memory = field("/proc/meminfo", "MemTotal", ':');
         let kib = memory.split(' ').next().and_then(|kib| kib.parse().ok());
@@ -45,7 +45,7 @@ impl Machine {
     }
 }
 
-/// The first line that a command says about its version.
+/// The first line of a command's output, which tells a version.
 pub(crate) fn version(words: &[&str]) -> String {
     let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
     match output {

@@ -1,5 +1,5 @@
-//! Benchmarks against peers in the same run: of copies, stripes, and between two nodes on an emulated
-//! cluster, of a disk, of jobs; of labs, of predictions, and of reports.
+//! Benchmarks, most of them with peers in the same run: copies, stripes, trees, mounts, messages, disks,
+//! jobs, labs, predictions and reports.
 
 mod chain;
 mod cluster;
@@ -38,10 +38,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-/// What runs a benchmark: the repository, and the words behind its name.
+/// The function of a benchmark: it gets the repository, and the arguments behind the benchmark's name.
 type Run = fn(&Path, &[String]) -> Result<()>;
 
-/// All benchmarks: name, what can be said, what runs it.
+/// All benchmarks: name, usage, function.
 const ALL: [(&str, &str, Run); 12] = [
     ("chain", options::USAGE, chain::run),
     ("lab", lab::USAGE, lab::run),
@@ -58,7 +58,7 @@ const ALL: [(&str, &str, Run); 12] = [
 ];
 
 fn main() -> ExitCode {
-    // A benchmark's lab starts this program again, as its keeper.
+    // A benchmark's lab starts this program again as its keeper.
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
     }
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Makes the pictures of reports in docs/images, or in a folder.
+/// Makes the pictures of reports, in docs/images or in a folder.
 fn pictures(root: &Path, args: &[String]) -> Result<()> {
     let Some(program) = args.first().filter(|_| args.len() <= 2) else {
         bail!("cargo xtask screenshots PROGRAM [FOLDER]");
@@ -91,7 +91,7 @@ fn pictures(root: &Path, args: &[String]) -> Result<()> {
 /// Runs the benchmark that `args` name.
 ///
 /// # Errors
-/// When the words make no sense, the emulated cluster can't be set up, or a peer failed.
+/// If an argument is wrong, the emulated cluster can't be set up, or a peer failed.
 fn run(root: &Path, args: &[String]) -> Result<()> {
     let usages = || ALL.map(|(_, usage, _)| usage).join("\n\n");
     let Some((name, rest)) = args.split_first() else {

@@ -1,8 +1,7 @@
-//! Memory that stays warm, and the proof of it.
+//! Pinned memory, and the count of memory that was returned to a host.
 //!
-//! With free page reporting, memory that was freed some seconds ago goes back to the virtual
-//! machine's host and costs two CPU seconds per GiB to get back. It made a chain look three times
-//! slower than it is.
+//! With free page reporting, memory that was freed some seconds ago is returned to the host of the virtual
+//! machine, and costs two CPU seconds per GiB to get back. This made a chain look three times slower.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,10 +13,10 @@ use anyhow::{Context, Result, bail};
 use super::sandbox;
 
 const REPORTED: &str = "/sys/module/page_reporting/parameters/reported_kib";
-/// Blocks left alone: about 1 GiB, so that pinning never has to push others out.
+/// Blocks that aren't pinned, about 1 GiB, so that pinning doesn't evict other memory.
 const SPARE: u64 = 512;
 
-/// Free memory pinned block by block while this lives.
+/// Free memory, pinned block by block until this is dropped.
 pub(crate) struct Pin(Child);
 
 impl Pin {
@@ -46,17 +45,17 @@ impl Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        // It ends with its standard input; there is nothing to be done if not.
+        // It ends with its standard input.
         let _ = self.0.wait();
     }
 }
 
-/// KiB given back to the host so far; nothing where the kernel doesn't count.
+/// KiB that were returned to the host so far; none if the kernel doesn't count them.
 pub(crate) fn given_back() -> Option<u64> {
     fs::read_to_string(REPORTED).ok()?.trim().parse().ok()
 }
 
-/// Refuses a run that would not fit into memory.
+/// Checks that a run fits into memory.
 pub(crate) fn check_room(bytes: u64, receivers: usize) -> Result<()> {
     let need = bytes * (receivers as u64 + 1) + (1 << 30);
     let there = free("MemAvailable")?;

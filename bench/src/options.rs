@@ -1,9 +1,9 @@
-//! The words after `cargo xtask bench chain`.
+//! The arguments of `cargo xtask bench chain`.
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench chain [options]
 
@@ -16,18 +16,18 @@ cargo xtask bench chain [options]
   --memory pinned|plain       pinned: free memory is kept from going back to the host
   --no-write                  print only, leave benches/results/ alone";
 
-/// The parsed words.
+/// The parsed arguments.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Options {
     /// Numbers of receiving nodes.
     pub(crate) receivers: Vec<usize>,
     /// Sizes of the file in bytes.
     pub(crate) sizes: Vec<u64>,
-    /// Rates in bit/s; nothing is unshaped.
+    /// Rates in bit/s; none is unshaped.
     pub(crate) rates: Vec<Option<u64>>,
     /// Names of tools; empty for all.
     pub(crate) peers: Vec<String>,
-    /// Runs of each.
+    /// Number of runs of each tool in each place.
     pub(crate) runs: usize,
     /// Congestion control of every node's namespace.
     pub(crate) congestion: String,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Parses the words.
+    /// Parses the arguments.
     pub(crate) fn parse(args: &[String]) -> Result<Self> {
         let mut options = Self {
             receivers: vec![1, 5, 10, 20],
@@ -95,7 +95,7 @@ fn receivers(text: &str) -> Result<usize> {
     Ok(n)
 }
 
-/// Bytes in such as `10MB` or `1GiB`.
+/// Parses a size such as `10MB` or `1GiB`.
 pub(crate) fn size(text: &str) -> Result<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -131,7 +131,7 @@ pub(crate) fn rate_text(rate: Option<u64>) -> String {
     }
 }
 
-/// `1 GiB` where that is exact, else in decimal units.
+/// `1 GiB` if that is exact, else in decimal units.
 pub(crate) fn size_text(bytes: u64) -> String {
     for (unit, name) in [(1_u64 << 30, "GiB"), (1 << 20, "MiB")] {
         if bytes >= unit && bytes.is_multiple_of(unit) {

@@ -1,4 +1,4 @@
-//! What a tool must be able to do to stand in the table.
+//! The interface of tools in the table of copies.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,13 +8,13 @@ use anyhow::Result;
 use super::field::Field;
 use xtask::packages::Need;
 
-/// One copy that is to be made: `source` to the file `copy` in the directory of nodes 1 to `receivers`.
+/// A copy: `source` to the file `copy` in the directories of nodes 1 to `receivers`.
 pub(crate) struct Job {
-    /// The file, seen by the head.
+    /// The file's path at the head.
     pub(crate) source: PathBuf,
     /// Its length.
     pub(crate) bytes: u64,
-    /// The nodes are numbered 1 to this.
+    /// Number of receiving nodes, which are numbered from 1.
     pub(crate) receivers: usize,
     /// The links' rate in bit/s.
     pub(crate) rate: Option<u64>,
@@ -25,16 +25,16 @@ impl Job {
     pub(crate) const COPY: &'static str = "copy";
 }
 
-/// How long a copy took.
+/// The time of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    /// Starting what must run on the nodes, if that is part of every copy.
+    /// Time of starting what must run on the nodes, if that is part of every copy.
     pub(crate) start: Duration,
-    /// From then until the command has ended and every node is done.
+    /// Time from then until the command has ended and every node is done.
     pub(crate) transfer: Duration,
 }
 
-/// More that a tool tells about its last copy.
+/// A tool's own figures of its last copy.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub(crate) struct Extra {
     /// Largest resident memory of a node's process, in KiB.
@@ -43,10 +43,10 @@ pub(crate) struct Extra {
     /// The tool's own account of the whole command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) elapsed_ns: Option<u64>,
-    /// Seconds that each receiver spent on opening sealed blocks.
+    /// Seconds that each receiver spent on decrypting blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) opening: Option<Vec<f64>>,
-    /// CPU seconds of each receiver, where the tool knows and its control group doesn't.
+    /// CPU seconds of each receiver, if they aren't counted by its control group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu: Option<Vec<f64>>,
     /// The tool's own account: phases and nanoseconds.
@@ -56,33 +56,33 @@ pub(crate) struct Extra {
 
 /// A tool that copies a file to many nodes.
 pub(crate) trait Peer {
-    /// One word, as on the command line.
+    /// The tool's name, as on the command line.
     fn name(&self) -> &'static str;
 
-    /// What it is and how it is used here, for below the table.
+    /// What the tool is and how it is used here, for the text below the table.
     fn about(&self) -> &'static str;
 
-    /// Debian packages it comes in.
+    /// The Debian packages of the tool.
     fn needs(&self) -> &'static [Need];
 
-    /// A command that prints its version.
+    /// A command that prints the tool's version.
     fn version(&self) -> &'static [&'static str];
 
-    /// Nodes that pass data on, with `receivers` nodes.
+    /// Number of nodes that forward data, of `receivers` nodes.
     fn repeaters(&self, receivers: usize) -> usize;
 
-    /// Whether this job is worth its time.
+    /// Whether the tool takes part in this job; tools may refuse long ones.
     fn takes(&self, _job: &Job) -> bool {
         true
     }
 
-    /// Compiles, writes configuration, starts what stands between copies.
+    /// Compiles, writes configuration, and starts what runs between copies.
     fn prepare(&mut self, root: &Path, field: &Field, job: &Job) -> Result<()>;
 
-    /// Makes one copy. Files of earlier copies are gone.
+    /// Makes one copy. Files of earlier copies have been removed.
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing>;
 
-    /// Asked after each copy.
+    /// The tool's own figures; called after each copy.
     fn extra(&mut self, _field: &Field, _job: &Job) -> Result<Extra> {
         Ok(Extra::default())
     }

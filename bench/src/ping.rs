@@ -1,17 +1,16 @@
-//! `bench ping`: small messages, gets and puts between two nodes, by Garland and by others.
+//! `bench ping`: small messages, gets and puts between two nodes, by Garland and other tools.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::contest::{Contest, Gauge, Goal, Heading, Report, Words, equip, hold, tools};
+use super::contest::{Benchmark, Contest, Gauge, Goal, Heading, Words, hold};
 use super::field::Field;
 use super::gauges::{Agents, Netpipe, Ping, Pingpong, Qperf, Sockperf, Ucx, cpus};
-use super::{chain, sandbox};
-use xtask::packages::{Need, install};
+use xtask::packages::Need;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench ping [options]
 
@@ -20,56 +19,46 @@ cargo xtask bench ping [options]
   --cc reno|bbr               congestion control of both nodes (reno)
   --no-write                  print only, leave benches/results/ alone";
 
-/// What it has of its own.
+/// Options of this benchmark and of `bench wires`.
 pub(super) const OPTIONS: &[&str] = &["--cc"];
 
-/// Turns of each tool: a round takes about 20 s.
-const ROUNDS: usize = 9;
-
-/// What the emulated nodes need.
+/// Packages that the emulated nodes need.
 pub(super) const NEEDS: &[Need] =
     &[("iproute2", "ip"), ("procps", "sysctl"), ("util-linux", "taskset")];
 
-/// Microseconds that an 8-byte get took with 32 in flight on Quadrics' Elan4 (pgping, 2005).
+/// Microseconds of an 8-byte get with 32 in flight on Quadrics' Elan4 (pgping, 2005).
 const ELAN4_GET_US: f64 = 0.79;
 
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(240);
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Field> = Benchmark {
+    bench: Heading {
+        schema: "garland.bench-ping/1",
+        name: "ping",
+        title: "Small messages between two nodes",
+    },
+    usage: USAGE,
+    // A round takes about 20 s.
+    rounds: 9,
+    options: OPTIONS,
+    needs: NEEDS,
+    contests,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, the nodes can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "ping",
-        args,
-        |args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            words.refuse_nothing(&contests())?;
-            cpus()?;
-            install(NEEDS)?;
-            equip(&words.choose(contests()))?;
-            chain::build(root)
-        },
-        |run, args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            let contests = words.choose(contests());
-            sandbox::mount()?;
-            let field = Field::up(run, 1, None, congestion(&words)).context("set up two nodes")?;
-            let outcomes = {
-                let _agents = Agents::up(&field)?;
-                hold(&contests, words.rounds, TIME, &field)
-            };
-            let bench = Heading {
-                schema: "garland.bench-ping/1",
-                name: "ping",
-                title: "Small messages between two nodes",
-            };
-            let notes = notes(&words)?;
-            Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
-        },
-    )
+    cpus()?;
+    BENCHMARK.run_in_sandbox(root, args, |run, words| {
+        let contests = words.choose(contests());
+        let field = Field::up(run, 1, None, congestion(words)).context("set up two nodes")?;
+        let _agents = Agents::up(&field)?;
+        Ok((hold(&contests, words.rounds, TIME, &field), notes(words)?))
+    })
 }
 
 /// The congestion control of both nodes.
@@ -77,7 +66,7 @@ pub(super) fn congestion(words: &Words) -> &str {
     words.other("--cc").unwrap_or("reno")
 }
 
-/// Where it was measured, and how.
+/// Notes on where and how it was measured.
 pub(super) fn notes(words: &Words) -> Result<Vec<String>> {
     let [head, other] = cpus()?;
     Ok(vec![

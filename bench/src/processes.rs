@@ -1,4 +1,4 @@
-//! The processes of one copy: all of them waited for, and ended if one fails or time is over.
+//! The processes of one copy: it waits for all of them, and kills them if one fails or takes too long.
 
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,15 +12,15 @@ use rustix::process::{
 
 use super::field::{Field, name};
 
-/// No copy takes longer.
+/// Timeout of a copy.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// Children and the nodes they run on.
+/// The processes, and their nodes.
 #[derive(Default)]
 pub(crate) struct Processes(Vec<(usize, Child)>);
 
 impl Processes {
-    /// Starts `command`, which must be one for `node`.
+    /// Starts `command`, which must be made for `node`.
     pub(crate) fn start(&mut self, node: usize, mut command: Command) -> Result<&mut Child> {
         let child = command.spawn().with_context(|| format!("start on {}", name(node)))?;
         self.0.push((node, child));
@@ -28,7 +28,7 @@ impl Processes {
         Ok(child)
     }
 
-    /// Does `work` with each, in the order of their start.
+    /// Calls `work` with each process, in the order of their start.
     pub(crate) fn each(&mut self, work: impl Fn(&mut Child) -> Result<()>) -> Result<()> {
         for (node, child) in &mut self.0 {
             work(child).with_context(|| name(*node))?;
@@ -36,26 +36,26 @@ impl Processes {
         Ok(())
     }
 
-    /// Waits for all of them.
+    /// Waits for all processes.
     ///
     /// # Errors
-    /// When one fails or they take too long; then nothing runs on any node any more.
+    /// If one fails or they take too long; then all processes on all nodes are killed.
     pub(crate) fn finish(self, field: &Field) -> Result<()> {
         self.ended(field, LIMIT, &|| field.kill())
     }
 
-    /// Waits for all of them, but not longer than `limit`; others that run on the nodes stay.
+    /// Waits for all processes for up to `limit`; other processes on the nodes aren't killed.
     ///
     /// # Errors
-    /// When one fails or they take too long.
+    /// If one fails or they take too long.
     pub(crate) fn finish_within(self, field: &Field, limit: Duration) -> Result<()> {
         let pids = self.0.iter().filter_map(|(_, child)| Pid::from_raw(child.id().cast_signed()));
-        // Not by their numbers, which are others' once they have been waited for.
+        // Not by process ids, which may be reused once the processes have been waited for.
         let handles = pids.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let handles = handles.collect::<Result<Vec<_>, _>>().context("take hold of a child")?;
         self.ended(field, limit, &|| {
             for handle in &handles {
-                // One that has ended is what is wanted.
+                // It may have ended already.
                 let _ = pidfd_send_signal(handle, Signal::KILL);
             }
         })
@@ -79,10 +79,10 @@ impl Processes {
         outcome
     }
 
-    /// Waits until all have ended well or one hasn't, whichever ends first.
+    /// Waits until all have succeeded or one has failed.
     fn wait(&mut self, field: &Field) -> Result<()> {
         while !self.0.is_empty() {
-            // Asleep until some child has ended: polling would cost the time that is measured.
+            // Sleep until a child has ended: polling would use the CPU time that is measured.
             waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
                 .context("wait for a child")?;
             let before = self.0.len();
@@ -102,7 +102,7 @@ impl Processes {
             });
             failed?;
             if self.0.len() == before {
-                // Another child has ended, a daemon that whoever uses it will miss.
+                // Another child has ended, such as a daemon; a process that needs it will fail.
                 thread::sleep(Duration::from_millis(1));
             }
         }
@@ -113,14 +113,14 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for (_, child) in &mut self.0 {
-            // It may have ended by itself.
+            // It may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// Runs `command` of `node` alone to its end.
+/// Runs a single `command` on `node` to its end.
 pub(crate) fn alone(field: &Field, node: usize, command: Command) -> Result<()> {
     let mut processes = Processes::default();
     processes.start(node, command)?;

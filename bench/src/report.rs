@@ -1,4 +1,4 @@
-//! `bench report`: how long the report of a copy to twenty nodes takes to make, and to be seen.
+//! `bench report`: the time of making and of displaying the report of a copy to twenty nodes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,13 +8,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use garland_testkit::{Browser, Scratch, random_file};
 
-use super::chain;
-use super::contest::{Contest, Event, Goal, Heading, Report, Tool, Words, hold, tools};
+use super::contest::{Benchmark, Contest, Event, Goal, Heading, Tool, hold};
 use super::peers::garland_program;
 use xtask::clock::Watch;
-use xtask::packages::{Need, install};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench report [options]
 
@@ -22,19 +20,13 @@ cargo xtask bench report [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each figure.
-const ROUNDS: usize = 5;
-
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(60);
-
-/// What the lab and the look need.
-const NEEDS: &[Need] = &[("iproute2", "ip"), ("chromium", "chromium")];
 
 /// The file's bytes.
 const BYTES: u64 = 256 << 20;
 
-/// When something was first to be seen, in milliseconds of the page's clock.
+/// A script: the time of the first paint, in milliseconds of the page's clock.
 const FIRST_PAINT: &str = "new Promise((done) => new PerformanceObserver((list) => \
      done(list.getEntries()[0].startTime)).observe({ type: 'paint', buffered: true }))";
 
@@ -63,13 +55,13 @@ const EVENTS: [Event<Place>; 2] = [
     },
 ];
 
-/// A state with the run, where reports are made.
+/// A state folder with the run of the copy.
 struct Place {
     scratch: Scratch,
 }
 
 impl Place {
-    /// Copies a file to twenty nodes of a lab, which is gone then.
+    /// Copies a file to twenty nodes of a lab, and removes the lab.
     fn make() -> Result<Self> {
         let place = Self { scratch: Scratch::new("bench-report") };
         random_file(&place.scratch.path("file"), BYTES, 20);
@@ -112,27 +104,33 @@ fn all() -> Vec<Contest<Place>> {
     EVENTS.iter().map(Event::contest).collect()
 }
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Place> = Benchmark {
+    bench: Heading { schema: "garland.bench-report/1", name: "report", title: "Reports" },
+    usage: USAGE,
+    rounds: 5,
+    options: &[],
+    needs: &[("iproute2", "ip"), ("chromium", "chromium")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, the copy failed, or a goal is missed.
+/// If an argument is wrong, the copy failed, or a goal is missed.
 pub(crate) fn run(root: &std::path::Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &[], USAGE)?;
-    words.refuse_nothing(&all())?;
+    let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(all());
-    install(NEEDS)?;
-    chain::build(root)?;
     let place = Place::make()?;
-    // What is opened must be there, whatever was chosen.
+    // The report must exist, whichever contests were chosen.
     made(&place)?;
     let size = fs::metadata(place.file()).context("look at the report")?.len();
     let outcomes = hold(&contests, words.rounds, TIME, &place);
-    let bench = Heading { schema: "garland.bench-report/1", name: "report", title: "Reports" };
     let notes = vec![format!(
         "a copy of {} MiB to 20 nodes of a lab at 1 Gbit/s; its report has {size} bytes",
         BYTES >> 20
     )];
-    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+    BENCHMARK.finish(root, args, &words, (outcomes, notes))
 }
 
 #[cfg(test)]

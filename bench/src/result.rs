@@ -1,4 +1,4 @@
-//! What was measured, as values that go to the table and to the JSON file.
+//! The results of `bench chain`, for the table and the JSON file.
 
 use serde::Serialize;
 
@@ -6,62 +6,62 @@ use super::machine::Machine;
 use super::options::Options;
 use super::peer::Extra;
 
-/// Everything one benchmark found.
+/// The JSON file.
 #[derive(Serialize)]
 pub(crate) struct Report {
     /// `garland.bench-chain/1`.
     pub(crate) schema: &'static str,
-    /// In UTC.
+    /// The date in UTC.
     pub(crate) date: String,
-    /// As typed.
+    /// The command line.
     pub(crate) command: String,
-    /// What all of it ran on.
+    /// The machine.
     pub(crate) machine: Machine,
-    /// What was asked for.
+    /// The options.
     pub(crate) options: Options,
-    /// Each tool: name, what it is and how it was used, version.
+    /// The tools.
     pub(crate) tools: Vec<Tool>,
-    /// The limits measured between head and first node.
+    /// The limits, measured between the head and the first node.
     pub(crate) links: Vec<Link>,
-    /// One for every tool in every place.
+    /// A row for every tool in every place.
     pub(crate) rows: Vec<Row>,
 }
 
 /// A tool in the table.
 #[derive(Serialize)]
 pub(crate) struct Tool {
-    /// As in the rows.
+    /// The tool's name, as in the rows.
     pub(crate) name: &'static str,
-    /// How it was used.
+    /// What the tool is and how it was used.
     pub(crate) about: &'static str,
-    /// What it says of itself.
+    /// The tool's version.
     pub(crate) version: String,
 }
 
 /// The goodput of one link of a cluster.
 #[derive(Serialize)]
 pub(crate) struct Link {
-    /// Shaped to, in bit/s.
+    /// The shaped rate in bit/s; none if unshaped.
     pub(crate) rate: Option<u64>,
-    /// In a cluster of this many receivers.
+    /// Number of receivers in the cluster.
     pub(crate) receivers: usize,
-    /// Payload in bytes/s.
+    /// Payload in bytes per second.
     pub(crate) goodput: f64,
 }
 
-/// Median, least and most of several runs.
+/// Median, minimum and maximum of several runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Spread {
-    /// The middle one; of two, their mean.
+    /// The median.
     pub(crate) median: f64,
-    /// The least.
+    /// The minimum.
     pub(crate) min: f64,
-    /// The most.
+    /// The maximum.
     pub(crate) max: f64,
 }
 
 impl Spread {
-    /// The spread of `values`; nothing of nothing.
+    /// The spread of `values`; none without a value.
     pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
@@ -74,19 +74,19 @@ impl Spread {
 /// One run of one tool.
 #[derive(Clone, Serialize)]
 pub(crate) struct Sample {
-    /// Starting it on the nodes, in seconds.
+    /// Seconds of starting the tool on the nodes.
     pub(crate) start: f64,
-    /// From then to the end, in seconds.
+    /// Seconds from then to the end.
     pub(crate) transfer: f64,
     /// CPU seconds of the head.
     pub(crate) cpu_head: f64,
     /// CPU seconds of all receivers together.
     pub(crate) cpu_receivers: f64,
-    /// CPU seconds of the nodes that pass data on, or of all receivers where none does.
+    /// CPU seconds of the nodes that forward data, or of all receivers if none does.
     pub(crate) cpu_relays: f64,
-    /// Memory given back to the host meanwhile, in KiB.
+    /// KiB of memory that were returned to the host during the run.
     pub(crate) given_back_kib: Option<u64>,
-    /// What the tool says.
+    /// The tool's own figures.
     #[serde(flatten)]
     pub(crate) extra: Extra,
 }
@@ -94,42 +94,42 @@ pub(crate) struct Sample {
 /// One tool in one place.
 #[derive(Serialize)]
 pub(crate) struct Row {
-    /// The links' rate, in bit/s.
+    /// The links' rate in bit/s.
     pub(crate) rate: Option<u64>,
-    /// The file's length.
+    /// The file's length in bytes.
     pub(crate) bytes: u64,
-    /// Receiving nodes.
+    /// Number of receiving nodes.
     pub(crate) receivers: usize,
-    /// Nodes that pass data on.
+    /// Number of nodes that forward data.
     pub(crate) repeaters: usize,
-    /// The tool.
+    /// The tool's name.
     pub(crate) peer: &'static str,
-    /// Bytes divided by the link's goodput, in seconds.
+    /// Bytes over the link's goodput, in seconds.
     pub(crate) limit: f64,
-    /// Every run whose copies were all equal to the source.
+    /// The runs all copies of which were equal to the source.
     pub(crate) samples: Vec<Sample>,
-    /// Why there are no more.
+    /// Why there are no more runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
 }
 
 impl Row {
-    /// The spread of something over all runs.
+    /// The spread of a figure over all runs.
     pub(crate) fn spread(&self, of: impl Fn(&Sample) -> f64) -> Option<Spread> {
         Spread::of(self.samples.iter().map(of).collect())
     }
 
-    /// The whole command, in seconds.
+    /// Seconds of the whole command.
     pub(crate) fn whole(&self) -> Option<Spread> {
         self.spread(|sample| sample.start + sample.transfer)
     }
 
-    /// How many nodes the CPU seconds of relays are of.
+    /// Number of nodes whose CPU seconds are in `cpu_relays`.
     pub(crate) fn relays(&self) -> usize {
         if self.repeaters == 0 { self.receivers } else { self.repeaters }
     }
 
-    /// CPU seconds of one relay for one GiB (of one receiver where no one relays).
+    /// CPU seconds of one relay for each GiB, or of one receiver if there is no relay.
     pub(crate) fn cpu_per_gib(&self) -> Option<Spread> {
         let relays = self.relays();
         let gib = self.bytes as f64 / (1_u64 << 30) as f64;

@@ -1,8 +1,8 @@
-//! Runs the benchmark where nothing can outlive it: in process, mount and IPC namespaces of its own.
+//! The sandbox of a benchmark: process, mount and IPC namespaces of its own.
 //!
-//! Peers fork, daemonise and forget their children. In a process namespace all of them end with its
-//! first process, however that one ends; mounts and network namespaces, which are held by those
-//! processes and mounts, go with them. So a killed benchmark leaves nothing but empty control groups.
+//! Peers fork, daemonise and forget their children. In a process namespace all of them end with its first
+//! process, and with them the mounts and network namespaces that they hold. So a killed benchmark leaves
+//! nothing but empty control groups.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,11 +11,12 @@ use anyhow::{Context, Result, bail};
 
 use super::{cpu, field};
 
-/// The word that says "inside already".
+/// The argument that marks the process in the sandbox.
 const INSIDE: &str = "--inside-sandbox";
 
-/// Calls `inside` with the words of the benchmark `name` in the sandbox; outside, calls `before` and
-/// then runs this program again in one. A benchmark is known by the process outside, whose number `inside` gets.
+/// Outside of the sandbox: calls `before`, and runs this program again in a sandbox. In the sandbox: calls
+/// `inside` with the id of the outer process, which identifies the run. Both get the arguments of the
+/// benchmark `name`.
 pub(crate) fn enter(
     name: &str,
     args: &[String],
@@ -34,13 +35,13 @@ pub(crate) fn enter(
     let run = std::process::id();
     cpu::remove(run);
     let program = std::env::current_exe().context("find this program")?;
-    // `unshare` shrugs off the signals that end this process, so it is tied to its life, as the
-    // sandbox's first process is to that of `unshare`.
+    // `unshare` ignores the signals that end this process, so it is killed with it; the sandbox's first
+    // process is killed with `unshare`.
     let status = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "unshare"])
         .args(["--mount", "--ipc", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"])
         .args(["--propagation", "private"])
-        // The shell is the first process, and as such the one that buries orphans.
+        // The shell is the first process, so it reaps orphans.
         .args(["sh", "-c", "\"$@\"; exit $?", "sh"])
         .arg(program)
         .args(["bench", name, INSIDE, &run.to_string()])
@@ -55,8 +56,8 @@ pub(crate) fn enter(
     Ok(())
 }
 
-/// Mounts a private `/run`, and in it a tmpfs for all files; and a private `/dev/shm`, where peers
-/// that are killed leave their shared memory.
+/// Mounts a private `/run` with a tmpfs for all files, and a private `/dev/shm`, where killed peers leave
+/// their shared memory.
 pub(crate) fn mount() -> Result<()> {
     let tmpfs = |dir, options| command(&["mount", "-t", "tmpfs", "-o", options, "bench", dir]);
     tmpfs("/run", "mode=755")?;
@@ -68,10 +69,10 @@ pub(crate) fn mount() -> Result<()> {
     Ok(())
 }
 
-/// Runs a short set-up command to its end.
+/// Runs a short set-up command, and returns its standard output.
 ///
 /// # Errors
-/// With what the command said.
+/// If it fails, with its standard error.
 pub(crate) fn command(words: &[&str]) -> Result<String> {
     let line = words.join(" ");
     let output = Command::new(words[0])
@@ -86,12 +87,12 @@ pub(crate) fn command(words: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Compiles a C program of this repository, and returns where it is.
+/// Compiles a C program of this repository in the sandbox, and returns the program's path.
 pub(crate) fn compile(root: &Path, compiler: &str, source: &str, name: &str) -> Result<String> {
     compile_in(Path::new(field::DIR), root, compiler, source, name)
 }
 
-/// The same, into `folder`.
+/// Compiles a C program of this repository into `folder`, and returns the program's path.
 pub(crate) fn compile_in(
     folder: &Path,
     root: &Path,

@@ -1,4 +1,4 @@
-//! `screenshots`: the pictures of reports in `docs/images`, of runs that are made for them.
+//! `screenshots`: makes the pictures of reports in `docs/images`, from runs made for them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use garland_testkit::{Browser, Scratch, random_file};
 use serde_json::{Value, json};
 
-/// What is run, in its order, and what its run is called here.
+/// The names of runs and their commands, in the order of execution.
 const STEPS: &[(&str, &str)] = &[
     ("", "lab up --nodes 8 --rate 100mbit"),
     ("copy", "cp --quiet file lab:n[1-8]:/file"),
@@ -35,14 +35,14 @@ const STEPS: &[(&str, &str)] = &[
 const RAILS: &str = "version = 1\nname = \"two-rails\"\n[topology]\nshape = \"rail\"\nnodes = 5\n\
      rails = 2\nrate = \"100mbit\"\n";
 
-/// Nodes with a share of a processor each, so that eight of them fit on two.
+/// A topology whose nodes have a share of a processor each, so that eight of them fit on two.
 const FARM: &str = "version = 1\nname = \"switch100\"\n[topology]\nshape = \"switch\"\nnodes = \"n[0-8]\"\n\
      rate = \"100mbit\"\n[[topology.node]]\nnames = \"n[1-8]\"\ncpu = 0.2\n";
 
-/// Half a second's work on a fifth of a processor, or so.
+/// A job of about half a second on a fifth of a processor.
 const JOB: &str = "i=0; while [ $i -lt 80000 ]; do i=$((i+1)); done\n";
 
-/// A part of a report: the picture's name, the runs, how the part's title begins.
+/// A part of a report: the picture's name, the runs, the beginning of the part's title.
 type Shot = (&'static str, &'static [&'static str], &'static str);
 
 const SHOTS: &[Shot] = &[
@@ -62,7 +62,7 @@ const SHOTS: &[Shot] = &[
     ("scenario", &["scenario"], "beowulf-pairs-1996"),
 ];
 
-/// How it is looked at: what is added to the name, dark, how wide, and whether it stays in the docs.
+/// Variants of a picture: suffix of the name, dark mode, width, and whether the docs contain it.
 const LOOKS: [(&str, bool, u32, bool); 4] = [
     ("light", false, 1000, true),
     ("dark-narrow", true, 390, true),
@@ -70,13 +70,13 @@ const LOOKS: [(&str, bool, u32, bool); 4] = [
     ("light-narrow", false, 390, false),
 ];
 
-/// The tallest picture.
+/// Largest height of a picture.
 const TALL: f64 = 800.0;
 
-/// Makes the pictures with the built program; all looks of each, if `all` are wanted, into `folder`.
+/// Makes the pictures in `folder` with the built program; all variants of each if `all`.
 ///
 /// # Errors
-/// When a run fails, or a report lacks a part.
+/// If a run fails, or a report lacks a part.
 pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
     let scratch = Scratch::new("screenshots");
     random_file(&scratch.path("file"), 64 << 20, 1);
@@ -87,7 +87,7 @@ pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
         let mut command = Command::new(program);
         command.args(words).arg("--json").current_dir(scratch.folder());
         let output = command.env("GARLAND_STATE", scratch.state()).output()?;
-        // A check that finds the fault that was made is what is wanted.
+        // A check is expected to find the injected fault.
         if !matches!(output.status.code(), Some(0 | 4)) {
             bail!("garland {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
         }
@@ -98,7 +98,7 @@ pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
         eprintln!("garland {words}");
         let told = garland(&words.split(' ').collect::<Vec<_>>());
         if told.is_err() {
-            // What it hung on goes, too, if it was up.
+            // Its lab is removed as well, if it is up.
             let _ = garland(&["lab", "down"]);
         }
         let told = told?;
@@ -112,7 +112,7 @@ pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
     taken
 }
 
-/// All pictures of the runs' reports.
+/// Makes all pictures of the runs' reports.
 fn photograph(
     browser: &mut Browser,
     scratch: &Scratch,
@@ -134,7 +134,7 @@ fn photograph(
     Ok(())
 }
 
-/// The part of a report whose title begins so, in a window of this width.
+/// A picture of the part of a report whose title begins with `title`, in a window of this width.
 fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result<Vec<u8>> {
     let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
     browser.call("Emulation.setDeviceMetricsOverride", metrics);
@@ -146,7 +146,7 @@ fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result
          const box = head?.parentElement.getBoundingClientRect(); \
          return box ? [box.left + scrollX, box.top + scrollY, box.width, box.height] : null; }})()"
     );
-    // Whoever was chosen is drawn at the first asking, and measured at the second.
+    // The first call draws the selection, the second measures it.
     browser.asked(&words);
     let place = browser.asked(&words);
     let of = |at: usize| place[at].as_f64().with_context(|| format!("the report lacks {title}"));

@@ -1,4 +1,4 @@
-//! The file that is copied, and the check that every copy is that file.
+//! The copied file, and the comparison of copies with it.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 const CHUNK: usize = 1 << 20;
 
-/// Writes `bytes` of noise to `path`; the same noise at every run, which no tool can compress.
+/// Writes `bytes` of incompressible noise to `path`, equal in every run.
 pub(crate) fn write(path: &Path, bytes: u64) -> Result<()> {
     let mut file = File::create(path).with_context(|| format!("make {}", path.display()))?;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ bytes;
@@ -33,7 +33,7 @@ pub(crate) fn write(path: &Path, bytes: u64) -> Result<()> {
 /// Compares every copy with the source, byte by byte.
 ///
 /// # Errors
-/// Names the copies that differ.
+/// If copies differ, with their names.
 pub(crate) fn verify(source: &Path, copies: &[PathBuf]) -> Result<()> {
     let length = source.metadata().context("look at the source")?.len();
     let mut differ = Vec::new();

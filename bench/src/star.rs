@@ -1,4 +1,4 @@
-//! A client with a wire to each server, the file, and its stripes for tools that have none.
+//! A lab with a client and a wire to each server, the file, and its parts for tools without stripes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,26 +17,26 @@ pub(crate) const LAB: &str = "bench-star";
 /// The client's name.
 pub(crate) const CLIENT: &str = "srv";
 
-/// Copies of the file beside it: its parts, what comes of them, and Garland's there and back.
+/// Number of copies of the file in memory: its parts, the received parts, and Garland's copies out and in.
 const COPIES: usize = 4;
 
-/// The lab while it is up, and the files, all in memory.
+/// The lab while it is up, and its files, all in memory.
 pub(crate) struct Stage {
-    /// How many servers.
+    /// Number of servers.
     pub(crate) servers: usize,
     /// The file.
     pub(crate) source: PathBuf,
-    /// Its length.
+    /// The file's length in bytes.
     bytes: u64,
-    /// The bare relay, a program.
+    /// The path of the bare relay.
     pub(crate) relay: String,
-    /// Where everything is.
+    /// The folder of all files.
     pub(crate) folder: PathBuf,
     cluster: Cluster,
 }
 
 impl Stage {
-    /// Builds a star of `servers` wires of `rate`, with agents up, and a file of `bytes`.
+    /// Builds a star of `servers` wires of `rate` with standing agents, and a file of `bytes`.
     pub(crate) fn up(root: &Path, servers: usize, rate: Option<&str>, bytes: u64) -> Result<Self> {
         memory::check_room(bytes, COPIES)?;
         let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
@@ -61,17 +61,17 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The part of the file that server number `server` gets from a tool that can't stripe.
+    /// The part of the file that `server` gets from a tool without stripes.
     pub(crate) fn part(&self, server: usize) -> PathBuf {
         self.folder.join(format!("part-{server}"))
     }
 
-    /// Where it puts it.
+    /// The folder of `server` for that part.
     pub(crate) fn dir(&self, server: usize) -> PathBuf {
         self.folder.join(format!("io{server}"))
     }
 
-    /// The address of server number `server`.
+    /// The address of `server`.
     pub(crate) fn address(&self, server: usize) -> Result<String> {
         Ok(self.cluster.lab()?.address(&format!("io{server}"))?.to_string())
     }
@@ -81,7 +81,7 @@ impl Stage {
         format!("lab:io[1-{}]", self.servers)
     }
 
-    /// A line of shell on a node of the lab.
+    /// A shell command for a node of the lab.
     pub(crate) fn shell(&self, node: &str, line: &str) -> Result<Command> {
         let mut command = self.cluster.lab()?.command(node, "sh")?;
         command.args(["-c", line]).current_dir(&self.folder);
@@ -89,7 +89,7 @@ impl Stage {
         Ok(command)
     }
 
-    /// Starts a line of shell on every server, and waits until all listen on `port`.
+    /// Starts a shell command on every server, and waits until all listen on `port`.
     pub(crate) fn listen(&self, port: u16, line: impl Fn(usize) -> String) -> Result<Running> {
         let mut running = Running(Vec::new());
         for server in 1..=self.servers {
@@ -102,17 +102,17 @@ impl Stage {
         Ok(running)
     }
 
-    /// What ssh and its like are told on the client.
+    /// The options of ssh on the client.
     pub(crate) fn ssh_options(&self) -> String {
         let key = self.folder.join("key");
         let unknown = "-oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
         format!("-oIdentityFile={} {unknown}", key.display())
     }
 
-    /// An sshd on every server, which lets in who has the key of [`Stage::ssh_options`].
+    /// Starts an sshd on every server, which accepts the key of [`Stage::ssh_options`].
     pub(crate) fn sshd(&self) -> Result<Running> {
         let folder = self.folder.display();
-        // sshd wants its folder, whatever else it is told.
+        // sshd needs this folder.
         let keys = format!(
             "mkdir -p /run/sshd && test -e key || ssh-keygen -q -t ed25519 -N '' -f key && \
              cp key.pub authorized && printf '%s\\n' 'HostKey {folder}/key' \
@@ -124,12 +124,12 @@ impl Stage {
         self.listen(22, |_| format!("exec /usr/sbin/sshd -D -f {folder}/sshd.conf"))
     }
 
-    /// A server's folder, as the lab's nodes have it.
+    /// A server's root folder.
     pub(crate) fn root(&self, server: usize) -> Result<PathBuf> {
         Ok(self.cluster.lab()?.root(&format!("io{server}"))?)
     }
 
-    /// Seconds that a line of shell on the client takes for every server at once.
+    /// Seconds of shell commands on the client, one for every server, all at once.
     pub(crate) fn time(&self, line: impl Fn(usize) -> Result<String>) -> Result<f64> {
         let mut running = Running(Vec::new());
         let watch = Watch::start();
@@ -141,27 +141,27 @@ impl Stage {
         Ok(watch.read().as_secs_f64())
     }
 
-    /// Runs garland; its seconds and what it printed.
+    /// Runs garland. Returns its seconds and its standard output.
     pub(crate) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
         self.cluster.garland(words)
     }
 
-    /// MB/s of the file in so many seconds.
+    /// The file's rate in MB/s if it takes `seconds`.
     pub(crate) fn rate(&self, seconds: f64) -> f64 {
         self.bytes as f64 / 1e6 / seconds
     }
 
-    /// Whether two files are equal.
+    /// Fails if two files differ.
     pub(crate) fn assert_equal(one: &Path, other: &Path) -> Result<()> {
         source::verify(one, &[other.to_owned()])
     }
 }
 
-/// Children that end with this value.
+/// Processes that are killed when this is dropped.
 pub(crate) struct Running(Vec<Child>);
 
 impl Running {
-    /// Waits until all have ended well.
+    /// Waits until all have ended; any exit code but 0 is an error.
     pub(crate) fn finish(mut self) -> Result<()> {
         for child in &mut self.0 {
             let status = child.wait().context("wait for a child")?;
@@ -176,7 +176,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // It may have ended by itself.
+            // It may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }

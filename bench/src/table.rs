@@ -1,5 +1,5 @@
-//! The report as text: receivers, whole-command seconds, MB/s, repeaters, as in 2005, and what has
-//! been learnt to ask since.
+//! The report of `bench chain` as Markdown: receivers, seconds, MB/s and repeaters, as in the table of 2005,
+//! and further figures.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::result::{Report, Row, Spread};
 /// The whole report in Markdown.
 pub(crate) fn markdown(report: &Report) -> String {
     let mut text = String::new();
-    // Writing to a string can't fail.
+    // Writing to a String doesn't fail.
     let _ = head(&mut text, report);
     let mut places: Vec<_> = report.rows.iter().map(|row| (row.rate, row.bytes)).collect();
     places.dedup();
@@ -127,7 +127,7 @@ fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
     Ok(())
 }
 
-/// What a tool told about itself, of its run with the median time.
+/// The tool's own figures of the run with the median time.
 fn own_account(text: &mut String, row: &Row) -> std::fmt::Result {
     let mut samples: Vec<_> = row.samples.iter().collect();
     samples.sort_by(|a, b| (a.start + a.transfer).total_cmp(&(b.start + b.transfer)));

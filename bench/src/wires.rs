@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::contest::{Contest, Goal, Heading, Outcome, Report, Words, equip, hold, tools};
+use super::contest::{Benchmark, Contest, Goal, Heading, Outcome, Words, hold};
 use super::field::Field;
 use super::gauges::{Agents, Iperf3, Wires, cpus};
 use super::ping::{NEEDS, OPTIONS, congestion, notes};
-use super::{chain, sandbox};
-use xtask::packages::install;
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench wires [options]
 
@@ -21,51 +19,43 @@ cargo xtask bench wires [options]
   --cc reno|bbr               congestion control of both nodes (reno)
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool: a round takes about 25 s.
-const ROUNDS: usize = 7;
-
-/// Of the shaped wire, in bit/s.
+/// The rate of the shaped wire in bit/s.
 const RATE: u64 = 1_000_000_000;
 
-/// No round begins later, at each of the two rates.
+/// No round begins after this time at each of the two rates.
 const TIME: Duration = Duration::from_secs(120);
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Field> = Benchmark {
+    bench: Heading {
+        schema: "garland.bench-wires/1",
+        name: "wires",
+        title: "Rates between two nodes",
+    },
+    usage: USAGE,
+    // A round takes about 25 s.
+    rounds: 7,
+    options: OPTIONS,
+    needs: NEEDS,
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, the nodes can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "wires",
-        args,
-        |args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            words.refuse_nothing(&all())?;
-            cpus()?;
-            install(NEEDS)?;
-            equip(&words.choose(all()))?;
-            chain::build(root)
-        },
-        |run, args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            sandbox::mount()?;
-            let mut outcomes = Vec::new();
-            for (rate, contests) in [(Some(RATE), shaped()), (None, unshaped())] {
-                outcomes.extend(at(run, rate, &words.choose(contests), &words)?);
-            }
-            let bench = Heading {
-                schema: "garland.bench-wires/1",
-                name: "wires",
-                title: "Rates between two nodes",
-            };
-            let notes = notes(&words)?;
-            let tools = tools(&words.choose(all()));
-            Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
-        },
-    )
+    cpus()?;
+    BENCHMARK.run_in_sandbox(root, args, |run, words| {
+        let mut outcomes = Vec::new();
+        for (rate, contests) in [(Some(RATE), shaped()), (None, unshaped())] {
+            outcomes.extend(at(run, rate, &words.choose(contests), words)?);
+        }
+        Ok((outcomes, notes(words)?))
+    })
 }
 
-/// Holds contests between two nodes with wires of this rate.
+/// Holds contests between two nodes on a wire of this rate.
 fn at(
     run: u32,
     rate: Option<u64>,

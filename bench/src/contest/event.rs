@@ -1,26 +1,26 @@
-//! A contest as it stands in a benchmark's table.
+//! A contest as a constant.
 
 use super::{Contest, Gauge, Goal, Tool};
 
-/// A contest whose tools are functions; Garland's comes first.
+/// A contest whose tools are functions; Garland comes first.
 pub(crate) struct Event<P: 'static> {
-    /// What it is.
+    /// The contest's title.
     pub(crate) title: &'static str,
-    /// What figures are in.
+    /// The unit of figures.
     pub(crate) unit: &'static str,
-    /// What is to be shown.
+    /// The goal.
     pub(crate) goal: Goal,
-    /// The tools.
+    /// The tools, Garland first.
     pub(crate) tools: &'static [Tool<P>],
 }
 
 impl<P> Event<P> {
-    /// One of rates, in MB/s.
+    /// A contest of rates in MB/s.
     pub(crate) const fn rate(title: &'static str, goal: Goal, tools: &'static [Tool<P>]) -> Self {
         Self { title, unit: "MB/s", goal, tools }
     }
 
-    /// It can be held.
+    /// The contest, ready to be held.
     pub(crate) fn contest(&self) -> Contest<P> {
         let gauges = self.tools.iter().map(|tool| -> Box<dyn Gauge<P>> { Box::new(*tool) });
         let Self { title, unit, goal, .. } = *self;
@@ -29,7 +29,7 @@ impl<P> Event<P> {
 }
 
 #[cfg(test)]
-/// Looks that every contest has a title of its own, and a peer or a bound.
+/// Asserts that titles are unique, and that every contest has a peer or a bound.
 #[track_caller]
 pub(crate) fn assert_sound<P>(contests: &[Contest<P>]) {
     for (at, contest) in contests.iter().enumerate() {

@@ -1,24 +1,24 @@
-//! What a tool found in one turn, and what all turns come to.
+//! The figures of a tool in one turn, and their spread over all turns.
 
 use serde::Serialize;
 
 use super::super::result::Spread;
 
-/// What a figure is of.
+/// A statistic of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Statistic {
     Median,
-    /// Of all, or a rate.
+    /// The mean of all operations, or a rate.
     Mean,
     /// The best of three means.
     Best,
 }
 
 impl Statistic {
-    /// All of them, what tells most first.
+    /// All statistics, the most reliable first.
     pub(crate) const ALL: [Self; 3] = [Self::Median, Self::Mean, Self::Best];
 
-    /// In words.
+    /// The name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Median => "median",
@@ -28,7 +28,7 @@ impl Statistic {
     }
 }
 
-/// What a tool found in one turn. Few tell everything.
+/// The figures of one turn; few tools have all of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Figure {
     /// The median.
@@ -40,18 +40,18 @@ pub(crate) struct Figure {
     /// The best of three means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) best: Option<f64>,
-    /// What else it tells, in words.
+    /// Other results, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) beside: Option<String>,
 }
 
 impl Figure {
-    /// A mean or a rate, and nothing else.
+    /// A figure with only a mean or a rate.
     pub(crate) fn of(mean: f64) -> Self {
         Self { mean: Some(mean), ..Self::default() }
     }
 
-    /// One of its numbers.
+    /// The number of a statistic.
     pub(crate) fn number(&self, statistic: Statistic) -> Option<f64> {
         match statistic {
             Statistic::Median => self.median,
@@ -61,20 +61,20 @@ impl Figure {
     }
 }
 
-/// One tool's turns, one a round; nothing where it failed.
+/// A tool's turns, one for each round.
 #[derive(Serialize)]
 pub(crate) struct Entry {
     /// The tool.
     pub(crate) tool: &'static str,
-    /// What it found.
+    /// The figures; none if the turn failed.
     pub(crate) turns: Vec<Option<Figure>>,
-    /// Why the first turn that failed did.
+    /// The error of the first turn that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
 }
 
 impl Entry {
-    /// Over all turns, of what tells most.
+    /// The spread over all turns of the most reliable statistic.
     pub(crate) fn spread(&self) -> Option<(Statistic, Spread)> {
         let statistic = self.tells().next()?;
         let figures = self.turns.iter().flatten();
@@ -82,8 +82,8 @@ impl Entry {
         Some((statistic, Spread::of(numbers)?))
     }
 
-    /// This tool's figures as multiples of the `other`'s in the same round: both met the same
-    /// mishaps. Compared is what both tell.
+    /// This tool's figures as multiples of the `other`'s, round by round, since disturbances hit both tools of
+    /// a round alike. The statistic is the most reliable one that both have.
     pub(crate) fn ratio(&self, other: &Self) -> Option<(Statistic, Spread)> {
         let statistic = self.tells().find(|own| other.tells().any(|theirs| theirs == *own))?;
         let number = |turn: &Option<Figure>| turn.as_ref()?.number(statistic);
@@ -92,7 +92,7 @@ impl Entry {
         Some((statistic, Spread::of(ratios.collect())?))
     }
 
-    /// What was told beside the figure of the middle turn.
+    /// The other results of the turn with the median figure.
     pub(crate) fn beside(&self) -> Option<&str> {
         let (statistic, spread) = self.spread()?;
         let away = |figure: &&Figure| {
@@ -102,7 +102,7 @@ impl Entry {
         figures.min_by(|a, b| away(a).total_cmp(&away(b)))?.beside.as_deref()
     }
 
-    /// What it tells in all of its turns.
+    /// The statistics of all turns.
     fn tells(&self) -> impl Iterator<Item = Statistic> {
         let told = |statistic: &Statistic| {
             let mut figures = self.turns.iter().flatten();

@@ -1,25 +1,25 @@
-//! What a contest is to show.
+//! Goals of contests.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What Garland's figures are to be beside those of its peers, or by themselves.
+/// A goal for Garland's figures, relative to those of its peers or absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Goal {
-    /// At most so many times the best peer's: times.
+    /// Upper limit as a multiple of the best peer's figure, for times.
     AtMost(f64),
-    /// At least so many times the best peer's: rates.
+    /// Lower limit as a multiple of the best peer's figure, for rates.
     AtLeast(f64),
-    /// This near to each peer's, as a share of it.
+    /// Largest difference from each peer's figure, as a share of it.
     Near(f64),
-    /// At most this, whatever the peers do.
+    /// Absolute upper limit.
     Below(f64),
 }
 
 impl Goal {
-    /// How far a ratio is from what is wanted: the largest of all peers is that of the best one.
+    /// Orders ratios from good to bad: the largest value is that of the ratio to the best peer.
     pub(crate) fn badness(self, ratio: f64) -> f64 {
         match self {
             Self::AtMost(_) | Self::Below(_) => ratio,
@@ -28,8 +28,8 @@ impl Goal {
         }
     }
 
-    /// Whether it is reached, with these ratios to the peers and this figure, all as they are shown:
-    /// in hundredths.
+    /// Whether the goal is reached with these ratios to the peers and this figure, rounded to hundredths as
+    /// they are printed.
     pub(crate) fn is_reached(self, ratios: &[f64], own: f64) -> bool {
         let hundredths = |value: f64| (value * 100.0).round() / 100.0;
         let ratios: Vec<f64> = ratios.iter().copied().map(hundredths).collect();

@@ -1,6 +1,7 @@
-//! Several tools measure the same thing in turns, round by round: whatever else the machine does
-//! meets all of them alike, and ratios hold where times don't.
+//! Contests: several tools measure one thing in turns, round by round. Disturbances hit all tools alike, so
+//! that ratios are valid even if times aren't.
 
+mod benchmark;
 mod event;
 mod figure;
 mod goal;
@@ -13,13 +14,14 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
+pub(crate) use benchmark::{Benchmark, Findings};
 pub(crate) use event::Event;
 #[cfg(test)]
 pub(crate) use event::assert_sound;
 use figure::Statistic;
 pub(crate) use figure::{Entry, Figure};
 pub(crate) use goal::Goal;
-pub(crate) use report::{Heading, Report};
+pub(crate) use report::Heading;
 pub(crate) use tool::Tool;
 pub(crate) use words::Words;
 
@@ -28,37 +30,37 @@ use super::result::Tool as Used;
 use xtask::clock::Watch;
 use xtask::packages::{Need, install};
 
-/// A tool that measures something at a place: between two nodes, in a folder.
+/// A tool that measures something at a place, such as between two nodes or in a folder.
 pub(crate) trait Gauge<P> {
-    /// One word.
+    /// The tool's name, one word.
     fn tool(&self) -> &'static str;
 
-    /// What it is and how it is used here.
+    /// What the tool is and how it is used here.
     fn about(&self) -> &'static str;
 
-    /// The Debian package it comes in; none for Garland itself.
+    /// The Debian package of the tool; none for Garland.
     fn need(&self) -> Option<Need>;
 
     /// Measures once.
     ///
     /// # Errors
-    /// What the tool says.
+    /// The tool's error.
     fn measure(&self, place: &P) -> Result<Figure>;
 }
 
-/// One thing that is measured.
+/// One thing that several tools measure.
 pub(crate) struct Contest<P> {
-    /// What it is.
+    /// The contest's title.
     pub(crate) title: &'static str,
-    /// What figures are in.
+    /// The unit of figures.
     pub(crate) unit: &'static str,
-    /// What is to be shown.
+    /// The goal.
     pub(crate) goal: Goal,
-    /// Garland first, then its peers.
+    /// The tools, Garland first.
     pub(crate) gauges: Vec<Box<dyn Gauge<P>>>,
 }
 
-/// What came of it.
+/// The figures of a contest.
 #[derive(Serialize)]
 pub(crate) struct Outcome {
     pub(crate) title: &'static str,
@@ -67,14 +69,14 @@ pub(crate) struct Outcome {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Installs what the tools need.
-pub(crate) fn equip<P>(contests: &[Contest<P>]) -> Result<()> {
+/// Installs the tools' packages.
+fn equip<P>(contests: &[Contest<P>]) -> Result<()> {
     let needs = contests.iter().flat_map(|contest| &contest.gauges).filter_map(|it| it.need());
     install(&needs.collect::<Vec<_>>())
 }
 
 /// All tools of all contests, each once.
-pub(crate) fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
+fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
     let mut tools: Vec<Used> = Vec::new();
     for gauge in contests.iter().flat_map(|contest| &contest.gauges) {
         if tools.iter().all(|tool| tool.name != gauge.tool()) {
@@ -88,8 +90,8 @@ pub(crate) fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
     tools
 }
 
-/// Holds so many rounds, or as many as begin within `time`, and one at least. In each of them another
-/// tool begins, so that none always comes first, or always after the same one.
+/// Holds `rounds` rounds, or as many as begin within `time`, and one at least. Another tool begins in each
+/// round, so that none is always first.
 pub(crate) fn hold<P>(
     contests: &[Contest<P>],
     rounds: usize,
@@ -142,7 +144,7 @@ impl Outcome {
         own.is_some_and(|(_, own)| self.goal.is_reached(&self.ratios(), own.median))
     }
 
-    /// What decides: the ratio to the best peer, or the figure itself.
+    /// The figure that decides: the ratio to the best peer, or the figure itself.
     fn decisive(&self) -> Option<f64> {
         if let Goal::Below(_) = self.goal {
             return self.own()?.spread().map(|(_, own)| own.median);
@@ -153,7 +155,7 @@ impl Outcome {
 }
 
 impl Entry {
-    /// Without a turn yet.
+    /// The entry of a tool without a turn.
     fn of(tool: &'static str) -> Self {
         Self { tool, turns: Vec::new(), failed: None }
     }

@@ -1,4 +1,4 @@
-//! A benchmark's outcomes as a table for people and as JSON.
+//! A benchmark's outcomes as Markdown and as JSON.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
@@ -12,29 +12,29 @@ use super::super::result::{Spread, Tool};
 use super::{Entry, Outcome};
 use xtask::clock::today;
 
-/// What a benchmark is called.
-#[derive(Serialize)]
+/// The names of a benchmark.
+#[derive(Clone, Copy, Serialize)]
 pub(crate) struct Heading {
-    /// Of the JSON file.
+    /// The schema of the JSON file.
     pub(crate) schema: &'static str,
-    /// Behind `cargo xtask bench`.
+    /// The name behind `cargo xtask bench`.
     #[serde(skip)]
     pub(crate) name: &'static str,
-    /// Above its tables.
+    /// The report's title.
     #[serde(skip)]
     pub(crate) title: &'static str,
 }
 
-/// Everything that a benchmark found.
+/// A benchmark's report.
 #[derive(Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]
     bench: Heading,
     date: String,
-    /// As typed.
+    /// The command line.
     command: String,
     machine: Machine,
-    /// What else is to be known: where it ran, and how.
+    /// Notes on where and how it ran.
     notes: Vec<String>,
     rounds: usize,
     tools: Vec<Tool>,
@@ -42,7 +42,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Of a benchmark that ended today; `args` are the words behind its name.
+    /// The report of a benchmark that has just ended; `args` are the arguments behind its name.
     pub(crate) fn new(
         bench: Heading,
         args: &[String],
@@ -65,10 +65,10 @@ impl Report {
         }
     }
 
-    /// Prints it, and writes it to files if that is wanted.
+    /// Prints the report, and writes it to files if `write`.
     ///
     /// # Errors
-    /// When a file can't be written; after that, when a tool failed or a goal was missed.
+    /// If a file can't be written; after that, if a tool failed or a goal was missed.
     pub(crate) fn finish(&self, root: &Path, write: bool) -> Result<()> {
         let text = self.to_string();
         println!("{text}");
@@ -131,13 +131,13 @@ impl Outcome {
         let failed = entry.failed.as_ref().map(|why| format!("failed: {}", why.replace('|', "/")));
         let beside = failed.as_deref().or(entry.beside()).unwrap_or_default().replace('\n', " ");
         let mut text = String::new();
-        // Writing to a string can't fail.
+        // Writing to a String doesn't fail.
         let _ = writeln!(text, "| {} | {spread} | {of} | {ratio} | {beside} |", entry.tool);
         text
     }
 }
 
-/// `1.234 (1.200 - 1.300)`: large ones need no digits behind the point.
+/// `1.234 (1.200 - 1.300)`, with fewer decimals for large numbers.
 fn shown(Spread { median, min, max }: Spread, digits: usize) -> String {
     let digits = if median >= 1000.0 { 0 } else { digits };
     format!("{median:.digits$} ({min:.digits$} - {max:.digits$})")

@@ -5,13 +5,13 @@ use anyhow::Result;
 use super::{Figure, Gauge};
 use xtask::packages::Need;
 
-/// A tool that finds one number at a place.
+/// A tool that measures one number at a place.
 pub(crate) struct Tool<P> {
-    /// One word.
+    /// The tool's name, one word.
     pub(crate) name: &'static str,
-    /// What it is and how it is used here.
+    /// What the tool is and how it is used here.
     pub(crate) about: &'static str,
-    /// The package it comes in.
+    /// The tool's package.
     pub(crate) need: Option<Need>,
     /// Measures once.
     pub(crate) measure: fn(&P) -> Result<f64>,

@@ -1,28 +1,28 @@
-//! The words that all contests understand.
+//! The arguments of all benchmarks of contests.
 
 use anyhow::{Context, Result, bail};
 
 use super::Contest;
 
-/// The parsed words.
+/// The parsed arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
-    /// How often each tool has its turn.
+    /// Number of rounds, each with one turn of every tool.
     pub(crate) rounds: usize,
-    /// Only contests with this in their title.
+    /// Only contests with this text in their title are held.
     pub(crate) only: String,
     /// Whether the result is written to files.
     pub(crate) write: bool,
-    /// A benchmark's own options, with their values.
+    /// The benchmark's own options and their values.
     others: Vec<(String, String)>,
 }
 
 impl Words {
-    /// Parses what follows a benchmark's name: so many `rounds` where nothing is said, and options
-    /// of the benchmark's own, each with a value.
+    /// Parses the arguments: `rounds` is the default number of rounds, `own` are the benchmark's own options,
+    /// each with a value.
     ///
     /// # Errors
-    /// With `usage`.
+    /// If an argument is wrong, with `usage`.
     pub(crate) fn parse(args: &[String], rounds: usize, own: &[&str], usage: &str) -> Result<Self> {
         let mut words = Self { rounds, only: String::new(), write: true, others: Vec::new() };
         let mut args = args.iter().map(String::as_str);
@@ -49,22 +49,22 @@ impl Words {
         Ok(words)
     }
 
-    /// The value of one of the benchmark's own options; the last one counts.
+    /// The last value of one of the benchmark's own options.
     pub(crate) fn other(&self, option: &str) -> Option<&str> {
         let found = self.others.iter().rfind(|(name, _)| name == option);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The contests that were asked for.
+    /// The chosen ones of these contests.
     pub(crate) fn choose<P>(&self, mut contests: Vec<Contest<P>>) -> Vec<Contest<P>> {
         contests.retain(|contest| contest.title.contains(&self.only));
         contests
     }
 
-    /// Refuses to hold none of all `contests`.
+    /// Checks that a contest is chosen.
     ///
     /// # Errors
-    /// When none was asked for.
+    /// If none is.
     pub(crate) fn refuse_nothing<P>(&self, contests: &[Contest<P>]) -> Result<()> {
         let titles: Vec<_> = contests.iter().map(|contest| contest.title).collect();
         if !titles.iter().any(|title| title.contains(&self.only)) {

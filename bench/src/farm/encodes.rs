@@ -1,5 +1,5 @@
-//! A farm of encodes on three nodes of a lab, each with half a processor: how near it comes to what whole
-//! jobs allow, files brought through the mount.
+//! A farm of encodes with mounted files on three nodes of a lab, each with half a processor, compared with
+//! the bound of whole jobs.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::Place;
 use crate::contest::Tool;
 
-/// How many encodes there are: eight on each node.
+/// Number of encodes: eight for each node.
 const JOBS: usize = 24;
 
-/// Bytes of sound of each: half a minute of two channels of 44 100 samples of 16 bits.
+/// Bytes of sound of each: half a minute of 16-bit stereo at 44 100 samples per second.
 const SOUND: usize = 30 * 44_100 * 4;
 
-/// The lab's name, and what it is.
+/// The lab's name and topology.
 const LAB: &str = "encodes";
 const TOPOLOGY: &str = "version = 1
 [topology]
@@ -29,7 +29,7 @@ names = \"n[1-3]\"
 cpu = 0.5
 ";
 
-/// The time of all encodes by what they take at best in whole jobs.
+/// The time of all encodes as a multiple of the bound of whole jobs.
 pub(super) const ENCODES: Tool<Place> = Tool {
     name: "garland-encodes",
     about: "`garland farm run NODES --data mount -- lame ... ::: FILES`",
@@ -37,7 +37,7 @@ pub(super) const ENCODES: Tool<Place> = Tool {
     measure: encode,
 };
 
-/// Puts up the lab, and makes the sound.
+/// Builds the lab, and writes the sound files.
 pub(super) fn prepare(place: &Place) -> Result<()> {
     let topology = place.folder.join("encodes.toml");
     fs::write(&topology, TOPOLOGY).context("write the encodes' topology")?;
@@ -59,7 +59,7 @@ fn sound(folder: &Path, at: usize) -> String {
     folder.join(format!("sound{at:02}.pcm")).display().to_string()
 }
 
-/// Noise, of which an encoder has all of its work; the same each time.
+/// Writes noise, which gives an encoder its full work; equal at every call.
 fn write_noise(path: &str) -> std::io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     let mut noise: u32 = 1;

@@ -1,5 +1,5 @@
-//! `bench farm`: jobs that do nothing, by `garland farm run` and by what people use for that: what an
-//! engine takes for a job is all that is left. And jobs that work, beside what whole jobs allow.
+//! `bench farm`: empty jobs by `garland farm run` and by other tools, which measures the cost of a job in an
+//! engine; and working jobs, compared with the bound of whole jobs.
 
 mod encodes;
 
@@ -10,13 +10,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::chain;
-use super::contest::{Contest, Event, Goal, Heading, Report, Tool, Words, equip, hold, tools};
+use super::contest::{Benchmark, Contest, Event, Goal, Heading, Tool, hold};
 use super::peers::garland_program;
 use xtask::clock::Watch;
-use xtask::packages::{Need, install};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench farm [options]
 
@@ -25,30 +23,24 @@ cargo xtask bench farm [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool: a round takes about a minute.
-const ROUNDS: usize = 5;
-
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(300);
 
-/// What the lab needs.
-const NEEDS: &[Need] = &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")];
-
-/// The nodes of both engines: agents of this machine, and of a lab that the bench has up.
+/// The nodes: agents of this machine, and of the benchmark's lab.
 const HERE: &str = "local[1-2]";
 const LAB: &str = "lab:n[1-2]";
 
-/// The most that a farm of encodes may take, by what whole jobs take at best: an efficiency of 95 %.
+/// Upper limit of the encodes' time as a multiple of the bound of whole jobs: an efficiency of 95 %.
 const ENCODES: f64 = 1.05;
 
-/// Where it is measured.
+/// The place of the measurements.
 struct Place {
     folder: PathBuf,
     jobs: usize,
 }
 
 impl Place {
-    /// With a list of jobs, and a lab of two nodes.
+    /// Writes a list of jobs, and builds a lab of two nodes.
     fn make(jobs: usize) -> Result<Self> {
         let name = format!("garland-bench-farm-{}", std::process::id());
         let place = Self { folder: std::env::temp_dir().join(name), jobs };
@@ -63,7 +55,7 @@ impl Place {
         self.folder.join("jobs")
     }
 
-    /// Runs Garland with these words, in the bench's own state; what it says.
+    /// Runs Garland with the benchmark's own state, and returns its standard output.
     fn garland(&self, words: &[&str]) -> Result<Vec<u8>> {
         let mut command = Command::new(garland_program()?);
         command.args(words).current_dir(&self.folder);
@@ -78,7 +70,7 @@ impl Place {
     }
 }
 
-/// Runs a command to its end, which must be good; what it says.
+/// Runs a command, and returns its standard output; any exit code but 0 is an error.
 fn done(command: &mut Command) -> Result<Vec<u8>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();
@@ -89,23 +81,29 @@ fn done(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Place> = Benchmark {
+    bench: Heading { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" },
+    usage: USAGE,
+    // A round takes about a minute.
+    rounds: 5,
+    options: &["--jobs"],
+    needs: &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a tool is missing or failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &["--jobs"], USAGE)?;
-    words.refuse_nothing(&all())?;
+    let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(all());
     let jobs = words.other("--jobs").unwrap_or("10000");
     let jobs: usize = jobs.parse().context("--jobs is a number")?;
-    install(NEEDS)?;
-    equip(&contests)?;
-    chain::build(root)?;
     let place = Place::make(jobs)?;
     let outcomes = hold(&contests, words.rounds, TIME, &place);
     place.end()?;
-    let bench = Heading { schema: "garland.bench-farm/1", name: "farm", title: "Farms of jobs" };
     let notes = vec![
         format!("{jobs} jobs, each the program `true`; the whole command, divided by the jobs"),
         "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
@@ -116,7 +114,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
          on all nodes at best"
             .to_owned(),
     ];
-    Report::new(bench, args, notes, tools(&contests), outcomes).finish(root, words.write)
+    BENCHMARK.finish(root, args, &words, (outcomes, notes))
 }
 
 const EVENTS: [Event<Place>; 4] = [

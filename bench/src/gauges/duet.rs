@@ -1,5 +1,5 @@
-//! Two processes that measure together: one on the first receiving node, one on the head, each on a
-//! processor of its own.
+//! Server and client of a measurement: one on the first receiving node, one on the head, each on a processor
+//! of its own.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -12,13 +12,13 @@ use super::super::field::{Field, LAB, name, wait_listening, wait_listening_outsi
 use super::super::peers::garland_program;
 use super::super::processes::{Processes, alone};
 
-/// No turn takes longer.
+/// Timeout of a turn.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The processors of the head and of the other node.
 ///
 /// # Errors
-/// When there aren't two.
+/// If there aren't two.
 pub(crate) fn cpus() -> Result<[usize; 2]> {
     let set = sched_getaffinity(None).context("ask for this process's processors")?;
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
@@ -29,27 +29,27 @@ pub(crate) fn cpus() -> Result<[usize; 2]> {
 
 /// A server and the client that measures against it.
 pub(super) struct Duet<'a> {
-    /// What the other node runs. It is ended when the client has ended, if it hasn't by itself.
+    /// The command of the other node. It is killed when the client has ended.
     pub(super) server: &'a [&'a str],
-    /// The table of sockets in which the server's shows, and its port.
+    /// The table of sockets that contains the server's, and its port.
     pub(super) listens: (&'static str, u16),
-    /// What the head runs.
+    /// The command of the head.
     pub(super) client: &'a [&'a str],
-    /// Where both run.
+    /// Where both processes run.
     pub(super) place: Inside,
 }
 
-/// Where a duet plays.
+/// Where the processes of a duet run.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Inside {
-    /// Between two nodes.
+    /// On the two nodes.
     Lab,
-    /// Beside the lab, whose processes not every tool finds through `/proc`.
+    /// Outside of the lab, since some tools don't find the lab's processes in `/proc`.
     Machine,
 }
 
 impl Duet<'_> {
-    /// What the client says.
+    /// Runs both, and returns the client's output.
     pub(super) fn play(&self, field: &Field) -> Result<String> {
         let mut server = Processes::default();
         let (table, port) = self.listens;
@@ -68,7 +68,7 @@ impl Duet<'_> {
         fs::read_to_string(&heard).context("read what a tool says")
     }
 
-    /// A command for `node` that stays on the node's processor.
+    /// A command for `node`, pinned to the node's processor.
     fn on(&self, field: &Field, node: usize, words: &[&str]) -> Result<Command> {
         let mut command = match self.place {
             Inside::Lab => field.command(node, "taskset")?,
@@ -79,18 +79,18 @@ impl Duet<'_> {
     }
 }
 
-/// Garland's agents on both nodes, which stay between turns as servers of others would, on the
-/// processors that all stay on.
+/// Garland's standing agents on both nodes, pinned to the nodes' processors; they stay between turns, as
+/// other tools' servers do.
 pub(crate) struct Agents<'a>(&'a Field);
 
-/// Both nodes, as Garland is told of them.
+/// The node list of both nodes.
 pub(super) const NODES: &str = "lab:n[0-1]";
 
 impl<'a> Agents<'a> {
-    /// Starts them.
+    /// Starts the agents.
     ///
     /// # Errors
-    /// When they can't be started, or don't stay where they are told.
+    /// If they can't be started or pinned.
     pub(crate) fn up(field: &'a Field) -> Result<Self> {
         let mut command = field.outside(&garland_program()?)?;
         command.args(["up", "--lab", LAB, NODES]);
@@ -121,7 +121,7 @@ impl Drop for Agents<'_> {
     }
 }
 
-/// The number behind `mark` in what a tool says.
+/// The number behind `mark` in a tool's output.
 pub(super) fn number_after(text: &str, mark: &str) -> Result<f64> {
     let rest = text.split_once(mark).map(|(_, rest)| rest.trim_start());
     let rest = rest.with_context(|| format!("it doesn't say `{mark}`: {}", text.trim()))?;

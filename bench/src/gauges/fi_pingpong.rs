@@ -8,7 +8,7 @@ use super::SIZE;
 use super::duet::{Duet, Inside};
 use xtask::packages::Need;
 
-/// Messages over endpoints of the `tcp` provider, completions looked for again and again.
+/// Messages over endpoints of the `tcp` provider, with busy-polled completions.
 pub(crate) struct Pingpong;
 
 impl Gauge<Field> for Pingpong {
@@ -34,7 +34,7 @@ impl Gauge<Field> for Pingpong {
     }
 }
 
-/// Microseconds in the column `usec/xfer`, whatever stands before it.
+/// The microseconds in the column `usec/xfer`.
 fn transfer(text: &str) -> Result<f64> {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let lines: Vec<Vec<String>> = text.lines().map(words).collect();

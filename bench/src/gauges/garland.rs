@@ -13,17 +13,17 @@ use super::SIZE;
 use super::duet::NODES;
 use xtask::packages::Need;
 
-/// `garland ping` with these words.
+/// `garland ping` with these arguments.
 pub(crate) struct Ping {
-    /// The words.
+    /// The arguments.
     pub(crate) words: &'static [&'static str],
 }
 
-/// `garland wires`, and which of its rates.
+/// One of the rates of `garland wires`.
 pub(crate) struct Wires {
-    /// The rate's name in the result object.
+    /// The rate's key in the result.
     pub(crate) rate: &'static str,
-    /// How many streams it is of, where it is of several.
+    /// Number of streams of rates of several streams.
     pub(crate) streams: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl Gauge<Field> for Ping {
     }
 
     fn measure(&self, field: &Field) -> Result<Figure> {
-        // As long as the others, however soon it is known well enough.
+        // Measure as long as the other tools, even if the figure is precise earlier.
         let words = ["ping", "--lab", LAB, NODES, SIZE, "-n", "4000000000", "--time", "0.3"];
         let third = |_| {
             let result = garland(field, &[&words, self.words].concat())?;
@@ -77,7 +77,7 @@ impl Gauge<Field> for Wires {
     }
 }
 
-/// Garland's result object.
+/// Runs Garland, and returns its result.
 fn garland(field: &Field, words: &[&str]) -> Result<Value> {
     let mut command = field.outside(&garland_program()?)?;
     let heard = format!("{DIR}/garland.json");
@@ -88,7 +88,7 @@ fn garland(field: &Field, words: &[&str]) -> Result<Value> {
     serde_json::from_slice(&text).context("parse garland's result")
 }
 
-/// What three parts come to: the mean of their means and of their medians, and the best of them.
+/// Combines three figures: the mean of their means, the mean of their medians, and the best mean.
 fn whole(thirds: &[Figure]) -> Figure {
     let numbers =
         |of: fn(&Figure) -> Option<f64>| -> Option<Vec<f64>> { thirds.iter().map(of).collect() };
@@ -102,7 +102,7 @@ fn whole(thirds: &[Figure]) -> Figure {
     }
 }
 
-/// The only point of the object `garland.ping/2`, in microseconds.
+/// The only point of a `garland.ping/2`, in microseconds.
 fn ping(result: &Value) -> Option<Figure> {
     let point = &result["pairs"][0]["points"][0];
     let (mean, stay) = (point["each_ns"].as_f64()? / 1e3, point["sojourn"]["p50"].as_f64()? / 1e3);
@@ -114,7 +114,7 @@ fn ping(result: &Value) -> Option<Figure> {
         if writes > 0.0 {
             beside += &format!("; {:.1} go out in one write", count / writes);
         }
-        // How long one stays in memory is known by how long all of its group took.
+        // Operations in memory are timed in groups: the median of one follows from that of its group.
         let median = (together > 1).then(|| stay / depth as f64);
         return Some(Figure { mean: Some(mean), median, best: None, beside: Some(beside) });
     }

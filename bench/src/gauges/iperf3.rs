@@ -1,4 +1,4 @@
-//! iperf3: bytes as fast as they go, as their receiver counts them.
+//! iperf3: the rate of a stream as its receiver counts it.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -8,9 +8,9 @@ use super::super::field::Field;
 use super::duet::{Duet, Inside};
 use xtask::packages::Need;
 
-/// So many streams at once.
+/// iperf3 with a number of streams.
 pub(crate) struct Iperf3 {
-    /// How many.
+    /// Number of streams.
     pub(crate) streams: &'static str,
 }
 

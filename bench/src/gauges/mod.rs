@@ -1,4 +1,4 @@
-//! Tools that measure between two nodes, one a file.
+//! Tools that measure between two nodes, one per file.
 
 mod duet;
 mod fi_pingpong;
@@ -18,5 +18,5 @@ pub(super) use qperf::Qperf;
 pub(super) use sockperf::Sockperf;
 pub(super) use ucx::Ucx;
 
-/// Bytes of a message, as tools want it.
+/// Bytes of a message, as an argument of tools.
 const SIZE: &str = "8";

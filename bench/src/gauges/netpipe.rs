@@ -8,7 +8,7 @@ use super::SIZE;
 use super::duet::{Duet, Inside};
 use xtask::packages::Need;
 
-/// Reads and writes that block.
+/// NetPIPE with blocking reads and writes.
 pub(crate) struct Netpipe;
 
 impl Gauge<Field> for Netpipe {
@@ -26,7 +26,7 @@ impl Gauge<Field> for Netpipe {
 
     fn measure(&self, field: &Field) -> Result<Figure> {
         let address = field.address(1)?;
-        // It tells its results on its standard error.
+        // It prints its results to standard error.
         let told = ["sh", "-c", "exec \"$@\" 2>&1", "sh"];
         let points = ["-l", SIZE, "-u", SIZE, "-p", "0", "-n", "10000", "-o", "/dev/null"];
         let server = [&["NPtcp"][..], &points].concat();

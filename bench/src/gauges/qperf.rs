@@ -8,7 +8,7 @@ use super::SIZE;
 use super::duet::{Duet, Inside};
 use xtask::packages::Need;
 
-/// Reads and writes that block.
+/// qperf with blocking reads and writes.
 pub(crate) struct Qperf;
 
 impl Gauge<Field> for Qperf {

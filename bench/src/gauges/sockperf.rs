@@ -9,11 +9,11 @@ use xtask::packages::Need;
 
 const PORT: &str = "11111";
 
-/// Receives that block, or that look again and again.
+/// sockperf with one way of receiving.
 pub(crate) enum Sockperf {
-    /// They block.
+    /// Blocking receives.
     Blocking,
-    /// They look again and again.
+    /// Busy-polling receives.
     Polling,
 }
 

@@ -8,19 +8,19 @@ use super::SIZE;
 use super::duet::{Duet, Inside};
 use xtask::packages::Need;
 
-/// A test over a transport.
+/// One test over one transport.
 pub(crate) struct Ucx {
     tool: &'static str,
     about: &'static str,
-    /// Its words but for size and address.
+    /// The arguments but for size and address.
     words: &'static [&'static str],
-    /// What `UCX_TLS` is set to.
+    /// The value of `UCX_TLS`.
     transports: &'static str,
     iterations: &'static str,
 }
 
 impl Ucx {
-    /// Active messages over TCP, there and back.
+    /// Round trips of active messages over TCP.
     pub(crate) const AM_TCP: Self = Self {
         tool: "ucx am",
         about: "`ucx_perftest -x tcp -t am_lat`: active messages, looking again and again",
@@ -29,7 +29,7 @@ impl Ucx {
         iterations: "50000",
     };
 
-    /// Gets over TCP, as many in flight as given to Garland.
+    /// Gets over TCP, with as many in flight as Garland has.
     pub(crate) const GET_TCP: Self = Self {
         tool: "ucx get",
         about: "`ucx_perftest -t ucp_get -O 32` over TCP, where UCX emulates gets as all do",
@@ -38,7 +38,7 @@ impl Ucx {
         iterations: "50000",
     };
 
-    /// Puts into shared memory, there and back, by the ways that UCX has.
+    /// Round trips of puts into shared memory, over each transport of UCX.
     pub(crate) const PUT_LATENCY: [Self; 3] = [
         Self {
             tool: "ucx put_lat posix",
@@ -63,7 +63,7 @@ impl Ucx {
         },
     ];
 
-    /// Puts into shared memory, one after the other, by the ways that UCX has.
+    /// Puts into shared memory, one after the other, over each transport of UCX.
     pub(crate) const PUT_RATE: [Self; 2] = [
         Self {
             tool: "ucx put_bw posix",
@@ -109,9 +109,8 @@ impl Gauge<Field> for Ucx {
     }
 }
 
-/// The columns of the only line of numbers, in microseconds: iterations, median, average, overall,
-/// and four of rates; newer ones have `Final:` before them. A median of zero is none: tests of rates
-/// have none.
+/// Parses the only line of numbers, in microseconds: iterations, median, average, overall, and four rates;
+/// newer versions print `Final:` before them. Tests of rates have a median of 0, which means none.
 fn figure(text: &str) -> Result<Figure> {
     let numbers = |line: &str| -> Option<Vec<f64>> {
         let line = line.trim();

@@ -1,4 +1,4 @@
-//! `bench mount`: a node's files through `garland mount`, through sshfs, and without a mount.
+//! `bench mount`: access to a node's files through `garland mount`, through sshfs, and without a mount.
 
 mod tools;
 
@@ -11,14 +11,11 @@ use self::tools::{
     COPY_BACK, COPY_OUT, LIST, LIST_SSHFS, RANDOM, RANDOM_SSHFS, READ, READ_SSHFS, ROUND_TRIPS,
     WRITE, WRITE_SSHFS, prepare,
 };
-use super::chain;
-use super::contest::{Contest, Event, Goal, Heading, Report, Words, equip, hold, tools};
+use super::contest::{Benchmark, Contest, Event, Findings, Goal, Heading, Words, hold};
 use super::options::size;
-use super::sandbox;
 use super::star::Stage;
-use xtask::packages::{Need, install};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench mount [options]
 
@@ -27,20 +24,10 @@ cargo xtask bench mount [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool.
-const ROUNDS: usize = 5;
-
-/// Words with a value that only this benchmark has.
-const OPTIONS: &[&str] = &["--size"];
-
-/// No round begins later, at each rate.
+/// No round begins after this time at each rate.
 const TIME: Duration = Duration::from_secs(150);
 
-/// What the lab, the mounts and the floor need.
-const NEEDS: &[Need] =
-    &[("iproute2", "ip"), ("gcc", "cc"), ("fuse3", "fusermount3"), ("fio", "fio")];
-
-/// A rate of the wire, and what is held there: Garland first, then its peers.
+/// A rate of the wire, and the contests at it.
 struct Place {
     rate: Option<&'static str>,
     events: &'static [Event<Stage>],
@@ -68,7 +55,7 @@ const PLACES: [Place; 2] = [
             Event {
                 title: "Reads of 4 KiB at random places, and round trips",
                 unit: "1/s",
-                // 1.2 round trips for each.
+                // 1.2 round trips for each read.
                 goal: Goal::AtLeast(0.83),
                 tools: &[RANDOM, ROUND_TRIPS],
             },
@@ -82,35 +69,34 @@ const PLACES: [Place; 2] = [
     },
 ];
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Stage> = Benchmark {
+    bench: Heading {
+        schema: "garland.bench-mount/1",
+        name: "mount",
+        title: "A node's files under a folder",
+    },
+    usage: USAGE,
+    rounds: 5,
+    options: &["--size"],
+    needs: &[("iproute2", "ip"), ("gcc", "cc"), ("fuse3", "fusermount3"), ("fio", "fio")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "mount",
-        args,
-        |args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            words.refuse_nothing(&all())?;
-            install(NEEDS)?;
-            equip(&words.choose(all()))?;
-            chain::build(root)
-        },
-        |_, args| {
-            sandbox::mount()?;
-            contend(root, args)
-        },
-    )
+    BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
 
 fn all() -> Vec<Contest<Stage>> {
     PLACES.iter().flat_map(Place::contests).collect()
 }
 
-/// Holds all contests, where nothing can outlive them.
-fn contend(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+/// Holds the chosen contests.
+fn contend(root: &Path, words: &Words) -> Result<Findings> {
     let bytes = size(words.other("--size").unwrap_or("512MiB"))?;
     let mut outcomes = Vec::new();
     for place in &PLACES {
@@ -123,11 +109,6 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
         prepare(&stage, root).context("put the files on the server")?;
         outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
     }
-    let bench = Heading {
-        schema: "garland.bench-mount/1",
-        name: "mount",
-        title: "A node's files under a folder",
-    };
     let notes = vec![
         "a client and a server: network namespaces with a wire between them, on these cores, all \
          files in memory (tmpfs)"
@@ -140,8 +121,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
         "sealed as each has it by default: Garland by AES-256-GCM, ssh by its first choice"
             .to_owned(),
     ];
-    let tools = tools(&words.choose(all()));
-    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+    Ok((outcomes, notes))
 }
 
 impl Place {

@@ -1,4 +1,4 @@
-//! The tools: the same lines of shell on either mount, and what there is without one.
+//! The tools: equal shell commands on either mount, and tools without a mount.
 
 use std::fs;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::{contest, sandbox};
 /// A tool of this benchmark.
 pub(super) type Tool = contest::Tool<Stage>;
 
-/// Small files, and how many a folder has.
+/// Number of small files, and of files in a folder.
 const FILES: usize = 10_000;
 const PER_FOLDER: usize = 100;
 
-/// Bytes of a small file, and of a small read.
+/// Bytes of a small file and of a small read.
 const SMALL: usize = 4096;
 
 /// Seconds of small reads.
@@ -65,7 +65,7 @@ pub(super) const ROUND_TRIPS: Tool = Tool {
     measure: round_trips,
 };
 
-/// Puts the large file and the small ones where both mounts find them.
+/// Writes the large file and the small ones on the server.
 pub(super) fn prepare(stage: &Stage, root: &Path) -> Result<()> {
     sandbox::compile_in(&stage.folder, root, "cc", "benches/peers/fetch.c", "fetch")?;
     let node = stage.root(1)?;
@@ -80,7 +80,7 @@ pub(super) fn prepare(stage: &Stage, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is mounted.
+/// A kind of mount.
 #[derive(Clone, Copy)]
 enum Mount {
     Garland,
@@ -88,14 +88,14 @@ enum Mount {
 }
 
 impl Mount {
-    /// Runs a line of shell in what is mounted for it, and gives what it has printed. `$t` in it is
-    /// a time in nanoseconds.
+    /// Runs a shell command in a new mount, and returns its standard output. `$t` in it is a time in
+    /// nanoseconds.
     fn with(self, stage: &Stage, line: &str) -> Result<String> {
         let said = stage.folder.join("said");
         let (folder, told) = (stage.folder.join("mounted"), said.display());
         fs::create_dir_all(&folder).context("make the mount point")?;
         let at = folder.display();
-        // However it ends, nothing stays mounted.
+        // Unmount however it ends.
         let inside = |below: &str| {
             format!(
                 "set -e; trap 'cd /; fusermount3 -u {at}' EXIT; cd {at}{below}; now() {{ date +%s%N; }}; \
@@ -125,7 +125,7 @@ impl Mount {
         fs::read_to_string(&said).context("read what it said")
     }
 
-    /// Seconds of a line of shell in what is mounted.
+    /// Seconds of a shell command in a new mount.
     fn time(self, stage: &Stage, line: &str) -> Result<f64> {
         let said =
             self.with(stage, &format!("t=$(now); {{ {line}; }} >&2; echo $(($(now) - t))"))?;

@@ -1,4 +1,4 @@
-//! clush over ssh, cold: what people type for a small file.
+//! clush over ssh: the usual command for a small file.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::sshd::{self, HERE};
 use xtask::clock::Watch;
 use xtask::packages::Need;
 
-/// A star over ssh takes minutes for more, and is known to.
+/// Largest file: a star over ssh takes minutes for more bytes.
 const LARGEST: u64 = 100_000_000;
 
 /// `clush --copy` to an sshd on every node.

@@ -1,4 +1,4 @@
-//! Garland itself: with agents up or cold, sealed or clear.
+//! Garland: with standing agents or cold, encrypted or clear.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::super::processes::alone;
 use xtask::clock::Watch;
 use xtask::packages::Need;
 
-/// One way of using it.
+/// One way of using Garland.
 pub(crate) struct Garland {
     name: &'static str,
     about: &'static str,
-    /// Whether agents stand between copies.
+    /// Whether agents stay between copies.
     up: bool,
     clear: bool,
     traced: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Garland {
 }
 
 impl Garland {
-    /// All ways, with data links that use `congestion`.
+    /// All ways, with data links that use the congestion control `congestion`.
     pub(crate) fn ways(congestion: &str) -> [Self; 5] {
         let up = "agents up between copies; CPU by their control groups";
         let cold = "agents started and ended by every copy; CPU as the agents tell it";
@@ -128,14 +128,14 @@ impl Peer for Garland {
     }
 }
 
-/// What the last copy's result tells; the agents' CPU only if that of fresh processes.
+/// The figures of the last copy's result; the agents' CPU time only if they are `fresh`.
 pub(super) fn told(fresh: bool) -> Result<Extra> {
     let text = fs::read(result()).context("read garland's result")?;
     let result: Value = serde_json::from_slice(&text).context("parse garland's result")?;
     account(&result, fresh)
 }
 
-/// What the result object `garland.cp/2` tells; the agents' CPU only if that of fresh processes.
+/// The figures of a `garland.cp/2`; the agents' CPU time only if they are `fresh`.
 fn account(result: &Value, fresh: bool) -> Result<Extra> {
     let elapsed = result["elapsed_ns"].as_u64().context("the result has no elapsed_ns")?;
     let phases = result["phases"].as_array().context("the result has no phases")?;
@@ -153,7 +153,7 @@ fn account(result: &Value, fresh: bool) -> Result<Extra> {
     })
 }
 
-/// The release build that lies beside this program's own.
+/// The release build beside this program.
 pub(crate) fn program() -> Result<String> {
     let own = std::env::current_exe().context("find this program")?;
     let target = own.ancestors().nth(2).context("this program isn't where cargo puts it")?;
@@ -161,7 +161,7 @@ pub(crate) fn program() -> Result<String> {
     path.to_str().map(str::to_owned).context("the path of garland is no UTF-8")
 }
 
-/// Where the last copy's result is kept.
+/// The path of the last copy's result.
 pub(super) fn result() -> PathBuf {
     PathBuf::from(DIR).join("garland.json")
 }

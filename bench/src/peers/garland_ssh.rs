@@ -1,4 +1,4 @@
-//! Garland over ssh, cold: an agent is started on every node by a login, and gone with the copy.
+//! Garland over ssh, cold: a login starts an agent on every node, which ends with the copy.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) struct GarlandSsh {
 }
 
 impl GarlandSsh {
-    /// With data links that use `congestion`.
+    /// Garland over ssh, with data links that use the congestion control `congestion`.
     pub(crate) fn new(congestion: &str) -> Self {
         Self { congestion: congestion.to_owned(), daemons: None }
     }

@@ -1,4 +1,4 @@
-//! The tools in the table, one a file.
+//! The tools in the table of copies, one per file.
 
 mod clush;
 mod garland;
@@ -15,7 +15,7 @@ use super::peer::Peer;
 
 pub(crate) use garland::program as garland_program;
 
-/// All of them, the floor first, ours last.
+/// All tools: the floor first, Garland last.
 pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
     let mut peers: Vec<Box<dyn Peer>> = vec![
         Box::new(relay::Relay::default()),

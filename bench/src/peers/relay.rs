@@ -51,10 +51,10 @@ impl Peer for Relay {
     }
 }
 
-/// Whether a node may start before the next one listens.
+/// Whether a node may start before its successor listens.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Order {
-    /// It tries again until the next one does.
+    /// It may: it retries until the successor listens.
     AtOnce,
     /// It must not.
     OneByOne,

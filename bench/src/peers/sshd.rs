@@ -1,4 +1,4 @@
-//! An sshd on every node: what the tools that log in share.
+//! An sshd on every node, for the tools that log in.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +11,18 @@ use super::super::sandbox::command;
 use xtask::packages::Need;
 
 const PORT: u16 = 22;
-/// Where every node sees its own directory.
+/// The path at which every node sees its own directory.
 pub(super) const HERE: &str = "/run/garland-bench/here";
-/// What the daemons and those who log in come in.
+/// The packages of server and client.
 pub(super) const NEEDS: [Need; 2] = [("openssh-client", "ssh"), ("openssh-server", "sshd")];
 
-/// Where ssh's configuration for the head is.
+/// The path of ssh's configuration at the head.
 pub(super) fn config() -> String {
     format!("{DIR}/ssh/config")
 }
 
-/// Starts an sshd on nodes 1 to `receivers`. Each has a cache directory of its own, and logs in
-/// whoever has the key of [`config`].
+/// Starts an sshd on nodes 1 to `receivers`. Each has a cache directory of its own, and accepts the key of
+/// [`config`].
 pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
     let keys = format!("{DIR}/ssh");
     if !Path::new(&keys).exists() {
@@ -46,7 +46,7 @@ pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
     fs::create_dir_all(HERE).with_context(|| format!("make {HERE}"))?;
     let mut daemons = Processes::default();
     for node in 1..=receivers {
-        // The same path on every node leads to a directory of its own.
+        // One path, at which every node sees its own directory.
         let start = format!("mount --bind . {HERE}; exec \"$@\"");
         let mut command = field.command(node, "unshare")?;
         command.args(["--mount", "sh", "-c", &start, "sh"]).args([

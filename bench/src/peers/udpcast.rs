@@ -10,7 +10,7 @@ use super::super::processes::Processes;
 use xtask::clock::Watch;
 use xtask::packages::Need;
 
-/// Data goes to this port, control to the next.
+/// The port for data; the next one is for control.
 const PORT: u16 = 9000;
 
 /// `udp-sender` and `udp-receiver`.

@@ -1,4 +1,4 @@
-//! `bench stripe`: one file over M servers, a wire to each, by Garland and by what people use for it.
+//! `bench stripe`: one file over several servers with a wire to each, by Garland and other tools.
 
 mod tools;
 
@@ -10,14 +10,11 @@ use anyhow::{Context, Result};
 use self::tools::{
     BACK, BARE, CLEAR, GAPS, IPERF3, OUT, RSYNC, SCP, SECONDS, TAR, Tool, UNTRACED_SECONDS,
 };
-use super::chain;
-use super::contest::{Contest, Event, Goal, Heading, Report, Words, equip, hold, tools};
+use super::contest::{Benchmark, Contest, Event, Findings, Goal, Heading, Words, hold};
 use super::options::size;
-use super::sandbox;
 use super::star::Stage;
-use xtask::packages::{Need, install};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench stripe [options]
 
@@ -26,26 +23,17 @@ cargo xtask bench stripe [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool: a round over all contests takes about three minutes.
-const ROUNDS: usize = 5;
-
-/// Words with a value that only this benchmark has.
-const OPTIONS: &[&str] = &["--size"];
-
-/// No round begins later, with each number of servers at each rate.
+/// No round begins after this time with each number of servers at each rate.
 const TIME: Duration = Duration::from_secs(100);
 
-/// What the lab needs.
-const NEEDS: &[Need] = &[("iproute2", "ip"), ("gcc", "cc")];
-
-/// A lab, and what is held there.
+/// A lab, and the contests in it.
 struct Place {
     servers: usize,
     rate: Option<&'static str>,
     events: &'static [Event<Stage>],
 }
 
-/// What the wires give is the limit: iperf3, over all of them at once.
+/// The goal relative to iperf3 over all wires at once, which is the limit.
 const LIMIT: Goal = Goal::AtLeast(0.97);
 const ALL: &[Tool] = &[OUT, IPERF3, RSYNC, SCP, TAR];
 const RETURN: &[Tool] = &[BACK, IPERF3];
@@ -116,35 +104,35 @@ const PLACES: [Place; 6] = [
     },
 ];
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Stage> = Benchmark {
+    bench: Heading {
+        schema: "garland.bench-stripe/2",
+        name: "stripe",
+        title: "One file over several servers",
+    },
+    usage: USAGE,
+    // A round over all contests takes about three minutes.
+    rounds: 5,
+    options: &["--size"],
+    needs: &[("iproute2", "ip"), ("gcc", "cc")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "stripe",
-        args,
-        |args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            words.refuse_nothing(&all())?;
-            install(NEEDS)?;
-            equip(&words.choose(all()))?;
-            chain::build(root)
-        },
-        |_, args| {
-            sandbox::mount()?;
-            contend(root, args)
-        },
-    )
+    BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
 
 fn all() -> Vec<Contest<Stage>> {
     PLACES.iter().flat_map(Place::contests).collect()
 }
 
-/// Holds all contests, where nothing can outlive them.
-fn contend(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+/// Holds the chosen contests.
+fn contend(root: &Path, words: &Words) -> Result<Findings> {
     let bytes = size(words.other("--size").unwrap_or("1GiB"))?;
     let mut outcomes = Vec::new();
     for place in &PLACES {
@@ -157,11 +145,6 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
         let stage = Stage::up(root, servers, rate, bytes).context("set up the servers")?;
         outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
     }
-    let bench = Heading {
-        schema: "garland.bench-stripe/2",
-        name: "stripe",
-        title: "One file over several servers",
-    };
     let notes = vec![
         "nodes: network namespaces, a wire from the client to each server, all on these cores"
             .to_owned(),
@@ -174,8 +157,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
          once: the best that a script around them could do"
             .to_owned(),
     ];
-    let tools = tools(&words.choose(all()));
-    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+    Ok((outcomes, notes))
 }
 
 impl Place {

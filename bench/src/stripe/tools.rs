@@ -1,5 +1,5 @@
-//! The tools. Those that can't stripe get the file in parts that were cut before, and copy all parts
-//! at once: the best that a script around them could do.
+//! The tools. Those without stripes get the file in parts, and copy all parts at once: the best that a
+//! script around them could do.
 
 use std::fs;
 
@@ -89,7 +89,7 @@ pub(super) const BARE: Tool = Tool {
     measure: |stage| Ok(stage.rate(bare(stage)?)),
 };
 
-/// TCP payload over all wires at once, in bytes/s, as the servers count it.
+/// TCP payload over all wires at once in bytes per second, as the servers count it.
 pub(super) fn goodput(stage: &Stage) -> Result<f64> {
     let servers = stage.listen(5201, |_| "exec iperf3 -s -1".to_owned())?;
     stage.time(|server| {
@@ -109,7 +109,7 @@ pub(super) fn goodput(stage: &Stage) -> Result<f64> {
     Ok(sum / 8.0)
 }
 
-/// The words of a copy.
+/// The arguments of a copy.
 const COPY: [&str; 6] = ["cp", "-q", "--lab", LAB, "--stripe", "--no-fsync"];
 
 fn put(stage: &Stage, more: &[&str]) -> Result<f64> {
@@ -119,7 +119,7 @@ fn put(stage: &Stage, more: &[&str]) -> Result<f64> {
     Ok(seconds)
 }
 
-/// Back, of what has been put there; the file is compared with the source, and so both ways are.
+/// Copies the stripes back; comparing the file with the source checks both directions.
 fn back(stage: &Stage) -> Result<f64> {
     put(stage, &[])?;
     let source = format!("{}:/f", stage.list());
@@ -131,7 +131,7 @@ fn back(stage: &Stage) -> Result<f64> {
     Ok(seconds)
 }
 
-/// The share of a copy's stream, in percent, that nothing but waiting for each other went into.
+/// The share of a copy's stream in percent in which both ends waited for each other.
 fn gaps(stage: &Stage) -> Result<f64> {
     put(stage, &[])?;
     let (_, said) = stage.garland(&["explain", "--json"])?;
@@ -212,7 +212,7 @@ fn bare(stage: &Stage) -> Result<f64> {
     Ok(seconds)
 }
 
-/// Compares the parts that came with those that went, and removes them.
+/// Compares the received parts with the sent ones, and removes them.
 fn compare(stage: &Stage) -> Result<()> {
     for server in 1..=stage.servers {
         let came = stage.dir(server).join(format!("part-{server}"));

@@ -1,5 +1,5 @@
-//! `bench trees`: many small files to several nodes, by Garland, by what people use for it, and what
-//! the file system takes for them at best.
+//! `bench trees`: many small files to several nodes, by Garland and other tools, and the least time that the
+//! file system needs for them.
 
 mod stage;
 mod tools;
@@ -11,12 +11,9 @@ use anyhow::{Context, Result};
 
 use self::stage::Stage;
 use self::tools::{FILES, GARLAND, LIMIT, RSYNC, TAR};
-use super::chain;
-use super::contest::{Contest, Event, Goal, Heading, Report, Words, equip, hold, tools};
-use super::sandbox;
-use xtask::packages::{Need, install};
+use super::contest::{Benchmark, Contest, Event, Findings, Goal, Heading, Words, hold};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench trees [options]
 
@@ -25,20 +22,11 @@ cargo xtask bench trees [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool: a round takes about a minute.
-const ROUNDS: usize = 3;
-
-/// Words with a value that only this benchmark has.
-const OPTIONS: &[&str] = &["--files"];
-
-/// No round begins later.
+/// No round begins after this time.
 const TIME: Duration = Duration::from_secs(300);
 
-/// Receiving nodes.
+/// Number of receiving nodes.
 const NODES: usize = 4;
-
-/// What the lab needs.
-const NEEDS: &[Need] = &[("iproute2", "ip"), ("gcc", "cc"), ("bash", "bash")];
 
 const EVENTS: [Event<Stage>; 2] = [
     Event {
@@ -55,37 +43,32 @@ const EVENTS: [Event<Stage>; 2] = [
     },
 ];
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Stage> = Benchmark {
+    bench: Heading { schema: "garland.bench-trees/1", name: "trees", title: "Trees of files" },
+    usage: USAGE,
+    // A round takes about a minute.
+    rounds: 3,
+    options: &["--files"],
+    needs: &[("iproute2", "ip"), ("gcc", "cc"), ("bash", "bash")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, the lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "trees",
-        args,
-        |args| {
-            let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
-            words.refuse_nothing(&all())?;
-            install(NEEDS)?;
-            equip(&words.choose(all()))?;
-            chain::build(root)
-        },
-        |_, args| {
-            sandbox::mount()?;
-            contend(root, args)
-        },
-    )
+    BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
 
-/// Holds all contests, where nothing can outlive them.
-fn contend(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, OPTIONS, USAGE)?;
+/// Holds the chosen contests.
+fn contend(root: &Path, words: &Words) -> Result<Findings> {
     let files = words.other("--files").unwrap_or("100000");
     let files: usize = files.parse().context("--files is a number")?;
     let contests = words.choose(all());
     let stage = Stage::up(root, NODES, files).context("set up the nodes")?;
     let outcomes = hold(&contests, words.rounds, TIME, &stage);
-    let bench = Heading { schema: "garland.bench-trees/1", name: "trees", title: "Trees of files" };
     let notes = vec![
         format!("{files} files of 4 KiB, 100 a folder, to {NODES} nodes: files a second at each"),
         "nodes: network namespaces on one unshaped switch, all on these cores, all files in memory \
@@ -95,8 +78,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
          (benches/peers/files.c), the best of several ways and numbers of threads"
             .to_owned(),
     ];
-    let tools = tools(&contests);
-    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+    Ok((outcomes, notes))
 }
 
 fn all() -> Vec<Contest<Stage>> {

@@ -1,4 +1,4 @@
-//! A head and nodes on one switch, a tree of small files, and a folder for each node.
+//! A lab with a head and nodes on one switch, a tree of small files, and a folder for each node.
 
 use std::fs;
 use std::io::Write;
@@ -17,24 +17,24 @@ pub(super) const LAB: &str = "bench-trees";
 /// Bytes of a file.
 pub(super) const SIZE: usize = 4096;
 
-/// Files of a folder.
+/// Number of files in a folder.
 const PER_FOLDER: usize = 100;
 
-/// The lab while it is up, and the files, all in memory.
+/// The lab while it is up, and its files, all in memory.
 pub(super) struct Stage {
-    /// How many nodes receive.
+    /// Number of receiving nodes.
     pub(super) nodes: usize,
-    /// How many files.
+    /// Number of files.
     pub(super) files: usize,
-    /// Where everything is.
+    /// The folder of all files.
     pub(super) folder: PathBuf,
-    /// The program that makes files and nothing else.
+    /// The path of a program that only creates files.
     pub(super) maker: String,
     cluster: Cluster,
 }
 
 impl Stage {
-    /// Builds a switch of so many nodes, with agents up, and a tree of so many files.
+    /// Builds a switch with `nodes` nodes and standing agents, and a tree of `files` files.
     pub(super) fn up(root: &Path, nodes: usize, files: usize) -> Result<Self> {
         // Inodes and folders take about as much as the bytes.
         memory::check_room((files * SIZE * 2) as u64, nodes)?;
@@ -53,17 +53,17 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The tree.
+    /// The tree's folder.
     pub(super) fn tree(&self) -> PathBuf {
         self.folder.join("tree")
     }
 
-    /// Where node number `node` gets it from tools that know no roots.
+    /// The folder of `node` for tools that aren't confined to a node's root.
     pub(super) fn dir(&self, node: usize) -> PathBuf {
         self.folder.join(format!("n{node}"))
     }
 
-    /// Where node number `node` gets it from Garland.
+    /// The root folder of `node`, for Garland.
     pub(super) fn root(&self, node: usize) -> Result<PathBuf> {
         Ok(self.cluster.lab()?.root(&format!("n{node}"))?)
     }
@@ -73,12 +73,12 @@ impl Stage {
         format!("lab:n[1-{}]", self.nodes)
     }
 
-    /// The address of node number `node`; the head's is 0.
+    /// The address of `node`; the head is 0.
     pub(super) fn address(&self, node: usize) -> Result<String> {
         Ok(self.cluster.lab()?.address(&format!("n{node}"))?.to_string())
     }
 
-    /// Starts a line of shell on a node.
+    /// Starts a shell command on a node.
     pub(super) fn start(&self, node: usize, line: &str) -> Result<Running> {
         let mut command = self.cluster.lab()?.command(&format!("n{node}"), "bash")?;
         command.args(["-o", "pipefail", "-c", line]).current_dir(&self.folder);
@@ -86,17 +86,17 @@ impl Stage {
         Ok(Running(command.spawn().with_context(|| format!("start `{line}`"))?))
     }
 
-    /// Runs garland; its seconds.
+    /// Runs garland, and returns its seconds.
     pub(super) fn garland(&self, words: &[&str]) -> Result<f64> {
         self.cluster.garland(words).map(|(seconds, _)| seconds)
     }
 
-    /// Files a second at each node, if all of them took so long.
+    /// Files per second at each node if the copy takes `seconds`.
     pub(super) fn rate(&self, seconds: f64) -> f64 {
         self.files as f64 / seconds
     }
 
-    /// Looks that every one of `copies` has all files, and the last one as they are; removes them.
+    /// Checks that each of `copies` has all files and that the last one equals the tree, and removes them.
     pub(super) fn compare(&self, copies: &[PathBuf]) -> Result<()> {
         let count = |copy: &Path| -> Result<usize> {
             let mut count = 0;
@@ -142,7 +142,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Seconds in which so many files are made for all nodes, by so many threads, that `way`.
+    /// Seconds of creating the files of all nodes with `threads` threads in the given `way`.
     pub(super) fn make_files(&self, threads: usize, way: &str) -> Result<f64> {
         let tops = (1..=self.nodes).map(|node| self.dir(node).join("made"));
         let tops: Vec<PathBuf> = tops.collect();
@@ -168,17 +168,17 @@ impl Stage {
     }
 }
 
-/// A line of shell that ends with this value.
+/// A shell command that is killed when this is dropped.
 pub(super) struct Running(Child);
 
 impl Running {
-    /// Waits until it listens on a TCP port.
+    /// Waits until the command listens on a TCP port.
     pub(super) fn listens(mut self, port: u16) -> Result<Self> {
         wait_listening(&mut self.0, "tcp", port)?;
         Ok(self)
     }
 
-    /// Waits until it has ended well.
+    /// Waits for the command; any exit code but 0 is an error.
     pub(super) fn finish(mut self) -> Result<()> {
         let status = self.0.wait().context("wait for a line of shell")?;
         ensure!(status.success(), "a line of shell ended with {status}");
@@ -188,7 +188,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -112,7 +112,7 @@ fn rsync(stage: &Stage) -> Result<f64> {
     Ok(stage.rate(seconds))
 }
 
-/// Where tools that know no roots have put the tree.
+/// The nodes' copies of the tree by tools that aren't confined to a node's root.
 fn copies(stage: &Stage) -> Vec<PathBuf> {
     (1..=stage.nodes).map(|node| stage.dir(node).join("tree")).collect()
 }

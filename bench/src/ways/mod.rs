@@ -1,5 +1,4 @@
-//! `bench ways`: what copies owe their users beside a file's rate: a second run, a slow node among others,
-//! rails, and blocks in fewer bytes.
+//! `bench ways`: copies in other respects than a file's rate: second runs, slow nodes, rails, compression.
 
 mod places;
 
@@ -9,12 +8,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use self::places::{Place, again, rails, slow, text};
-use super::chain;
-use super::contest::{Contest, Event, Goal, Heading, Outcome, Report, Words, equip, hold, tools};
-use super::sandbox;
-use xtask::packages::{Need, install};
+use super::contest::{Benchmark, Contest, Event, Findings, Goal, Heading, Words, hold};
 
-/// What can be said.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 cargo xtask bench ways [options]
 
@@ -22,16 +18,10 @@ cargo xtask bench ways [options]
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
 
-/// Turns of each tool.
-const ROUNDS: usize = 3;
-
-/// No round begins later, at each place.
+/// No round begins after this time at each place.
 const TIME: Duration = Duration::from_secs(90);
 
-/// What the labs need.
-const NEEDS: &[Need] = &[("iproute2", "ip")];
-
-/// A place, how it is made, and what is held there.
+/// How a place is made, and the contests in it.
 struct Field {
     make: fn(&Path) -> Result<Place>,
     events: &'static [Event<Place>],
@@ -56,7 +46,7 @@ const FIELDS: [Field; 4] = [
             tools: &[text::AUTO, text::PLAIN],
         }],
     },
-    // These take most of a machine's memory and disk: the others shouldn't wait for that to come back.
+    // These take most of the memory and disk, so they come last: others would wait until that is freed.
     Field {
         make: slow::make,
         events: &[Event {
@@ -85,32 +75,31 @@ const FIELDS: [Field; 4] = [
     },
 ];
 
-/// Runs it with these words.
+/// The benchmark.
+const BENCHMARK: Benchmark<Place> = Benchmark {
+    bench: Heading {
+        schema: "garland.bench-ways/1",
+        name: "ways",
+        title: "Second runs, slow nodes, rails, compression",
+    },
+    usage: USAGE,
+    rounds: 3,
+    options: &[],
+    needs: &[("iproute2", "ip")],
+    contests: all,
+};
+
+/// Runs the benchmark.
 ///
 /// # Errors
-/// When the words make no sense, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    sandbox::enter(
-        "ways",
-        args,
-        |args| {
-            let words = Words::parse(args, ROUNDS, &[], USAGE)?;
-            words.refuse_nothing(&all())?;
-            install(NEEDS)?;
-            equip(&words.choose(all()))?;
-            chain::build(root)
-        },
-        |_, args| {
-            sandbox::mount()?;
-            contend(root, args)
-        },
-    )
+    BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
 
-/// Holds all contests, where nothing can outlive them.
-fn contend(root: &Path, args: &[String]) -> Result<()> {
-    let words = Words::parse(args, ROUNDS, &[], USAGE)?;
-    let mut outcomes: Vec<Outcome> = Vec::new();
+/// Holds the chosen contests.
+fn contend(root: &Path, words: &Words) -> Result<Findings> {
+    let mut outcomes = Vec::new();
     for field in &FIELDS {
         let contests = words.choose(field.contests());
         if !contests.is_empty() {
@@ -118,11 +107,6 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
             outcomes.extend(hold(&contests, words.rounds, TIME, &place));
         }
     }
-    let bench = Heading {
-        schema: "garland.bench-ways/1",
-        name: "ways",
-        title: "Second runs, slow nodes, rails, compression",
-    };
     let notes = vec![
         "nodes: network namespaces on switches, all on these cores, agents up; the whole command, no \
          fsync"
@@ -136,8 +120,7 @@ fn contend(root: &Path, args: &[String]) -> Result<()> {
         "the text is this repository's, again and again; each block of 1 MiB is packed by itself"
             .to_owned(),
     ];
-    let tools = tools(&words.choose(all()));
-    Report::new(bench, args, notes, tools, outcomes).finish(root, words.write)
+    Ok((outcomes, notes))
 }
 
 fn all() -> Vec<Contest<Place>> {

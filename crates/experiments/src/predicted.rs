@@ -71,6 +71,13 @@ pub struct Prediction {
     pub emulated: f64,
 }
 
+impl Prediction {
+    /// The prediction of a time in seconds.
+    pub fn seconds(what: String, predicted: f64, emulated: f64) -> Self {
+        Self { what, unit: "s", predicted, emulated }
+    }
+}
+
 /// Errors of predictions, as shares of the emulated figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Agreement {
@@ -127,12 +134,7 @@ mod tests {
 
     #[test]
     fn errors_are_shares_of_what_was_emulated() {
-        let of = |(predicted, emulated)| Prediction {
-            what: String::new(),
-            unit: "s",
-            predicted,
-            emulated,
-        };
+        let of = |(predicted, emulated)| Prediction::seconds(String::new(), predicted, emulated);
         let all = [(1.1, 1.0), (0.8, 1.0), (2.0, 2.0), (1.0, 0.0)].map(of);
         let told = Agreement::of(&all).unwrap();
         assert_eq!(told.count, 3);

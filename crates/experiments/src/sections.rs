@@ -1,6 +1,6 @@
 //! The sections that the files of all experiments have.
 
-use garland_topology::{NodeId, Topology};
+use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
 /// A kind of experiment, by its name in `[job]`. `Experiment` says what each does.
@@ -28,6 +28,11 @@ pub struct Sections<Job, Tolerance, Published> {
     /// What was published.
     #[serde(default = "Vec::new")]
     pub published: Vec<Published>,
+}
+
+/// Whether every flow of a topology has a way whose wires have rates.
+pub fn are_rated(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
+    bounds::max_min(topology, flows).iter().all(|bound| bound.is_finite() && *bound > 0.0)
 }
 
 /// Finds the node `name` in a topology; the error says that it isn't there.

@@ -1,4 +1,4 @@
-//! A gigabyte that twenty nodes have already. Their files are on a disk: memory would not hold them.
+//! A gigabyte that twenty nodes have already. Their files are on a disk, since memory is too small for them.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) const SECONDS: Tool<Place> =
 
 pub(crate) const CARRIED: Tool<Place> = Tool { name: "garland", measure: carried, ..SECONDS };
 
-/// Brings the file to all nodes.
+/// Builds the lab, and copies the file to all nodes.
 pub(crate) fn make(_: &Path) -> Result<Place> {
     let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-20]\"\n";
     let cluster = cluster(&std::env::temp_dir(), LAB, topology, NODES)?;

@@ -1,4 +1,4 @@
-//! Labs, what is copied there, and how it is measured.
+//! The labs, with their sources and tools.
 
 pub(super) mod again;
 pub(super) mod rails;
@@ -12,16 +12,16 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 
-/// A lab, and what is copied to its nodes.
+/// A lab, and the source of its copies.
 pub(crate) struct Place {
     cluster: Cluster,
-    /// One that is the same but for what is measured, where there are two.
+    /// The lab for comparison, if there is one.
     other: Option<Cluster>,
     source: PathBuf,
     list: String,
 }
 
-/// A lab of this topology in `above`, with agents on nodes `n1` to the one of this number.
+/// Builds a lab of this topology in `above`, with standing agents on nodes `n1` to `n{nodes}`.
 fn cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -> Result<Cluster> {
     let mut cluster = Cluster::in_folder(above, name)?;
     cluster.raise(topology).context("set up the nodes")?;
@@ -29,7 +29,7 @@ fn cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -> Resu
     Ok(cluster)
 }
 
-/// Copies the source to all nodes of a lab; the seconds of the whole command, and its result.
+/// Copies the source to all nodes of a lab. Returns the seconds of the whole command and its result.
 fn copy(
     cluster: &Cluster,
     lab: &str,
@@ -42,7 +42,7 @@ fn copy(
     Ok((seconds, serde_json::from_slice(&said).context("read the result")?))
 }
 
-/// MB/s of so many bytes in so many seconds.
+/// The rate in MB/s of the bytes of `result` if they take `seconds`.
 fn rate(result: &Value, seconds: f64) -> Result<f64> {
     Ok(result["bytes"].as_f64().context("a result has bytes")? / 1e6 / seconds)
 }

@@ -1,4 +1,4 @@
-//! Twenty nodes, of which one has a slow wire; and twenty that are alike.
+//! Two labs of twenty nodes: one has a node with a slow wire, the other has none.
 
 use std::fs;
 use std::path::Path;
@@ -52,12 +52,12 @@ pub(crate) fn make(_: &Path) -> Result<Place> {
     Ok(Place { cluster: slow, other: Some(alike), source, list })
 }
 
-/// MB/s until the last of the others has all.
+/// The rate in MB/s until the last of the other nodes has the whole file.
 fn others(place: &Place, which: usize) -> Result<f64> {
     let own = if which == 0 { Some(&place.cluster) } else { place.other.as_ref() };
     let own = own.context("there are two labs")?;
     let (_, result) = copy(own, LABS[which], (&place.source, &place.list), &["--whole"])?;
-    // Memory doesn't hold those of both.
+    // Memory is too small for the files of both labs.
     for node in 1..=NODES {
         fs::remove_file(own.lab()?.root(&format!("n{node}"))?.join("x"))
             .context("remove a copy")?;

@@ -28,7 +28,7 @@ pub(crate) const PLAIN: Tool<Place> = Tool {
     measure: |place| by(place, "none"),
 };
 
-/// Builds the lab, and puts the repository's texts together.
+/// Builds the lab, and concatenates the repository's texts.
 pub(crate) fn make(root: &Path) -> Result<Place> {
     memory::check_room(BYTES as u64, NODES as usize)?;
     let topology =
@@ -50,7 +50,7 @@ pub(crate) fn make(root: &Path) -> Result<Place> {
     Ok(Place { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
 }
 
-/// All plain files below a folder, one after another.
+/// Appends all regular files below a folder to `into`.
 fn gather(folder: &Path, into: &mut Vec<u8>) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -59,11 +59,9 @@ impl Table {
 
     /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let of = |row: &Row| Prediction {
-            what: format!("{} to {}", row.tool.name(), row.receivers),
-            unit: "s",
-            predicted: row.predicted_s,
-            emulated: row.whole_s,
+        let of = |row: &Row| {
+            let what = format!("{} to {}", row.tool.name(), row.receivers);
+            Prediction::seconds(what, row.predicted_s, row.whole_s)
         };
         self.rows.iter().map(of).collect()
     }

@@ -1,10 +1,10 @@
 //! The sections of a copy scenario.
 
 use garland_core::units::bytes;
-use garland_topology::{Topology, bounds};
+use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections};
+use crate::sections::{Kind, Sections, are_rated};
 
 /// The sections of the scenario's file.
 pub type CopyExperiment = Sections<Job, Tolerance, Published>;
@@ -70,8 +70,7 @@ impl CopyExperiment {
             let name = &topology.name;
             let place = topology.node(to).filter(|place| *place > 0);
             let place = place.ok_or_else(|| format!("{name} has no node {to} beside its head"))?;
-            let bound = bounds::max_min(topology, &[(0, place)])[0];
-            if !(bound.is_finite() && bound > 0.0) {
+            if !are_rated(topology, &[(0, place)]) {
                 return Err(format!("{name} has no wire with a rate between its head and {to}"));
             }
         }

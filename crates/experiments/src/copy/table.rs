@@ -61,12 +61,7 @@ impl Table {
 
     /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let of = |row: &Row| Prediction {
-            what: row.label(),
-            unit: "s",
-            predicted: row.predicted_s,
-            emulated: row.whole_s,
-        };
+        let of = |row: &Row| Prediction::seconds(row.label(), row.predicted_s, row.whole_s);
         self.rows.iter().map(of).collect()
     }
 
@@ -94,33 +89,11 @@ impl fmt::Display for Table {
         writeln!(f, "emulated: {size} ({share:.3} % of the published file) to {to}\n")?;
         writeln!(
             f,
-            "{:<26} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
-            "",
-            "published",
-            "",
-            "predicted",
-            "",
-            "emulated",
-            "",
-            "wires",
-            "",
-            "emulated",
-            "published"
+            "                           |published         | predicted        | emulated         |    wires         | emulated published"
         )?;
         writeln!(
             f,
-            "{:<26} |{:>9}{:>8} |{:>10}{:>7} |{:>9}{:>8} |{:>9}{:>8} |{:>9}{:>10}",
-            "topology",
-            "s",
-            "MiB/s",
-            "s",
-            "MiB/s",
-            "s",
-            "MiB/s",
-            "s",
-            "MiB/s",
-            "of wires",
-            "of wires"
+            "topology                   |        s   MiB/s |         s  MiB/s |        s   MiB/s |        s   MiB/s | of wires  of wires"
         )?;
         for row in &self.rows {
             let bound = self.rate(row.bound_s);

@@ -1,11 +1,11 @@
 //! The sections of a farm scenario.
 
 use garland_core::units::bytes;
-use garland_topology::{Topology, bounds};
+use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::riddle::Suspect;
-use crate::sections::{Kind, Sections};
+use crate::sections::{Kind, Sections, are_rated, place};
 use garland_farm::result::Unit;
 
 /// The sections of the scenario's file.
@@ -155,18 +155,16 @@ impl Farm {
 
     fn check_nodes(&self, topology: &Topology) -> Result<(), String> {
         let name = &topology.name;
-        let place =
-            |node: &String| topology.node(node).ok_or_else(|| format!("{name} has no node {node}"));
-        let places = self.job.nodes.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let places = self.job.nodes.iter().map(|node| place(topology, node));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
         if places[0] != 0 {
             return Err(format!(
                 "{} is not the head of {name}, which has the files",
                 self.job.nodes[0]
             ));
         }
-        let to = place(&self.job.copy.to)?;
-        let bound = bounds::max_min(topology, &[(0, to)])[0];
-        match bound.is_finite() && bound > 0.0 && to != 0 {
+        let to = place(topology, &self.job.copy.to)?;
+        match to != 0 && are_rated(topology, &[(0, to)]) {
             true => Ok(()),
             false => Err(format!(
                 "{name} has no wire with a rate between its head and {}",

@@ -36,13 +36,11 @@ impl Table {
         let jobs = &self.experiment.job;
         let encodes = self.rows.iter().filter_map(|row| {
             let what = format!("{} {}, {}, {}", jobs.jobs, jobs.called, row.load, row.topology);
-            Some(Prediction { what, unit: "s", predicted: row.predicted_s?, emulated: row.seconds })
+            Some(Prediction::seconds(what, row.predicted_s?, row.seconds))
         });
-        let copies = self.common.copies.iter().map(|copy| Prediction {
-            what: format!("the copy, {}", copy.topology),
-            unit: "s",
-            predicted: copy.predicted_s,
-            emulated: copy.seconds,
+        let copies = self.common.copies.iter().map(|copy| {
+            let what = format!("the copy, {}", copy.topology);
+            Prediction::seconds(what, copy.predicted_s, copy.seconds)
         });
         encodes.chain(copies).collect()
     }

@@ -1,9 +1,9 @@
 //! Pairs of nodes by the kind of way between them.
 
-use garland_topology::{NodeId, Topology, bounds};
+use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
-use crate::sections::place;
+use crate::sections::{are_rated, place};
 
 /// Pairs with one kind of way between their nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -36,8 +36,7 @@ impl Group {
             for group in groups {
                 let flows = group.flows(topology)?;
                 fits |= group.fits(topology, &flows);
-                let bounds = bounds::max_min(topology, &flows);
-                if bounds.iter().any(|bound| !(bound.is_finite() && *bound > 0.0)) {
+                if !are_rated(topology, &flows) {
                     let name = &topology.name;
                     return Err(format!(
                         "{name} has no wire with a rate between some of the pairs"

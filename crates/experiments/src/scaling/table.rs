@@ -36,11 +36,9 @@ pub struct Row {
 impl Table {
     /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let of = |(row, at): (&Row, &At)| Prediction {
-            what: format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes),
-            unit: "s",
-            predicted: self.predicted(at),
-            emulated: row.seconds,
+        let of = |(row, at): (&Row, &At)| {
+            let what = format!("{} jobs on {} nodes", self.experiment.job.jobs, row.nodes);
+            Prediction::seconds(what, self.predicted(at), row.seconds)
         };
         self.tried().map(of).collect()
     }
@@ -122,15 +120,7 @@ impl fmt::Display for Table {
         )?;
         writeln!(
             f,
-            "{:>5} |{:>10} |{:>10}{:>12}{:>11}{:>24} |{:>10}{:>7}",
-            "nodes",
-            "published",
-            "by a law",
-            "one by one",
-            "predicted",
-            "nine times of ten",
-            "emulated",
-            "power"
+            "nodes | published |  by a law  one by one  predicted       nine times of ten |  emulated  power"
         )?;
         for row in &self.rows {
             let then = self.experiment.published(row.nodes);

@@ -2,11 +2,11 @@
 
 use garland_core::plan;
 use garland_core::units::{Nanos, bytes};
-use garland_topology::{Topology, bounds};
+use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::maker::{Maker, Pause};
-use crate::sections::{Kind, Sections, only, place};
+use crate::sections::{Kind, Sections, are_rated, only, place};
 
 /// The sections of the scenario's file.
 pub type Stripes = Sections<Job, Tolerance, Published>;
@@ -68,8 +68,7 @@ impl Stripes {
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         let topology = only(topologies, "a copy in stripes")?;
         let to = place(topology, &self.job.to)?;
-        let bound = || bounds::max_min(topology, &[(0, to)])[0];
-        if to == 0 || !(bound().is_finite() && bound() > 0.0) {
+        if to == 0 || !are_rated(topology, &[(0, to)]) {
             let name = &topology.name;
             return Err(format!("{name} has no wire with a rate from its head to {}", self.job.to));
         }

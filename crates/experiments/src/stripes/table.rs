@@ -60,12 +60,7 @@ impl Table {
 
     /// The predicted figures beside the emulated ones.
     pub fn predictions(&self) -> Vec<Prediction> {
-        let of = |row: &Row| Prediction {
-            what: row.words(),
-            unit: "s",
-            predicted: row.predicted_s,
-            emulated: row.whole_s,
-        };
+        let of = |row: &Row| Prediction::seconds(row.words(), row.predicted_s, row.whole_s);
         self.rows.iter().map(of).collect()
     }
 
