@@ -3,7 +3,7 @@
 
 /// What was measured at one depth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
+pub struct LoadPoint {
     /// Operations in flight.
     pub depth: u32,
     /// Nanoseconds an operation, over all of them.
@@ -58,7 +58,7 @@ pub fn is_flat(rates: &[f64]) -> bool {
 /// Where the knee is (the place in `loads`, which go by rising depth) and what binds there; `None`
 /// when nothing was measured.
 #[must_use]
-pub fn find_knee(loads: &[Load]) -> Option<(usize, Knee)> {
+pub fn find_knee(loads: &[LoadPoint]) -> Option<(usize, Knee)> {
     let rates: Vec<f64> = loads.iter().map(|load| 1.0 / load.each_ns).collect();
     let at = knee(&rates)?;
     let load = &loads[at];
@@ -87,10 +87,10 @@ mod tests {
     use super::*;
 
     /// A round trip of `trip` ns, and a part that takes `gap` ns an operation.
-    fn sweep(trip: f64, gap: f64) -> Vec<Load> {
+    fn sweep(trip: f64, gap: f64) -> Vec<LoadPoint> {
         let load = |depth: u32| {
             let each_ns = (trip / f64::from(depth)).max(gap);
-            Load { depth, each_ns, initiator: 0.3, target: gap / each_ns, wire: None }
+            LoadPoint { depth, each_ns, initiator: 0.3, target: gap / each_ns, wire: None }
         };
         (0..7).map(|power| load(1 << power)).collect()
     }

@@ -21,7 +21,7 @@ pub mod queue;
 pub mod tuning;
 
 pub use jumps::jumps;
-pub use knee::{Knee, Load, find_knee, is_flat, knee};
+pub use knee::{Knee, LoadPoint, find_knee, is_flat, knee};
 pub use line::{Line, fit_line};
 pub use loggp::{LogGp, Network, loggp};
 pub use outlier::{Outlier, slow_ones};

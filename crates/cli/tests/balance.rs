@@ -1,6 +1,6 @@
 //! `garland balance` end to end, on agents that are processes of this machine and real file systems.
 
-use garland_testkit::{Garland, Running, Said, Scratch, Wire};
+use garland_testkit::{Garland, RunOutput, Running, Scratch, Wire};
 use serde_json::Value;
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
@@ -14,7 +14,7 @@ fn start(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> Runnin
 }
 
 /// Runs it to its end.
-fn balance(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> Said {
+fn balance(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> RunOutput {
     start(garland, scratch, arguments).end()
 }
 

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use garland_testkit::{Garland, Process, Running, Said, Scratch, await_some, fabric_helper, until};
+use garland_testkit::{
+    Garland, Process, RunOutput, Running, Scratch, await_some, fabric_helper, until,
+};
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
@@ -17,7 +19,7 @@ fn start(garland: &Garland<'_>, arguments: &[&str], variables: &[(&str, &str)]) 
     Running::start(command)
 }
 
-fn ping(scratch: &Scratch, arguments: &[&str], variables: &[(&str, &str)]) -> Said {
+fn ping(scratch: &Scratch, arguments: &[&str], variables: &[(&str, &str)]) -> RunOutput {
     start(&garland(scratch), arguments, variables).end()
 }
 

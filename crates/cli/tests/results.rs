@@ -1,6 +1,6 @@
 //! The result objects that `--json` prints, as `docs/results.md` promises them.
 
-use garland_testkit::{Garland, Said, Scratch, random_file};
+use garland_testkit::{Garland, RunOutput, Scratch, random_file};
 use serde_json::{Value, json};
 
 /// What every object begins with, in the order that people read it.
@@ -40,7 +40,7 @@ fn lines(value: &Value) -> String {
 }
 
 #[track_caller]
-fn parse(said: &Said) -> Value {
+fn parse(said: &RunOutput) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error} in {}", said.out))
 }
 

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use garland_testkit::{Garland, Peer, Process, Running, Said, Scratch, random_file, until};
+use garland_testkit::{Garland, Peer, Process, RunOutput, Running, Scratch, random_file, until};
 
 fn garland(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
 }
 
 /// What was said, with its code, and with figures that differ from run to run replaced.
-fn shown(said: &Said) -> String {
+fn shown(said: &RunOutput) -> String {
     let mut text = format!("{}{}", said.out, said.err);
     if let Some(start) = text.find("\nrun     ") {
         let end = text[start + 1..].find('\n').map_or(text.len(), |end| start + 1 + end);
@@ -250,7 +250,7 @@ fn a_lab_is_named_by_an_option_or_the_environment_and_a_run_knows_its_own() {
     let scratch = Scratch::new("lab-name");
     let garland = garland(&scratch);
     std::fs::write(scratch.path("jobs"), "true\n").expect("room for a list");
-    let not_there = |said: &Said, name: &str| {
+    let not_there = |said: &RunOutput, name: &str| {
         let hint = format!(
             "lab {name} isn't running; `garland lab up --lab {name} --nodes 4` starts one of 4 nodes"
         );

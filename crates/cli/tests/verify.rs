@@ -4,7 +4,7 @@ use std::os::unix::fs::chown;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use garland_testkit::{Garland, Running, Said, Scratch};
+use garland_testkit::{Garland, RunOutput, Running, Scratch};
 use serde_json::Value;
 
 /// One lab at a time: rates are measured, and they share the processors.
@@ -54,7 +54,7 @@ fn write(scratch: &Scratch, topology: &str) -> String {
 }
 
 #[track_caller]
-fn told(said: Said) -> Vec<String> {
+fn told(said: RunOutput) -> Vec<String> {
     assert!([0, 4].contains(&said.code), "{}{}", said.out, said.err);
     let result: Value = serde_json::from_str(&said.out).expect("a result object");
     assert_eq!(result["schema"], "garland.net-verify/2");

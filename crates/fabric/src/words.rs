@@ -214,7 +214,7 @@ pub fn length(prefix: [u8; PREFIX], most: usize) -> Result<usize, String> {
 pub fn message<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),
-        _ => Err("a message that makes no sense".to_owned()),
+        _ => Err("protocol error: an unknown message".to_owned()),
     }
 }
 

@@ -13,7 +13,7 @@ const TABLE: &str = "garland_flips";
 /// Which way on a node's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum LinkDirection {
     /// From the medium to the node.
     In,
     /// From the node to the medium.
@@ -43,10 +43,10 @@ pub fn restore(lab: &Lab, node: &str) -> Result<(), LabError> {
 ///
 /// The byte is set to 0, or to 255 where it was below 128, so it always changes. Needs nftables. It
 /// happens at the node's NIC: frames that a hub or a backplane has held pass no hook at its ports.
-pub fn flip(lab: &Lab, node: &str, way: Way, after: u32) -> Result<(), LabError> {
+pub fn flip(lab: &Lab, node: &str, way: LinkDirection, after: u32) -> Result<(), LabError> {
     let hook = match way {
-        Way::In => "ingress",
-        Way::Out => "egress",
+        LinkDirection::In => "ingress",
+        LinkDirection::Out => "egress",
     };
     let id = lab.id(node)?;
     let nics = lab.spec().topology.nics_of(id);

@@ -2,17 +2,17 @@
 
 use garland_core::units::Rate;
 
-use crate::fault::Way;
+use crate::fault::LinkDirection;
 use crate::step::Place;
 use crate::tool::Tool;
 use crate::{Lab, LabError, device, shaping};
 
-/// Limits the rate at which all NICs of a node send (`Way::Out`) or receive (`Way::In`). Both together
+/// Limits the rate at which all NICs of a node send (`LinkDirection::Out`) or receive (`LinkDirection::In`). Both together
 /// emulate a slow cable or host.
 ///
 /// # Errors
 /// When there is no such node, or tc refuses.
-pub fn slow(lab: &Lab, node: &str, way: Way, rate: Rate) -> Result<(), LabError> {
+pub fn slow(lab: &Lab, node: &str, way: LinkDirection, rate: Rate) -> Result<(), LabError> {
     slow_some(lab, node, way, rate, |_| true)
 }
 
@@ -20,14 +20,20 @@ pub fn slow(lab: &Lab, node: &str, way: Way, rate: Rate) -> Result<(), LabError>
 ///
 /// # Errors
 /// When there is no such node, or tc refuses.
-pub fn slow_nic(lab: &Lab, node: &str, nic: &str, way: Way, rate: Rate) -> Result<(), LabError> {
+pub fn slow_nic(
+    lab: &Lab,
+    node: &str,
+    nic: &str,
+    way: LinkDirection,
+    rate: Rate,
+) -> Result<(), LabError> {
     slow_some(lab, node, way, rate, |name| name == nic)
 }
 
 fn slow_some(
     lab: &Lab,
     node: &str,
-    way: Way,
+    way: LinkDirection,
     rate: Rate,
     is_slow: impl Fn(&str) -> bool,
 ) -> Result<(), LabError> {
@@ -37,15 +43,15 @@ fn slow_some(
     let lines = nics.map(|(nic, own)| {
         let bucket = shaping::qdisc(rate.bits_per_second(), shaping.exact(own.medium));
         let device = match way {
-            Way::In => device::port(nic),
-            Way::Out => own.name.clone(),
+            LinkDirection::In => device::port(nic),
+            LinkDirection::Out => own.name.clone(),
         };
         format!("qdisc replace dev {device} root {bucket}\n")
     });
     let lines: String = lines.collect();
     let place = match way {
-        Way::In => Place::Media,
-        Way::Out => Place::Node(node.to_owned()),
+        LinkDirection::In => Place::Media,
+        LinkDirection::Out => Place::Node(node.to_owned()),
     };
     lab.batch(Tool::Tc, &place, &lines)
 }

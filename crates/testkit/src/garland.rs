@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::processes::Process;
+use crate::run_output::RunOutput;
 use crate::running::Running;
-use crate::said::Said;
 use crate::scratch::Scratch;
 use crate::waiting::await_some;
 use crate::wire::Wire;
@@ -64,7 +64,7 @@ impl<'a> Garland<'a> {
 
     /// Runs `garland ARGUMENTS` to its end.
     #[must_use]
-    pub fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
+    pub fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> RunOutput {
         self.start(arguments).end()
     }
 
@@ -90,7 +90,7 @@ impl<'a> Garland<'a> {
 
     /// Runs `garland cp ARGUMENTS` to its end.
     #[must_use]
-    pub fn cp<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
+    pub fn cp<A: AsRef<OsStr>>(&self, arguments: &[A]) -> RunOutput {
         self.start_cp(arguments).end()
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::processes::Process;
-use crate::said::Said;
+use crate::run_output::RunOutput;
 use crate::waiting::{await_some, until};
 
 /// A running command whose output is being read; killed on drop.
@@ -81,12 +81,12 @@ impl Running {
     /// # Panics
     /// When it doesn't end before the deadline.
     #[must_use]
-    pub fn end(mut self) -> Said {
+    pub fn end(mut self) -> RunOutput {
         let status: ExitStatus = await_some(&format!("the end of {}", self.command), || {
             self.child.try_wait().expect("a child can be waited for")
         });
         let [out, err] = self.readers.take().expect("taken only here");
-        Said::new(status, out.end(), &err.end())
+        RunOutput::new(status, out.end(), &err.end())
     }
 }
 

@@ -35,7 +35,7 @@ pub enum Manner {
 
 /// One request, and what was sent of the file for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ServedRequest {
     /// The path and the query.
     pub path: String,
     /// The first and last byte that it named.
@@ -58,7 +58,7 @@ pub struct Site {
 struct Shared {
     file: Vec<u8>,
     manner: Manner,
-    log: Mutex<Vec<Asked>>,
+    log: Mutex<Vec<ServedRequest>>,
     requests: AtomicUsize,
     over: AtomicBool,
 }
@@ -96,7 +96,7 @@ impl Site {
 
     /// What it was asked, in the order of the answers.
     #[must_use]
-    pub fn log(&self) -> Vec<Asked> {
+    pub fn log(&self) -> Vec<ServedRequest> {
         self.shared.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -140,7 +140,7 @@ impl Shared {
         &self,
         mut stream: &TcpStream,
         number: usize,
-        asked: &mut Asked,
+        asked: &mut ServedRequest,
     ) -> std::io::Result<bool> {
         let length = self.file.len() as u64;
         let (mut status, mut more) = ("200 OK", String::new());
@@ -196,11 +196,11 @@ impl Shared {
 }
 
 /// The next request of a connection; `None` when there is none.
-fn read_request(reader: &mut impl BufRead) -> Option<Asked> {
+fn read_request(reader: &mut impl BufRead) -> Option<ServedRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
     let path = line.split_whitespace().nth(1)?.to_owned();
-    let mut asked = Asked { path, range: None, if_match: None, sent: 0 };
+    let mut asked = ServedRequest { path, range: None, if_match: None, sent: 0 };
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok().filter(|read| *read > 0)?;

@@ -12,6 +12,7 @@ mod reach;
 mod run;
 mod scan;
 mod scenarios;
+mod sizes;
 mod threads;
 mod tree;
 mod vocabulary;

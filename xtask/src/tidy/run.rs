@@ -7,21 +7,24 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, direction, imports, lengths, names, pages, paths, reach, scenarios, threads, vocabulary,
+    banned, direction, imports, lengths, names, pages, paths, reach, scenarios, sizes, threads,
+    vocabulary,
 };
 
 /// A rule looks at the tree and names what breaks it.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 12] = [
     direction::check,
     lengths::check,
     banned::check,
+    imports::check,
     names::check,
     pages::check,
     paths::check,
     scenarios::check,
     reach::check,
+    sizes::check,
     threads::check,
     vocabulary::check,
 ];

@@ -194,12 +194,12 @@ mod tests {
             File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let stop = AtomicBool::new(false);
-        type Way = fn(&Drive<'_>) -> io::Result<Moved>;
-        let ways: [Way; 3] = [|d| d.by_ring(), |d| d.by_threads(), |d| d.by_calls()];
-        for way in ways {
+        type Method = fn(&Drive<'_>) -> io::Result<Moved>;
+        let methods: [Method; 3] = [|d| d.by_ring(), |d| d.by_threads(), |d| d.by_calls()];
+        for method in methods {
             file.set_len(0).unwrap();
             for direction in [DiskDirection::Write, DiskDirection::Read] {
-                let moved = way(&drive(&file, job(direction, 4), 1000, &stop)).unwrap();
+                let moved = method(&drive(&file, job(direction, 4), 1000, &stop)).unwrap();
                 assert_eq!(moved.times.count(), 1000);
                 assert!(moved.times.max() <= moved.elapsed_ns);
             }

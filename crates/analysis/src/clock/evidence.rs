@@ -7,14 +7,14 @@ use super::exchange::{Exchange, Message};
 use garland_core::trace::{NO_BLOCK, Record, Span, Stage, Trace};
 
 /// A block's way over a hop: from, to, lane, block.
-type Way = (usize, usize, u16, u32);
+type Passing = (usize, usize, u16, u32);
 
 /// What is known of all clocks so far, one trace after another.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     exchanges: Vec<Exchange>,
-    sent: BTreeMap<Way, i64>,
-    received: BTreeMap<Way, i64>,
+    sent: BTreeMap<Passing, i64>,
+    received: BTreeMap<Passing, i64>,
 }
 
 impl Evidence {
@@ -57,7 +57,7 @@ impl Evidence {
     /// The clocks of `nodes` nodes.
     #[must_use]
     pub fn clocks(&self, nodes: usize) -> Clocks {
-        let both = |(way, &sent): (&Way, &i64)| {
+        let both = |(way, &sent): (&Passing, &i64)| {
             let received = *self.received.get(way)?;
             Some(Message { from: way.0, to: way.1, sent, received })
         };

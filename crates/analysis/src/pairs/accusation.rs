@@ -2,7 +2,7 @@
 
 /// A part of the cluster. Nodes are given by their indices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum Component {
     /// A node in both directions, with all partners: its cable, its NIC or the host.
     Node(usize),
     /// The sending direction of a node, to all partners.
@@ -21,7 +21,7 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accusation {
     /// The part.
-    pub part: Part,
+    pub part: Component,
     /// Its performance relative to a healthy part, from 0 to 1.
     pub share: f64,
     /// The threshold of `share`: a part above it is not accused.

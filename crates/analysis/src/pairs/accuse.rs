@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::accusation::{Accusation, Part};
+use super::accusation::{Accusation, Component};
 use super::effects::Effects;
 use super::groups::gathered;
 use super::matrix::Matrix;
@@ -114,13 +114,13 @@ fn nodes(
     };
     let both = sending.intersection(receiving).map(|&node| {
         let effect = f64::midpoint(fit.send[node], fit.receive[node]);
-        accusation(Part::Node(node), effect, bounds.0.max(bounds.1))
+        accusation(Component::Node(node), effect, bounds.0.max(bounds.1))
     });
     let only_sending = sending
         .difference(receiving)
-        .map(|&node| accusation(Part::Sending(node), fit.send[node], bounds.0));
+        .map(|&node| accusation(Component::Sending(node), fit.send[node], bounds.0));
     let only_receiving = receiving
         .difference(sending)
-        .map(|&node| accusation(Part::Receiving(node), fit.receive[node], bounds.1));
+        .map(|&node| accusation(Component::Receiving(node), fit.receive[node], bounds.1));
     both.chain(only_sending).chain(only_receiving).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::accusation::{Accusation, Part};
+use super::accusation::{Accusation, Component};
 use super::robust::median;
 
 /// The accusations that follow from the slow ordered pairs `low` (from, to, logarithm of the share).
@@ -20,18 +20,18 @@ pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusatio
     for component in components(&pairs) {
         if let Some((one, other)) = sides(&component).filter(|_| component.len() > 1) {
             let share = share(&component);
-            accusations.push(Accusation { part: Part::Between(one, other), share, bound });
+            accusations.push(Accusation { part: Component::Between(one, other), share, bound });
             continue;
         }
         accusations.extend(component.iter().map(|&pair| Accusation {
-            part: Part::Pair(pair.0, pair.1),
+            part: Component::Pair(pair.0, pair.1),
             share: share(&[pair]),
             bound,
         }));
     }
     let one_way = rests.iter().filter(|((from, to), _)| !rests.contains_key(&(*to, *from)));
     accusations.extend(one_way.map(|(&(from, to), rest)| Accusation {
-        part: Part::OneWay(from, to),
+        part: Component::OneWay(from, to),
         share: rest.exp(),
         bound,
     }));

@@ -14,7 +14,7 @@ mod tests;
 mod tournament;
 mod worse;
 
-pub use accusation::{Accusation, Part};
+pub use accusation::{Accusation, Component};
 pub use accuse::{Tolerance, accuse};
 pub use apart::apart;
 pub use effects::Effects;

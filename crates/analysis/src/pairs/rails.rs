@@ -72,11 +72,11 @@ pub fn node_effects(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Matrix, Part, Tolerance, accuse};
+    use super::super::{Component, Matrix, Tolerance, accuse};
     use super::*;
 
     /// What is found in two rails of twelve nodes, where `slow` says which NICs give half.
-    fn found(slow: impl Fn(usize, usize) -> bool) -> Vec<(Part, Option<usize>)> {
+    fn found(slow: impl Fn(usize, usize) -> bool) -> Vec<(Component, Option<usize>)> {
         let rails: Vec<Vec<Accusation>> = (0..2)
             .map(|rail| {
                 // The second rail is ten times as fast, and noise is ±1 %.
@@ -97,16 +97,19 @@ mod tests {
     #[test]
     fn nodes_and_nics_are_told_apart() {
         assert_eq!(found(|_, _| false), []);
-        assert_eq!(found(|_, node| node == 4), [(Part::Node(4), None)]);
-        assert_eq!(found(|rail, node| (rail, node) == (1, 4)), [(Part::Node(4), Some(1))]);
+        assert_eq!(found(|_, node| node == 4), [(Component::Node(4), None)]);
+        assert_eq!(found(|rail, node| (rail, node) == (1, 4)), [(Component::Node(4), Some(1))]);
         let both = found(|rail, node| node == 2 || (rail, node) == (0, 7));
         assert_eq!(both.len(), 2, "{both:?}");
-        assert!(both.contains(&(Part::Node(2), None)) && both.contains(&(Part::Node(7), Some(0))));
+        assert!(
+            both.contains(&(Component::Node(2), None))
+                && both.contains(&(Component::Node(7), Some(0)))
+        );
     }
 
     #[test]
     fn one_rail_alone_says_nothing_of_which() {
-        let accusation = Accusation { part: Part::Node(1), share: 0.5, bound: 0.9 };
+        let accusation = Accusation { part: Component::Node(1), share: 0.5, bound: 0.9 };
         let all = over_rails(&[vec![accusation.clone()]]);
         assert_eq!(all, [OnRails { accusation, rail: None }]);
         assert_eq!(over_rails(&[]), []);

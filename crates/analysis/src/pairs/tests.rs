@@ -28,17 +28,17 @@ fn cluster(nodes: usize, seed: u64, deviation: f64, slow: impl Fn(usize, usize) 
     Matrix::by(nodes, |from, to| Some(1e9 * (1.0 + deviation * noise.normal()) * slow(from, to)))
 }
 
-fn named(matrix: &Matrix) -> Vec<Part> {
+fn named(matrix: &Matrix) -> Vec<Component> {
     accuse(matrix, &Tolerance::RATES).into_iter().map(|accusation| accusation.part).collect()
 }
 
 /// The nodes that got worse.
-fn fallen(before: &Matrix, after: &Matrix) -> Vec<Part> {
+fn fallen(before: &Matrix, after: &Matrix) -> Vec<Component> {
     let accusations = worse(&after.relative_to(before), &Tolerance::RATES);
     accusations.into_iter().map(|accusation| accusation.part).collect()
 }
 
-fn sorted(mut parts: Vec<Part>) -> Vec<Part> {
+fn sorted(mut parts: Vec<Component>) -> Vec<Component> {
     parts.sort();
     parts
 }
@@ -63,7 +63,7 @@ fn few_nodes_are_never_accused_and_four_can_be() {
         assert_eq!(named(&matrix), []);
     }
     let matrix = cluster(4, 1, 0.01, |from, to| if from == 2 || to == 2 { 0.5 } else { 1.0 });
-    assert_eq!(named(&matrix), [Part::Node(2)]);
+    assert_eq!(named(&matrix), [Component::Node(2)]);
 }
 
 #[test]
@@ -74,9 +74,9 @@ fn what_joins_two_switches_is_named_as_one() {
         // Two or three nodes that are slow with all nodes but each other look like slow nodes.
         let parts = named(&matrix);
         if group == 4 {
-            assert_eq!(parts, [Part::Between((0..4).collect(), (4..12).collect())]);
+            assert_eq!(parts, [Component::Between((0..4).collect(), (4..12).collect())]);
         } else {
-            assert_eq!(sorted(parts), (0..group).map(Part::Node).collect::<Vec<_>>());
+            assert_eq!(sorted(parts), (0..group).map(Component::Node).collect::<Vec<_>>());
         }
     }
 }
@@ -100,7 +100,7 @@ fn compared_with_a_baseline_only_what_changed_is_named() {
         (_, 8) => 0.7,
         _ => 1.0,
     });
-    assert_eq!(fallen(&before, &after), [Part::Receiving(8)]);
+    assert_eq!(fallen(&before, &after), [Component::Receiving(8)]);
     assert_eq!(fallen(&before, &before), []);
 }
 
@@ -113,7 +113,7 @@ fn what_lies_between_two_that_got_better_is_not_named() {
     assert_eq!(fallen(&before, &cluster(12, 2, 0.015, |_, _| 1.0)), []);
     // Nor does it hide a node that got worse meanwhile.
     let after = cluster(12, 2, 0.015, |from, to| if (from, to) == (5, 6) { 0.5 } else { 1.0 });
-    assert_eq!(fallen(&before, &after), [Part::OneWay(5, 6)]);
+    assert_eq!(fallen(&before, &after), [Component::OneWay(5, 6)]);
 }
 
 proptest! {
@@ -122,12 +122,12 @@ proptest! {
     #[test]
     fn one_slow_part_is_named_and_nothing_else(seed: u64, node in 0..12_usize, other in 1..12_usize, kind in 0..4) {
         let partner = (node + other) % 12;
-        let (part, slow): (Part, Box<dyn Fn(usize, usize) -> bool>) = match kind {
-            0 => (Part::Node(node), Box::new(move |a, b| a == node || b == node)),
-            1 => (Part::Sending(node), Box::new(move |a, _| a == node)),
-            2 => (Part::Receiving(node), Box::new(move |_, b| b == node)),
+        let (part, slow): (Component, Box<dyn Fn(usize, usize) -> bool>) = match kind {
+            0 => (Component::Node(node), Box::new(move |a, b| a == node || b == node)),
+            1 => (Component::Sending(node), Box::new(move |a, _| a == node)),
+            2 => (Component::Receiving(node), Box::new(move |_, b| b == node)),
             _ => (
-                Part::Pair(node.min(partner), node.max(partner)),
+                Component::Pair(node.min(partner), node.max(partner)),
                 Box::new(move |a, b| (a, b) == (node, partner) || (b, a) == (node, partner)),
             ),
         };
@@ -148,7 +148,7 @@ proptest! {
             let sends: f64 = if i == node { 0.7 } else { 1.0 };
             sends.min(if pair(i, j) { 0.6 } else { 1.0 })
         });
-        let expected = sorted(vec![Part::Sending(node), Part::Pair(a.min(b), a.max(b))]);
+        let expected = sorted(vec![Component::Sending(node), Component::Pair(a.min(b), a.max(b))]);
         prop_assert_eq!(sorted(named(&matrix)), expected);
     }
 
@@ -159,7 +159,7 @@ proptest! {
             let is = |node| i == node || j == node;
             if is(one) { 0.5 } else if is(other) { 0.7 } else { 1.0 }
         });
-        let expected = sorted(vec![Part::Node(one), Part::Node(other)]);
+        let expected = sorted(vec![Component::Node(one), Component::Node(other)]);
         prop_assert_eq!(sorted(named(&matrix)), expected);
     }
 }

@@ -1,11 +1,11 @@
 //! Finds parts that got worse, from a matrix of ratios of present to earlier values.
 
-use super::accusation::{Accusation, Part};
+use super::accusation::{Accusation, Component};
 use super::accuse::{Tolerance, accuse};
 use super::matrix::Matrix;
 use super::robust::median;
 
-impl Part {
+impl Component {
     /// Whether what goes from one node to another goes by this part.
     fn carries(&self, from: usize, to: usize) -> bool {
         match self {

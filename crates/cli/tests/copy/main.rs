@@ -44,7 +44,7 @@ fn names_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
     names
 }
 
-/// The same without what interrupted copies leave.
+/// The names in `folder`, except the partial files of interrupted copies.
 fn visible_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {
     let mut names = names_in(scratch, node, folder);
     names.retain(|name| !name.ends_with(".garland-part"));

@@ -1,12 +1,12 @@
 //! Input that can't be: an error that names operation, object, node, reason and a hint, and nothing
 //! done.
 
-use garland_testkit::{Said, Scratch, Wire};
+use garland_testkit::{RunOutput, Scratch, Wire};
 
 use crate::{garland, names_in, source, verdict};
 
 #[track_caller]
-fn refused(name: &str, code: i32, arguments: &[&str]) -> Said {
+fn refused(name: &str, code: i32, arguments: &[&str]) -> RunOutput {
     let scratch = Scratch::new(name);
     let _ = source(&scratch, 10);
     std::fs::create_dir(scratch.path("folder")).expect("it can be made");

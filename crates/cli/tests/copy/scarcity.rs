@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
-use garland_testkit::{Running, Said, Scratch};
+use garland_testkit::{RunOutput, Running, Scratch};
 
 use crate::{assert_copied, garland, locals, source};
 
@@ -27,7 +27,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 ";
 
 /// Runs `garland ARGUMENTS` behind other words, in its own environment.
-fn behind(scratch: &Scratch, words: &[&str], program: &Path, arguments: &[&str]) -> Said {
+fn behind(scratch: &Scratch, words: &[&str], program: &Path, arguments: &[&str]) -> RunOutput {
     let inner = garland(scratch).command(arguments);
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).arg(program).args(arguments).env_clear();

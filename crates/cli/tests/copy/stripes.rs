@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use garland_testkit::{Garland, Said, Scratch, Wire, random_file, until};
+use garland_testkit::{Garland, RunOutput, Scratch, Wire, random_file, until};
 use serde_json::Value;
 
 use crate::full_disk::small_disk;
@@ -178,7 +178,7 @@ fn killed_while_replacing(
     scratch: &Scratch,
     fault: &str,
     moment: impl FnOnce(&Garland<'_>),
-) -> Said {
+) -> RunOutput {
     let old = scratch.path("old");
     random_file(&old, 200_000, 7);
     let _ = source(scratch, 300_000);
@@ -283,7 +283,7 @@ fn a_full_server_ends_the_copy_before_it_begins() {
 }
 
 /// Three stripes of 20 units of 4 KiB; `spoil` is done to the nodes' folders before they are read.
-fn spoilt(name: &str, spoil: impl FnOnce(&dyn Fn(u8, &str) -> PathBuf)) -> Said {
+fn spoilt(name: &str, spoil: impl FnOnce(&dyn Fn(u8, &str) -> PathBuf)) -> RunOutput {
     let scratch = Scratch::new(name);
     let _ = source(&scratch, 20 * 4096 - 5);
     let garland = garland(&scratch);

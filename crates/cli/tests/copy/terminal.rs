@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use garland_testkit::{Garland, Running, Said, Scratch, Wire};
+use garland_testkit::{Garland, RunOutput, Running, Scratch, Wire};
 
 use crate::{assert_copied, garland, locals, source};
 
@@ -12,7 +12,7 @@ const ERASE: &str = "\x1b[J";
 
 /// Runs a copy on a terminal of `columns` and `rows`; what the terminal got.
 #[track_caller]
-fn on_terminal(garland: &Garland<'_>, columns: u16, rows: u16, arguments: &[&str]) -> Said {
+fn on_terminal(garland: &Garland<'_>, columns: u16, rows: u16, arguments: &[&str]) -> RunOutput {
     let inner = garland.command(&[&["cp", "--local-root", "roots"], arguments].concat());
     let words = [inner.get_program()].into_iter().chain(inner.get_args());
     let quoted: Vec<String> =
@@ -28,7 +28,7 @@ fn on_terminal(garland: &Garland<'_>, columns: u16, rows: u16, arguments: &[&str
 }
 
 /// The drawings of lines, one after the other, and what is left when they are gone.
-fn drawings(said: &Said) -> (Vec<Vec<&str>>, &str) {
+fn drawings(said: &RunOutput) -> (Vec<Vec<&str>>, &str) {
     let mut parts: Vec<&str> = said.out.split(ERASE).collect();
     let left = parts.pop().expect("a split has a part");
     let drawn = parts.iter().map(|part| part.split("\r\n").map(without_moves).collect());

@@ -57,7 +57,7 @@ impl<'a> Stage<'a> {
         explained
     }
 
-    /// The same, again and again until it is as it should be, five times at most: this machine does
+    /// Explains copies until one is as it should be, five at most: this machine does
     /// other things, too. In a soak once must do.
     #[track_caller]
     pub fn explained_until(

@@ -12,7 +12,7 @@ mod slurm;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use garland_testkit::{Garland, Said, Scratch};
+use garland_testkit::{Garland, RunOutput, Scratch};
 use serde_json::Value;
 
 const GARLAND: &str = env!("CARGO_BIN_EXE_garland");
@@ -27,12 +27,12 @@ fn list(scratch: &Scratch, name: &str, text: &str) {
 }
 
 /// The records of a run, in the list's order.
-fn records(said: &Said) -> Vec<Value> {
+fn records(said: &RunOutput) -> Vec<Value> {
     said.json()["records"].as_array().expect("a list of records").clone()
 }
 
 /// What became of each job, with its node if that is asked for.
-fn outcomes(said: &Said) -> Vec<String> {
+fn outcomes(said: &RunOutput) -> Vec<String> {
     records(said).iter().map(|record| record["outcome"].to_string()).collect()
 }
 

@@ -4,10 +4,10 @@ mod points;
 mod runs;
 mod suggest;
 
-use garland_testkit::{Garland, Said, Scratch};
+use garland_testkit::{Garland, RunOutput, Scratch};
 use serde_json::Value;
 
-fn garland(scratch: &Scratch, words: &[&str]) -> Said {
+fn garland(scratch: &Scratch, words: &[&str]) -> RunOutput {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch).run(words)
 }
 

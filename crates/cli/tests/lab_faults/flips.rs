@@ -1,6 +1,6 @@
 //! A byte that changes on a wire.
 
-use garland_lab::fault::{self, Way};
+use garland_lab::fault::{self, LinkDirection};
 use garland_testkit::Scratch;
 
 use crate::stage::Stage;
@@ -14,10 +14,10 @@ fn finds(test: &str, more: &[&str]) {
     let scratch = Scratch::new(test);
     let stage = Stage::new(&scratch);
     let flips = [
-        ("n1", Way::In, 0, ("head", "lab:n1")),
-        ("n1", Way::In, 3, ("head", "lab:n1")),
-        ("n3", Way::In, 40, ("lab:n2", "lab:n3")),
-        ("n4", Way::Out, 21, ("lab:n4", "lab:n5")),
+        ("n1", LinkDirection::In, 0, ("head", "lab:n1")),
+        ("n1", LinkDirection::In, 3, ("head", "lab:n1")),
+        ("n3", LinkDirection::In, 40, ("lab:n2", "lab:n3")),
+        ("n4", LinkDirection::Out, 21, ("lab:n4", "lab:n5")),
     ];
     for (node, way, after, hop) in flips {
         fault::flip(&stage.lab, node, way, after).expect("a byte can be flipped");

@@ -39,7 +39,7 @@ impl<'a> Stage<'a> {
         Self::for_copies(scratch, 1)
     }
 
-    /// The same for a test that leaves `copies` files on every node.
+    /// A lab for a test that leaves `copies` files on every node.
     #[track_caller]
     pub fn for_copies(scratch: &'a Scratch, copies: u64) -> Self {
         let stage = Self::build(scratch, Scale::wanted(copies));

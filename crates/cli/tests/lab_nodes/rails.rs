@@ -1,7 +1,7 @@
 //! Two NICs a node, each on a switch of its own, of which one fails or is slow.
 
 use garland_core::units::Rate;
-use garland_lab::fault::{self, Way};
+use garland_lab::fault::{self, LinkDirection};
 use garland_lab::{Lab, StateDir, slow};
 use garland_sys::process;
 use garland_testkit::{Running, Scratch, random_file, until, verdict};
@@ -93,7 +93,7 @@ fn a_slow_rail_leaves_what_it_has_to_the_other_when_that_is_free() {
     let scratch = Scratch::new("rails-slow");
     let (stage, lab) = stage(&scratch);
     let tenth = Rate::from_bits_per_second(WIRE * 100_000);
-    for way in [Way::In, Way::Out] {
+    for way in [LinkDirection::In, LinkDirection::Out] {
         slow::slow_nic(&lab, "n3", "eth1", way, tenth).expect("it has one");
     }
     // Half of it by the slow rail alone.

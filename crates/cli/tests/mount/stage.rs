@@ -64,7 +64,7 @@ impl<'a> Stage<'a> {
         self.scratch.path("m").join(path)
     }
 
-    /// The same file where the node has it.
+    /// The path of the file on the disk of the node.
     pub fn at_node(&self, path: &str) -> PathBuf {
         self.scratch.path("roots").join(path)
     }

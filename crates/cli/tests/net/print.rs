@@ -1,11 +1,11 @@
 //! Printing, writing and comparing, and what is refused.
 
-use garland_testkit::{Garland, Said, Scratch};
+use garland_testkit::{Garland, RunOutput, Scratch};
 
 use crate::shape::Shape;
 use crate::stage::path_text;
 
-fn garland(scratch: &Scratch, words: &[&str]) -> Said {
+fn garland(scratch: &Scratch, words: &[&str]) -> RunOutput {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch).run(words)
 }
 

@@ -25,7 +25,7 @@ impl Loop {
         Self(PathBuf::from(String::from_utf8_lossy(&made.stdout).trim()))
     }
 
-    /// The same device in the folder of a node.
+    /// Makes a node of the device in the directory of a node.
     fn in_root(&self, scratch: &Scratch, node: &str, name: &str) {
         let number = self.0.metadata().expect("it is there").rdev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));

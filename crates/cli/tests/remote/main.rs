@@ -8,7 +8,7 @@ mod server;
 
 use std::path::PathBuf;
 
-use garland_testkit::{Garland, Running, Said, Scratch, random_file};
+use garland_testkit::{Garland, RunOutput, Running, Scratch, random_file};
 
 /// The built binary in `scratch`.
 fn garland(scratch: &Scratch) -> Garland<'_> {
@@ -40,7 +40,7 @@ fn start(
 }
 
 /// Copies `source` to local nodes.
-fn copy(scratch: &Scratch, source: &str, destination: &str) -> Said {
+fn copy(scratch: &Scratch, source: &str, destination: &str) -> RunOutput {
     start(scratch, source, destination, &[], &[]).end()
 }
 

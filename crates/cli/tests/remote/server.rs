@@ -30,7 +30,7 @@ impl Server {
         Self::rclone(scratch, folder, &[&S3, more].concat())
     }
 
-    /// The same on a node of a lab, for those on it.
+    /// Serves `folder` by S3 on a node of a lab, for the nodes of that.
     pub fn s3_on(lab: &Lab, node: &str, scratch: &Scratch, folder: &Path) -> Self {
         let command = lab.command(node, RCLONE).expect("it is a node of the lab");
         Self::rclone_by(scratch, folder, command, &S3)

@@ -1,7 +1,7 @@
 //! What is slow is named, and nothing else.
 
 use garland_core::units::Rate;
-use garland_lab::fault::Way;
+use garland_lab::fault::LinkDirection;
 use garland_lab::slow::{slow, slow_to};
 use garland_testkit::Scratch;
 
@@ -16,7 +16,9 @@ const SLOW: Rate = Rate::from_bits_per_second(35_000_000);
 fn a_slow_node_a_slow_direction_and_a_slow_route_are_named_and_so_is_what_changed_since() {
     let scratch = Scratch::new("wires-slow");
     let stage = Stage::new(&scratch);
-    for (node, way) in [("n5", Way::In), ("n5", Way::Out), ("n3", Way::Out)] {
+    for (node, way) in
+        [("n5", LinkDirection::In), ("n5", LinkDirection::Out), ("n3", LinkDirection::Out)]
+    {
         slow(&stage.lab, node, way, SLOW).expect("the NIC is slowed");
     }
     for (from, to) in [("n2", "n9"), ("n9", "n2")] {
@@ -31,7 +33,7 @@ fn a_slow_node_a_slow_direction_and_a_slow_route_are_named_and_so_is_what_change
     // Mended, and compared with the run before: the route is better than it was, and nobody is worse.
     for node in ["n2", "n9"] {
         let whole = Rate::from_bits_per_second(50_000_000);
-        slow(&stage.lab, node, Way::Out, whole).expect("the route is mended");
+        slow(&stage.lab, node, LinkDirection::Out, whole).expect("the route is mended");
     }
     let mended = stage.finds(ALL, &nics);
     assert!(mended["baseline"]["run"].is_string(), "{:#}", mended["baseline"]);

@@ -1,7 +1,7 @@
 //! A copy's chain by what was measured.
 
 use garland_core::units::Rate;
-use garland_lab::fault::Way;
+use garland_lab::fault::LinkDirection;
 use garland_lab::slow::{slow, slow_to};
 use garland_testkit::Scratch;
 
@@ -15,7 +15,7 @@ fn slow_pairs_are_no_neighbours_in_a_chain_and_slow_nodes_come_last() {
     let scratch = Scratch::new("wires-order");
     let shape = "shape = \"star\"\nnodes = 6\nrate = \"50mbit\"";
     let stage = Stage::of_shape(&scratch, shape, "lab:n[1-6]");
-    for way in [Way::In, Way::Out] {
+    for way in [LinkDirection::In, LinkDirection::Out] {
         slow(&stage.lab, "n3", way, SLOW).expect("the NIC is slowed");
     }
     for (from, to) in [("n4", "n5"), ("n5", "n4")] {

@@ -1,7 +1,7 @@
 //! Nodes with two NICs each: a slow NIC is named as one, a slow node as a node.
 
 use garland_core::units::Rate;
-use garland_lab::fault::Way;
+use garland_lab::fault::LinkDirection;
 use garland_lab::slow::{slow, slow_nic};
 use garland_testkit::Scratch;
 use serde_json::Value;
@@ -20,7 +20,7 @@ const SLOW: Rate = Rate::from_bits_per_second(25_000_000);
 fn a_slow_nic_is_told_from_a_slow_node() {
     let scratch = Scratch::new("wires-rails");
     let stage = Stage::of_shape(&scratch, SHAPE, NODES);
-    for way in [Way::In, Way::Out] {
+    for way in [LinkDirection::In, LinkDirection::Out] {
         slow_nic(&stage.lab, "n4", "eth1", way, SLOW).expect("the NIC is slowed");
         slow(&stage.lab, "n7", way, SLOW).expect("the node is slowed");
     }

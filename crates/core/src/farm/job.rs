@@ -66,7 +66,8 @@ impl Job {
     /// name.
     pub fn names_output(&self, at: usize) -> bool {
         let has = |text: &Text| {
-            spots(text.bytes()).any(|(_, spot)| spot.is_some_and(|spot| spot == Spot::Output(at)))
+            spots(text.bytes())
+                .any(|(_, spot)| spot.is_some_and(|spot| spot == Placeholder::Output(at)))
         };
         match &self.command {
             Command::Words(words) => words.iter().any(has),
@@ -77,13 +78,13 @@ impl Job {
 
 /// What a sign stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spot {
+enum Placeholder {
     Input(usize),
     Output(usize),
 }
 
 /// The text in pieces, signs apart.
-fn spots(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Spot>)> {
+fn spots(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Placeholder>)> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -101,7 +102,7 @@ fn spots(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Spot>)> {
 }
 
 /// The sign that `text` begins with, and its length.
-fn read_sign(text: &[u8]) -> Option<(usize, Spot)> {
+fn read_sign(text: &[u8]) -> Option<(usize, Placeholder)> {
     let inside = text.strip_prefix(b"{")?;
     let end = inside.iter().take(8).position(|&byte| byte == b'}')?;
     let word = std::str::from_utf8(&inside[..end]).ok()?;
@@ -110,11 +111,11 @@ fn read_sign(text: &[u8]) -> Option<(usize, Spot)> {
         _ => rest.parse::<usize>().ok()?.checked_sub(1),
     };
     let spot = if word.is_empty() {
-        Spot::Input(0)
+        Placeholder::Input(0)
     } else if let Some(rest) = word.strip_prefix("in") {
-        Spot::Input(nth(rest)?)
+        Placeholder::Input(nth(rest)?)
     } else {
-        Spot::Output(nth(word.strip_prefix("out")?)?)
+        Placeholder::Output(nth(word.strip_prefix("out")?)?)
     };
     Some((end + 2, spot))
 }
@@ -123,8 +124,8 @@ fn fill(text: &Text, inputs: &[Text], outputs: &[Text], quote: bool) -> Text {
     let mut filled = Vec::with_capacity(text.bytes().len());
     for (piece, spot) in spots(text.bytes()) {
         let name = spot.and_then(|spot| match spot {
-            Spot::Input(at) => inputs.get(at),
-            Spot::Output(at) => outputs.get(at),
+            Placeholder::Input(at) => inputs.get(at),
+            Placeholder::Output(at) => outputs.get(at),
         });
         match name {
             Some(name) if quote => filled.extend(quoted(name.bytes())),

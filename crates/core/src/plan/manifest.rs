@@ -98,7 +98,7 @@ struct Version {
 }
 
 #[derive(Deserialize)]
-struct Form {
+struct ManifestFile {
     set: String,
     written: i64,
     name: String,
@@ -130,7 +130,7 @@ impl Manifest {
         if version != VERSION {
             return Err(ManifestError::Version(version));
         }
-        let form: Form = toml::from_str(text).map_err(toml)?;
+        let form: ManifestFile = toml::from_str(text).map_err(toml)?;
         let stripes = Stripes::new(form.size, form.unit, form.servers.len())?;
         let number = form.stripe.wrapping_sub(1);
         if number >= stripes.servers {

@@ -139,7 +139,7 @@ impl TreeSource {
     /// Makes the bytes of the stream at the offset `at`; `judge` tells whether end marks are
     /// determined now, or are known.
     fn make(&self, hands: &mut OpenFiles, at: u64, bytes: &mut [u8], judge: bool) {
-        let mut given = Given { source: self, hands, judge };
+        let mut given = FirstReading { source: self, hands, judge };
         // Errors have been recorded; such bytes are zeros.
         let _ = make(&self.index, &mut given, at, bytes);
     }
@@ -179,13 +179,13 @@ impl TreeSource {
 const CHANGED: &str = "it changed while it was copied";
 
 /// The files, for the first reading of the stream.
-struct Given<'a> {
+struct FirstReading<'a> {
     source: &'a TreeSource,
     hands: &'a mut OpenFiles,
     judge: bool,
 }
 
-impl Bodies for Given<'_> {
+impl Bodies for FirstReading<'_> {
     fn is_void(&mut self, body: Body) -> bool {
         matches!(body, Body::NameOf(first) if self.source.failed().contains_key(&first))
     }

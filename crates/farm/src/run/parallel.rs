@@ -161,7 +161,8 @@ fn start(
     command.process_group(0);
     signal::release_in(&mut command);
     let mut child = command.spawn().or_nothing("starting GNU parallel")?;
-    let output = child.stdout.take().ok_or_else(|| Failure::nothing("GNU parallel is mute"))?;
+    let output =
+        child.stdout.take().ok_or_else(|| Failure::nothing("no output from GNU parallel"))?;
     Ok((child, output))
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use garland_lab::fault::{self, Way};
+use garland_lab::fault::{self, LinkDirection};
 use garland_lab::{Lab, LabError, Spec, StateDir};
 use garland_sys::clock::now_ns;
 use garland_sys::identity::{Identity, Signal, signal};
@@ -190,12 +190,12 @@ fn enter_the_head(state: &StateDir) {
 fn flips_one_byte(state: &StateDir) {
     let lab = Lab::up(state, Spec::switch("lab", 2, Some(1_000_000_000))).unwrap();
     assert_eq!(transfer(&lab), format!("{} bytes, 0 differ", super::parts::BYTES));
-    for (node, way) in [("n2", Way::In), ("n1", Way::Out)] {
+    for (node, way) in [("n2", LinkDirection::In), ("n1", LinkDirection::Out)] {
         fault::flip(&lab, node, way, 20).unwrap();
         assert_eq!(transfer(&lab), format!("{} bytes, 1 differ", super::parts::BYTES));
     }
     assert_eq!(transfer(&lab), format!("{} bytes, 0 differ", super::parts::BYTES));
-    fault::flip(&lab, "n2", Way::In, 20).unwrap();
+    fault::flip(&lab, "n2", LinkDirection::In, 20).unwrap();
     fault::clear_flips(&lab).unwrap();
     assert_eq!(transfer(&lab), format!("{} bytes, 0 differ", super::parts::BYTES));
 }

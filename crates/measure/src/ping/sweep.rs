@@ -1,6 +1,6 @@
 //! What a sweep comes to: LogGP, the knee, and what binds there.
 
-use garland_analysis::{Knee, Load, LogGp, Network, find_knee, jumps, loggp};
+use garland_analysis::{Knee, LoadPoint, LogGp, Network, find_knee, jumps, loggp};
 use garland_protocol::PingKind;
 use garland_topology::bounds::on_the_wire;
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub fn conclude(
 ) -> Option<Sweep> {
     let sweep = points.get(..depths)?;
     let alone = sweep.first()?;
-    let loads: Vec<Load> = sweep.iter().map(|point| load(point, wire)).collect();
+    let loads: Vec<LoadPoint> = sweep.iter().map(|point| load(point, wire)).collect();
     let (at, knee) = find_knee(&loads)?;
     let best = loads.iter().map(|load| load.each_ns).min_by(f64::total_cmp)?;
     // A message's other way is measured, too.
@@ -88,10 +88,10 @@ pub fn conclude(
     })
 }
 
-fn load(point: &PointResult, wire: Option<Wire>) -> Load {
+fn load(point: &PointResult, wire: Option<Wire>) -> LoadPoint {
     let share = |ns: u64| (ns as f64 / point.elapsed_ns.max(1) as f64).min(1.0);
     let each_ns = point.elapsed_ns as f64 / point.count.max(1) as f64;
-    Load {
+    LoadPoint {
         depth: point.depth,
         each_ns,
         initiator: share(point.initiator_ns),

@@ -1,6 +1,6 @@
 //! Who is at fault, in words and for programs.
 
-use garland_analysis::pairs::{Accusation, OnRails, Part};
+use garland_analysis::pairs::{Accusation, Component, OnRails};
 use garland_core::cluster::nodelist;
 use serde::Serialize;
 
@@ -43,13 +43,13 @@ impl Named {
             places.iter().map(|&place| names[place].to_owned()).collect()
         };
         let (part, nodes, others) = match &accusation.part {
-            Part::Node(node) if rail.is_some() => ("nic", vec![*node], vec![]),
-            Part::Node(node) => ("node", vec![*node], vec![]),
-            Part::Sending(node) => ("sending", vec![*node], vec![]),
-            Part::Receiving(node) => ("receiving", vec![*node], vec![]),
-            Part::Pair(a, b) => ("pair", vec![*a, *b], vec![]),
-            Part::OneWay(a, b) => ("one-way", vec![*a, *b], vec![]),
-            Part::Between(one, other) => ("between", one.clone(), other.clone()),
+            Component::Node(node) if rail.is_some() => ("nic", vec![*node], vec![]),
+            Component::Node(node) => ("node", vec![*node], vec![]),
+            Component::Sending(node) => ("sending", vec![*node], vec![]),
+            Component::Receiving(node) => ("receiving", vec![*node], vec![]),
+            Component::Pair(a, b) => ("pair", vec![*a, *b], vec![]),
+            Component::OneWay(a, b) => ("one-way", vec![*a, *b], vec![]),
+            Component::Between(one, other) => ("between", one.clone(), other.clone()),
         };
         let (share, bound) = (accusation.share, accusation.bound);
         let place = Place { rail: *rail, rails: survey.rails.len() };
@@ -100,32 +100,32 @@ fn text(accusation: &Accusation, place: Place, by: &str, names: &[&str]) -> Stri
     };
     let on = place.words();
     match &accusation.part {
-        Part::Node(node) => format!(
+        Component::Node(node) => format!(
             "{}{on}: {percent} {measure}, both ways with all partners: {}",
             names[*node],
             place.of_node()
         ),
-        Part::Sending(node) => format!(
+        Component::Sending(node) => format!(
             "{}{on}: sends at {percent} {measure}, to all partners, and receives as it should: its NIC's \
              sending side, the cable or the switch's port",
             names[*node]
         ),
-        Part::Receiving(node) => format!(
+        Component::Receiving(node) => format!(
             "{}{on}: receives at {percent} {measure}, from all partners, and sends as it should: its \
              NIC's receiving side, the cable or the switch's port",
             names[*node]
         ),
-        Part::Pair(a, b) => format!(
+        Component::Pair(a, b) => format!(
             "{} and {}{on}: {percent} {measure} between them, both ways, and well with all others: the \
              cable or the route between them",
             names[*a], names[*b]
         ),
-        Part::OneWay(a, b) => format!(
+        Component::OneWay(a, b) => format!(
             "from {} to {}{on}: {percent} {measure}, and well the other way and with all others: the \
              route that way",
             names[*a], names[*b]
         ),
-        Part::Between(one, other) => format!(
+        Component::Between(one, other) => format!(
             "between {} and {}{on}: {percent} {measure}, and well on either side: the cable or the \
              route that joins them",
             fold(one),
@@ -136,17 +136,17 @@ fn text(accusation: &Accusation, place: Place, by: &str, names: &[&str]) -> Stri
 
 fn late(accusation: &Accusation, place: Place, fold: &dyn Fn(&[usize]) -> String) -> String {
     let (who, with) = match &accusation.part {
-        Part::Node(node) | Part::Sending(node) | Part::Receiving(node) => {
+        Component::Node(node) | Component::Sending(node) | Component::Receiving(node) => {
             let cause = match place.rail {
                 Some(_) => "with all partners: its NIC there, or that NIC's cable",
                 None => "with all partners: its host, or its cable",
             };
             (fold(&[*node]), cause)
         }
-        Part::Pair(a, b) | Part::OneWay(a, b) => {
+        Component::Pair(a, b) | Component::OneWay(a, b) => {
             (fold(&[*a, *b]), "between them: the route or the cable between them")
         }
-        Part::Between(one, other) => {
+        Component::Between(one, other) => {
             (format!("{} and {}", fold(one), fold(other)), "between them: what joins them")
         }
     };

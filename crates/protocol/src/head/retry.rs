@@ -55,6 +55,8 @@ impl Retry {
 
     /// Why the link was lost.
     pub(super) fn reason(&self) -> &str {
-        self.reason.as_ref().map_or("for no reason that was told", |(_, reason)| reason)
+        self.reason
+            .as_ref()
+            .map_or("connection closed without an error message", |(_, reason)| reason)
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 
 /// The exit code and the output of a command.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct RunOutput {
     /// Its exit code; 128 plus the signal's number if a signal killed it.
     pub code: i32,
     /// Its standard output.
@@ -16,7 +16,7 @@ pub struct Said {
     pub err: String,
 }
 
-impl Said {
+impl RunOutput {
     pub(crate) fn new(status: ExitStatus, out: Vec<u8>, err: &[u8]) -> Self {
         let signal = status.signal().map(|signal| 128 + signal);
         Self {
