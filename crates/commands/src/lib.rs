@@ -1,4 +1,6 @@
-//! The commands as recipes: a request becomes a plan, a session with agents, and a result.
+//! The commands as recipes: arguments become a request, which refuses what has no effect; that becomes a
+//! plan, a session with agents, and a result. Each command is a module with a function `run`; arguments
+//! are in [`args`]. Commands that measure are in `garland-measure`, jobs in `garland-farm`.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,6 @@
-//! From what a user wrote to agents that answer: the inventory, the launchers, and the fleet that a
-//! command works with.
+//! From a node list to connected agents: the [`inventory`] says which nodes there are, [`launch`] starts
+//! agents (ssh, Slurm, local processes, labs), [`standing`] remembers those that stay, and
+//! [`builder::FleetBuilder`] gives a command its agents, or the reason why a node has none.
 
 #![forbid(unsafe_code)]
 

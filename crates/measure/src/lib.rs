@@ -1,4 +1,5 @@
-//! The commands that measure: wires, ping, disk, balance.
+//! The commands that measure: [`wires`], [`ping`], [`disk`], [`balance`]. Each reads its arguments into a
+//! request, drives one operation of `garland-control`, and makes a result of it with a table.
 
 #![forbid(unsafe_code)]
 

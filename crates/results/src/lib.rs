@@ -1,4 +1,9 @@
-//! What commands come to: results that can be read back, and failures whose kind gives the exit code.
+//! Results of commands as values that are written as JSON and can be read back, and the directory of a run,
+//! which keeps them.
+//!
+//! - values: [`copy`], [`tree`], [`checksums`], [`explain`], [`standing`]; every one begins with [`head`],
+//! - where they are kept: [`places`] (the state directory), [`run`], [`traces`], [`lock`],
+//! - reading them back: [`kept`], [`wires_baseline`].
 
 #![forbid(unsafe_code)]
 
