@@ -27,7 +27,7 @@ impl Balance {
 /// The balance tests of one group of pairs in one lab.
 pub struct Balances<'a> {
     pub experiment: &'a Balance,
-    pub bench: &'a ScenarioLab<'a>,
+    pub lab: &'a ScenarioLab<'a>,
     pub topology: &'a Topology,
     pub group: &'a Group,
     pub flows: Vec<(NodeId, NodeId)>,
@@ -72,8 +72,8 @@ impl Balances<'_> {
         let nodes = format!("{}:/", nodes.collect::<Vec<_>>().join(","));
         let bytes = list(sizes.iter().map(u64::to_string).collect());
         let remote = list(remote.iter().map(usize::to_string).collect());
-        self.bench.go_on()?;
-        let told: Report = self.bench.ask(&[
+        self.lab.go_on()?;
+        let told: Report = self.lab.ask(&[
             "balance",
             &nodes,
             "--sizes",

@@ -24,7 +24,7 @@ impl Balance {
         let mut rows: Vec<Row> = Vec::new();
         for topology in stage.topologies {
             let topology = self.with_disks(topology)?;
-            let bench = self.build(stage, &topology, &sizes)?;
+            let lab = self.build(stage, &topology, &sizes)?;
             phases.end("set-up");
             // Without remote copies the kind of way makes no difference: measure that point once.
             let mut local: Vec<Row> = Vec::new();
@@ -34,7 +34,7 @@ impl Balance {
                     continue;
                 }
                 let balances =
-                    Balances { experiment: self, bench: &bench, topology: &topology, group, flows };
+                    Balances { experiment: self, lab: &lab, topology: &topology, group, flows };
                 let mut found = balances.measure(&sizes, local.is_empty())?;
                 match local.is_empty() {
                     true => local = found.iter().filter(|row| row.remote == 0).cloned().collect(),
@@ -45,7 +45,7 @@ impl Balance {
                 rows.extend(found);
             }
             phases.end("copies");
-            bench.end()?;
+            lab.end()?;
             phases.end("teardown");
         }
         let upgrades = self.try_upgrades(stage, &sizes, &rows)?;

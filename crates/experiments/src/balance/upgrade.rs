@@ -77,19 +77,19 @@ impl Balance {
         let mut tried = Vec::new();
         for faster in [Faster::Disks, Faster::Wires] {
             let topology = faster.of(&self.with_disks(topology)?);
-            let bench = self.build(stage, &topology, sizes)?;
+            let lab = self.build(stage, &topology, sizes)?;
             for group in &self.job.wire {
                 let flows = group.flows(&topology).map_err(Failure::usage)?;
                 if !group.fits(&topology, &flows) {
                     continue;
                 }
-                let (bench, topology) = (&bench, &topology);
+                let (lab, topology) = (&lab, &topology);
                 garland_terminal::errln!(
                     "{} with {} twice as fast ...",
                     topology.name,
                     faster.name()
                 );
-                let balances = Balances { experiment: self, bench, topology, group, flows };
+                let balances = Balances { experiment: self, lab, topology, group, flows };
                 for new in balances.once(sizes, &upgrade.remote)? {
                     let before = rows.iter().find(|row| {
                         (&row.topology, row.wire) == (&new.topology, new.wire)
@@ -102,7 +102,7 @@ impl Balance {
                 // The first group that fits is enough.
                 break;
             }
-            bench.end()?;
+            lab.end()?;
         }
         Ok(tried)
     }
