@@ -90,8 +90,8 @@ fn reported(
     let file = run.folder().join("report.html").to_string_lossy().into_owned();
     let mut words = vec!["report", "-o", &file];
     words.extend(names.iter().map(String::as_str));
-    let told = lab.garland(&words)?;
-    let told = String::from_utf8_lossy(&told);
+    let output = lab.garland(&words)?;
+    let output = String::from_utf8_lossy(&output);
     // The other lines say why the forecast is doubtful; they are in the report as well.
-    Ok((told.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
+    Ok((output.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
 }

@@ -73,7 +73,7 @@ impl Balances<'_> {
         let bytes = list(sizes.iter().map(u64::to_string).collect());
         let remote = list(remote.iter().map(usize::to_string).collect());
         self.lab.go_on()?;
-        let told: Report = self.lab.ask(&[
+        let report: Report = self.lab.ask(&[
             "balance",
             &nodes,
             "--sizes",
@@ -87,6 +87,6 @@ impl Balances<'_> {
             "--no-fsync",
         ])?;
         let row = |point| Row::new(self.topology, self.group.name, &self.flows, point);
-        told.points.into_iter().map(row).collect()
+        report.points.into_iter().map(row).collect()
     }
 }

@@ -77,13 +77,14 @@ impl FarmTrial<'_> {
             self.words(&lab_nodes(std::slice::from_ref(node)), load, &how, &own(node), sounds)
         };
         let commands: Vec<Vec<String>> = job.nodes.iter().map(command).collect();
-        let told = lab.farms(&commands)?;
+        let reports = lab.farms(&commands)?;
         let mut equal = true;
         for node in &job.nodes {
             equal &= are_equal(sounds, &own(node))?;
         }
-        let seconds = told.iter().map(|told| told.summary.total).sum::<f64>() / told.len() as f64;
-        let first = told.into_iter().next();
+        let seconds =
+            reports.iter().map(|report| report.summary.total).sum::<f64>() / reports.len() as f64;
+        let first = reports.into_iter().next();
         let first = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
         let made = made(&first);
         // Equally many jobs on each node; all nodes but the first read and write through the mount.
@@ -228,10 +229,10 @@ impl FarmTrial<'_> {
         let job = &self.experiment.job;
         garland_terminal::errln!("{topology}, {} {} ...", load.name, job.called);
         lab.go_on()?;
-        let told = ask(lab, &self.mounted(load, "mosix", sounds))?;
-        let carried = carried(&told, &lab_nodes(&job.nodes[..1]));
-        let made = made(&told);
-        let FarmReport { run, summary, .. } = told;
+        let report = ask(lab, &self.mounted(load, "mosix", sounds))?;
+        let carried = carried(&report, &lab_nodes(&job.nodes[..1]));
+        let made = made(&report);
+        let FarmReport { run, summary, .. } = report;
         let (power, _) = self.experiment.power();
         let power = Power { one: power, all: power * job.nodes.len() as f64 };
         let worth = standing(one.seconds, summary.total, power);
@@ -300,8 +301,8 @@ impl FarmTrial<'_> {
         let words = ["--engine", "agents", "--data", "mount", "--tries", "1"];
         let more = ["--timeout", &limit, &nodes];
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
-        let told = lab.farm(&[&words[..], &more[..], &job[..]].concat())?;
-        match (told.summary.spread, told.summary.jobs.failures.first()) {
+        let report = lab.farm(&[&words[..], &more[..], &job[..]].concat())?;
+        match (report.summary.spread, report.summary.jobs.failures.first()) {
             (Some(spread), _) => Ok(spread.slowest),
             (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
             (None, one) => {
@@ -348,9 +349,9 @@ impl FarmTrial<'_> {
 /// Runs a farm; a failed job is an error.
 fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let told = lab.farm(&words)?;
-    match told.summary.jobs.failures.first() {
-        None => Ok(told),
+    let report = lab.farm(&words)?;
+    match report.summary.jobs.failures.first() {
+        None => Ok(report),
         Some(one) => {
             let node = one.node.as_deref().unwrap_or("no node");
             let (job, reason) = (one.job, &one.reason);

@@ -90,10 +90,10 @@ impl Trial<'_> {
         let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
         for _ in 0..=AGAIN {
-            let told = self.explain(&self.copy(true, pauses)?.run)?;
+            let explained = self.explain(&self.copy(true, pauses)?.run)?;
             let answer = |pause: &&Pause| {
                 let put_in = (self.put_in_ns(pause)?, pauses.len() > 1);
-                Ok(Answer::new(pause, put_in, &self.server(), &told, bases))
+                Ok(Answer::new(pause, put_in, &self.server(), &explained, bases))
             };
             let answers = pauses.iter().map(answer).collect::<Result<Vec<_>, Failure>>()?;
             let right = answers.iter().all(|one| one.whole.right && one.half.right);
