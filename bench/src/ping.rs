@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::contest::{Benchmark, Contest, Gauge, Goal, Heading, Words, hold};
 use super::field::Field;
-use super::gauges::{Agents, Netpipe, Ping, Pingpong, Qperf, Sockperf, Ucx, cpus};
+use super::gauges::{Agents, Netpipe, PINGPONG, Ping, QPERF, Sockperf, Ucx, cpus};
 use xtask::packages::Need;
 
 /// The usage text.
@@ -96,7 +96,7 @@ fn contests() -> Vec<Contest<Field>> {
             goal: Goal::AtMost(1.0),
             gauges: vec![
                 own(&["-f", "msg", "--wait", "block"]),
-                Box::new(Qperf),
+                Box::new(QPERF),
                 Box::new(Netpipe),
                 Box::new(Sockperf::Blocking),
             ],
@@ -108,7 +108,7 @@ fn contests() -> Vec<Contest<Field>> {
             gauges: vec![
                 own(&["-f", "msg", "--wait", "poll"]),
                 Box::new(Ucx::AM_TCP),
-                Box::new(Pingpong),
+                Box::new(PINGPONG),
                 Box::new(Sockperf::Polling),
             ],
         },

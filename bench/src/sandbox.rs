@@ -44,7 +44,7 @@ pub(crate) fn enter(
         // The shell is the first process, so it reaps orphans.
         .args(["sh", "-c", "\"$@\"; exit $?", "sh"])
         .arg(program)
-        .args(["bench", name, INSIDE, &run.to_string()])
+        .args([name, INSIDE, &run.to_string()])
         .args(args)
         .stdin(Stdio::null())
         .status()

@@ -2,36 +2,26 @@
 
 use anyhow::{Context, Result};
 
-use super::super::contest::{Figure, Gauge};
+use super::super::contest::Tool;
 use super::super::field::Field;
 use super::SIZE;
 use super::duet::{Duet, Inside};
-use xtask::packages::Need;
 
 /// Messages over endpoints of the `tcp` provider, with busy-polled completions.
-pub(crate) struct Pingpong;
+pub(crate) const PINGPONG: Tool<Field> = Tool {
+    name: "fi_pingpong",
+    about: "`-p tcp -e msg -S 8 -I 50000`: libfabric's TCP provider, looking again and again; the mean",
+    need: Some(("libfabric-bin", "fi_pingpong")),
+    measure,
+};
 
-impl Gauge<Field> for Pingpong {
-    fn tool(&self) -> &'static str {
-        "fi_pingpong"
-    }
-
-    fn about(&self) -> &'static str {
-        "`-p tcp -e msg -S 8 -I 50000`: libfabric's TCP provider, looking again and again; the mean"
-    }
-
-    fn need(&self) -> Option<Need> {
-        Some(("libfabric-bin", "fi_pingpong"))
-    }
-
-    fn measure(&self, field: &Field) -> Result<Figure> {
-        let address = field.address(1)?;
-        let server = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", SIZE, "-I", "50000"];
-        let client = [&server[..], &[&address]].concat();
-        let duet =
-            Duet { server: &server, listens: ("tcp", 47_592), client: &client, place: Inside::Lab };
-        Ok(Figure::of(transfer(&duet.play(field)?)?))
-    }
+fn measure(field: &Field) -> Result<f64> {
+    let address = field.address(1)?;
+    let server = ["fi_pingpong", "-p", "tcp", "-e", "msg", "-S", SIZE, "-I", "50000"];
+    let client = [&server[..], &[&address]].concat();
+    let duet =
+        Duet { server: &server, listens: ("tcp", 47_592), client: &client, place: Inside::Lab };
+    transfer(&duet.play(field)?)
 }
 
 /// The microseconds in the column `usec/xfer`.

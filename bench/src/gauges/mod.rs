@@ -10,11 +10,11 @@ mod sockperf;
 mod ucx;
 
 pub(super) use duet::{Agents, cpus};
-pub(super) use fi_pingpong::Pingpong;
+pub(super) use fi_pingpong::PINGPONG;
 pub(super) use garland::{Ping, Wires};
 pub(super) use iperf3::Iperf3;
 pub(super) use netpipe::Netpipe;
-pub(super) use qperf::Qperf;
+pub(super) use qperf::QPERF;
 pub(super) use sockperf::Sockperf;
 pub(super) use ucx::Ucx;
 

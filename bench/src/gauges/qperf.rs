@@ -2,39 +2,25 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::super::contest::{Figure, Gauge};
+use super::super::contest::Tool;
 use super::super::field::Field;
 use super::SIZE;
 use super::duet::{Duet, Inside};
-use xtask::packages::Need;
 
 /// qperf with blocking reads and writes.
-pub(crate) struct Qperf;
+pub(crate) const QPERF: Tool<Field> = Tool {
+    name: "qperf",
+    about: "`tcp_lat -m 8 -t 1`: reads and writes that block; the mean",
+    need: Some(("qperf", "qperf")),
+    measure,
+};
 
-impl Gauge<Field> for Qperf {
-    fn tool(&self) -> &'static str {
-        "qperf"
-    }
-
-    fn about(&self) -> &'static str {
-        "`tcp_lat -m 8 -t 1`: reads and writes that block; the mean"
-    }
-
-    fn need(&self) -> Option<Need> {
-        Some(("qperf", "qperf"))
-    }
-
-    fn measure(&self, field: &Field) -> Result<Figure> {
-        let address = field.address(1)?;
-        let client = ["qperf", "-t", "1", "-m", SIZE, &address, "tcp_lat"];
-        let duet = Duet {
-            server: &["qperf"],
-            listens: ("tcp6", 19_765),
-            client: &client,
-            place: Inside::Lab,
-        };
-        Ok(Figure::of(latency(&duet.play(field)?)?))
-    }
+fn measure(field: &Field) -> Result<f64> {
+    let address = field.address(1)?;
+    let client = ["qperf", "-t", "1", "-m", SIZE, &address, "tcp_lat"];
+    let duet =
+        Duet { server: &["qperf"], listens: ("tcp6", 19_765), client: &client, place: Inside::Lab };
+    latency(&duet.play(field)?)
 }
 
 /// Microseconds in `latency  =  27.3 us`.

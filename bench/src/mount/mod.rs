@@ -92,7 +92,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
 }
 
 fn all() -> Vec<Contest<Stage>> {
-    PLACES.iter().flat_map(Place::contests).collect()
+    PLACES.iter().flat_map(|place| place.events).map(Event::contest).collect()
 }
 
 /// Holds the chosen contests.
@@ -100,7 +100,7 @@ fn contend(root: &Path, words: &Words) -> Result<Findings> {
     let bytes = size(words.other("--size").unwrap_or("512MiB"))?;
     let mut outcomes = Vec::new();
     for place in &PLACES {
-        let contests = words.choose(place.contests());
+        let contests = words.choose(place.events.iter().map(Event::contest).collect());
         if contests.is_empty() {
             continue;
         }
@@ -122,12 +122,6 @@ fn contend(root: &Path, words: &Words) -> Result<Findings> {
             .to_owned(),
     ];
     Ok((outcomes, notes))
-}
-
-impl Place {
-    fn contests(&self) -> Vec<Contest<Stage>> {
-        self.events.iter().map(Event::contest).collect()
-    }
 }
 
 #[cfg(test)]

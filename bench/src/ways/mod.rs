@@ -101,7 +101,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
 fn contend(root: &Path, words: &Words) -> Result<Findings> {
     let mut outcomes = Vec::new();
     for field in &FIELDS {
-        let contests = words.choose(field.contests());
+        let contests = words.choose(field.events.iter().map(Event::contest).collect());
         if !contests.is_empty() {
             let place = (field.make)(root)?;
             outcomes.extend(hold(&contests, words.rounds, TIME, &place));
@@ -124,13 +124,7 @@ fn contend(root: &Path, words: &Words) -> Result<Findings> {
 }
 
 fn all() -> Vec<Contest<Place>> {
-    FIELDS.iter().flat_map(Field::contests).collect()
-}
-
-impl Field {
-    fn contests(&self) -> Vec<Contest<Place>> {
-        self.events.iter().map(Event::contest).collect()
-    }
+    FIELDS.iter().flat_map(|field| field.events).map(Event::contest).collect()
 }
 
 #[cfg(test)]

@@ -83,9 +83,9 @@ fn several(
         }
     }
     if let Some(file) = output {
-        let told = report::of_runs(&runs, file)?;
+        let line = report::of_runs(&runs, file)?;
         if !context.json {
-            output::print(told)?;
+            output::print(line)?;
         }
     }
     Ok(end)

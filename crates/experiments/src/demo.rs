@@ -28,32 +28,32 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let started = clock::now_ns();
     let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));
     let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
-    let bench = ScenarioLab::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
+    let lab = ScenarioLab::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
     let took = Nanos(clock::now_ns() - started);
     garland_terminal::outln!(
         "1. a cluster: {nodes} nodes and a head on one switch at {rate}, built in {took}"
     );
-    let source = bench.random_file("source", length)?;
+    let source = lab.random_file("source", length)?;
     let list = format!("lab:n[1-{nodes}]");
-    bench.garland(&["up", &list])?;
+    lab.garland(&["up", &list])?;
     garland_terminal::outln!("2. agents:    garland up '{list}'");
     let target = format!("{list}:/{NAME}");
     garland_terminal::outln!("3. the copy:  garland cp source '{target}'");
     let file = source.to_string_lossy();
-    let (table, first) = run_of(&bench, &["cp", &file, &target])?;
+    let (table, first) = run_of(&lab, &["cp", &file, &target])?;
     output::say(format_args!("{}", String::from_utf8_lossy(&table)));
     for at in 1..=nodes {
         let node = format!("n{at}");
-        if !bench.verify(&node, NAME, &source)? {
+        if !lab.verify(&node, NAME, &source)? {
             return Err(Failure::nothing(format!("{node}:/{NAME} differs from the source")));
         }
     }
     garland_terminal::outln!("4. the proof: cmp finds every node's file equal to the source");
-    let (report, runs) = reported(&run, &bench, (nodes, &list), first, length)?;
+    let (report, runs) = reported(&run, &lab, (nodes, &list), first, length)?;
     output::say(format_args!("5. a report:  {report}"));
-    bench.garland(&["down", &list])?;
-    bench.keep_runs(&places, &runs)?;
-    bench.end()?;
+    lab.garland(&["down", &list])?;
+    lab.keep_runs(&places, &runs)?;
+    lab.end()?;
     garland_terminal::outln!(
         "6. the end:   agents and cluster are gone, and nothing of them is left"
     );
@@ -61,9 +61,9 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
 }
 
 /// Runs a command in the lab. Returns its standard output and the name of its run.
-fn run_of(bench: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), Failure> {
-    let output = bench.garland(words)?;
-    let run = Run::find(&bench.places()?, "last", "result.json", "a result")?;
+fn run_of(lab: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), Failure> {
+    let output = lab.garland(words)?;
+    let run = Run::find(&lab.places()?, "last", "result.json", "a result")?;
     Ok((output, run.name().to_owned()))
 }
 
@@ -71,27 +71,27 @@ fn run_of(bench: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), 
 /// Returns the first line that the report command printed, and the names of the reported runs.
 fn reported(
     run: &Run,
-    bench: &ScenarioLab<'_>,
+    lab: &ScenarioLab<'_>,
     (nodes, list): (u32, &str),
     first: String,
     length: u64,
 ) -> Result<(String, Vec<String>), Failure> {
-    let small = bench.random_file("small", length / SMALLER)?.to_string_lossy().into_owned();
+    let small = lab.random_file("small", length / SMALLER)?.to_string_lossy().into_owned();
     let mut counts = vec![1, nodes.div_ceil(4), nodes.div_ceil(2), nodes];
     counts.dedup();
     let mut names = vec![first];
     for count in counts {
         let target = format!("lab:n[1-{count}]:/small-{count}");
-        names.push(run_of(bench, &["cp", &small, &target])?.1);
+        names.push(run_of(lab, &["cp", &small, &target])?.1);
     }
     if nodes > 1 {
-        names.push(run_of(bench, &["wires", list])?.1);
+        names.push(run_of(lab, &["wires", list])?.1);
     }
     let file = run.folder().join("report.html").to_string_lossy().into_owned();
     let mut words = vec!["report", "-o", &file];
     words.extend(names.iter().map(String::as_str));
-    let told = bench.garland(&words)?;
-    let told = String::from_utf8_lossy(&told);
+    let output = lab.garland(&words)?;
+    let output = String::from_utf8_lossy(&output);
     // The other lines say why the forecast is doubtful; they are in the report as well.
-    Ok((told.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
+    Ok((output.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
 }

@@ -40,10 +40,9 @@ impl Stage<'_> {
         phases: &mut Phases,
         work: impl FnOnce(&ScenarioLab<'_>, &mut Phases) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let bench =
-            ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)?;
-        let done = work(&bench, phases)?;
-        bench.end()?;
+        let lab = ScenarioLab::build(self.run, self.interrupts, ScenarioLab::spec(topology), room)?;
+        let done = work(&lab, phases)?;
+        lab.end()?;
         phases.end("teardown");
         Ok(done)
     }

@@ -6,28 +6,36 @@ use super::job::Balance;
 use super::row::{Report, Row};
 use crate::pairs::Group;
 use crate::scenario_lab::{AGAIN, ScenarioLab};
-use crate::stage::Stage;
 use garland_terminal::failure::Failure;
 
+/// Bytes of the files of all nodes: each may have a source and a copy of the longest.
+pub fn room(topology: &Topology, sizes: &[u64]) -> u64 {
+    let longest = sizes.iter().copied().max().unwrap_or(0);
+    longest.saturating_mul(2).saturating_mul(topology.nodes.len() as u64)
+}
+
 impl Balance {
-    /// Builds the lab of `topology`, with room for all files.
-    pub fn build<'s>(
-        &self,
-        stage: &'s Stage<'_>,
-        topology: &Topology,
-        sizes: &[u64],
-    ) -> Result<ScenarioLab<'s>, Failure> {
-        let nodes = topology.nodes.len() as u64;
-        let longest = sizes.iter().copied().max().unwrap_or(0);
-        let room = longest.saturating_mul(2).saturating_mul(nodes);
-        ScenarioLab::build(stage.run, stage.interrupts, ScenarioLab::spec(topology), room)
+    /// The tests in a lab of `topology`: one for each group of pairs that fits it.
+    pub fn tests<'a>(
+        &'a self,
+        lab: &'a ScenarioLab<'a>,
+        topology: &'a Topology,
+    ) -> Result<Vec<Balances<'a>>, Failure> {
+        let mut tests = Vec::new();
+        for group in &self.job.wire {
+            let flows = group.flows(topology).map_err(Failure::usage)?;
+            if group.fits(topology, &flows) {
+                tests.push(Balances { experiment: self, lab, topology, group, flows });
+            }
+        }
+        Ok(tests)
     }
 }
 
 /// The balance tests of one group of pairs in one lab.
 pub struct Balances<'a> {
     pub experiment: &'a Balance,
-    pub bench: &'a ScenarioLab<'a>,
+    pub lab: &'a ScenarioLab<'a>,
     pub topology: &'a Topology,
     pub group: &'a Group,
     pub flows: Vec<(NodeId, NodeId)>,
@@ -72,21 +80,11 @@ impl Balances<'_> {
         let nodes = format!("{}:/", nodes.collect::<Vec<_>>().join(","));
         let bytes = list(sizes.iter().map(u64::to_string).collect());
         let remote = list(remote.iter().map(usize::to_string).collect());
-        self.bench.go_on()?;
-        let told: Report = self.bench.ask(&[
-            "balance",
-            &nodes,
-            "--sizes",
-            &bytes,
-            "--remote",
-            &remote,
-            "--block-size",
-            &self.experiment.job.block,
-            "--rounds",
-            "1",
-            "--no-fsync",
-        ])?;
+        self.lab.go_on()?;
+        let words = ["balance", &nodes, "--sizes", &bytes, "--remote", &remote, "--rounds", "1"];
+        let more = ["--block-size", &self.experiment.job.block, "--no-fsync"];
+        let report: Report = self.lab.ask(&[&words[..], &more[..]].concat())?;
         let row = |point| Row::new(self.topology, self.group.name, &self.flows, point);
-        told.points.into_iter().map(row).collect()
+        report.points.into_iter().map(row).collect()
     }
 }

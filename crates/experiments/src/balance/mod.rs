@@ -7,8 +7,11 @@ mod row;
 mod table;
 mod upgrade;
 
+use garland_topology::Topology;
+
 use super::stage::Stage;
-use balances::Balances;
+use crate::scenario_lab::ScenarioLab;
+use balances::room;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 pub use job::Balance;
@@ -24,32 +27,40 @@ impl Balance {
         let mut rows: Vec<Row> = Vec::new();
         for topology in stage.topologies {
             let topology = self.with_disks(topology)?;
-            let bench = self.build(stage, &topology, &sizes)?;
-            phases.end("set-up");
-            // Without remote copies the kind of way makes no difference: measure that point once.
-            let mut local: Vec<Row> = Vec::new();
-            for group in &self.job.wire {
-                let flows = group.flows(&topology).map_err(Failure::usage)?;
-                if !group.fits(&topology, &flows) {
-                    continue;
-                }
-                let balances =
-                    Balances { experiment: self, bench: &bench, topology: &topology, group, flows };
-                let mut found = balances.measure(&sizes, local.is_empty())?;
-                match local.is_empty() {
-                    true => local = found.iter().filter(|row| row.remote == 0).cloned().collect(),
-                    false => found
-                        .extend(local.iter().map(|row| Row { wire: group.name, ..row.clone() })),
-                }
-                found.sort_by_key(|row| (row.size, row.remote));
-                rows.extend(found);
-            }
-            phases.end("copies");
-            bench.end()?;
-            phases.end("teardown");
+            let room = room(&topology, &sizes);
+            rows.extend(stage.in_lab(&topology, room, phases, |lab, phases| {
+                phases.end("set-up");
+                let rows = self.measure(lab, &topology, &sizes)?;
+                phases.end("copies");
+                Ok(rows)
+            })?);
         }
         let upgrades = self.try_upgrades(stage, &sizes, &rows)?;
         phases.end("upgrades");
         Ok(Table::new(self, Common { scale, sizes, upgrades }, rows))
+    }
+
+    /// Measures one topology, and returns the rows by kind of way, size and number of remote copies.
+    fn measure(
+        &self,
+        lab: &ScenarioLab<'_>,
+        topology: &Topology,
+        sizes: &[u64],
+    ) -> Result<Vec<Row>, Failure> {
+        // Without remote copies the kind of way makes no difference: measure that point once.
+        let (mut rows, mut local): (Vec<Row>, Vec<Row>) = (Vec::new(), Vec::new());
+        for test in self.tests(lab, topology)? {
+            let mut found = test.measure(sizes, local.is_empty())?;
+            match local.is_empty() {
+                true => local = found.iter().filter(|row| row.remote == 0).cloned().collect(),
+                false => {
+                    let wire = test.group.name;
+                    found.extend(local.iter().map(|row| Row { wire, ..row.clone() }));
+                }
+            }
+            found.sort_by_key(|row| (row.size, row.remote));
+            rows.extend(found);
+        }
+        Ok(rows)
     }
 }

@@ -4,10 +4,11 @@ use garland_core::units::Rate;
 use garland_topology::Topology;
 use serde::Serialize;
 
-use super::balances::Balances;
+use super::balances::room;
 use super::job::Balance;
 use super::row::Row;
 use crate::stage::Stage;
+use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 
 /// What is twice as fast.
@@ -77,32 +78,22 @@ impl Balance {
         let mut tried = Vec::new();
         for faster in [Faster::Disks, Faster::Wires] {
             let topology = faster.of(&self.with_disks(topology)?);
-            let bench = self.build(stage, &topology, sizes)?;
-            for group in &self.job.wire {
-                let flows = group.flows(&topology).map_err(Failure::usage)?;
-                if !group.fits(&topology, &flows) {
-                    continue;
-                }
-                let (bench, topology) = (&bench, &topology);
-                garland_terminal::errln!(
-                    "{} with {} twice as fast ...",
-                    topology.name,
-                    faster.name()
-                );
-                let balances = Balances { experiment: self, bench, topology, group, flows };
-                for new in balances.once(sizes, &upgrade.remote)? {
-                    let before = rows.iter().find(|row| {
-                        (&row.topology, row.wire) == (&new.topology, new.wire)
-                            && (row.size, row.remote) == (new.size, new.remote)
-                    });
-                    let Some(before) = before else { continue };
-                    let (remote, rate) = (new.remote, new.rate);
-                    tried.push(Tried { faster, remote, forecast: faster.forecast(before), rate });
-                }
+            garland_terminal::errln!("{} with {} twice as fast ...", topology.name, faster.name());
+            let (room, mut phases) = (room(&topology, sizes), Phases::since_now());
+            let found = stage.in_lab(&topology, room, &mut phases, |lab, _| {
                 // The first group that fits is enough.
-                break;
+                let test = self.tests(lab, &topology)?.into_iter().next();
+                test.map_or(Ok(Vec::new()), |test| test.once(sizes, &upgrade.remote))
+            })?;
+            for new in found {
+                let before = rows.iter().find(|row| {
+                    (&row.topology, row.wire) == (&new.topology, new.wire)
+                        && (row.size, row.remote) == (new.size, new.remote)
+                });
+                let Some(before) = before else { continue };
+                let (remote, rate) = (new.remote, new.rate);
+                tried.push(Tried { faster, remote, forecast: faster.forecast(before), rate });
             }
-            bench.end()?;
         }
         Ok(tried)
     }

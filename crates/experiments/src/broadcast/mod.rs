@@ -35,24 +35,24 @@ impl Broadcast {
             return Err(Failure::usage(problem).hint("give [topology] a `rate`"));
         };
         let nodes: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();
-        let rows = stage.in_lab(topology, room, phases, |bench, phases| {
-            let source = bench.random_file("source", length)?;
-            let nothing = bench.random_file("nothing", NEXT_TO_NOTHING)?;
+        let rows = stage.in_lab(topology, room, phases, |lab, phases| {
+            let source = lab.random_file("source", length)?;
+            let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
             let places: Vec<usize> = (0..nodes.len()).collect();
             phases.end("set-up");
             let mut rows = Vec::new();
             for &tool in &self.job.steps {
                 for &receivers in &self.job.receivers {
-                    bench.go_on()?;
+                    lab.go_on()?;
                     garland_terminal::errln!("{} to {receivers} ...", tool.name());
                     let used = &nodes[..=receivers as usize];
-                    let (start_ns, _) = copy(bench, tool, &nothing, used)?;
+                    let (start_ns, _) = copy(lab, tool, &nothing, used)?;
                     let wires_s =
                         predicted::chain(topology, &places[..=receivers as usize], length)?;
-                    let (whole_ns, stream_ns) = copy(bench, tool, &source, used)?;
+                    let (whole_ns, stream_ns) = copy(lab, tool, &source, used)?;
                     let mut equal = true;
                     for node in &used[1..] {
-                        equal &= bench.verify(node, NAME, &source)?;
+                        equal &= lab.verify(node, NAME, &source)?;
                     }
                     let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
                     let predicted_s = start_ns as f64 / 1e9 + wires_s;
@@ -70,7 +70,7 @@ impl Broadcast {
 /// Copies with one tool from the first of `nodes`, the head, to all others. Returns the nanoseconds of the
 /// whole command and of the stream.
 fn copy(
-    bench: &ScenarioLab<'_>,
+    lab: &ScenarioLab<'_>,
     tool: Tool,
     source: &Path,
     nodes: &[String],
@@ -80,16 +80,16 @@ fn copy(
     let file = source.to_string_lossy();
     let target = format!("{receivers}:/{NAME}");
     let measure = || {
-        let copied = bench.copy(&[&file, &target, "--no-fsync"])?;
+        let copied = lab.copy(&[&file, &target, "--no-fsync"])?;
         Ok((copied.whole_ns, copied.stream_ns))
     };
     match tool {
-        Tool::Pipes => pipes::copy_by_pipes(bench, source, NAME, nodes),
+        Tool::Pipes => pipes::copy_by_pipes(lab, source, NAME, nodes),
         Tool::Cold => measure(),
         Tool::Up => {
-            bench.garland(&["up", &receivers])?;
+            lab.garland(&["up", &receivers])?;
             let measured = measure();
-            bench.garland(&["down", &receivers])?;
+            lab.garland(&["down", &receivers])?;
             measured
         }
     }

@@ -21,35 +21,35 @@ const PATIENCE_NS: u64 = 300_000_000_000;
 /// Copies `source` from the first of `nodes`, the head, to all others under `name`. Returns the nanoseconds
 /// of the whole command and of the transfer alone.
 pub fn copy_by_pipes(
-    bench: &ScenarioLab<'_>,
+    lab: &ScenarioLab<'_>,
     source: &Path,
     name: &str,
     nodes: &[String],
 ) -> Result<(u64, u64), Failure> {
-    let lab = bench.lab()?;
+    let inner = lab.lab()?;
     let started = clock::now_ns();
-    let address = |node: &str| lab.address(node).map_err(Failure::nothing);
+    let address = |node: &str| inner.address(node).map_err(Failure::nothing);
     let mut parts = Vec::new();
     // Start at the tail: netcat connects as soon as it starts, so its successor must listen by then.
     for (at, node) in nodes.iter().enumerate().skip(1).rev() {
         let next = nodes.get(at + 1).map(|next| address(next)).transpose()?;
         let next = next.map_or_else(|| "-".to_owned(), |next| next.to_string());
-        let file = lab.root(node).map_err(Failure::nothing)?.join(name);
-        parts.push(start(lab, node, "node", &file, &next)?);
-        await_listener(lab, node)?;
+        let file = inner.root(node).map_err(Failure::nothing)?.join(name);
+        parts.push(start(inner, node, "node", &file, &next)?);
+        await_listener(inner, node)?;
     }
     let stream = clock::now_ns();
-    parts.push(start(lab, &nodes[0], "head", source, &address(&nodes[1])?.to_string())?);
+    parts.push(start(inner, &nodes[0], "head", source, &address(&nodes[1])?.to_string())?);
     let deadline = stream + PATIENCE_NS;
     for mut child in parts {
         loop {
             match child.try_wait().or_nothing("waiting for the pipe script")? {
                 Some(status) if status.success() => break,
                 Some(status) => return Err(Failure::nothing(format!("the pipe script: {status}"))),
-                None if bench.interrupted() => {
+                None if lab.interrupted() => {
                     // The other processes lose their neighbour, or end with the lab.
                     let _ = child.kill();
-                    bench.go_on()?;
+                    lab.go_on()?;
                 }
                 None if clock::now_ns() > deadline => {
                     // The error below is what matters.

@@ -42,52 +42,52 @@ impl CopyExperiment {
     ) -> Result<Vec<Row>, Failure> {
         let to = &self.job.to;
         let place = topology.node(to).unwrap_or_default();
-        stage.in_lab(topology, length.saturating_mul(2), phases, |bench, phases| {
-            let source = bench.random_file("source", length)?;
-            let nothing = bench.random_file("nothing", NEXT_TO_NOTHING)?;
+        stage.in_lab(topology, length.saturating_mul(2), phases, |lab, phases| {
+            let source = lab.random_file("source", length)?;
+            let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
             let wires_s = predicted::chain(topology, &[0, place], length)?;
             let node = format!("lab:{to}");
-            bench.garland(&["up", &node])?;
-            bench.check(0, place)?;
-            bench.go_on()?;
+            lab.garland(&["up", &node])?;
+            lab.check(0, place)?;
+            lab.go_on()?;
             phases.end("set-up");
             let bound_s = bounds::seconds(topology, &[(0, place)], length);
             let enough_s = bound_s / self.tolerance.least_of_bound;
             let mut rows = Vec::new();
             for by in self.job.by.iter().copied() {
                 let copy = |source: &Path, enough_s: f64| match by {
-                    CopyTool::Cp => self.by_cp(bench, source, enough_s),
-                    CopyTool::Mount => self.by_mount(bench, source, enough_s),
+                    CopyTool::Cp => self.by_cp(lab, source, enough_s),
+                    CopyTool::Mount => self.by_mount(lab, source, enough_s),
                 };
                 let predicted_s = copy(&nothing, f64::INFINITY)? + wires_s;
                 let whole_s = copy(&source, enough_s)?;
-                let equal = bench.verify(to, NAME, &source)?;
+                let equal = lab.verify(to, NAME, &source)?;
                 let topology = topology.name.clone();
                 rows.push(Row { topology, by, predicted_s, whole_s, bound_s, equal });
             }
             phases.end("copies");
-            bench.garland(&["down", &node])?;
+            lab.garland(&["down", &node])?;
             Ok(rows)
         })
     }
 
-    fn by_cp(&self, bench: &ScenarioLab<'_>, source: &Path, enough_s: f64) -> Result<f64, Failure> {
+    fn by_cp(&self, lab: &ScenarioLab<'_>, source: &Path, enough_s: f64) -> Result<f64, Failure> {
         let target = format!("lab:{}:/{NAME}", self.job.to);
         let words = ["cp", "--whole", &source.to_string_lossy(), &target, "--no-fsync", "--json"];
-        bench.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
+        lab.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
     }
 
     /// Seconds from the start of cp until it has closed the file, which the node then has whole.
     fn by_mount(
         &self,
-        bench: &ScenarioLab<'_>,
+        lab: &ScenarioLab<'_>,
         source: &Path,
         enough_s: f64,
     ) -> Result<f64, Failure> {
         let to = &self.job.to;
-        bench.mounted(&format!("lab:{to}"), |dir| {
+        lab.mounted(&format!("lab:{to}"), |dir| {
             let target = dir.join(to).join(NAME);
-            bench.fastest_of(enough_s, || bench.system("cp", &[source, &target]))
+            lab.fastest_of(enough_s, || lab.system("cp", &[source, &target]))
         })
     }
 }

@@ -148,14 +148,14 @@ impl Table {
         writeln!(f, "{:<22}|{columns} |{:>9}{:>8} |{columns}", "", "time", "%")?;
         for row in rows {
             let name = if row.topology == ONE { "one PC" } else { &row.topology };
-            let (then, told, now) = (self.then(row), self.told(row), self.now(row));
-            writeln!(f, "{name:<22}|{then} |{told} |{now}")?;
+            let (published, predicted) = (self.published(row), self.predicted(row));
+            writeln!(f, "{name:<22}|{published} |{predicted} |{}", self.emulated(row))?;
         }
         Ok(())
     }
 
     /// Formats the published figures of a row.
-    fn then(&self, row: &Row) -> String {
+    fn published(&self, row: &Row) -> String {
         let Some(published) = self.experiment.published(&row.topology, Some(&row.load)) else {
             return format!("{:>65}", "-");
         };
@@ -168,7 +168,7 @@ impl Table {
     }
 
     /// Formats the predicted time of a row, in seconds of 2004.
-    fn told(&self, row: &Row) -> String {
+    fn predicted(&self, row: &Row) -> String {
         let one = self.rows.iter().find(|one| one.topology == ONE && one.load == row.load);
         match row.predicted_s.zip(one) {
             Some((seconds, one)) => {
@@ -180,7 +180,7 @@ impl Table {
     }
 
     /// Formats the measured figures of a row, in seconds of 2004.
-    fn now(&self, row: &Row) -> String {
+    fn emulated(&self, row: &Row) -> String {
         let then = self.common.scaling.seconds;
         let jobs = row.spread.filter(|_| row.topology != ONE);
         let jobs = jobs.map(|jobs| [jobs.fastest * then, jobs.slowest * then]);
@@ -253,11 +253,12 @@ impl Table {
                 |then| format!("{:>9.1}{:>9.2}", then.slowest, size / MIB / then.slowest),
             );
             let rate = copy.bytes as f64 / copy.seconds / self.common.scaling.wires;
-            let told = size / (copy.bytes as f64 / copy.predicted_s / self.common.scaling.wires);
+            let predicted =
+                size / (copy.bytes as f64 / copy.predicted_s / self.common.scaling.wires);
             let (seconds, of_wires) = (size / rate, copy.bound_s / copy.seconds * 100.0);
             writeln!(
                 f,
-                "{:<22}|{then} |{told:>10.1} |{seconds:>9.1}{:>9.2}{of_wires:>8.1} %",
+                "{:<22}|{then} |{predicted:>10.1} |{seconds:>9.1}{:>9.2}{of_wires:>8.1} %",
                 copy.topology,
                 rate / MIB
             )?;

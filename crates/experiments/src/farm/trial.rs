@@ -53,11 +53,11 @@ impl FarmTrial<'_> {
         let mut topology = self.with_shares(topology);
         let fast = Some(Rate::from_bits_per_second(UNHINDERED));
         topology.media.iter_mut().for_each(|medium| medium.rate = fast);
-        self.stage.in_lab(&topology, self.room(), phases, |bench, phases| {
-            let sounds = self.sounds(bench)?;
+        self.stage.in_lab(&topology, self.room(), phases, |lab, phases| {
+            let sounds = self.sounds(lab)?;
             phases.end("set-up");
             let loads = self.experiment.job.load.iter();
-            let rows = loads.map(|load| self.encode_alone(bench, load, &sounds)).collect();
+            let rows = loads.map(|load| self.encode_alone(lab, load, &sounds)).collect();
             phases.end("one alone");
             rows
         })
@@ -65,33 +65,34 @@ impl FarmTrial<'_> {
 
     fn encode_alone(
         &self,
-        bench: &ScenarioLab<'_>,
+        lab: &ScenarioLab<'_>,
         load: &LoadKind,
         sounds: &[PathBuf],
     ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
         garland_terminal::errln!("{ONE}, {} {} ...", load.name, job.called);
-        bench.go_on()?;
+        lab.go_on()?;
         let command = |node: &String| {
             let how = ["--data", "there"].map(str::to_owned);
             self.words(&lab_nodes(std::slice::from_ref(node)), load, &how, &own(node), sounds)
         };
         let commands: Vec<Vec<String>> = job.nodes.iter().map(command).collect();
-        let told = bench.farms(&commands)?;
+        let reports = lab.farms(&commands)?;
         let mut equal = true;
         for node in &job.nodes {
             equal &= are_equal(sounds, &own(node))?;
         }
-        let seconds = told.iter().map(|told| told.summary.total).sum::<f64>() / told.len() as f64;
-        let first = told.into_iter().next();
+        let seconds =
+            reports.iter().map(|report| report.summary.total).sum::<f64>() / reports.len() as f64;
+        let first = reports.into_iter().next();
         let first = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
         let made = made(&first);
         // Equally many jobs on each node; all nodes but the first read and write through the mount.
         let some = &sounds[..sounds.len().div_ceil(PART)];
-        let mounted = ask(bench, &self.mounted(load, "turns", some))?;
+        let mounted = ask(lab, &self.mounted(load, "turns", some))?;
         are_equal(some, MADE)?;
         let rounds = some.len().div_ceil(job.nodes.len());
-        let start_s = self.starting(bench, sounds)?;
+        let start_s = self.starting(lab, sounds)?;
         let each_s = (mounted.summary.total - start_s) / rounds as f64;
         let FarmReport { run, summary, .. } = first;
         Ok(Row {
@@ -120,23 +121,23 @@ impl FarmTrial<'_> {
         phases: &mut Phases,
     ) -> Result<(Vec<Row>, CopyRow), Failure> {
         let topology = scaling.of(&self.with_shares(topology));
-        self.stage.in_lab(&topology, self.room(), phases, |bench, phases| {
-            let sounds = self.sounds(bench)?;
+        self.stage.in_lab(&topology, self.room(), phases, |lab, phases| {
+            let sounds = self.sounds(lab)?;
             let to = self.reader(&topology);
-            bench.check(0, to)?;
+            lab.check(0, to)?;
             phases.end("set-up");
             let mut rows = Vec::new();
             for (load, one) in self.experiment.job.load.iter().zip(ones) {
                 let predicted_s = self.predicted(&topology, one)?;
-                let row = self.encode(bench, &topology.name, load, one, &sounds)?;
+                let row = self.encode(lab, &topology.name, load, one, &sounds)?;
                 rows.push(Row { predicted_s: Some(predicted_s), ..row });
             }
             phases.end("encodes");
             let whole = bytes::parse(&self.experiment.job.copy.bytes).map_err(Failure::usage)?;
             let length = ((whole as f64 * scaling.files) as u64).max(1);
-            let source = bench.random_file("copied", length)?;
+            let source = lab.random_file("copied", length)?;
             garland_terminal::errln!("{}, a copy through the mount ...", topology.name);
-            let seconds = self.copy(bench, &source)?;
+            let seconds = self.copy(lab, &source)?;
             let bound_s = bounds::seconds(&topology, &[(0, to)], length);
             let predicted_s = predicted::chain(&topology, &[0, to], length)?;
             phases.end("copies");
@@ -177,8 +178,8 @@ impl FarmTrial<'_> {
         let topology = topology.ok_or_else(|| Failure::usage(format!("there is no {name}")))?;
         let length = bytes::parse(&riddle.bytes).map_err(Failure::usage)?;
         let is_hub = name == riddle.fast;
-        self.stage.in_lab(topology, length.saturating_mul(2), phases, |bench, phases| {
-            let source = bench.random_file("copied", length)?;
+        self.stage.in_lab(topology, length.saturating_mul(2), phases, |lab, phases| {
+            let source = lab.random_file("copied", length)?;
             let to = &self.experiment.job.copy.to;
             // Send single frames, so that frames get lost and not the long segments of segmentation offload.
             let script = format!(
@@ -186,12 +187,12 @@ impl FarmTrial<'_> {
                 riddle.settings.join(" ")
             );
             for node in [&self.experiment.job.nodes[0], to] {
-                on_node(bench, node, &script)?;
+                on_node(lab, node, &script)?;
             }
             phases.end("set-up");
             // The mean of several copies evens out chance.
             let rate = |tries: usize| {
-                let seconds = (0..tries).map(|_| self.copy(bench, &source));
+                let seconds = (0..tries).map(|_| self.copy(lab, &source));
                 let seconds = seconds.sum::<Result<f64, Failure>>()?;
                 Ok::<_, Failure>(length as f64 * tries as f64 / seconds)
             };
@@ -207,9 +208,9 @@ impl FarmTrial<'_> {
                 garland_terminal::errln!("{name}, {words} ...");
                 let wire = topology.nics_of(self.reader(topology)).next();
                 let wire = wire.and_then(|(_, nic)| topology.media[nic.medium].rate);
-                on_node(bench, to, &suspect.script(wire.unwrap_or_default()))?;
+                on_node(lab, to, &suspect.script(wire.unwrap_or_default()))?;
                 rates.push((Some(words), rate(TRIES)?));
-                on_node(bench, to, &suspect.undo())?;
+                on_node(lab, to, &suspect.undo())?;
             }
             phases.end("suspects");
             Ok(rates)
@@ -219,7 +220,7 @@ impl FarmTrial<'_> {
     /// Runs the jobs of a load on all nodes.
     fn encode(
         &self,
-        bench: &ScenarioLab<'_>,
+        lab: &ScenarioLab<'_>,
         topology: &str,
         load: &LoadKind,
         one: &Row,
@@ -227,11 +228,11 @@ impl FarmTrial<'_> {
     ) -> Result<Row, Failure> {
         let job = &self.experiment.job;
         garland_terminal::errln!("{topology}, {} {} ...", load.name, job.called);
-        bench.go_on()?;
-        let told = ask(bench, &self.mounted(load, "mosix", sounds))?;
-        let carried = carried(&told, &lab_nodes(&job.nodes[..1]));
-        let made = made(&told);
-        let FarmReport { run, summary, .. } = told;
+        lab.go_on()?;
+        let report = ask(lab, &self.mounted(load, "mosix", sounds))?;
+        let carried = carried(&report, &lab_nodes(&job.nodes[..1]));
+        let made = made(&report);
+        let FarmReport { run, summary, .. } = report;
         let (power, _) = self.experiment.power();
         let power = Power { one: power, all: power * job.nodes.len() as f64 };
         let worth = standing(one.seconds, summary.total, power);
@@ -253,14 +254,14 @@ impl FarmTrial<'_> {
     }
 
     /// Seconds of a farm with mounts on all nodes and one empty job on each.
-    fn starting(&self, bench: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
+    fn starting(&self, lab: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
         let mut words: Vec<String> =
             ["--engine", "agents", "--data", "mount", "--all-at-once"].map(str::to_owned).into();
         words.extend([lab_nodes(nodes), "--".to_owned(), "true".to_owned(), ":::".to_owned()]);
         let some = sounds.iter().take(nodes.len());
         words.extend(some.map(|path| path.to_string_lossy().into_owned()));
-        Ok(ask(bench, &words)?.summary.total)
+        Ok(ask(lab, &words)?.summary.total)
     }
 
     /// The arguments for jobs on all nodes at once, which mount the files of the first node.
@@ -292,16 +293,16 @@ impl FarmTrial<'_> {
     }
 
     /// Seconds of a job that reads `source` through the mount, on the copying node.
-    fn copy(&self, bench: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
-        bench.go_on()?;
+    fn copy(&self, lab: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
+        lab.go_on()?;
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
         let source = source.to_string_lossy();
         let limit = format!("{LONGEST_S}s");
         let words = ["--engine", "agents", "--data", "mount", "--tries", "1"];
         let more = ["--timeout", &limit, &nodes];
         let job = ["--", "sh", "-c", "cat \"$0\" >/dev/null", "{in}", ":::", &source];
-        let told = bench.farm(&[&words[..], &more[..], &job[..]].concat())?;
-        match (told.summary.spread, told.summary.jobs.failures.first()) {
+        let report = lab.farm(&[&words[..], &more[..], &job[..]].concat())?;
+        match (report.summary.spread, report.summary.jobs.failures.first()) {
             (Some(spread), _) => Ok(spread.slowest),
             (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
             (None, one) => {
@@ -312,8 +313,8 @@ impl FarmTrial<'_> {
     }
 
     /// Writes the sound files of all jobs, with equal contents.
-    fn sounds(&self, bench: &ScenarioLab<'_>) -> Result<Vec<PathBuf>, Failure> {
-        let path = |at: usize| bench.folder().join(format!("track{:02}.wav", at + 1));
+    fn sounds(&self, lab: &ScenarioLab<'_>) -> Result<Vec<PathBuf>, Failure> {
+        let path = |at: usize| lab.folder().join(format!("track{:02}.wav", at + 1));
         let first = path(0);
         wave::write(&first, self.length)?;
         let mut paths = vec![first.clone()];
@@ -346,11 +347,11 @@ impl FarmTrial<'_> {
 }
 
 /// Runs a farm; a failed job is an error.
-fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
+fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let told = bench.farm(&words)?;
-    match told.summary.jobs.failures.first() {
-        None => Ok(told),
+    let report = lab.farm(&words)?;
+    match report.summary.jobs.failures.first() {
+        None => Ok(report),
         Some(one) => {
             let node = one.node.as_deref().unwrap_or("no node");
             let (job, reason) = (one.job, &one.reason);
@@ -360,8 +361,8 @@ fn ask(bench: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure>
 }
 
 /// Runs a shell script in a node's network namespace.
-fn on_node(bench: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failure> {
-    bench.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
+fn on_node(lab: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failure> {
+    lab.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
 }
 
 /// The extension of outputs of `node` when it works alone.

@@ -23,21 +23,15 @@ impl Pairs {
         let size = stage.scaled(&self.job.bytes, 1.0)?;
         let mut rows = Vec::new();
         for topology in stage.topologies {
-            stage.in_lab(topology, size.bytes, phases, |bench, phases| {
+            stage.in_lab(topology, size.bytes, phases, |lab, phases| {
                 let file = |name, length| {
-                    let made = bench.random_file(name, length)?;
+                    let made = lab.random_file(name, length)?;
                     Ok::<_, Failure>(made.to_string_lossy().into_owned())
                 };
                 let (source, nothing) =
                     (file("source", size.bytes)?, file("nothing", NEXT_TO_NOTHING)?);
-                let copies = Copies {
-                    experiment: self,
-                    bench,
-                    topology,
-                    source,
-                    nothing,
-                    length: size.bytes,
-                };
+                let copies =
+                    Copies { experiment: self, lab, topology, source, nothing, length: size.bytes };
                 phases.end("set-up");
                 for group in &self.job.wire {
                     let flows = group.flows(topology).map_err(Failure::usage)?;
@@ -56,7 +50,7 @@ impl Pairs {
 /// The copies in one lab.
 struct Copies<'a> {
     experiment: &'a Pairs,
-    bench: &'a ScenarioLab<'a>,
+    lab: &'a ScenarioLab<'a>,
     topology: &'a Topology,
     source: String,
     /// The file of one byte, whose copy measures the time of starting.
@@ -75,8 +69,8 @@ impl Copies<'_> {
         let topology = &self.topology.name;
         let receivers: Vec<_> = group.pairs.iter().map(|[_, to]| format!("lab:{to}")).collect();
         let receivers = receivers.join(",");
-        self.bench.garland(&["up", &receivers])?;
-        self.bench.check(flows[0].0, flows[0].1)?;
+        self.lab.garland(&["up", &receivers])?;
+        self.lab.check(flows[0].0, flows[0].1)?;
         for &count in &self.experiment.job.counts {
             garland_terminal::errln!("{topology}: {count} on {} wire ...", group.name.name());
             let bound_s = bounds::seconds(self.topology, &flows[..count], self.length);
@@ -88,7 +82,7 @@ impl Copies<'_> {
             let (topology, wire) = (topology.clone(), group.name);
             rows.push(Row { topology, wire, pairs: count, predicted_s, whole_s, bound_s });
         }
-        self.bench.garland(&["down", &receivers]).map(drop)
+        self.lab.garland(&["down", &receivers]).map(drop)
     }
 
     /// Seconds from the start of the first command to the end of the last.
@@ -101,6 +95,6 @@ impl Copies<'_> {
                 words.map(str::to_owned).to_vec()
             })
             .collect();
-        self.bench.fastest(&commands, enough_s)
+        self.lab.fastest(&commands, enough_s)
     }
 }

@@ -32,7 +32,7 @@ impl Ping {
         let count = ((f64::from(self.job.count) * scale) as u32).max(1);
         let mut rows = Vec::new();
         for topology in stage.topologies {
-            rows.extend(stage.in_lab(topology, 0, phases, |bench, phases| {
+            rows.extend(stage.in_lab(topology, 0, phases, |lab, phases| {
                 phases.end("set-up");
                 let transports = self.job.transports.iter();
                 let rows: Vec<_> = transports
@@ -42,7 +42,7 @@ impl Ping {
                             topology.name,
                             transport.name()
                         );
-                        self.rows(bench, transport, count)
+                        self.rows(lab, transport, count)
                     })
                     .collect::<Result<_, Failure>>()?;
                 phases.end("gets");
@@ -57,7 +57,7 @@ impl Ping {
     /// Measures the lines of one transport.
     fn rows(
         &self,
-        bench: &ScenarioLab<'_>,
+        lab: &ScenarioLab<'_>,
         transport: Transport,
         count: u32,
     ) -> Result<Vec<Row>, Failure> {
@@ -66,8 +66,8 @@ impl Ping {
         let depths = ["-b".to_owned(), format!("{few}..{many}"), deep_size.to_string()];
         let mut rows = Vec::new();
         for (deep, words) in [(false, &sizes[..]), (true, &depths[..])] {
-            bench.go_on()?;
-            let points = self.ping(bench, transport, count, words)?;
+            lab.go_on()?;
+            let points = self.ping(lab, transport, count, words)?;
             rows.extend(points.into_iter().map(|point| Row {
                 transport,
                 deep,
@@ -80,7 +80,7 @@ impl Ping {
 
     fn ping(
         &self,
-        bench: &ScenarioLab<'_>,
+        lab: &ScenarioLab<'_>,
         transport: Transport,
         count: u32,
         words: &[String],
@@ -90,7 +90,7 @@ impl Ping {
         let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
         all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
         all.extend(words.iter().map(String::as_str));
-        let said: PingReport = bench.ask(&all)?;
+        let said: PingReport = lab.ask(&all)?;
         let points = said.pairs.into_iter().flat_map(|pair| pair.points).collect::<Vec<_>>();
         if points.is_empty() {
             return Err(Failure::nothing(format!("no get was measured over {}", transport.name())));

@@ -17,8 +17,8 @@ impl Placements {
     /// Runs the jobs with each placement, as slots get free and then all at once.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
-        stage.in_lab(topology, 1 << 20, phases, |bench, phases| {
-            let list = bench.folder().join("jobs");
+        stage.in_lab(topology, 1 << 20, phases, |lab, phases| {
+            let list = lab.folder().join("jobs");
             std::fs::write(&list, self.list(stage.scale.unwrap_or(1.0)))
                 .or_nothing(format!("writing {}", list.display()))?;
             phases.end("set-up");
@@ -27,7 +27,7 @@ impl Placements {
                 for placement in &self.job.placements {
                     let how = if at_once { "all at once" } else { "as rooms get free" };
                     garland_terminal::errln!("{placement}, {how} ...");
-                    rows.push(self.farm(bench, placement, at_once, &list.to_string_lossy())?);
+                    rows.push(self.farm(lab, placement, at_once, &list.to_string_lossy())?);
                 }
             }
             phases.end("jobs");
@@ -48,17 +48,17 @@ impl Placements {
 
     fn farm(
         &self,
-        bench: &ScenarioLab<'_>,
+        lab: &ScenarioLab<'_>,
         placement: &str,
         at_once: bool,
         list: &str,
     ) -> Result<Row, Failure> {
-        bench.go_on()?;
+        lab.go_on()?;
         let nodes = lab_nodes(&self.job.nodes);
         let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let FarmReport { run, nodes, summary, .. } = bench.farm(&words)?;
+        let FarmReport { run, nodes, summary, .. } = lab.farm(&words)?;
         if let Some(failed) = summary.jobs.failures.first() {
             let (job, reason) = (failed.job, &failed.reason);
             return Err(Failure::nothing(format!("{placement}: job {job}: {reason}")));

@@ -27,19 +27,19 @@ impl Scaling {
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         let scale = stage.scale.unwrap_or(1.0);
-        stage.in_lab(topology, 1 << 24, phases, |bench, phases| {
-            let list = self.list(bench, scale)?;
-            bench.check(0, 1)?;
+        stage.in_lab(topology, 1 << 24, phases, |lab, phases| {
+            let list = self.list(lab, scale)?;
+            lab.check(0, 1)?;
             phases.end("set-up");
             let mut rows = Vec::new();
             for &nodes in &self.job.measured {
-                rows.push(self.farm(bench, topology, nodes, &list)?);
+                rows.push(self.farm(lab, topology, nodes, &list)?);
             }
             phases.end("measured");
-            let foretold = self.forecast(bench, topology, &rows)?;
+            let foretold = self.forecast(lab, topology, &rows)?;
             phases.end("forecast");
             for &nodes in &self.job.forecast {
-                rows.push(self.farm(bench, topology, nodes, &list)?);
+                rows.push(self.farm(lab, topology, nodes, &list)?);
             }
             phases.end("tried");
             Ok(Table::new(self, Common { scale, foretold }, rows))
@@ -48,7 +48,7 @@ impl Scaling {
 
     /// Writes the jobs' inputs and the list of jobs, with lengths and times scaled by `scale`. Returns the path
     /// of the list.
-    fn list(&self, bench: &ScenarioLab<'_>, scale: f64) -> Result<String, Failure> {
+    fn list(&self, lab: &ScenarioLab<'_>, scale: f64) -> Result<String, Failure> {
         let size = |text: &str| -> Result<u64, Failure> {
             Ok(((bytes::parse(text).map_err(Failure::usage)? as f64 * scale) as u64).max(1))
         };
@@ -56,7 +56,7 @@ impl Scaling {
         let mut text = String::new();
         let lengths = self.job.lengths.iter().cycle();
         for (job, seconds) in lengths.take(self.job.jobs).enumerate() {
-            let source = bench.random_file(&format!("job{job:03}.in"), read)?;
+            let source = lab.random_file(&format!("job{job:03}.in"), read)?;
             let source = source.display();
             let seconds = seconds * scale;
             // Writing to a String doesn't fail.
@@ -66,25 +66,24 @@ impl Scaling {
                  inputs = [\"{source}\"]\noutputs = [\"{source}.out\"]"
             );
         }
-        let path = bench.folder().join("jobs.toml");
+        let path = lab.folder().join("jobs.toml");
         std::fs::write(&path, text).or_nothing(format!("writing {}", path.display()))?;
         Ok(path.to_string_lossy().into_owned())
     }
 
     fn farm(
         &self,
-        bench: &ScenarioLab<'_>,
+        lab: &ScenarioLab<'_>,
         topology: &Topology,
         nodes: u32,
         list: &str,
     ) -> Result<Row, Failure> {
-        bench.go_on()?;
+        lab.go_on()?;
         garland_terminal::errln!("{nodes} nodes ...");
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
         let words = [list, &names, "--data", "mount", "--slots", "1"];
-        let FarmReport { run, summary, .. } =
-            bench.farm(&[&words[..], &["--overwrite"]].concat())?;
+        let FarmReport { run, summary, .. } = lab.farm(&[&words[..], &["--overwrite"]].concat())?;
         match summary.jobs.failures.first() {
             None => Ok(Row { nodes, seconds: summary.total, run }),
             Some(failed) => {
@@ -96,7 +95,7 @@ impl Scaling {
 
     fn forecast(
         &self,
-        bench: &ScenarioLab<'_>,
+        lab: &ScenarioLab<'_>,
         topology: &Topology,
         rows: &[Row],
     ) -> Result<ScalingForecast, Failure> {
@@ -107,6 +106,6 @@ impl Scaling {
         let counts = counts.join(",");
         let mut words = vec!["forecast", "--topology", shape, "--rate", &rate, "--nodes", &counts];
         words.extend(rows.iter().map(|row| row.run.as_str()));
-        bench.ask(&words)
+        lab.ask(&words)
     }
 }

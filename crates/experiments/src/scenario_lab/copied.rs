@@ -67,12 +67,12 @@ impl ScenarioLab<'_> {
     /// Runs `garland cp --whole` with `words`.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();
-        let told: Report = self.ask(&[&["cp", "--whole"], words].concat())?;
+        let report: Report = self.ask(&[&["cp", "--whole"], words].concat())?;
         let whole_ns = clock::now_ns() - before;
         let streams = |name: &str| matches!(name, "first byte" | "stream" | "drain");
-        let streams = told.phases.iter().filter(|phase| streams(&phase.name));
+        let streams = report.phases.iter().filter(|phase| streams(&phase.name));
         let stream_ns = streams.map(|phase| phase.ns).sum();
-        Ok(Copied { run: told.run, whole_ns, stream_ns })
+        Ok(Copied { run: report.run, whole_ns, stream_ns })
     }
 }
 

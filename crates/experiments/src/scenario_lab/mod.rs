@@ -52,14 +52,14 @@ impl<'a> ScenarioLab<'a> {
         let state = run.folder().join("state");
         std::fs::create_dir_all(&state).or_nothing(format!("making {}", state.display()))?;
         let interrupted = Cell::new(false);
-        let mut bench = Self { lab: None, warden: None, state, folder, interrupts, interrupted };
-        let roots = Some(bench.folder.clone());
+        let mut built = Self { lab: None, warden: None, state, folder, interrupts, interrupted };
+        let roots = Some(built.folder.clone());
         let spec = Spec { roots, ..spec };
-        let labs = StateDir(bench.places()?.folder("lab")?);
-        let folders = vec![bench.folder.clone(), bench.state.clone()];
+        let labs = StateDir(built.places()?.folder("lab")?);
+        let folders = vec![built.folder.clone(), built.state.clone()];
         let up = Lab::up_meanwhile(&labs, spec, folders).map_err(Failure::nothing)?;
-        (bench.lab, bench.warden) = (Some(up.0), Some(up.1));
-        Ok(bench)
+        (built.lab, built.warden) = (Some(up.0), Some(up.1));
+        Ok(built)
     }
 
     /// The state folder of commands that run in the lab.

@@ -66,41 +66,43 @@ pub struct Finding {
 }
 
 impl Answer {
-    /// What `told` says of a pause, compared with `bases`, copies without it. If other makers paused
+    /// What `explained` says of a pause, compared with `bases`, copies without it. If other makers paused
     /// `together` with this one, it needn't be the first fault.
     pub fn new(
         pause: &Pause,
         (put_in_ns, together): (u64, bool),
         server: &str,
-        told: &Explained,
+        explained: &Explained,
         bases: &[Explained],
     ) -> Self {
         let maker = pause.maker;
-        let known = |told: &Report, of: fn(&Explained) -> &Report| {
+        let known = |report: &Report, of: fn(&Explained) -> &Report| {
             let cause = maker.cause();
             let is_it = |time: &TimeOf| maker.is_it(server, time);
-            let found_ns = told.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
+            let found_ns =
+                report.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
             let right = match together {
-                true => told.faults.iter().any(is_it),
-                false => told.faults.first().is_some_and(is_it),
+                true => report.faults.iter().any(is_it),
+                false => report.faults.first().is_some_and(is_it),
             };
-            Finding::new(cause, found_ns, right, told)
+            Finding::new(cause, found_ns, right, report)
         };
-        let open = |told: &Report, of: fn(&Explained) -> &Report| {
+        let open = |report: &Report, of: fn(&Explained) -> &Report| {
             let is_it = |time: &TimeOf| {
                 time.cause == Cause::Undecided.name() && time.node.as_deref() == Some(server)
             };
-            let found_ns = told.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
-            let right = told.undecided.iter().any(|line| line.starts_with(server));
+            let found_ns =
+                report.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
+            let right = report.undecided.iter().any(|line| line.starts_with(server));
             // What can't be known must not be reported as a fault.
-            let named = told.faults.iter().any(|fault| maker.is_it(server, fault));
-            Finding::new(Cause::Undecided, found_ns, right && !named, told)
+            let named = report.faults.iter().any(|fault| maker.is_it(server, fault));
+            Finding::new(Cause::Undecided, found_ns, right && !named, report)
         };
         let half = match maker.is_the_clients() {
-            true => known(&told.half, |base| &base.half),
-            false => open(&told.half, |base| &base.half),
+            true => known(&explained.half, |base| &base.half),
+            false => open(&explained.half, |base| &base.half),
         };
-        let whole = known(&told.whole, |base| &base.whole);
+        let whole = known(&explained.whole, |base| &base.whole);
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
     }
 
@@ -124,9 +126,9 @@ fn usual(times: impl Iterator<Item = i64>) -> i64 {
 }
 
 impl Finding {
-    fn new(cause: Cause, found_ns: i64, right: bool, told: &Report) -> Self {
-        let fault = told.faults.first().map(TimeOf::words);
-        let (cause, undecided) = (cause.name(), told.undecided.clone());
+    fn new(cause: Cause, found_ns: i64, right: bool, report: &Report) -> Self {
+        let fault = report.faults.first().map(TimeOf::words);
+        let (cause, undecided) = (cause.name(), report.undecided.clone());
         Self { cause, found_ns, fault, right, undecided }
     }
 

@@ -44,7 +44,7 @@ pub struct Tolerance {
     /// Error allowed in the found time of pauses, as a share of the injected time, with the traces of both
     /// ends.
     pub found: f64,
-    /// Error allowed without the trace of the server, when more than the pauses is undecided.
+    /// Error allowed without the server's trace: then more than the pauses is undecided.
     pub found_by_one: f64,
 }
 

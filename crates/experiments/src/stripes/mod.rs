@@ -33,20 +33,20 @@ impl Stripes {
         let length = size.bytes;
         let sizes = Sizes { length, buffer, operation };
         let wire_s = bounds::seconds(topology, &[(0, place)], length);
-        stage.in_lab(topology, length.saturating_mul(3), phases, |bench, phases| {
-            let source = bench.random_file("source", length)?;
-            let nothing = bench.random_file("nothing", NEXT_TO_NOTHING)?;
+        stage.in_lab(topology, length.saturating_mul(3), phases, |lab, phases| {
+            let source = lab.random_file("source", length)?;
+            let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
             let bytes_s = predicted::chain(topology, &[0, place], length)?;
-            let trial = Trial { experiment: self, bench, source, nothing, sizes, wire_s, bytes_s };
+            let trial = Trial { experiment: self, lab, source, nothing, sizes, wire_s, bytes_s };
             let node = format!("lab:{}", self.job.to);
-            bench.garland(&["up", &node])?;
-            bench.check(0, place)?;
+            lab.garland(&["up", &node])?;
+            lab.check(0, place)?;
             phases.end("set-up");
             let copies = trial.copies()?;
             phases.end("copies");
             let answers = trial.answers(&copies)?;
             phases.end("explained copies");
-            bench.garland(&["down", &node])?;
+            lab.garland(&["down", &node])?;
             let rows = copies.into_iter().map(|copy| copy.row).collect();
             let operations = sizes.operations();
             Ok(Table::new(self, Common { sizes, size, operations, wire_s, answers }, rows))

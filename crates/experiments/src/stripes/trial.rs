@@ -22,7 +22,7 @@ const MORE: usize = 4;
 /// The experiment in one lab.
 pub struct Trial<'a> {
     pub experiment: &'a Stripes,
-    pub bench: &'a ScenarioLab<'a>,
+    pub lab: &'a ScenarioLab<'a>,
     pub source: PathBuf,
     /// The file of one byte, whose copy measures the time of starting.
     pub nothing: PathBuf,
@@ -90,10 +90,10 @@ impl Trial<'_> {
         let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
         for _ in 0..=AGAIN {
-            let told = self.explain(&self.copy(true, pauses)?.run)?;
+            let explained = self.explain(&self.copy(true, pauses)?.run)?;
             let answer = |pause: &&Pause| {
                 let put_in = (self.put_in_ns(pause)?, pauses.len() > 1);
-                Ok(Answer::new(pause, put_in, &self.server(), &told, bases))
+                Ok(Answer::new(pause, put_in, &self.server(), &explained, bases))
             };
             let answers = pauses.iter().map(answer).collect::<Result<Vec<_>, Failure>>()?;
             let right = answers.iter().all(|one| one.whole.right && one.half.right);
@@ -118,7 +118,7 @@ impl Trial<'_> {
         let mut best: Option<(Copied, bool)> = None;
         for _ in 0..=AGAIN {
             let copied = self.copy(held, pauses)?;
-            let equal = self.bench.verify(&self.experiment.job.to, STRIPE, &self.source)?;
+            let equal = self.lab.verify(&self.experiment.job.to, STRIPE, &self.source)?;
             if best.as_ref().is_none_or(|(best, _)| copied.whole_ns < best.whole_ns) {
                 best = Some((copied, equal));
             }
@@ -139,7 +139,7 @@ impl Trial<'_> {
     }
 
     fn copied(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
-        self.bench.go_on()?;
+        self.lab.go_on()?;
         let Sizes { buffer, operation, .. } = self.sizes;
         let faults: Vec<String> =
             pauses.iter().map(|pause| pause.fault(self.sizes, &self.server())).collect();
@@ -157,14 +157,14 @@ impl Trial<'_> {
         }
         words.extend(faults.iter().flat_map(|fault| ["--inject", fault]));
         words.extend([&*source, &target]);
-        self.bench.copy(&words)
+        self.lab.copy(&words)
     }
 
     /// Has a copy explained, and again after its server's trace is removed, since there was none in 2007.
     fn explain(&self, run: &str) -> Result<Explained, Failure> {
-        let ask = || self.bench.ask_tolerating::<Report>(&[Exit::SomeFailed], &["explain", run]);
+        let ask = || self.lab.ask_tolerating::<Report>(&[Exit::SomeFailed], &["explain", run]);
         let whole = ask()?;
-        let kept = Traced::find(&self.bench.places()?, run, None)?;
+        let kept = Traced::find(&self.lab.places()?, run, None)?;
         for path in kept.files()? {
             let of_server = traces::read(&path)
                 .map_err(|reason| Failure::nothing(format!("{}: {reason}", path.display())))
