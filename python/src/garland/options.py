@@ -17,7 +17,7 @@ class Options:
     xattrs: bool = False
     preserve: bool = False
     fsync: bool = True
-    clear: bool = False
+    encrypt: bool = True
     stripe: str | bool = False
     """True for the default unit, or bytes such as "1MiB"."""
     order: str | None = None
@@ -40,7 +40,7 @@ class Options:
             "--xattrs": self.xattrs,
             "--preserve": self.preserve,
             "--no-fsync": not self.fsync,
-            "--no-encrypt": self.clear,
+            "--no-encrypt": not self.encrypt,
             "--stripe": self.stripe is True,
             "--verify": self.verify,
         }
