@@ -1,5 +1,5 @@
 //! `garland-fabric`: what an agent asks of libfabric. It is started by an agent, not by people.
 
 fn main() -> std::process::ExitCode {
-    crate::run()
+    garland_fabric::run()
 }
