@@ -26,7 +26,7 @@ pub enum FarmOrder {
     },
     /// Run these in their order, as processors get free.
     Run(Vec<Task>),
-    /// Make the folders for these jobs' files; said before their files come.
+    /// Make the directories for these jobs' files; precedes the files.
     Make(u32, Vec<Text>),
     /// Give back those of these jobs that haven't been started.
     Recall(Vec<u32>),
@@ -121,7 +121,7 @@ pub struct NodeFacts {
     pub memory_free: u64,
     /// Thousandths of one processor that all processes there may have together.
     pub share: u32,
-    /// The processors' clock in MHz, where the kernel tells.
+    /// The clock rate of the processors in MHz, if known.
     pub mhz: Option<f64>,
 }
 
@@ -132,7 +132,7 @@ impl NodeFacts {
         (f64::from(self.share) / 1000.0 / f64::from(slots.max(1))).min(1.0)
     }
 
-    /// How quick one of its processors is: by its clock, where it tells, and by its share.
+    /// The speed of one of its processors: its clock rate, if known, times its share.
     pub fn pace(&self) -> f64 {
         self.mhz.unwrap_or(1.0) * self.share_of(self.cores)
     }

@@ -165,7 +165,7 @@ pub enum FromAgent {
     Written(CopyId, u64),
     /// The answer to `Stat`, or why there is none.
     Looked(Result<Vec<StatReply>, String>),
-    /// What of its tree the node didn't give; said before it is `Committed`.
+    /// The parts of its tree that the node didn't send; precedes `Committed`.
     Absent(CopyId, Absence),
     /// The answer to `Files`: connections with the secret are accepted, or why not.
     FilesOpen(CopyId, Option<String>),

@@ -41,7 +41,7 @@ pub enum Answer {
     },
     /// An offset.
     At(u64),
-    /// The room that there is.
+    /// The free space.
     Space(Space),
 }
 
@@ -54,7 +54,7 @@ pub struct Entry {
     pub attr: Attr,
 }
 
-/// What statvfs tells.
+/// The result of statvfs(3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
     /// Bytes of a block.
