@@ -33,7 +33,7 @@ pub fn stride(size: u32) -> u64 {
     u64::from(size.max(1)).next_multiple_of(LINE)
 }
 
-/// What an agent wants.
+/// An order of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// Which providers there are for what `garland ping` does, by this address of the node's.
@@ -147,13 +147,13 @@ pub struct Ran {
     pub elapsed_ns: u64,
     /// Nanoseconds in the calls that begin operations.
     pub posting_ns: u64,
-    /// Nanoseconds at work: not asleep, or not polling in vain.
+    /// Nanoseconds at work: without sleep and unsuccessful polls.
     pub work_ns: u64,
     /// Nanoseconds of each operation.
     pub samples: Vec<u64>,
 }
 
-/// What a helper says.
+/// An answer of the helper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// At first: its version.
@@ -198,7 +198,7 @@ pub fn frame(message: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// The length that a frame's beginning tells.
+/// The length of a frame, from its header.
 ///
 /// # Errors
 /// When it is above `most`.

@@ -147,7 +147,7 @@ impl Lab {
         &self.record.spec.name
     }
 
-    /// What was asked for.
+    /// The description of the lab.
     pub fn spec(&self) -> &Spec {
         &self.record.spec
     }
@@ -187,8 +187,8 @@ impl Lab {
         Ok(if rails { all } else { vec![topology.nodes[id].address] })
     }
 
-    /// How many lanes a copy takes when nothing is said: one a rail. Where NICs are bonded, one, since
-    /// the bond does the rest.
+    /// The default number of lanes of a copy: one per rail; one if NICs are bonded, since the bond spreads
+    /// packets.
     pub fn lanes(&self) -> usize {
         bounds::rails(&self.spec().topology)
     }

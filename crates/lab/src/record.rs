@@ -19,7 +19,7 @@ const FILE: &str = "lab.json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     version: u32,
-    /// What was asked for.
+    /// The description of the lab.
     pub spec: Spec,
     /// The folder that holds the root folders of the nodes.
     pub roots: PathBuf,

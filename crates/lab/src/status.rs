@@ -14,7 +14,7 @@ use crate::{Lab, LabError, Spec, device};
 /// A lab as it is now.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
-    /// What was asked for.
+    /// The description of the lab.
     pub spec: Spec,
     /// The process number of its keeper.
     pub keeper: u32,

@@ -91,7 +91,7 @@ pub enum Ended {
 pub struct Served {
     /// How it ended.
     pub ended: Ended,
-    /// What it was asked for, and what crossed the wires.
+    /// The kernel's requests, and the traffic to the nodes.
     pub account: Account,
 }
 

@@ -54,7 +54,7 @@ impl Object {
         self.origin.pinned.size
     }
 
-    /// When it was modified, if its server says so: seconds and nanoseconds since the start of 1970.
+    /// When it was modified, if the server reports it: seconds and nanoseconds since the start of 1970.
     #[must_use]
     pub fn modified(&self) -> Option<(i64, u32)> {
         let modified = self.origin.pinned.last_modified;
@@ -85,7 +85,7 @@ impl Object {
     /// says.
     ///
     /// # Errors
-    /// When they can't be had, or nobody wants them any more.
+    /// When they can't be read, or are no longer wanted.
     pub fn wait(&self, range: Range<u64>, stale: &dyn Fn() -> bool) -> Result<(), Trouble> {
         let stale = || (self.stop)() || stale();
         let waiting = Waiting { address: self.address(), stale: &stale };

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::fs::{Advice, fadvise};
 
-/// How the page cache was asked.
+/// The system call that queried the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// cachestat(2): by file.
@@ -19,7 +19,7 @@ pub enum Way {
 /// What of a file's first bytes is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Residency {
-    /// Pages of the file that were asked for.
+    /// The queried pages of the file.
     pub pages: u64,
     /// Those of them in the page cache.
     pub cached: u64,
@@ -51,7 +51,7 @@ struct Statistics {
 /// Asks how much of the first `length` bytes of `file` is in the page cache.
 ///
 /// # Errors
-/// When the kernel tells neither way.
+/// When the kernel supports neither call.
 pub fn residency(file: &File, length: u64) -> io::Result<Residency> {
     let pages = length.div_ceil(rustix::param::page_size() as u64);
     if pages == 0 {

@@ -1,5 +1,4 @@
-//! How far a prediction may be off: the points are measured again, in thought, with errors like those
-//! that they had (a bootstrap of relative residuals: Efron and Tibshirani, An Introduction to the
+//! Prediction intervals by a bootstrap of relative residuals (Efron and Tibshirani, An Introduction to the
 //! Bootstrap, 1993, 9.4). The same points always give the same interval.
 
 use super::Work;
@@ -8,23 +7,23 @@ use super::candidates::Candidates;
 use super::points::Points;
 use garland_core::splitmix::SplitMix;
 
-/// So often for each law.
+/// The number of samples of each law.
 const TIMES: usize = 200;
 
-/// The part of the outcomes that is left out at each end: the interval holds 90 of 100.
+/// The share of the samples that is cut off at each end: the interval has 90 %.
 const TAIL: f64 = 0.05;
 
-/// What came of it.
+/// The spread of the samples.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
-    /// For each node count the least and the longest time, in seconds.
+    /// The shortest and the longest time at each node count, in seconds.
     pub(super) times: Vec<(f64, f64)>,
-    /// The least and the largest that `fixed` came out as, in seconds.
+    /// The least and the largest `fixed` part, in seconds.
     pub(super) fixed: (f64, f64),
 }
 
-/// The spread of what `candidates` say of `counts` (rising); none where there are no more points than
-/// parameters, so that nothing is known of errors.
+/// The spread of the predictions of `candidates` for `counts` (rising); `None` if there are no more points
+/// than parameters, so that errors are unknown.
 pub(super) fn spread(
     candidates: &Candidates,
     work: &Work<'_>,

@@ -295,7 +295,7 @@ fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAtt
     }
 }
 
-/// The attributes of a node's root; those of an empty folder while it can't be asked.
+/// The attributes of a node's root; those of an empty directory while the node is down.
 fn node_attr(place: usize, outcome: Result<Attr, Errno>) -> fuser::FileAttr {
     let number = node_number(place);
     match outcome {

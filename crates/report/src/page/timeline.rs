@@ -178,7 +178,7 @@ impl Timeline {
     }
 }
 
-/// A job as a farm's result tells it, in seconds.
+/// A job of a farm's result, in seconds.
 struct Job {
     node: String,
     started: f64,
