@@ -86,7 +86,7 @@ pub enum LabError {
     Group {
         /// What was tried.
         operation: &'static str,
-        /// The group's folder.
+        /// The group's directory.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -122,7 +122,7 @@ pub enum LabError {
     File {
         /// What was tried.
         operation: &'static str,
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,

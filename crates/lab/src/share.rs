@@ -23,7 +23,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// The lab's group's folder.
+    /// The lab's group's directory.
     pub(crate) fn path(&self) -> &Path {
         self.group.path()
     }

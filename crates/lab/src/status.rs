@@ -48,7 +48,7 @@ pub struct NodeStatus {
     pub name: String,
     /// Its address.
     pub address: Ipv4Addr,
-    /// Its root folder, on the host.
+    /// Its root directory, on the host.
     pub root: PathBuf,
     /// What runs there, by the host's process numbers.
     pub processes: Vec<u32>,

@@ -32,13 +32,13 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// killed.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// How often, and after how long each, a folder that is in use is tried to be unmounted as it should.
+/// How often, and after how long each, a directory that is in use is tried to be unmounted as it should.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(40);
 
 /// What is to be mounted.
 pub struct MountJob {
-    /// The folder to mount on.
+    /// The directory to mount on.
     pub dir: PathBuf,
     /// The nodes' names there, in the list's order.
     pub names: Vec<String>,
@@ -55,7 +55,7 @@ pub struct MountJob {
 /// Why something can't be mounted or unmounted.
 #[derive(Debug, Error)]
 pub enum MountError {
-    /// The folder can't be used.
+    /// The directory can't be used.
     #[error("mounting on {0}: {1}")]
     Folder(String, String),
     /// FUSE can't.
@@ -104,10 +104,10 @@ pub struct Mounted {
     recording: Arc<Recording>,
 }
 
-/// Mounts. What a killed mount has left on the folder is taken away first.
+/// Mounts. What a killed mount has left on the directory is taken away first.
 ///
 /// # Errors
-/// When the folder isn't one, is mounted on already, or FUSE can't be had.
+/// When the directory isn't one, is mounted on already, or FUSE can't be had.
 pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     let dir = clear(&job.dir)?;
     let (tell, distrusted) = channel();
@@ -153,13 +153,13 @@ pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
 }
 
 impl Mounted {
-    /// The folder, by its full name.
+    /// The directory, by its full name.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Serves the kernel until the folder is unmounted, or `interrupts` say that it is to be; `ready` is
+    /// Serves the kernel until the directory is unmounted, or `interrupts` say that it is to be; `ready` is
     /// called when whoever uses it doesn't wait any more, and `keep` is given what was noted so far, every
     /// ten seconds in which anything was, and at the end.
     ///
@@ -244,7 +244,7 @@ fn device(dir: &Path) -> Option<u64> {
     std::fs::metadata(dir).map(|stat| stat.dev()).ok()
 }
 
-/// The folder, free to be mounted on.
+/// The directory, free to be mounted on.
 fn clear(dir: &Path) -> Result<PathBuf, MountError> {
     let shown = dir.display().to_string();
     let refuse = |reason: String| MountError::Folder(shown.clone(), reason);

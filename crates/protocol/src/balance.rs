@@ -18,7 +18,7 @@ pub const BALANCE_SIZES: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 46;
 pub enum BalanceOrder {
     /// Make a file for all copies to come, and leave room for one as long.
     Stock {
-        /// The folder, in the system's bytes.
+        /// The directory, in the system's bytes.
         path: Vec<u8>,
         /// Its length.
         size: u64,

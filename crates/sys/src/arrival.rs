@@ -11,7 +11,7 @@ const SOON_NS: u64 = 50_000;
 /// The number of retries before any time is accepted.
 const TRIES: usize = 4;
 
-/// So much has arrived.
+/// The bytes that have arrived at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// When, in monotonic nanoseconds.

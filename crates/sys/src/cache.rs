@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_cached_until_it_is_forgotten() {
-        // Not in the system's temporary folder, which may be memory, where nothing is forgotten.
+        // Not in the system's temporary directory, which may be memory, where nothing is forgotten.
         let program = std::env::current_exe().unwrap();
         let path = program.with_file_name(format!("cache-test-{}", std::process::id()));
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);

@@ -30,7 +30,7 @@ struct Holder {
 
 impl Machines {
     /// Starts a head, 10.99.0.254, and nodes n1, n2 and so on, 10.99.0.1 and up. A node doesn't see
-    /// the folder `hidden`, has a home folder `/mnt/home` of its own, and `/dev/shm` and `/tmp`.
+    /// the directory `hidden`, has a home directory `/mnt/home` of its own, and `/dev/shm` and `/tmp`.
     ///
     /// # Errors
     /// When this isn't root, or a program is missing.

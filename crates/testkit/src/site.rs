@@ -29,7 +29,7 @@ pub enum Manner {
     Changes,
     /// Redirects to the same path below `/moved`.
     Moves,
-    /// Well, and slowly: so long after every 64 KiB.
+    /// Answers correctly but slowly, with this pause after every 64 KiB.
     Slowly(Duration),
 }
 

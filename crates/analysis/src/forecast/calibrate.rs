@@ -23,7 +23,7 @@ pub(super) struct Calibrated {
 /// Places in which the best parameter is looked for at first.
 const GRID: u32 = 32;
 
-/// Then the interval shrinks so often, by the golden section.
+/// The number of steps of the golden-section search after that.
 const STEPS: u32 = 36;
 
 const GOLDEN: f64 = 0.618_033_988_749_894_9;

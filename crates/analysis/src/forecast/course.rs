@@ -14,7 +14,7 @@ use super::{Law, Question, Refusal, Work};
 /// A node count of the curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct At {
-    /// So many nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// The time that is predicted, in seconds.
     pub seconds: f64,

@@ -55,7 +55,7 @@ pub fn chain_order(
 /// Rates that differ by less are the same: among these the list's order stays.
 const SAME: f64 = 0.9;
 
-/// So many beginnings of a chain are tried, those that give most first.
+/// The number of beginnings of a chain that are tried, those with the highest rates first.
 const BEGINNINGS: usize = 32;
 
 /// Of the chains in which each node is followed by the one that gets most from it, the one whose

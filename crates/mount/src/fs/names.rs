@@ -14,14 +14,14 @@ use super::top::node_number;
 use crate::peer::{Reply, Then};
 
 impl Mount {
-    /// Looks a name up in a folder of a node.
+    /// Looks a name up in a directory of a node.
     pub fn look_up(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, reply: ReplyEntry) {
         self.figures.lookups.fetch_add(1, Ordering::Relaxed);
         let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
         self.enter(above, name, Ask::Stat(FileRef::Path(path)), reply);
     }
 
-    /// Makes something in a folder.
+    /// Makes something in a directory.
     pub fn make(
         self: &Arc<Self>,
         above: Arc<Inode>,

@@ -23,7 +23,7 @@ pub struct Account {
     pub opens_unchanged: u64,
     /// Files that the kernel knows.
     pub known: u64,
-    /// Files and folders that are open.
+    /// Files and directories that are open.
     pub open: u64,
     /// The nodes, in the list's order.
     pub nodes: Vec<NodeAccount>,

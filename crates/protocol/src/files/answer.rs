@@ -32,9 +32,9 @@ pub enum Answer {
         /// times.
         fresh: bool,
     },
-    /// Some of a folder's entries.
+    /// Some of a directory's entries.
     Listed {
-        /// The folder's handle, to go on with; none when these were all.
+        /// The directory's handle, to go on with; none when these were all.
         more: Option<u64>,
         /// The entries, without `.` and `..`.
         entries: Vec<Entry>,
@@ -45,7 +45,7 @@ pub enum Answer {
     Space(Space),
 }
 
-/// A folder's entry.
+/// A directory's entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its name.

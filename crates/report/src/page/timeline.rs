@@ -91,7 +91,7 @@ impl Timeline {
         }
     }
 
-    /// Adds a node's trace; `on_head` is what the head's clock said when the node's said so much.
+    /// Adds a node's trace; `on_head` converts readings of the node's clock to the head's.
     pub fn node(
         &mut self,
         trace: &Trace,
