@@ -82,7 +82,7 @@ impl MountError {
 pub enum Ended {
     /// It was unmounted.
     Unmounted,
-    /// It was to end while it was in use: it is gone, and those who use it get errors.
+    /// It was ended while it was in use: its users get errors.
     InUse,
 }
 
@@ -95,7 +95,7 @@ pub struct Served {
     pub account: Account,
 }
 
-/// A mount that stands and isn't served yet. Until it is, whoever uses it waits.
+/// A mount that isn't served yet: until it is, accesses block.
 pub struct Mounted {
     dir: PathBuf,
     session: Session<Files>,
@@ -159,9 +159,9 @@ impl Mounted {
         &self.dir
     }
 
-    /// Serves the kernel until the directory is unmounted, or `interrupts` say that it is to be; `ready` is
-    /// called when whoever uses it doesn't wait any more, and `keep` is given what was noted so far, every
-    /// ten seconds in which anything was, and at the end.
+    /// Serves the kernel until the directory is unmounted, or `interrupts` order that. Calls `ready` when
+    /// accesses no longer block, and `keep` with the recording every ten seconds in which it has grown, and
+    /// at the end.
     ///
     /// # Errors
     /// When the kernel can't be served.
@@ -199,7 +199,7 @@ impl Mounted {
             }
             if interrupts.pending() {
                 if device(&dir) != own {
-                    // It is unmounted here, and another mount namespace's copy of it keeps nobody.
+                    // It is unmounted here; its copy in another mount namespace is no hindrance.
                     return Ok(finish(&mount, &recording, Ended::Unmounted, keep));
                 }
                 ended = unmount(&dir)?;
@@ -221,8 +221,8 @@ fn finish(mount: &Mount, recording: &Recording, ended: Ended, keep: impl Fn(&Tra
     Served { ended, account: mount.account() }
 }
 
-/// Has the kernel forget pages that may hold what a node never got, from a thread of its own: the
-/// kernel waits for whoever uses them.
+/// Invalidates cached pages that may hold bytes which a node never got. It runs on a thread of its own, since
+/// the kernel waits for users of the pages.
 fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
     for number in distrusted {
         // A file that the kernel has forgotten by now has no pages.

@@ -27,8 +27,8 @@ enum Body {
 }
 
 impl Object {
-    /// Opens what is at `address`, and begins to read it. Hosts are found by `names`; once `stop`
-    /// says so, whoever waits for bytes gets none.
+    /// Opens the object at `address`, and begins to read it. `names` resolves hosts; once `stop` returns true,
+    /// waiting reads fail.
     ///
     /// # Errors
     /// When it can't be read, and what to do about it.
@@ -81,8 +81,7 @@ impl Object {
         }
     }
 
-    /// Waits until the bytes of `range` can be read at once, or nobody wants them any more, as `stale`
-    /// says.
+    /// Waits until the bytes of `range` can be read at once, or `stale` returns true.
     ///
     /// # Errors
     /// When they can't be read, or are no longer wanted.

@@ -100,8 +100,8 @@ fn in_bucket(
     Ok((Arc::new(store), path))
 }
 
-/// Whether there are keys, or somebody to ask for them. The service that gives them to Amazon's own
-/// machines isn't looked for on others, where nobody answers.
+/// Whether there are credentials, or a service that provides them. The service of EC2 is only used on EC2
+/// machines, since elsewhere it doesn't answer.
 fn has_credentials(environment: &dyn Fn(&str) -> Option<String>, profile: &Profile) -> bool {
     let skips = environment("AWS_SKIP_SIGNATURE").is_some_and(|value| value == "true");
     let on_ec2 = || {
