@@ -19,7 +19,7 @@ pub enum Purpose {
 /// Of what a node's CPUs can do, this share may be used by others.
 const BUSY: f64 = 0.5;
 
-/// CPUs that take longer to wake are heard of, in microseconds.
+/// The wake-up latency of CPUs, in microseconds, above which it is reported.
 const SLOW_TO_WAKE: f64 = 20.0;
 
 /// The rate in bits per second from which on a NIC should have segmentation offload.

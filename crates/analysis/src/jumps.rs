@@ -3,7 +3,7 @@
 
 use super::line::fit_line;
 
-/// So far off the line that the points before follow, as a share of it, is another line.
+/// The relative distance from the line of the previous points from which on a point is on another line.
 const OFF: f64 = 0.25;
 
 /// The fewest points that tell a line.

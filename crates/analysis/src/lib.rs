@@ -1,7 +1,6 @@
-//! What measurements mean: distributions, the parameters of LogGP, knees, outliers, who of many is at
-//! fault, what concurrent copies wait for, what many jobs on many nodes came to, what a disk's figures
-//! say about its settings, what about a node spoils figures, and what more nodes would buy. Numbers in,
-//! verdicts out; samples are whole nanoseconds.
+//! The analysis of measurements: distributions, LogGP parameters, knees, outliers, faulty nodes and pairs,
+//! the limits of concurrent copies, farms of jobs, disk tuning, disturbing conditions of nodes, clocks, the
+//! ledger of a run, and forecasts. Functions take numbers and return verdicts; samples are in nanoseconds.
 
 #![forbid(unsafe_code)]
 

@@ -9,7 +9,7 @@ pub struct Queue {
     pub scheduler: Option<String>,
     /// KiB that sequential readers are ahead of themselves.
     pub read_ahead_kib: Option<u64>,
-    /// Whether the device says that it turns.
+    /// Whether the device reports that it is rotational.
     pub rotational: Option<bool>,
     /// Requests that the kernel lets wait.
     pub requests: Option<u64>,

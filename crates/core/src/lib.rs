@@ -12,6 +12,7 @@ pub mod nearest;
 pub mod nic_facts;
 pub mod plan;
 pub mod printable;
+pub mod splitmix;
 pub mod trace;
 pub mod tree;
 pub mod units;

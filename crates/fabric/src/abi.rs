@@ -236,7 +236,7 @@ pub struct CqOps {
     pub sread: unsafe extern "C" fn(*mut Cq, *mut c_void, usize, *const c_void, c_int) -> isize,
 }
 
-/// What a completion says in `FI_CQ_FORMAT_CONTEXT`.
+/// A completion in `FI_CQ_FORMAT_CONTEXT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CqEntry {

@@ -7,17 +7,17 @@ use garland_sys::clock;
 
 use super::port::{Done, Port};
 
-/// How long operations may be under way without any of them ending.
+/// The maximum time in nanoseconds without a completion while operations are in flight.
 const SILENCE_NS: u64 = 8_000_000_000;
 
-/// After so many looks in vain the thread lets others have its CPU for a moment: one that this
-/// waits for may need it.
+/// The number of unsuccessful polls after which the thread yields its CPU, since a thread that it waits for may
+/// need it.
 const PATIENT_LOOKS: u32 = 1000;
 
-/// The longest sleep: after it, whether the agent is still there is looked at.
+/// The longest sleep, after which it checks whether the agent is alive.
 const NAP: Duration = Duration::from_millis(100);
 
-/// What ends a wait besides something that is done.
+/// What ends a wait besides a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// Nothing.

@@ -33,7 +33,7 @@ pub fn stride(size: u32) -> u64 {
     u64::from(size.max(1)).next_multiple_of(LINE)
 }
 
-/// What an agent wants.
+/// An order of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// Which providers there are for what `garland ping` does, by this address of the node's.
@@ -113,20 +113,20 @@ pub enum Kind {
     Msg,
 }
 
-/// So many operations of a kind.
+/// A number of operations of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    /// The operation.
+    /// The kind of operation.
     pub kind: Kind,
-    /// Its bytes, 1 at least.
+    /// The length in bytes, at least 1.
     pub size: u32,
-    /// How many in flight at most.
+    /// The maximum number in flight.
     pub depth: u32,
-    /// How many.
+    /// The number of operations.
     pub count: u64,
-    /// Operations per second to begin.
+    /// The rate of operations per second; `None` for as fast as possible.
     pub rate: Option<u32>,
-    /// Which round of the meeting it is: what is sent differs from round to round.
+    /// The number of the round in the meeting, from which its data is derived.
     pub serial: u32,
 }
 
@@ -140,20 +140,20 @@ impl Round {
     }
 }
 
-/// What an initiator's part of a round took.
+/// The times of a round at the initiator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
-    /// Nanoseconds in all.
+    /// Nanoseconds in total.
     pub elapsed_ns: u64,
-    /// Nanoseconds in the calls that begin operations.
+    /// Nanoseconds in the calls that post operations.
     pub posting_ns: u64,
-    /// Nanoseconds at work: not asleep, or not polling in vain.
+    /// Nanoseconds at work: without sleep and unsuccessful polls.
     pub work_ns: u64,
     /// Nanoseconds of each operation.
     pub samples: Vec<u64>,
 }
 
-/// What a helper says.
+/// An answer of the helper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// At first: its version.
@@ -168,7 +168,7 @@ pub enum Answer {
     Ran(Ran),
     /// A round's target is done; the nanoseconds that it was at work.
     Served(u64),
-    /// So many operations of a try ended in its time.
+    /// The number of operations of a try that ended in its time.
     Tried(u64),
     /// Nanoseconds of CPU used so far.
     Rested(u64),
@@ -198,7 +198,7 @@ pub fn frame(message: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// The length that a frame's beginning tells.
+/// The length of a frame, from its header.
 ///
 /// # Errors
 /// When it is above `most`.

@@ -1,4 +1,4 @@
-//! Names of the devices in the media's namespace, all of them told from places in the topology.
+//! Names of the devices in the media's namespace, which are derived from indices in the topology.
 
 use garland_topology::{MediumId, NicId};
 

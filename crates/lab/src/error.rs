@@ -56,7 +56,7 @@ pub enum LabError {
     Namespaces {
         /// The lab's name.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
         /// What the user can do.
         hint: String,
@@ -76,7 +76,7 @@ pub enum LabError {
     Shares {
         /// The lab's name.
         name: String,
-        /// Where it was tried, and what the system said.
+        /// The path, and the system's error.
         reason: String,
         /// What the user can do, and what works all the same.
         hint: String,
@@ -86,7 +86,7 @@ pub enum LabError {
     Group {
         /// What was tried.
         operation: &'static str,
-        /// The group's folder.
+        /// The group's directory.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -114,7 +114,7 @@ pub enum LabError {
     Keeper {
         /// The lab's name.
         name: String,
-        /// What it said.
+        /// Its error message.
         reason: String,
     },
     /// A file of the lab's state can't be used.
@@ -122,7 +122,7 @@ pub enum LabError {
     File {
         /// What was tried.
         operation: &'static str,
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,

@@ -5,9 +5,9 @@
 //! them alive: when the keeper ends, even by SIGKILL, the kernel kills every process of the lab and
 //! then drops the mounts, the networks and their devices.
 //!
-//! It talks with `lab up` over standard input and output: a line with the description comes in, a
-//! line with a [`Reply`] goes out, and then a line must come in that tells it to stay. If `lab up`
-//! dies before, the end of its input tells the keeper to end too.
+//! It talks with `lab up` over standard input and output: it reads a line with the description, writes a line
+//! with a [`Reply`], and reads a line that orders it to stay. If `lab up` dies before, the keeper ends at the
+//! end of its input.
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -157,7 +157,7 @@ fn told_to_stay() -> bool {
     io::stdin().lock().read_line(&mut line).is_ok() && line == "stay\n"
 }
 
-/// Makes the lab's own namespaces; the child is the first process of the PID namespace. Also says
+/// Makes the lab's own namespaces; the child is the first process of the PID namespace. Also returns
 /// whether a user namespace was needed.
 fn isolate() -> io::Result<(Forked, bool)> {
     const KINDS: [Kind; 4] = [Kind::Mount, Kind::Net, Kind::Uts, Kind::Pid];
@@ -180,7 +180,7 @@ fn isolate() -> io::Result<(Forked, bool)> {
     Ok((init::fork()?, rootless))
 }
 
-/// Makes the control groups of nodes that have a share of a processor; says why they can't be.
+/// Makes the control groups of nodes that have a share of a processor; returns the failure, if any.
 fn share(spec: &Spec, shares: &mut Option<Shares>) -> Option<Reply> {
     match share::make(&spec.name, &spec.topology) {
         Ok(made) => {

@@ -95,7 +95,7 @@ impl Lab {
             .ok_or_else(|| LabError::NotRunning { name: name.to_owned() })
     }
 
-    /// Ends the lab `name`: its processes, its networks, its folders. False when none ran; what a
+    /// Ends the lab `name`: its processes, its networks, its directories. False when none ran; what a
     /// crash left of it is removed all the same.
     pub fn end(state: &StateDir, name: &str) -> Result<bool, LabError> {
         Lab::end_if(state, name, |_| true)
@@ -147,7 +147,7 @@ impl Lab {
         &self.record.spec.name
     }
 
-    /// What was asked for.
+    /// The description of the lab.
     pub fn spec(&self) -> &Spec {
         &self.record.spec
     }
@@ -187,8 +187,8 @@ impl Lab {
         Ok(if rails { all } else { vec![topology.nodes[id].address] })
     }
 
-    /// How many lanes a copy takes when nothing is said: one a rail. Where NICs are bonded, one, since
-    /// the bond does the rest.
+    /// The default number of lanes of a copy: one per rail; one if NICs are bonded, since the bond spreads
+    /// packets.
     pub fn lanes(&self) -> usize {
         bounds::rails(&self.spec().topology)
     }
@@ -205,14 +205,14 @@ impl Lab {
         Ok(disk.map(|rate| rate.bits_per_second() / 8))
     }
 
-    /// The root folder of a node, on the host.
+    /// The root directory of a node, on the host.
     pub fn root(&self, node: &str) -> Result<PathBuf, LabError> {
         self.id(node)?;
         Ok(self.record.roots.join(node))
     }
 
     /// A command whose program runs on a node: in its network, under its host name, as one of the
-    /// lab's processes, which end with the lab. Files are the host's, and so are the working folder
+    /// lab's processes, which end with the lab. Files are the host's, and so are the working directory
     /// and the environment.
     ///
     /// The process that the caller gets to see is a proxy outside of the lab: it passes on signals
@@ -322,7 +322,7 @@ impl Lab {
     }
 }
 
-/// Makes the folders and the keeper. The record goes first, so that whatever is left by a crash
+/// Makes the directories and the keeper. The record goes first, so that whatever is left by a crash
 /// can be found and removed.
 fn build<T>(
     state: &StateDir,

@@ -1,8 +1,8 @@
 //! An emulated cluster on this machine: network namespaces joined by emulated media, without
 //! daemon, without Docker, and without root where the kernel lets users make namespaces.
 //!
-//! A [`Spec`] says what is wanted; [`plan::steps`] turns it into steps that can be printed; a
-//! keeper process ([`keeper`]) does them in namespaces of its own and then waits. Everything hangs
+//! A [`Spec`] describes a lab; [`plan::steps`] turns it into steps that can be printed; a keeper process
+//! ([`keeper`]) executes them in its own namespaces and then waits. Everything hangs
 //! on the keeper: when it ends, for whatever reason, the kernel takes processes, devices and mounts
 //! away, so undoing the steps is ending the keeper and needs no code that could fail to run. Only
 //! control groups, where nodes have a share of a processor, are left by a crash; they are empty, and

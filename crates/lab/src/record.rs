@@ -19,9 +19,9 @@ const FILE: &str = "lab.json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     version: u32,
-    /// What was asked for.
+    /// The description of the lab.
     pub spec: Spec,
-    /// The folder that holds the root folders of the nodes.
+    /// The directory that holds the root directories of the nodes.
     pub roots: PathBuf,
     /// The process that the lab hangs on; none while it is being built.
     pub keeper: Option<Keeper>,
@@ -61,7 +61,7 @@ impl Record {
         self.keeper.as_ref().filter(|keeper| keeper.identity().is_alive())
     }
 
-    /// Reads the record in a lab's folder; `None` when there is none.
+    /// Reads the record in a lab's directory; `None` when there is none.
     pub(crate) fn read(folder: &Path) -> Result<Option<Record>, LabError> {
         let path = folder.join(FILE);
         let text = match fs::read(&path) {

@@ -114,7 +114,7 @@ const ACKNOWLEDGEMENT: u64 = 45;
 /// The mean length of a flow's frames on the wire: two full ones and an acknowledgement.
 pub(crate) const MEAN_FRAME: f64 = (2 * (WIRE + ACKNOWLEDGEMENT)) as f64 / 3.0;
 
-/// The parameters of tc-tbf(8), which [`fmt::Display`] writes as `tc` wants them.
+/// The parameters of tc-tbf(8); [`fmt::Display`] writes them as arguments of `tc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tbf {
     /// Bits per second.

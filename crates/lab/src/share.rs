@@ -23,7 +23,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// The lab's group's folder.
+    /// The lab's group's directory.
     pub(crate) fn path(&self) -> &Path {
         self.group.path()
     }
@@ -35,7 +35,7 @@ impl Shares {
     }
 }
 
-/// Makes the groups; `None` where no node has a share. An error says where it was tried.
+/// Makes the groups; `None` if no node has a share. An error names the path.
 pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, String> {
     if topology.nodes.iter().all(|node| node.cpu.is_none()) {
         return Ok(None);

@@ -17,8 +17,8 @@ pub struct Spec {
     pub name: String,
     /// What is emulated.
     pub topology: Topology,
-    /// Where the nodes' root folders go, when not under the lab's own directory: on `/dev/shm`, for
-    /// instance, so that a benchmark meets no disk. A folder `garland-lab-NAME` is made there.
+    /// Where the nodes' root directories go, when not under the lab's own directory: on `/dev/shm`, for
+    /// instance, so that a benchmark meets no disk. A directory `garland-lab-NAME` is made there.
     pub roots: Option<PathBuf>,
     /// How its cabling differs from the topology, whose addresses and routes it has all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -94,7 +94,7 @@ impl Spec {
     }
 }
 
-/// What is wrong with a lab's name, which becomes a folder's name.
+/// What is wrong with a lab's name, which becomes a directory's name.
 pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > LONGEST_NAME {

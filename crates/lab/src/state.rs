@@ -1,4 +1,4 @@
-//! The folder where labs keep their state: `labs/NAME/lab.json` and `labs/NAME/nodes/n3/`.
+//! The directory where labs keep their state: `labs/NAME/lab.json` and `labs/NAME/nodes/n3/`.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -10,7 +10,7 @@ use garland_sys::namespace;
 use crate::spec::name_fault;
 use crate::{LabError, Record, share};
 
-/// Garland's state folder; labs live under `labs` in it.
+/// Garland's state directory; labs live under `labs` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDir(pub PathBuf);
 
@@ -36,7 +36,7 @@ impl StateDir {
         Ok(found)
     }
 
-    /// The folder of the lab `name`; refuses what is no name of a lab.
+    /// The directory of the lab `name`; refuses what is no name of a lab.
     pub(crate) fn lab(&self, name: &str) -> Result<PathBuf, LabError> {
         match name_fault(name) {
             None => Ok(self.labs().join(name)),
@@ -46,8 +46,8 @@ impl StateDir {
         }
     }
 
-    /// Locks all labs of this folder against being started or ended by others, until the answer is
-    /// dropped. Makes the folder when it isn't there.
+    /// Locks all labs of this directory against being started or ended by others, until the answer is
+    /// dropped. Makes the directory when it isn't there.
     pub(crate) fn lock(&self) -> Result<File, LabError> {
         let labs = self.labs();
         DirBuilder::new()
@@ -71,12 +71,12 @@ impl StateDir {
     }
 }
 
-/// Makes a folder that must not be there yet, for its owner only.
+/// Makes a directory that must not be there yet, for its owner only.
 pub(crate) fn make_private(folder: &Path) -> Result<(), LabError> {
     DirBuilder::new().mode(0o700).create(folder).map_err(LabError::file("make folder", folder))
 }
 
-/// Removes a folder with all that is in it; links are removed, never followed. That it is gone
+/// Removes a directory with all that is in it; links are removed, never followed. That it is gone
 /// already is no error.
 pub(crate) fn remove(folder: &Path) -> Result<(), LabError> {
     let removed = match fs::remove_dir_all(folder) {
@@ -93,7 +93,7 @@ pub(crate) fn remove(folder: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Gives the owner the right to empty every folder of a tree: copied trees may hold read-only ones.
+/// Gives the owner the right to empty every directory of a tree: copied trees may hold read-only ones.
 fn open_up(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     for entry in fs::read_dir(folder)? {

@@ -14,7 +14,7 @@ use crate::{Lab, LabError, Spec, device};
 /// A lab as it is now.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
-    /// What was asked for.
+    /// The description of the lab.
     pub spec: Spec,
     /// The process number of its keeper.
     pub keeper: u32,
@@ -48,7 +48,7 @@ pub struct NodeStatus {
     pub name: String,
     /// Its address.
     pub address: Ipv4Addr,
-    /// Its root folder, on the host.
+    /// Its root directory, on the host.
     pub root: PathBuf,
     /// What runs there, by the host's process numbers.
     pub processes: Vec<u32>,

@@ -25,7 +25,7 @@ impl Tool {
         }
     }
 
-    /// Where it is. Ordinary users often lack the system folders in their search path.
+    /// Where it is. Ordinary users often lack the system directories in their search path.
     pub(crate) fn find(self) -> Result<PathBuf, LabError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path)

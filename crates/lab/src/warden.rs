@@ -14,23 +14,23 @@ use serde::{Deserialize, Serialize};
 use crate::record::Keeper;
 use crate::{LabError, role};
 
-/// What the command says before the pipe closes when it has taken the lab down itself.
+/// The message of a command that has taken the lab down itself.
 pub(crate) const DISMISSED: &str = "dismissed\n";
 
-/// What a warden watches over.
+/// The task of a warden.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Charge {
-    /// Where labs keep their state.
+    /// The state directory of labs.
     pub(crate) state: PathBuf,
     /// The lab's name.
     pub(crate) name: String,
     /// Its keeper, since a lab of the same name that was started later is another one.
     pub(crate) keeper: Keeper,
-    /// What else goes with the command.
+    /// The directories to remove.
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// The command's end of the pipe. When this is dropped, or dies with its process, the lab goes.
+/// The command's end of the pipe. When it is dropped, or its process dies, the lab is taken down.
 #[derive(Debug)]
 pub struct Warden {
     child: Child,
@@ -58,9 +58,9 @@ impl Warden {
         })
     }
 
-    /// Sends it away: the lab is down, or shall stay.
+    /// Dismisses the warden: the lab is down, or shall stay.
     pub fn dismiss(mut self) {
-        // One that was killed has no further use, and says so by a broken pipe.
+        // It fails if the warden was killed.
         let _ = self.pipe.write_all(DISMISSED.as_bytes());
         drop(self.pipe);
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! A mount: any node's files under one folder, over FUSE. It asks the nodes' agents over connections
+//! A mount: any node's files under one directory, over FUSE. It asks the nodes' agents over connections
 //! of its own, and knows nothing of how agents are started.
 
 mod fs;

@@ -32,13 +32,13 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// killed.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// How often, and after how long each, a folder that is in use is tried to be unmounted as it should.
+/// How often, and after how long each, a directory that is in use is tried to be unmounted as it should.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(40);
 
 /// What is to be mounted.
 pub struct MountJob {
-    /// The folder to mount on.
+    /// The directory to mount on.
     pub dir: PathBuf,
     /// The nodes' names there, in the list's order.
     pub names: Vec<String>,
@@ -55,7 +55,7 @@ pub struct MountJob {
 /// Why something can't be mounted or unmounted.
 #[derive(Debug, Error)]
 pub enum MountError {
-    /// The folder can't be used.
+    /// The directory can't be used.
     #[error("mounting on {0}: {1}")]
     Folder(String, String),
     /// FUSE can't.
@@ -82,7 +82,7 @@ impl MountError {
 pub enum Ended {
     /// It was unmounted.
     Unmounted,
-    /// It was to end while it was in use: it is gone, and those who use it get errors.
+    /// It was ended while it was in use: its users get errors.
     InUse,
 }
 
@@ -91,11 +91,11 @@ pub enum Ended {
 pub struct Served {
     /// How it ended.
     pub ended: Ended,
-    /// What it was asked for, and what crossed the wires.
+    /// The kernel's requests, and the traffic to the nodes.
     pub account: Account,
 }
 
-/// A mount that stands and isn't served yet. Until it is, whoever uses it waits.
+/// A mount that isn't served yet: until it is, accesses block.
 pub struct Mounted {
     dir: PathBuf,
     session: Session<Files>,
@@ -104,10 +104,10 @@ pub struct Mounted {
     recording: Arc<Recording>,
 }
 
-/// Mounts. What a killed mount has left on the folder is taken away first.
+/// Mounts. What a killed mount has left on the directory is taken away first.
 ///
 /// # Errors
-/// When the folder isn't one, is mounted on already, or FUSE can't be had.
+/// When the directory isn't one, is mounted on already, or FUSE can't be had.
 pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     let dir = clear(&job.dir)?;
     let (tell, distrusted) = channel();
@@ -153,15 +153,15 @@ pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
 }
 
 impl Mounted {
-    /// The folder, by its full name.
+    /// The directory, by its full name.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Serves the kernel until the folder is unmounted, or `interrupts` say that it is to be; `ready` is
-    /// called when whoever uses it doesn't wait any more, and `keep` is given what was noted so far, every
-    /// ten seconds in which anything was, and at the end.
+    /// Serves the kernel until the directory is unmounted, or `interrupts` order that. Calls `ready` when
+    /// accesses no longer block, and `keep` with the recording every ten seconds in which it has grown, and
+    /// at the end.
     ///
     /// # Errors
     /// When the kernel can't be served.
@@ -199,7 +199,7 @@ impl Mounted {
             }
             if interrupts.pending() {
                 if device(&dir) != own {
-                    // It is unmounted here, and another mount namespace's copy of it keeps nobody.
+                    // It is unmounted here; its copy in another mount namespace is no hindrance.
                     return Ok(finish(&mount, &recording, Ended::Unmounted, keep));
                 }
                 ended = unmount(&dir)?;
@@ -221,8 +221,8 @@ fn finish(mount: &Mount, recording: &Recording, ended: Ended, keep: impl Fn(&Tra
     Served { ended, account: mount.account() }
 }
 
-/// Has the kernel forget pages that may hold what a node never got, from a thread of its own: the
-/// kernel waits for whoever uses them.
+/// Invalidates cached pages that may hold bytes which a node never got. It runs on a thread of its own, since
+/// the kernel waits for users of the pages.
 fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
     for number in distrusted {
         // A file that the kernel has forgotten by now has no pages.
@@ -244,7 +244,7 @@ fn device(dir: &Path) -> Option<u64> {
     std::fs::metadata(dir).map(|stat| stat.dev()).ok()
 }
 
-/// The folder, free to be mounted on.
+/// The directory, free to be mounted on.
 fn clear(dir: &Path) -> Result<PathBuf, MountError> {
     let shown = dir.display().to_string();
     let refuse = |reason: String| MountError::Folder(shown.clone(), reason);

@@ -1,6 +1,5 @@
-//! What a mount notes of itself while it lasts: a span for every question to a node, and for every wait
-//! of those who use it, in a room that never grows. The trace of it is like any copy's head's, but that
-//! its spans overlap: as many questions are under way as there are.
+//! The recording of a mount: a span for every request to a node, and for every wait of its users, in bounded
+//! memory. Its trace is like that of a copy's head, except that spans of concurrent requests overlap.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,10 +15,10 @@ const SPANS: usize = 16384;
 /// The least share of a node.
 const LEAST: usize = 256;
 
-/// A mount's notes.
+/// The recording of a mount.
 pub struct Recording {
     origin: Origin,
-    /// A node's spans, by its place in the list.
+    /// The spans of each node, by its index.
     rings: Vec<Mutex<Ring>>,
     is_news: AtomicBool,
 }
@@ -66,7 +65,7 @@ impl Recording {
         }
     }
 
-    /// Whether anything was noted since this was asked last.
+    /// Whether anything was recorded since the last call.
     pub fn is_news(&self) -> bool {
         self.is_news.swap(false, Ordering::AcqRel)
     }

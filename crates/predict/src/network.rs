@@ -164,13 +164,6 @@ impl Network {
         Some((self.place(Thing::Disk(node), || (name, rate.bytes_per_second())), 1.0))
     }
 
-    /// Says how fast a node's disk is, in bytes per second, where the topology doesn't.
-    pub fn set_disk(&mut self, topology: &Topology, node: NodeId, rate: f64) {
-        let name = format!("disk of {}", topology.nodes[node].name);
-        let place = self.place(Thing::Disk(node), || (name, rate));
-        self.capacity[place] = rate;
-    }
-
     fn of_streams(
         &mut self,
         topology: &Topology,

@@ -1,6 +1,5 @@
-//! What the head and an agent say to each other about copies from the node's own disk: the disk/net
-//! balance test. The agent makes a file, takes the head's place in copies of it (it feeds, the head
-//! decides), and tells what they took of its node.
+//! Messages of the disk/net balance test, which copies from a node's own disk. The agent makes a file, acts
+//! as the feeder in copies of it (the head decides), and reports the node's use of resources.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +18,7 @@ pub const BALANCE_SIZES: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 46;
 pub enum BalanceOrder {
     /// Make a file for all copies to come, and leave room for one as long.
     Stock {
-        /// The folder, in the system's bytes.
+        /// The directory, in the system's bytes.
         path: Vec<u8>,
         /// Its length.
         size: u64,
@@ -48,7 +47,7 @@ pub enum BalanceOrder {
 pub enum BalanceEvent {
     /// The file is there; what about the node may change what copies take, in names and words.
     Stocked(Box<DiskPlace>, Vec<(String, String)>),
-    /// The page cache is as ordered; what it has of the file, where the kernel tells.
+    /// The page cache is as ordered; its share of the file, if known.
     Prepared(Option<DiskCached>),
     /// News of a copy that it feeds.
     Fed(CopyId, FeedEvent),

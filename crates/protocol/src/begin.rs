@@ -34,7 +34,7 @@ pub enum Destination {
         /// Whether a device at `path` is written to though it is in use.
         force_device: bool,
     },
-    /// A folder: the bytes are a tree's stream (`garland_core::tree`), whose files appear in it one by one,
+    /// A directory: the bytes are a tree's stream (`garland_core::tree`), whose files appear in it one by one,
     /// each whole or not at all.
     Tree(TreeDestination),
     /// Nowhere: the bytes are checked and dropped, to measure the network alone.
@@ -43,7 +43,7 @@ pub enum Destination {
     Output,
     /// A file without a name, gone with the copy, to measure the disk as well.
     Scratch {
-        /// The folder, in the system's bytes.
+        /// The directory, in the system's bytes.
         path: Vec<u8>,
         /// Whether it must be on stable storage before the node says that it is done.
         fsync: bool,

@@ -1,4 +1,4 @@
-//! What a node has already at a copy's destination: asked before the copy begins.
+//! Compares a node's destination with the source before a copy begins.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,44 +8,44 @@ use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 /// The most digests in one message.
 pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;
 
-/// Bytes of a catalogue that are packed into one message; packed they may be a little more.
+/// The bytes of a catalogue that are compressed into one message; the result may be a little longer.
 pub const CATALOGUE_MAX: usize = 60_000;
 
-/// What to compare.
+/// A comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compare {
     /// The destination as the user wrote it, in the system's bytes.
     pub path: Vec<u8>,
     /// The name to use when `path` turns out to be a directory.
     pub name: Vec<u8>,
-    /// How the source is cut.
+    /// The block layout of the source.
     pub layout: Layout,
-    /// What is known of it, if it is a tree.
+    /// The outline of the source, if it is a tree.
     pub tree: Option<TreeOutline>,
-    /// Where the node may see the source itself, and what it reads of it.
+    /// The part of the source that the node may read itself, on a shared file system.
     pub shared: Option<SharedPart>,
 }
 
-/// A part of a source that a node may see by itself, on a file system that it has in common with the
-/// head: it reads this part, and says what it has read.
+/// A part of a source on a file system that the node shares with the head: the node reads it, and reports its
+/// digests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedPart {
     /// The source's path, in the system's bytes.
     pub path: Vec<u8>,
     /// When it was modified, as the head sees it: seconds and nanoseconds. Its length is the layout's.
     pub modified: (i64, u32),
-    /// The blocks that are the node's to read.
+    /// The blocks that the node reads.
     pub blocks: LaneBlocks,
 }
 
-/// What is told of a tree before its catalogue: all records of its stream, one after another.
+/// The outline of a tree, sent before its catalogue, which is all records of its stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeOutline {
     /// Bytes of the catalogue.
     pub bytes: u64,
     /// Records in it.
     pub records: u32,
-    /// Some of the names at its top: where none of them is, there is nothing to compare.
+    /// Some of the names at the top: if none exists, there is nothing to compare.
     pub names: Vec<Vec<u8>>,
 }
 
@@ -55,7 +55,7 @@ impl TreeOutline {
 }
 
 impl Compare {
-    /// Whether an agent can compare without harm.
+    /// Checks that the values from the wire are within limits.
     ///
     /// # Errors
     /// What is out of bounds, in words.
@@ -73,33 +73,33 @@ impl Compare {
     }
 }
 
-/// The announcement of a copy to an agent.
+/// An order to an agent in a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompareOrder {
-    /// Say what is at its destination.
+    /// Report what is at the destination.
     Stat(Compare),
-    /// Digests of the source's blocks in their order, and whether more follow: say how many of them
-    /// are there.
+    /// The digests of the source's blocks in their order, and whether more follow: report how many of the
+    /// blocks are present.
     Digests(Vec<[u8; 32]>, bool),
-    /// A parcel of a tree's catalogue, packed by itself, and whether more follow.
+    /// A part of a tree's catalogue, compressed separately, and whether more follow.
     Catalogue(Vec<u8>, bool),
 }
 
-/// How a comparison goes.
+/// An event of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compared {
-    /// There is nothing that the source could be compared with.
+    /// There is nothing to compare the source with.
     Nothing,
-    /// There is something of this tree: its catalogue is wanted.
+    /// Parts of this tree exist: the catalogue is needed.
     Wants,
-    /// What is there has to be read, which goes on.
+    /// The existing files are being read.
     Reading,
-    /// Digests of the blocks that are its to read of a shared source, in their order, and whether more
+    /// The digests of the blocks that it reads of a shared source, in their order, and whether more
     /// follow.
     Part(Vec<[u8; 32]>, bool),
-    /// It can't read its part of a shared source, for this reason.
+    /// It can't read its part of a shared source, and why.
     Unseen(String),
-    /// There is something, and all of its digests are known.
+    /// There is a file or a part of one, and all its digests are known.
     Found {
         /// Bytes of the file that has the name already; none where there is none, but only what an
         /// interrupted copy left.

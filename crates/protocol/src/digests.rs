@@ -1,8 +1,8 @@
-//! Digests signed by the source of a copy: what each node checks a block's content against.
+//! Digests signed by the source of a copy, against which each node checks the blocks.
 //!
-//! Every member of a copy knows its secret, so seals and marks only keep strangers out. What a block
-//! must contain is vouched for by the copy's source alone: it signs the digests of blocks that follow
-//! each other in a lane (Ed25519), and sends each such window down the data links ahead of its blocks.
+//! All nodes of a copy know its secret, so seals and MACs only keep outsiders out. The contents of blocks are
+//! authenticated by the source alone: it signs the digests of consecutive blocks of a lane (Ed25519), and
+//! sends each such window down the data links before its blocks.
 //! Nodes forward windows unchanged, so that the source sends them once.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use super::keys::Secret;
 use super::sink::{Sink, SinkError};
 use garland_core::plan::LaneBlocks;
 
-/// The most digests in one window.
+/// The maximum number of digests in a window.
 pub const WINDOW_MAX: usize = 1024;
 
 /// Bytes of a window's signature.

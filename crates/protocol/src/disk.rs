@@ -11,7 +11,7 @@ pub const DISK_DEPTH_MAX: u16 = 1024;
 /// A test of the disk under a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskOrder {
-    /// The folder, in the system's bytes.
+    /// The directory, in the system's bytes.
     pub path: Vec<u8>,
     /// The length of the test's file; no measurement moves more bytes than that.
     pub size: u64,

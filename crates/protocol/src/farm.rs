@@ -17,16 +17,16 @@ pub const OUTPUT_HALF: usize = 8 << 10;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FarmOrder {
     /// Take jobs from now on, and run them on this number of processors; without it on all.
-    /// Jobs that have a folder of their own get it under this name.
+    /// Jobs that have a directory of their own get it under this name.
     Open {
         /// Processors; `u32::MAX` starts every job as it comes.
         slots: Option<u32>,
-        /// The name of the folder in the agent's that jobs' folders are made in.
+        /// The name of the directory in the agent's that jobs' directories are made in.
         folder: Text,
     },
     /// Run these in their order, as processors get free.
     Run(Vec<Task>),
-    /// Make the folders for these jobs' files; said before their files come.
+    /// Make the directories for these jobs' files; precedes the files.
     Make(u32, Vec<Text>),
     /// Give back those of these jobs that haven't been started.
     Recall(Vec<u32>),
@@ -39,7 +39,7 @@ pub enum FarmOrder {
 /// How a node sees the files of the machine that has them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
-    /// The name of the folder in the agent's to mount on.
+    /// The name of the directory in the agent's to mount on.
     pub folder: Text,
     /// Where the agent is that gives the files.
     pub address: SocketAddr,
@@ -83,7 +83,7 @@ pub struct Task {
     pub job: u32,
     /// What to run.
     pub command: Command,
-    /// Whether it runs in a folder of its own.
+    /// Whether it runs in a directory of its own.
     pub own_folder: bool,
     /// Files that it makes under a name for the time being, and what they are called once it has ended well.
     pub outputs: Vec<(Text, Text)>,
@@ -100,7 +100,7 @@ pub enum FarmEvent {
     Opened(NodeFacts),
     /// The files are mounted, or why not.
     Mounted(Option<String>),
-    /// The folders of this job are there, or why not.
+    /// The directories of this job are there, or why not.
     Made(u32, Option<String>),
     /// These jobs have ended.
     Ended(Vec<TaskEnd>),
@@ -121,7 +121,7 @@ pub struct NodeFacts {
     pub memory_free: u64,
     /// Thousandths of one processor that all processes there may have together.
     pub share: u32,
-    /// The processors' clock in MHz, where the kernel tells.
+    /// The clock rate of the processors in MHz, if known.
     pub mhz: Option<f64>,
 }
 
@@ -132,7 +132,7 @@ impl NodeFacts {
         (f64::from(self.share) / 1000.0 / f64::from(slots.max(1))).min(1.0)
     }
 
-    /// How quick one of its processors is: by its clock, where it tells, and by its share.
+    /// The speed of one of its processors: its clock rate, if known, times its share.
     pub fn pace(&self) -> f64 {
         self.mhz.unwrap_or(1.0) * self.share_of(self.cores)
     }

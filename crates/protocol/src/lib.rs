@@ -1,6 +1,6 @@
-//! The protocol: fixed frames on the links of the chain, sealed blocks, messages on the control
-//! channel, and the machines that decide. A machine is fed inputs and asked for orders; it never
-//! holds payload, waits, or fails on time by itself.
+//! The protocol: fixed-size frames on the links of the chain, sealed blocks, messages on the control
+//! channel, and the sans-io machines that decide. A machine takes events and returns orders; it never
+//! holds payload, blocks, or reads a clock.
 
 #![forbid(unsafe_code)]
 

@@ -21,12 +21,12 @@ use crate::stat::{Absence, StatReply, StatRequest};
 /// From the head to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToAgent {
-    /// Nothing to say: the head is there.
+    /// A heartbeat of the head.
     Ping,
     /// Take part in a copy.
     Begin(Box<Begin>),
-    /// Keep so many bytes of memory for this copy, as soon as they are free: it begins when it has
-    /// them everywhere.
+    /// Reserve this number of bytes of memory for the copy as soon as they are free. The copy begins when all
+    /// nodes have reserved theirs.
     Queue(CopyId, u64),
     /// A lane's hops have changed.
     Route(CopyId, Route),
@@ -34,29 +34,29 @@ pub enum ToAgent {
     Detach(CopyId),
     /// All blocks have been read and this is their digest: put the file under its final name.
     Commit(CopyId, [u8; 32]),
-    /// The copy is over. Whatever isn't committed is removed; what was prepared and isn't settled is
-    /// replaced by what was there before.
+    /// The copy is over. Files that aren't committed are removed; files that were prepared but not settled
+    /// are replaced by the previous ones.
     Close(CopyId),
-    /// Connect to the agents that listen at these addresses and keep the connections for the copies
-    /// to come; expect the same of a neighbour that holds this secret, made for this order alone.
-    /// `CopyId` is the order's own identity.
+    /// Connect to the agents that listen at these addresses, and keep the connections for future copies;
+    /// accept connections of neighbours with this secret, which was made for this order. `CopyId` is the
+    /// identity of the order.
     Stand(CopyId, Secret, NodeAddress),
     /// Run a command (program and arguments, in the system's bytes).
     Exec(Vec<Vec<u8>>),
     /// End.
     Shutdown,
-    /// Give your own program to whoever presents one of these tickets, each good once, for so many
-    /// seconds at most, and no longer than this channel is open.
+    /// Serve your own program to peers with one of these tickets, each valid once, for a number of seconds and
+    /// while this channel is open.
     ServeBinary(Vec<Secret>, u16),
-    /// Look at the network.
+    /// Survey the network.
     Survey(SurveyOrder),
-    /// Meet another agent and measure what lies between.
+    /// Meet another agent and measure the network between.
     Probe(Box<Meeting>),
-    /// That meeting is over, whatever became of it.
+    /// End a meeting.
     EndProbe(CopyId),
     /// Test the disk under a path; the test ends with this channel at the latest.
     Disk(DiskOrder),
-    /// What time is it? Asked at this time of the head's clock; answered before anything else.
+    /// A clock request, sent at this time of the head's clock; it is answered before other messages.
     Clock(u64),
     /// Copy from the node's own disk; what was made for it is gone with this channel.
     Balance(BalanceOrder),
@@ -95,9 +95,10 @@ pub enum FromAgent {
     },
     /// Every so often, from a thread that no disk can block.
     Heartbeat(Option<Box<Report>>),
-    /// Begin it later: so many other copies have taken the agent's memory. The way is `Queue`.
+    /// The copy can't begin yet, since this number of other copies use the agent's memory; the head may `Queue`
+    /// it.
     Busy(CopyId, u32),
-    /// The memory that was queued for is there, and the copy's.
+    /// The memory that was queued for is reserved for the copy.
     Admitted(CopyId),
     /// The destination is open.
     Ready(CopyId),
@@ -165,7 +166,7 @@ pub enum FromAgent {
     Written(CopyId, u64),
     /// The answer to `Stat`, or why there is none.
     Looked(Result<Vec<StatReply>, String>),
-    /// What of its tree the node didn't give; said before it is `Committed`.
+    /// The parts of its tree that the node didn't send; precedes `Committed`.
     Absent(CopyId, Absence),
     /// The answer to `Files`: connections with the secret are accepted, or why not.
     FilesOpen(CopyId, Option<String>),

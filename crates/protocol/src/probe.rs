@@ -12,19 +12,19 @@ use super::fabric::{FabricWay, check_provider};
 use super::keys::Secret;
 use super::stream::{RxStats, StreamTask, TxStats};
 
-/// The longest that a meeting may take.
+/// The maximum duration of a meeting.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(3600);
 
-/// The most connections of one meeting.
+/// The maximum number of connections of a meeting.
 pub const STREAMS_MAX: u16 = 64;
 
-/// The most bytes of one get, put or message.
+/// The maximum length of a get, put or message in bytes.
 pub const PING_SIZE_MAX: u32 = 16 << 20;
 
-/// The most operations in flight.
+/// The maximum number of operations in flight.
 pub const PING_DEPTH_MAX: u32 = 4096;
 
-/// The most points of one meeting.
+/// The maximum number of points of a meeting.
 pub const PING_POINTS_MAX: usize = 1024;
 
 /// A meeting, as one of its two agents gets it.
@@ -32,15 +32,15 @@ pub const PING_POINTS_MAX: usize = 1024;
 pub struct Meeting {
     /// Its identity.
     pub id: CopyId,
-    /// What the two prove to each other that they were told; made for this meeting alone.
+    /// The secret of this meeting, by which the two authenticate each other.
     pub secret: Secret,
-    /// Where the other one listens, for the one that dials; the other one waits.
+    /// The address of the other agent; `None` for the agent that listens.
     pub dial: Option<SocketAddr>,
-    /// How many connections to open.
+    /// The number of connections.
     pub streams: u16,
-    /// Milliseconds that the meeting may take in all.
+    /// The timeout of the meeting in milliseconds.
     pub limit_ms: u32,
-    /// The CPU to stay on.
+    /// The CPU to pin threads to.
     pub pin: Option<u16>,
     /// What to measure.
     pub task: Task,
@@ -77,7 +77,7 @@ pub enum Finding {
 pub struct Complaint {
     /// In words.
     pub reason: String,
-    /// The other agent had left by then: it has said why, and that counts.
+    /// The other agent had left before; its reason counts.
     pub left_alone: bool,
 }
 
@@ -163,7 +163,7 @@ pub struct PingPoint {
     pub size: u32,
     /// How many are in flight at a time, at most.
     pub depth: u32,
-    /// Operations per second to begin at times fixed beforehand; as fast as it goes without it.
+    /// The rate of operations per second, at fixed times; without it as fast as possible.
     pub rate: Option<u32>,
     /// How many operations; without it, until the median is known within 1 %.
     pub count: Option<u32>,
@@ -209,7 +209,7 @@ pub struct PingSample {
     pub writes: u64,
     /// Nanoseconds spent in those writes.
     pub writing_ns: u64,
-    /// Nanoseconds that the initiator was at work: its CPU time, less what it polled in vain.
+    /// Nanoseconds that the initiator was at work: its CPU time without unsuccessful polls.
     pub initiator_ns: u64,
     /// Nanoseconds that the target was at work.
     pub target_ns: u64,

@@ -109,11 +109,11 @@ impl PendingCall {
         self.silent_ns.saturating_sub(self.allowance_ns)
     }
 
-    /// A call without progress for so long hangs.
+    /// The time in nanoseconds without progress after which a call counts as hanging.
     pub const HANG_NS: u64 = 5_000_000_000;
 
-    /// What is told of several calls: the largest by this. One that hangs and that others may wait for
-    /// comes before one for which nobody waits, however long that takes.
+    /// The rank of a call: of several calls the largest is reported. One that hangs and that others may wait
+    /// for comes before one that holds no other node up.
     #[must_use]
     pub fn weight(&self) -> (bool, u64) {
         let overdue = self.overdue_ns();

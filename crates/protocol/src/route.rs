@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use garland_core::plan::NodeId;
 
-/// Where a node's agent listens, one address a rail.
+/// The addresses at which a node's agent listens, one per rail.
 pub type NodeAddress = Vec<SocketAddr>;
 
-/// The hops of a lane as one node sees them. Where a link ends that this node opens, its address is
-/// known: a downstream's, but for the head, which nobody can be sure to reach and which therefore
-/// opens the link from its upstream.
+/// The hops of a lane as one node sees them. The address of the other end is given for links that this node
+/// opens: those to downstreams, except the head, which may be unreachable and therefore opens the link from
+/// its upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// The lane's number.
@@ -29,9 +29,9 @@ pub struct Downstream {
     pub node: NodeId,
     /// The epoch of the link.
     pub epoch: u32,
-    /// Where to find it, if this node opens the link.
+    /// Its address, if this node opens the link.
     pub address: Option<SocketAddr>,
-    /// The lane doesn't wait for it: it is fed beside it, from what this node holds.
+    /// Whether it is fed on the side, from what this node holds, so that the lane doesn't wait for it.
     pub loose: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What one node holds of a copy: the sink machine. Relays of all its lanes share it.
+//! The sink machine: what a node holds of a copy. The relays of all lanes share it.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use thiserror::Error;
 use super::seal::root_digest;
 use garland_core::plan::{BlockSet, LaneBlocks, Layout};
 
-/// How a block that was handed to the writer ended.
+/// The result of writing a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing {
     /// Opened, checked against its digest, and written.
     Written,
-    /// Opened and checked; it is written when its turn comes, and lands again then.
+    /// Opened and checked; it is written in its turn, and lands again then.
     Opened,
     /// Its digest isn't the source's: a byte changed, or other bytes were sealed.
     Changed,
@@ -24,38 +24,38 @@ pub enum SinkError {
     /// The head sealed other bytes for a block that it had sealed before.
     #[error("the source changed while it was copied (block {0})")]
     SourceChanged(u64),
-    /// The source's end was told twice, differently, or before blocks that came.
+    /// The end of the source contradicts an earlier one, or blocks that have arrived.
     #[error("the source can't end after {0} blocks: others are known")]
     Ended(u64),
 }
 
-/// Which blocks a node holds, which are with its writer, and what their bytes must be.
+/// The blocks that a node holds, those with its writer, and their digests.
 #[derive(Clone, Debug)]
 pub struct Sink {
     layout: Layout,
-    /// How many blocks there are, once that is known.
+    /// The number of blocks, once known.
     end: Option<u64>,
     held: BlockSet,
     /// The first block that isn't held.
     next: u64,
     flying: BTreeSet<u64>,
-    /// Blocks that went by and are neither held nor with the writer.
+    /// Blocks that were passed and are neither held nor with the writer.
     lacking: BTreeSet<u64>,
     known: BlockSet,
-    /// All digests were known before anything came.
+    /// Whether all digests were known in advance.
     foreknown: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
     /// The window of a stream: the number of blocks that may be taken from the next one on.
     window: Option<u64>,
-    /// Only these blocks belong here; all where there is none.
+    /// The blocks that belong here; all if `None`.
     part: Option<LaneBlocks>,
     /// Blocks from this one on are held, but not served yet.
     serving: u64,
-    /// Blocks whose digests this node has signed, without which nobody takes them from it; all where
-    /// it signs them itself.
+    /// Blocks whose signed digests are here, which other nodes require; `None` if this node signs them
+    /// itself.
     signed: Option<BlockSet>,
-    /// Blocks that are held and turned out not to be readable.
+    /// Blocks that are held but can't be read back.
     unreadable: BTreeSet<u64>,
     /// Blocks that are brought from elsewhere on this node.
     brought: BlockSet,

@@ -57,11 +57,11 @@ pub struct Absence {
     pub first: Vec<Absent>,
 }
 
-/// The most stripes of one name that a node tells of.
+/// The maximum number of stripes of a name that a node reports.
 pub const SIGHTS_MAX: usize = 16;
 
-/// The longest manifest in bytes: with [`SIGHTS_MAX`] of them an answer would be longer than a
-/// message may be, so a node tells of as many as fit.
+/// The maximum length of a manifest in bytes. [`SIGHTS_MAX`] of them may exceed a message, so a node reports
+/// as many as fit.
 pub const MANIFEST_MAX: usize = 32 << 10;
 
 /// A file that a node has.

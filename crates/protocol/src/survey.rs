@@ -68,7 +68,7 @@ pub enum SurveyAnswer {
     Mtu(Vec<Option<u16>>),
     /// Bits per second that the receiver saw.
     Rate(f64),
-    /// So many datagrams were sent.
+    /// The number of datagrams that were sent.
     Sent(u32),
     /// Frames that each NIC has sent since it is there (it begins anew after 2^32), and datagrams of
     /// the burst that came.

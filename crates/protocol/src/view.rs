@@ -8,10 +8,11 @@ use super::copy_id::CopyId;
 /// Bytes of a name that an account has: what is longer is cut.
 pub const NAME_MAX: usize = 160;
 
-/// Bytes that an account may have on its way to another agent of the node.
+/// The maximum length in bytes of an account that is sent to another agent of the node.
 pub const ACCOUNT_MAX: usize = 48 << 10;
 
-/// The most of each that a view tells of; the others are counted. All of them fit in a message.
+/// The maximum number of items of each kind in a view; further ones are only counted. They fit into one
+/// message.
 const COPIES: usize = 64;
 const LANES: usize = 192;
 const JOBS: usize = 96;

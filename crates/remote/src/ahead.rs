@@ -104,7 +104,7 @@ impl Ahead {
                         self.0.forget(number);
                     }
                 }
-                // It was let go of: somebody lacks what was sent long ago.
+                // It is no longer kept: a node lacks a block that was sent long ago.
                 None => self.0.origin.fetch(offset, now)?,
             }
             offset += length as u64;

@@ -10,7 +10,7 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-/// Finds the address of a host, or says why not. A static program can't always ask the C library.
+/// Resolves host names. A static program can't always use the C library for that.
 #[derive(Clone)]
 pub struct Names(Arc<Find>);
 

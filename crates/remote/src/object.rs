@@ -27,8 +27,8 @@ enum Body {
 }
 
 impl Object {
-    /// Opens what is at `address`, and begins to read it. Hosts are found by `names`; once `stop`
-    /// says so, whoever waits for bytes gets none.
+    /// Opens the object at `address`, and begins to read it. `names` resolves hosts; once `stop` returns true,
+    /// waiting reads fail.
     ///
     /// # Errors
     /// When it can't be read, and what to do about it.
@@ -54,7 +54,7 @@ impl Object {
         self.origin.pinned.size
     }
 
-    /// When it was modified, if its server says so: seconds and nanoseconds since the start of 1970.
+    /// When it was modified, if the server reports it: seconds and nanoseconds since the start of 1970.
     #[must_use]
     pub fn modified(&self) -> Option<(i64, u32)> {
         let modified = self.origin.pinned.last_modified;
@@ -81,11 +81,10 @@ impl Object {
         }
     }
 
-    /// Waits until the bytes of `range` can be read at once, or nobody wants them any more, as `stale`
-    /// says.
+    /// Waits until the bytes of `range` can be read at once, or `stale` returns true.
     ///
     /// # Errors
-    /// When they can't be had, or nobody wants them any more.
+    /// When they can't be read, or are no longer wanted.
     pub fn wait(&self, range: Range<u64>, stale: &dyn Fn() -> bool) -> Result<(), Trouble> {
         let stale = || (self.stop)() || stale();
         let waiting = Waiting { address: self.address(), stale: &stale };

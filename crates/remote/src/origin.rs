@@ -1,4 +1,4 @@
-//! One object and what it was when it was opened: whatever is read later belongs to that.
+//! An open object and its version: all reads are of that version.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::address::Address;
 use crate::answer;
 use crate::trouble::Trouble;
 
-/// How often what stops in the middle is asked for again from where it stopped.
+/// The number of times that an interrupted read is resumed.
 const RESUMES: u32 = 4;
 
-/// Before the first such time; twice as long before each other.
+/// The pause before it is resumed; it doubles each time.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The bytes of a range as they come.
+/// The stream of the bytes of a range.
 pub(crate) type Stream = BoxStream<'static, object_store::Result<Bytes>>;
 
 /// An object.
@@ -32,22 +32,22 @@ pub(crate) struct Origin {
     pub(crate) pinned: ObjectMeta,
 }
 
-/// An object that was just opened, with the bytes that came at once.
+/// An object that was just opened, with the stream of its first bytes.
 pub(crate) struct Opened {
     pub(crate) origin: Origin,
     pub(crate) stream: Stream,
-    /// Whether parts of it can be had; `stream` is the first of them, or else all of it.
+    /// Whether ranges can be read; `stream` is the first range, or else the whole object.
     pub(crate) in_ranges: bool,
 }
 
-/// A thread's own runtime: it waits for one thing at a time.
+/// The runtime of a thread, which waits for one operation at a time.
 pub(crate) fn runtime() -> Result<Runtime, Trouble> {
     let built = tokio::runtime::Builder::new_current_thread().enable_time().build();
     built.map_err(|error| Trouble::new(format!("beginning to read: {error}")))
 }
 
 impl Origin {
-    /// Opens what is at `path` in `store`, and asks for its first `part` bytes.
+    /// Opens the object at `path` in `store`, and requests its first `part` bytes.
     pub(crate) async fn open(
         address: &Address,
         (store, path): (Arc<dyn ObjectStore>, Path),
@@ -155,7 +155,7 @@ async fn flow(
     Ok(())
 }
 
-/// Whether a part was asked of a server that gives all or nothing, or of what has no bytes.
+/// Whether the error is that of a server without ranges, or of a range of an empty object.
 fn wants_no_range(error: &Error) -> bool {
     let text = error.to_string();
     let told = ["non-partial response", "416 Range Not Satisfiable", "Content-Range header not"];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What a profile says, by its keys.
+/// The values of a profile by their keys.
 pub(crate) type Profile = BTreeMap<String, String>;
 
 /// The profile that the environment names, or the default one, of `~/.aws/config` and

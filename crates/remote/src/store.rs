@@ -1,4 +1,4 @@
-//! The stores that addresses are in, as the environment says.
+//! The object stores of addresses, configured by the environment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use crate::profile::{self, Profile};
 use crate::transport::Transport;
 use crate::trouble::Trouble;
 
-/// How often a request is made again that a busy server turned away, or that got no answer.
+/// The number of retries of a request that a busy server refused, or that got no answer.
 const RETRIES: usize = 6;
 
-/// No request is made again after this time.
+/// The time after which a request is no longer retried.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// Where keys may come from that aren't in the environment: a container's or a pod's own service.
+/// Variables that name another source of credentials: the service of a container or a pod.
 const ELSEWHERE: [&str; 3] = [
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 ];
 
-/// The store of `address`, and its place there.
+/// The store of `address`, and its path there.
 pub(crate) fn of(address: &Address, names: Names) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
     let transport = Transport::new(names);
     match address {
@@ -100,8 +100,8 @@ fn in_bucket(
     Ok((Arc::new(store), path))
 }
 
-/// Whether there are keys, or somebody to ask for them. The service that gives them to Amazon's own
-/// machines isn't looked for on others, where nobody answers.
+/// Whether there are credentials, or a service that provides them. The service of EC2 is only used on EC2
+/// machines, since elsewhere it doesn't answer.
 fn has_credentials(environment: &dyn Fn(&str) -> Option<String>, profile: &Profile) -> bool {
     let skips = environment("AWS_SKIP_SIGNATURE").is_some_and(|value| value == "true");
     let on_ec2 = || {

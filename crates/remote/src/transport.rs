@@ -99,7 +99,7 @@ impl HttpService for Transport {
     }
 }
 
-/// Whether an answer says that it is a part, and is as long.
+/// Whether a response is partial content of the right length.
 fn is_part(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let span = || {

@@ -51,7 +51,7 @@ impl Of {
     }
 }
 
-/// What a record says of counters, and when; nothing where it is a span.
+/// The counters of a record and their time; `None` for a span.
 pub(crate) fn readings(record: &Record) -> Option<(u64, Vec<Reading>)> {
     match record {
         Record::Socket(socket) => Some((socket.at_ns, of_socket(socket))),

@@ -1,4 +1,4 @@
-//! What a slice says of itself when one looks closer.
+//! The details of a slice.
 
 use garland_core::trace::{Exchange, Lost, NO_BLOCK, NONE, Span, Stage};
 

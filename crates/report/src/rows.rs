@@ -1,6 +1,6 @@
-//! Where a node's spans stand: a row for each stage of each thread and lane. Spans of a row that
-//! overlap (a clock was corrected backwards, or the trace is somebody else's) get further rows, since
-//! a timeline's slices must not.
+//! The rows of a node's spans: one for each stage of each thread and lane. Overlapping spans of a row (after
+//! a backwards clock step, or in foreign traces) get further rows, since the slices of a timeline must not
+//! overlap.
 
 use std::collections::BTreeMap;
 

@@ -8,10 +8,10 @@ use crate::clock;
 /// The kernel's answer is of a known moment when it comes as soon as this.
 const SOON_NS: u64 = 50_000;
 
-/// How often it is asked again before any moment will do.
+/// The number of retries before any time is accepted.
 const TRIES: usize = 4;
 
-/// So much has arrived.
+/// The bytes that have arrived at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// When, in monotonic nanoseconds.

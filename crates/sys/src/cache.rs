@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::fs::{Advice, fadvise};
 
-/// How the page cache was asked.
+/// The system call that queried the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheProbe {
     /// cachestat(2): by file.
@@ -19,7 +19,7 @@ pub enum CacheProbe {
 /// What of a file's first bytes is in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Residency {
-    /// Pages of the file that were asked for.
+    /// The queried pages of the file.
     pub pages: u64,
     /// Those of them in the page cache.
     pub cached: u64,
@@ -51,7 +51,7 @@ struct Statistics {
 /// Asks how much of the first `length` bytes of `file` is in the page cache.
 ///
 /// # Errors
-/// When the kernel tells neither way.
+/// When the kernel supports neither call.
 pub fn residency(file: &File, length: u64) -> io::Result<Residency> {
     let pages = length.div_ceil(rustix::param::page_size() as u64);
     if pages == 0 {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_cached_until_it_is_forgotten() {
-        // Not in the system's temporary folder, which may be memory, where nothing is forgotten.
+        // Not in the system's temporary directory, which may be memory, where nothing is forgotten.
         let program = std::env::current_exe().unwrap();
         let path = program.with_file_name(format!("cache-test-{}", std::process::id()));
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// A folder that an administrator may make below the hierarchy's root and give to a user.
+/// A directory that an administrator may make below the hierarchy's root and give to a user.
 pub const GIVEN: &str = "garland";
 
 /// Version 1 limits no memory beyond this many bytes.
@@ -23,7 +23,7 @@ const LEAVE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group(PathBuf);
 
-/// Where groups could be made: below this process's own group, beside it, and in the folder
+/// Where groups could be made: below this process's own group, beside it, and in the directory
 /// [`GIVEN`]. Whether they may be made there, only trying tells.
 ///
 /// # Errors
@@ -160,7 +160,7 @@ impl Group {
         Self(path.to_owned())
     }
 
-    /// Its folder.
+    /// Its directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

@@ -1,5 +1,5 @@
-//! Closing a file and hearing what that says: a file system that writes behind tells only then of bytes
-//! that it couldn't keep. Dropping a file ignores that.
+//! Closes a file and returns the error: a file system with write-behind reports lost bytes only then. Dropping
+//! a file ignores it.
 
 use std::fs::File;
 use std::io;
@@ -8,10 +8,10 @@ use std::os::fd::IntoRawFd;
 /// Closes a file.
 ///
 /// # Errors
-/// What the system says. The file is closed all the same.
+/// The error of close(2). The file is closed nevertheless.
 pub fn close(file: File) -> io::Result<()> {
     let fd = file.into_raw_fd();
-    // SAFETY: the descriptor was the file's alone, and the file is gone.
+    // SAFETY: the descriptor was owned by the file, which is gone.
     if unsafe { libc::close(fd) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -1,4 +1,4 @@
-//! Paths that can't lead out of a folder: openat2 with RESOLVE_IN_ROOT, and where the kernel hasn't
+//! Paths that can't lead out of a directory: openat2 with RESOLVE_IN_ROOT, and where the kernel hasn't
 //! it a walk component by component that follows no link.
 
 use std::ffi::OsStr;
@@ -17,26 +17,26 @@ use rustix::io::Errno;
 pub enum Root {
     /// The process's own view: its working directory and the whole file system.
     Free,
-    /// A folder that no path leads out of: `/x`, `..` and links all stay inside.
+    /// A directory that no path leads out of: `/x`, `..` and links all stay inside.
     Confined(OwnedFd, PathBuf),
 }
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
 impl Root {
-    /// Confines paths to the folder `path`.
+    /// Confines paths to the directory `path`.
     ///
     /// # Errors
-    /// When it isn't a folder that can be opened.
+    /// When it isn't a directory that can be opened.
     pub fn confined(path: &Path) -> io::Result<Self> {
         let fd = openat(CWD, path, DIRECTORY, Mode::empty())?;
         Ok(Self::Confined(fd, path.to_owned()))
     }
 
-    /// Opens the folder `path`; makes it and the ones above it if `make` says so.
+    /// Opens the directory `path`; makes it and the ones above it if `make` says so.
     ///
     /// # Errors
-    /// When it isn't there, isn't a folder, or leads out of the root.
+    /// When it isn't there, isn't a directory, or leads out of the root.
     pub fn open_dir(&self, path: &Path, make: bool) -> io::Result<OwnedFd> {
         if make {
             return self.open_or_make_dir(path).map(|(folder, _)| folder);
@@ -44,11 +44,11 @@ impl Root {
         self.open_existing(path)
     }
 
-    /// Opens the folder `path`; makes it and the ones above it if they aren't there. What it gives
-    /// beside it are the folders in which others were made: these are stable when those are synced.
+    /// Opens the directory `path`; makes it and the ones above it if they aren't there. What it gives
+    /// beside it are the directories in which others were made: these are stable when those are synced.
     ///
     /// # Errors
-    /// When it can't be made, isn't a folder, or leads out of the root.
+    /// When it can't be made, isn't a directory, or leads out of the root.
     pub fn open_or_make_dir(&self, path: &Path) -> io::Result<(OwnedFd, Vec<OwnedFd>)> {
         match self.open_existing(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_dirs(path),
@@ -56,7 +56,7 @@ impl Root {
         }
     }
 
-    /// Opens the entry `path` itself for reading, a file or a folder.
+    /// Opens the entry `path` itself for reading, a file or a directory.
     ///
     /// # Errors
     /// When it isn't there or leads out of the root.
@@ -90,7 +90,7 @@ impl Root {
         Ok(fstat(self.find(path)?)?)
     }
 
-    /// The folder that all paths begin in: the root, or the whole file system's.
+    /// The directory that all paths begin in: the root, or the whole file system's.
     ///
     /// # Errors
     /// When it can't be opened.
@@ -134,11 +134,11 @@ impl Root {
     }
 }
 
-/// Finds the folder `path` below `top`, to look names up in it and no more. Nothing leads out, and no
+/// Finds the directory `path` below `top`, to look names up in it and no more. Nothing leads out, and no
 /// link is followed.
 ///
 /// # Errors
-/// When it isn't there, isn't a folder, or a link is on the way.
+/// When it isn't there, isn't a directory, or a link is on the way.
 pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -200,7 +200,7 @@ fn normal_names(path: &Path) -> io::Result<Vec<&OsStr>> {
     for component in path.components() {
         match component {
             Component::Normal(name) => names.push(name),
-            // As at the top of a file system: the folder above the root is the root.
+            // As at the top of a file system: the directory above the root is the root.
             Component::ParentDir => drop(names.pop()),
             Component::RootDir | Component::CurDir => {}
             Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),

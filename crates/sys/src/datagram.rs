@@ -148,7 +148,7 @@ impl DatagramSocket {
     }
 }
 
-/// The interface that a message says it came by.
+/// The interface in the control data of a message.
 ///
 /// # Safety
 /// `message` must have a control buffer that is still there, of zeroes or filled by recvmsg.

@@ -1,5 +1,5 @@
 //! The users of a block device: file systems, swap, and devices that are made of it (LVM, md, dm-crypt).
-//! The kernel refuses to share a device in use by itself (`open` with O_EXCL); this tells why.
+//! The kernel refuses to share a device in use by itself (`open` with O_EXCL); this finds the reason.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -21,7 +21,7 @@ const DEVICE: &str = "/dev/fuse";
 const HELPER: &str = "fusermount3";
 const NAME: &str = "garland";
 
-/// Why a folder can't be mounted on or unmounted.
+/// Why a directory can't be mounted on or unmounted.
 #[derive(Debug, Error)]
 pub enum FuseError {
     /// This user may not speak FUSE, or the kernel has none.
@@ -41,7 +41,7 @@ pub enum FuseError {
     Unmount(io::Error),
 }
 
-/// Mounts on the folder `dir`; what comes of it is spoken to by the descriptor. Only this user may
+/// Mounts on the directory `dir`; what comes of it is spoken to by the descriptor. Only this user may
 /// use it, and neither set-id bits nor devices count in it.
 ///
 /// # Errors
@@ -65,7 +65,7 @@ pub fn mount(dir: &Path) -> Result<OwnedFd, FuseError> {
     }
 }
 
-/// Unmounts the folder `dir`; with `lazy` also what is in use, which goes when it isn't any more.
+/// Unmounts the directory `dir`; with `lazy` also what is in use, which goes when it isn't any more.
 ///
 /// # Errors
 /// When it isn't mounted, isn't this user's, or is in use.

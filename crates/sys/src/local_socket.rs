@@ -27,8 +27,8 @@ impl NamedListener {
         UnixListener::bind_addr(&address).map(Self)
     }
 
-    /// Waits for the next caller; one of another user, who isn't root, is sent away. Whoever leaves
-    /// what is said to him unread for longer than `patience` breaks it off.
+    /// Waits for the next connection; refuses those of other users except root. A write to it times out after
+    /// `patience`.
     ///
     /// # Errors
     /// When the system can't wait, or has no descriptor left.
@@ -62,9 +62,9 @@ pub fn names(prefix: &str) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What those who have these names say to a caller: at most `most` bytes each, and all of them within
-/// `patience`. In the names' order; `None` of one who says nothing, not all of it, or too much, or is
-/// another user's. One that ended meanwhile says nothing.
+/// Connects to the sockets of these names and reads a message of at most `most` bytes from each, all within
+/// `patience`. The results are in the names' order; `None` for one without a complete message of valid
+/// length, one of another user, and one that has ended.
 #[must_use]
 pub fn hear(names: &[String], most: usize, patience: Duration) -> Vec<Option<Vec<u8>>> {
     let deadline_ns = clock::now_ns().saturating_add(patience.as_nanos() as u64);

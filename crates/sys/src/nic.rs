@@ -1,4 +1,4 @@
-//! Network interfaces: which one has an address, and how fast it says it is.
+//! Network interfaces: which one has an address, and its reported speed.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! Memory that begins at a page, as direct I/O wants its buffers.
+//! Page-aligned memory, which direct I/O requires.
 
 use std::io;
 use std::ops::{Deref, DerefMut};

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-/// Where the kernel tells of CPUs.
+/// The directory of CPUs.
 const FOLDER: &str = "/sys/devices/system/cpu";
 
 /// A state that an idle CPU may be in.

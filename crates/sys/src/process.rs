@@ -1,4 +1,4 @@
-//! What the kernel says of this process, and how processes end with their parent.
+//! Properties of this process, and processes that end with their parent.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -94,7 +94,7 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// This host's processor, as `uname -m` says it.
+/// This host's machine type, as of `uname -m`.
 #[must_use]
 pub fn machine() -> String {
     rustix::system::uname().machine().to_string_lossy().into_owned()

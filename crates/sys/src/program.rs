@@ -1,5 +1,5 @@
 //! A program that is in memory alone: a memfd, which no name leads to and which goes with its last
-//! user. It can be run where no folder may hold programs.
+//! user. It can be run where no directory may hold programs.
 
 use std::fs::File;
 use std::io::{self, Write};

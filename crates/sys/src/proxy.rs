@@ -1,5 +1,5 @@
-//! A process that stands for its child: what a caller needs who wants a program in another PID
-//! namespace, where only a child can be born, yet wants to wait for and signal one process.
+//! A proxy process for its child. A program in another PID namespace can only be a child of a process that
+//! entered it; with the proxy a caller can wait for one process and signal it.
 //!
 //! The proxy forwards the signals sent to it, ends as its child ends, and takes the child along
 //! when it is killed.

@@ -1,4 +1,4 @@
-//! What the scheduler says of a thread: how long it ran, and how long it had to wait for a CPU.
+//! Scheduler statistics of a thread: how long it ran, and how long it waited for a CPU.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -70,7 +70,7 @@ impl Ring {
         self.buffers.as_mut()?.get_mut(slot * self.block..(slot + 1) * self.block)
     }
 
-    /// Queues the move of a whole buffer at `offset`; the kernel hears of it with the next `wait`.
+    /// Queues the move of a whole buffer at `offset`; it is submitted with the next `wait`.
     ///
     /// # Errors
     /// When that buffer is in flight, or there is none of that number.

@@ -18,7 +18,7 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: Option<String>,
     last: u64,
-    /// All that it has told unasked.
+    /// The events that it has sent.
     pub events: Vec<Value>,
 }
 
@@ -154,7 +154,7 @@ impl Browser {
         }
     }
 
-    /// What has gone wrong in the page, and what it has asked the network for.
+    /// The errors of the page, and its network requests.
     #[must_use]
     pub fn complaints(&self) -> Vec<String> {
         let complaint = |event: &Value| {

@@ -67,7 +67,7 @@ impl HandAgent {
         word.and_then(|word| word.parse().ok()).expect("the ready line names a port")
     }
 
-    /// What it has complained about so far.
+    /// Its standard error so far.
     #[must_use]
     pub fn log(&self) -> Vec<String> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()

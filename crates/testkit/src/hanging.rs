@@ -33,8 +33,8 @@ pub enum HangsIn {
     Rename,
 }
 
-/// A mounted file system in memory that hangs in one kind of call. Dropping it releases whoever hangs
-/// and unmounts it.
+/// A mounted file system in memory that hangs in one kind of call. Dropping it releases hanging calls and
+/// unmounts it.
 #[derive(Debug)]
 pub struct HangingDisk {
     dir: PathBuf,

@@ -1,4 +1,4 @@
-//! Fixtures for tests that run the built `garland`: scratch folders, files of random bytes, agents
+//! Fixtures for tests that run the built `garland`: scratch directories, files of random bytes, agents
 //! started by hand, hostile peers, slow wires, and the proof that nothing of a test is left.
 //!
 //! Everything here panics with a reason when the system doesn't do what a test needs: a test never

@@ -30,7 +30,7 @@ struct Holder {
 
 impl Machines {
     /// Starts a head, 10.99.0.254, and nodes n1, n2 and so on, 10.99.0.1 and up. A node doesn't see
-    /// the folder `hidden`, has a home folder `/mnt/home` of its own, and `/dev/shm` and `/tmp`.
+    /// the directory `hidden`, has a home directory `/mnt/home` of its own, and `/dev/shm` and `/tmp`.
     ///
     /// # Errors
     /// When this isn't root, or a program is missing.
@@ -125,7 +125,7 @@ impl Machines {
     /// Runs a script on a machine to its end.
     ///
     /// # Errors
-    /// With what it said, when a command of it fails.
+    /// With its output, when a command of it fails.
     pub fn shell(&self, machine: u8, script: &str) -> Result<()> {
         let output = self.command(machine, "sh").args(["-e", "-c", script]).output()?;
         ensure!(output.status.success(), "`{script}` on machine {machine}: {}", said(&output));
@@ -141,7 +141,7 @@ impl Machines {
     /// Starts a daemon on a machine, and waits until its error output has a line with `sign`.
     ///
     /// # Errors
-    /// With what it said, when it ends before.
+    /// With its output, when it ends before.
     pub fn daemon(&self, machine: u8, words: &[&str], sign: &str) -> Result<()> {
         let mut child = self
             .command(machine, words[0])
@@ -213,7 +213,7 @@ impl Drop for Holder {
     }
 }
 
-/// What a program said.
+/// The output of a program.
 #[must_use]
 pub fn said(output: &Output) -> String {
     format!(

@@ -45,7 +45,7 @@ impl Peer {
         Self { stream }
     }
 
-    /// Whether the other side has hung up; bytes that it said are dropped.
+    /// Whether the other side has closed the connection; received bytes are dropped.
     #[must_use]
     pub fn is_hung_up(&self) -> bool {
         self.stream.set_nonblocking(true).expect("a socket can be");

@@ -1,4 +1,4 @@
-//! Processes of a test, as /proc tells of them.
+//! Processes of a test, from /proc.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! A folder for one test that removes itself, and what tests killed before this one have left.
+//! A directory for one test that removes itself, and what tests killed before this one have left.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::processes::{self, Process};
 use crate::waiting::until;
 
-/// What scratch folders' names begin with; their test's process follows.
+/// What scratch directories' names begin with; their test's process follows.
 const START: &str = "garland-scratch-";
 
-/// A scratch folder. Dropping it proves that nothing of its test runs on, and removes it.
+/// A scratch directory. Dropping it proves that nothing of its test runs on, and removes it.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
 }
 
 impl Scratch {
-    /// Makes a folder for the test `name`, and removes those of tests that were killed.
+    /// Makes a directory for the test `name`, and removes those of tests that were killed.
     ///
     /// # Panics
     /// When it can't be made.
@@ -34,13 +34,13 @@ impl Scratch {
         Self { folder }
     }
 
-    /// The folder.
+    /// The directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A path in the folder.
+    /// A path in the directory.
     #[must_use]
     pub fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.folder.join(Path::new(name.as_ref()))
@@ -52,7 +52,7 @@ impl Scratch {
         self.path("state")
     }
 
-    /// The folder of the local node `name`.
+    /// The directory of the local node `name`.
     #[must_use]
     pub fn root(&self, name: &str) -> PathBuf {
         self.path("roots").join(name)
@@ -64,7 +64,7 @@ impl Scratch {
         processes::processes_with(&self.folder)
     }
 
-    /// Partial files in any folder below, relative to it.
+    /// Partial files in any directory below, relative to it.
     #[must_use]
     pub fn partial_files(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();

@@ -15,7 +15,7 @@ use crate::waiting::DEADLINE;
 pub enum Manner {
     /// As it should.
     Well,
-    /// With the whole file, whatever range was asked for.
+    /// With the whole file, whatever range was requested.
     Whole,
     /// With the whole file, whose length it doesn't tell.
     Endless,
@@ -23,13 +23,13 @@ pub enum Manner {
     Refuses(usize, &'static str, &'static str),
     /// Hangs up in the middle of a number of answers, and answers further requests correctly.
     Tears(usize),
-    /// Takes the connection of every third request, and says nothing.
+    /// Accepts the connection of every third request, and doesn't answer.
     Drops,
     /// Well, but from the third request on it has another file, of the same length.
     Changes,
     /// Redirects to the same path below `/moved`.
     Moves,
-    /// Well, and slowly: so long after every 64 KiB.
+    /// Answers correctly but slowly, with this pause after every 64 KiB.
     Slowly(Duration),
 }
 
@@ -94,7 +94,7 @@ impl Site {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked, in the order of the answers.
+    /// The requests in the order of the answers.
     #[must_use]
     pub fn log(&self) -> Vec<ServedRequest> {
         self.shared.log.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,4 +1,4 @@
-//! Waiting for something to become true, with a deadline that only a hang can reach.
+//! Waits for conditions, with a deadline that only a hang can reach.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     await_some(what, || is_so().then_some(()));
 }
 
-/// Tries until an attempt takes less than `limit`, four times at most: a busy machine takes longer
-/// now and then, and who waits for what he shouldn't does so every time.
+/// Tries until an attempt takes less than `limit`, at most four times: a busy machine takes longer now and
+/// then, but a faulty wait happens every time.
 ///
 /// # Panics
 /// When all attempts took longer; says `what` takes so long.

@@ -152,7 +152,7 @@ impl Server {
 }
 
 impl Size {
-    /// So many wires and nothing else.
+    /// A number of wires and nothing else.
     fn wires(wires: u64) -> Self {
         let (nics, cables) = (2 * wires, wires);
         let none = Price::default();

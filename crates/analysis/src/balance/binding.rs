@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-/// A resource is named if it was in use for so much of the time.
+/// The share of the time in use from which on a resource is named.
 const NAMED: f64 = 0.8;
 
-/// Another one in use for all but so much of that is as good as its equal.
+/// The difference in that share up to which two resources count as equal.
 const ALIKE: f64 = 0.1;
 
-/// A copy that took all but so much of the longest one's time is among the last.
+/// The relative difference to the longest time up to which a copy is among the last.
 const LAST: f64 = 0.05;
 
 /// What copies need.

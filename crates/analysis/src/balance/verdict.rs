@@ -20,7 +20,7 @@ pub enum Balance {
     AtOnce,
     /// It never binds: there is room in it.
     Never,
-    /// Nothing says: no copy was remote, or nothing was in use all the time.
+    /// Unknown: no copy was remote, or nothing was in use all the time.
     Unknown,
 }
 

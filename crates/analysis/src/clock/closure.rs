@@ -56,7 +56,7 @@ fn pairs(exchanges: &[Exchange]) -> BTreeMap<(usize, usize), Pair> {
         let Exchange { from, to, sent, received, answered, back } = *exchange;
         let there = received - sent;
         let again = answered - back;
-        // By the clock of the smaller one, whichever asked.
+        // By the clock of the smaller one, whichever sent the request.
         let of_pair = if from < to {
             [
                 Bound { order: sent, at: sent, offset: there, side: Side::Below },

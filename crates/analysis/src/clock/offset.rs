@@ -7,7 +7,7 @@ use super::piece::{Bound, Piece, Trip, pieces};
 pub struct Moment {
     /// Nanoseconds of the head's clock.
     pub ns: i64,
-    /// It is certain within so many nanoseconds.
+    /// Its error bound in nanoseconds.
     pub error_ns: u64,
 }
 
@@ -16,9 +16,9 @@ pub struct Moment {
 pub struct Step {
     /// Between these readings of the node's clock.
     pub between: (i64, i64),
-    /// By so many nanoseconds, the middle of what is possible.
+    /// The step in nanoseconds, the middle of the possible interval.
     pub by_ns: i64,
-    /// It is certain within so many nanoseconds.
+    /// Its error bound in nanoseconds.
     pub error_ns: u64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Offset {
     pieces: Vec<Piece>,
 }
 
-/// An interval wider than this says nothing: an hour.
+/// The widest interval in nanoseconds that is used: an hour.
 const USELESS_NS: i64 = 3_600_000_000_000;
 
 impl Offset {

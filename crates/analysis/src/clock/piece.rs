@@ -26,7 +26,7 @@ pub(super) struct Piece {
     region: Region,
 }
 
-/// What one round trip says: its way there and its way back.
+/// The two bounds of a round trip: of its request and of its reply.
 pub(super) type Trip = [Bound; 2];
 
 /// Cuts the round trips of one clock, in their order, into as few pieces as there must be.
@@ -61,7 +61,7 @@ impl Piece {
         Some(longer)
     }
 
-    /// Takes in a bound that is known to belong here, or says that it doesn't fit.
+    /// Adds a bound that belongs to this piece; returns whether it is consistent.
     pub fn tighten(&mut self, bound: &Bound) -> bool {
         let offset = bound.offset.saturating_sub(self.base) as f64;
         match self.region.clip(self.seconds(bound.at), offset, bound.side) {

@@ -23,7 +23,7 @@ pub(super) struct Calibrated {
 /// Places in which the best parameter is looked for at first.
 const GRID: u32 = 32;
 
-/// Then the interval shrinks so often, by the golden section.
+/// The number of steps of the golden-section search after that.
 const STEPS: u32 = 36;
 
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
@@ -42,7 +42,7 @@ impl Calibrated {
         1 + usize::from(self.has_second)
     }
 
-    /// What it says of these node counts (rising), in seconds.
+    /// The predicted times at these node counts (rising), in seconds.
     pub(super) fn times(&self, work: &Work<'_>, counts: &[u32]) -> Vec<f64> {
         match work {
             Work::Fixed { jobs, demands } => {
@@ -64,7 +64,7 @@ impl Calibrated {
         }
     }
 
-    /// What it says of each of these points.
+    /// The prediction for each of these points.
     pub(super) fn fitted(&self, work: &Work<'_>, points: &Points) -> Vec<f64> {
         let counts: Vec<u32> = points.medians.iter().map(|point| point.nodes).collect();
         let times = self.times(work, &counts);
@@ -155,7 +155,7 @@ impl Calibrated {
     }
 }
 
-/// The least of what `of` says between `low` and `high`, and what comes with it.
+/// What `of` returns with its minimum between `low` and `high`.
 fn search<T: Copy>(low: f64, high: f64, of: impl Fn(f64) -> (f64, T)) -> (f64, T) {
     let step = (high - low) / f64::from(GRID);
     let at = |place: u32| low + step * f64::from(place);

@@ -5,10 +5,10 @@ use super::law::Law;
 use super::points::Points;
 use super::{Refusal, Work};
 
-/// A law counts if its error is at most so many times the best one's,
+/// A law counts if its error is at most this multiple of the best one's,
 const AS_GOOD: f64 = 2.0;
 
-/// or less than this share: measuring again changes more.
+/// or at most this share: repeated measurements differ by more.
 const NOISE: f64 = 0.03;
 
 /// Below this share a law is exact, and nothing is more than exact.
@@ -29,7 +29,7 @@ pub(super) struct Candidates {
 impl Candidates {
     /// Those that explain these points about as well as the best one does.
     pub(super) fn of(work: &Work<'_>, points: &Points) -> Result<Self, Refusal> {
-        // Bunching can't be told from a queue by two points.
+        // Two points can't separate bunching from a queue.
         let known = |law: &&Law| **law != Law::Bunched || points.counts() >= 3;
         let laws = Law::of(work).iter().filter(known);
         let mut found: Vec<(f64, Calibrated)> = laws
@@ -38,7 +38,7 @@ impl Candidates {
                 (calibrated.error(work, points).sqrt(), calibrated)
             })
             .collect();
-        // Laws are in order of how likely they are beforehand, and what is exact isn't told apart.
+        // Laws are in the order of their prior likelihood, which decides between exact fits.
         let rank = |miss: f64| miss.max(EXACT);
         found.sort_by(|(a, _), (b, _)| rank(*a).total_cmp(&rank(*b)));
         let miss = found[0].0;

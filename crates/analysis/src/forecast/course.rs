@@ -14,7 +14,7 @@ use super::{Law, Question, Refusal, Work};
 /// A node count of the curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct At {
-    /// So many nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// The time that is predicted, in seconds.
     pub seconds: f64,
@@ -22,9 +22,9 @@ pub struct At {
     pub interval: Option<(f64, f64)>,
     /// How many times one node's power: as many nodes without any loss.
     pub power: f64,
-    /// What Amdahl's law says, in seconds.
+    /// The time by Amdahl's law, in seconds.
     pub amdahl: Option<f64>,
-    /// What the Universal Scalability Law says, in seconds.
+    /// The time by the Universal Scalability Law, in seconds.
     pub usl: Option<f64>,
     /// What it costs.
     pub cost: Option<Cost>,
@@ -47,7 +47,7 @@ pub struct Forecast {
     pub fixed_seconds: f64,
     /// The mechanistic knee.
     pub knee: Option<Knee>,
-    /// The node count from which on more bring less than 5 %, if that is among those asked for.
+    /// The node count from which on more nodes gain less than 5 %, if it is among those of the question.
     pub enough: Option<u32>,
     /// Amdahl's law.
     pub amdahl: Option<Fit>,
@@ -144,7 +144,7 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     Ok(forecast)
 }
 
-/// The node counts that are asked for, each once.
+/// The node counts of the question, each once.
 fn asked(ahead: &[u32]) -> Result<Vec<u32>, Refusal> {
     let mut ahead = ahead.to_vec();
     ahead.sort_unstable();

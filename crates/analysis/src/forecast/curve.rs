@@ -128,7 +128,7 @@ impl Fit {
         })
     }
 
-    /// What the curve says of a node count, in seconds.
+    /// The time at a node count by the curve, in seconds.
     #[must_use]
     pub fn seconds(&self, work: &Work<'_>, nodes: u32) -> f64 {
         let n = f64::from(nodes);

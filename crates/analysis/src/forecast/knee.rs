@@ -20,7 +20,7 @@ pub struct Knee {
 const UNNAMED: &str = "something that doesn't get faster with nodes";
 
 /// The knee by this law; `fixed` is the least that its fixed part can be, in seconds, and `most` the
-/// largest node count that is asked for.
+/// largest node count of the question.
 pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> Option<Knee> {
     match work {
         Work::Fixed { jobs, demands } => {

@@ -33,7 +33,7 @@ impl Law {
         }
     }
 
-    /// What the law says in words.
+    /// The law in words.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Law {
     }
 }
 
-/// Seconds that a given work takes on so many nodes at each of `counts` (rising), when one node alone
+/// The seconds that a given work takes at each node count of `counts` (rising), when one node alone
 /// needs `alone` of them; of [`Law::Bunched`] what it takes without any bunching.
 pub(super) fn shared(
     law: Law,

@@ -1,5 +1,5 @@
-//! What more nodes would buy: measured times at some node counts, and what is known of limits, become
-//! a curve over node counts with an interval, the knee, and the name of what saturates there.
+//! Forecasts of the time at other node counts: from measured times at some node counts and known limits
+//! to a curve with intervals, the knee, and the resource that saturates there.
 //!
 //! The curve is mechanistic. Every job needs the node for itself for a while, and then shared resources,
 //! one after another; `n` nodes can't do more than `n / (D + Z)` jobs a second, nor more than
@@ -8,7 +8,7 @@
 //! so several [`laws`](Law) are fitted, and those that explain the points about as well as the best one
 //! all count. Amdahl's law and the Universal Scalability Law ([`Fit`]) stand beside it as a check.
 //!
-//! What the points can't carry is refused in words ([`Refusal`]); nothing here is ever not a number.
+//! What the points don't support is refused with a reason ([`Refusal`]); no result is NaN.
 
 mod calibrate;
 mod candidates;

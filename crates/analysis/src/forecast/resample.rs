@@ -1,36 +1,36 @@
-//! How far a prediction may be off: the points are measured again, in thought, with errors like those
-//! that they had (a bootstrap of relative residuals: Efron and Tibshirani, An Introduction to the
+//! Prediction intervals by a bootstrap of relative residuals (Efron and Tibshirani, An Introduction to the
 //! Bootstrap, 1993, 9.4). The same points always give the same interval.
 
 use super::Work;
 use super::calibrate::Calibrated;
 use super::candidates::Candidates;
 use super::points::Points;
+use garland_core::splitmix::SplitMix;
 
-/// So often for each law.
+/// The number of samples of each law.
 const TIMES: usize = 200;
 
-/// The part of the outcomes that is left out at each end: the interval holds 90 of 100.
+/// The share of the samples that is cut off at each end: the interval has 90 %.
 const TAIL: f64 = 0.05;
 
-/// What came of it.
+/// The spread of the samples.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
-    /// For each node count the least and the longest time, in seconds.
+    /// The shortest and the longest time at each node count, in seconds.
     pub(super) times: Vec<(f64, f64)>,
-    /// The least and the largest that `fixed` came out as, in seconds.
+    /// The least and the largest `fixed` part, in seconds.
     pub(super) fixed: (f64, f64),
 }
 
-/// The spread of what `candidates` say of `counts` (rising); none where there are no more points than
-/// parameters, so that nothing is known of errors.
+/// The spread of the predictions of `candidates` for `counts` (rising); `None` if there are no more points
+/// than parameters, so that errors are unknown.
 pub(super) fn spread(
     candidates: &Candidates,
     work: &Work<'_>,
     points: &Points,
     counts: &[u32],
 ) -> Option<Spread> {
-    let mut state = 0x853C_49E6_748F_EA9B_u64;
+    let mut random = SplitMix(0x853C_49E6_748F_EA9B);
     let mut times = vec![(f64::INFINITY, 0.0_f64); counts.len()];
     let mut fixed = (f64::INFINITY, 0.0_f64);
     for law in &candidates.all {
@@ -49,7 +49,7 @@ pub(super) fn spread(
         for _ in 0..TIMES {
             let mut again = points.clone();
             for (point, time) in again.all.iter_mut().zip(&fitted) {
-                let error = errors[random(&mut state) % errors.len()];
+                let error = errors[random.below(errors.len())];
                 point.seconds = time * (1.0 + error).max(0.05);
             }
             let found = Calibrated::to(law.law, work, &again);
@@ -74,13 +74,4 @@ fn middle(values: &mut [f64]) -> (f64, f64) {
     let last = values.len().saturating_sub(1);
     let cut = (TAIL * last as f64).floor() as usize;
     (values[cut], values[last - cut])
-}
-
-/// The next number of a fixed sequence (splitmix64).
-fn random(state: &mut u64) -> usize {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap_or(0)
 }

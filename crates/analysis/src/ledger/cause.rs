@@ -49,7 +49,7 @@ pub enum Cause {
     ClockError,
     /// A node without a trace was waited for.
     Undecided,
-    /// No record says.
+    /// Unknown: there is no record.
     Unattributed,
     /// Agents cleaned up and ended.
     Teardown,
@@ -144,7 +144,7 @@ impl Cause {
         )
     }
 
-    /// Whether time that it takes can be a fault: what every run has, or nobody knows, is none.
+    /// Whether its time can be a fault. Costs of every run, and unknown ones, can't.
     #[must_use]
     pub fn can_be_fault(self) -> bool {
         !matches!(

@@ -11,7 +11,7 @@ use super::world::World;
 use crate::clock::Clocks;
 use garland_core::trace::{NONE, Stage};
 
-/// A node whose part can't be told.
+/// A node whose part is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecided {
     /// The node.
@@ -35,7 +35,7 @@ pub struct Ledger {
     pub fix: Option<Fix>,
     /// The critical path, in its order, in nanoseconds since the command began.
     pub path: Vec<Segment>,
-    /// Nodes whose part can't be told.
+    /// Nodes whose part is unknown.
     pub undecided: Vec<Undecided>,
     /// Shares of segments that were sent again, by hop, where there were any.
     pub resent: Vec<(Place, f64)>,
@@ -145,7 +145,7 @@ fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     Some(node)
 }
 
-/// Where nobody tells what came in: back from what the head did last, to what it did.
+/// The path without records of receivers: backwards over what the head did.
 fn follow_head(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) {
     let mut missing = (1..run.nodes.len()).filter(|&node| world.errors[node].is_none());
     let place = match (missing.next(), missing.next()) {

@@ -1,10 +1,10 @@
 //! The ledger: every millisecond of a run under one cause.
 //!
-//! The critical path is walked back from the command's end through threads and nodes (`walk`): at each
-//! moment, who was waited for? Its stretches lie end to end, so the rows sum to the whole by
-//! construction. The kernel's counters then say what a stretch really was (`weigh`): a thread that
-//! seemed to work had no processor, a wire that seemed slow had a window that was full. What no record
-//! covers stays unattributed, and what is shorter than the clocks' error is called that.
+//! The critical path is followed backwards from the command's end through threads and nodes (`walk`). Its
+//! segments are contiguous, so the rows sum to the whole by construction. The kernel's counters then
+//! refine the causes (`weigh`): a thread that seemed to work had no processor, or a wire that seemed slow
+//! had a full window. Time without records stays unattributed, and segments shorter than the clocks' error
+//! are called that.
 
 mod cause;
 mod disks;

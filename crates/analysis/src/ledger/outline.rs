@@ -23,7 +23,7 @@ pub struct Stretch {
 /// What went into what, in nanoseconds.
 type Sums = BTreeMap<(Cause, Place), i64>;
 
-/// So many slots are looked at one by one.
+/// The number of slots that are examined one by one.
 const SLOTS: i64 = 96;
 
 /// The path in at most `lines` stretches: what most of each went into differs from one to the next.

@@ -3,7 +3,7 @@
 use crate::clock::{Clocks, Evidence, reading};
 use garland_core::trace::Trace;
 
-/// A run as its folder tells it.
+/// A run as its directory describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
     /// The plan's nodes, the head first.

@@ -22,7 +22,7 @@ const SHORT_NS: u64 = 50_000_000;
 /// A thread works slower for want of a processor from this share of its work on.
 const SLOWED: f64 = 0.1;
 
-/// A window is to blame where it was full for so much of the time...
+/// The share of the time for which a window must be full to be the cause...
 const FULL: f64 = 0.2;
 
 /// ... and the wire gave less than this share of what it can.

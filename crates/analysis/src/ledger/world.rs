@@ -54,7 +54,7 @@ pub(super) struct World {
     /// Microseconds busy, limited by the other's window, by the own buffer; segments sent again;
     /// bytes.
     pub sockets: BTreeMap<HopKey, Samples<5>>,
-    /// When each node had opened its destination, and when the head heard of it.
+    /// When each node had opened its destination, and when the head knew.
     pub opened: BTreeMap<usize, i64>,
     pub ready: BTreeMap<usize, i64>,
     /// Nanoseconds that each node's threads were at a stage, of which the trace has no more than that.
@@ -213,7 +213,7 @@ impl World {
         }
     }
 
-    /// The node whose being ready the head heard of last, when it was, and when that was heard.
+    /// The node that was ready last for the head, when it was ready, and when the head knew.
     pub fn last_ready(&self) -> Option<(usize, i64, i64)> {
         let (&node, &heard) = self.ready.iter().max_by_key(|(_, heard)| **heard)?;
         Some((node, *self.opened.get(&node)?, heard))

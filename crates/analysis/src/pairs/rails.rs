@@ -56,7 +56,7 @@ pub struct NodeEffects {
     pub nics: Vec<Option<f64>>,
 }
 
-/// Parts what `effect` says of one node on each rail, where it was measured; `None` if nowhere.
+/// Splits the `effect` of a node by rails, where it was measured; `None` if nowhere.
 #[must_use]
 pub fn node_effects(
     rails: &[Option<Effects>],

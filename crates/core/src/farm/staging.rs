@@ -1,8 +1,8 @@
-//! What files are called in a job's own folder, and while they aren't whole.
+//! What files are called in a job's own directory, and while they aren't whole.
 
 use super::Text;
 
-/// The path that a file has in a job's own folder: the same without what leads out of it. An absolute
+/// The path that a file has in a job's own directory: the same without what leads out of it. An absolute
 /// path loses its first slash, and `..` becomes `_`.
 pub fn path_inside(path: &Text) -> Text {
     let parts = path.bytes().split(|&byte| byte == b'/');

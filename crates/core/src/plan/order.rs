@@ -17,8 +17,8 @@ pub enum Order {
     Rack,
     /// As given, node by node.
     Given(Vec<String>),
-    /// By measured rates of the pairs: whoever follows a node gets most from it, and who is slow comes
-    /// last.
+    /// By measured rates of pairs: each node is followed by the one that it sends to at the highest rate, and
+    /// slow nodes come last.
     Wires(Rates),
 }
 
@@ -55,11 +55,11 @@ pub fn chain_order(
 /// Rates that differ by less are the same: among these the list's order stays.
 const SAME: f64 = 0.9;
 
-/// So many beginnings of a chain are tried, those that give most first.
+/// The number of beginnings of a chain that are tried, those with the highest rates first.
 const BEGINNINGS: usize = 32;
 
-/// Of the chains in which each node is followed by the one that gets most from it, the one whose
-/// nodes get most in all: nobody gets more than any hop before it carries.
+/// Of the chains in which each node is followed by the one that it sends to at the highest rate, the one with
+/// the highest sum of rates, where no node gets more than the hops before it carry.
 fn by_wires(rates: &Rates, count: usize) -> Vec<usize> {
     let rate = |from: usize, to: usize| {
         let known = rates.get(from).and_then(|row| row.get(to)).copied().flatten();

@@ -88,7 +88,7 @@ pub enum TraceError {
 }
 
 impl Origin {
-    /// The name of its file in a run's `trace` folder: `head.trace`, and the node's name elsewhere.
+    /// The name of its file in a run's `trace` directory: `head.trace`, and the node's name elsewhere.
     #[must_use]
     pub fn file_name(&self) -> String {
         if self.index == 0 { "head.trace".to_owned() } else { file_stem(&self.node) + ".trace" }

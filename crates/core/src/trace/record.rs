@@ -159,9 +159,8 @@ pub struct Thread {
     pub waiting_ns: u64,
 }
 
-/// What the kernel knew of the disk below the source or the destination
-/// (`/sys/dev/block/MAJOR:MINOR/stat`), counted from the copy's begin. All that used the disk is in
-/// it, whoever did.
+/// The kernel's counters of the disk below the source or the destination
+/// (`/sys/dev/block/MAJOR:MINOR/stat`), from the copy's begin. They include all users of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
     /// When it was asked.

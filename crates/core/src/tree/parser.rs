@@ -26,13 +26,13 @@ pub enum StreamError {
     /// It is longer than records are.
     #[error("a record of {0} bytes: allowed are {RECORD_MAX}")]
     Long(u32),
-    /// A name that could lead out of the folder, or that no system has.
+    /// A name that could lead out of the directory, or that no system has.
     #[error("a name that can't be")]
     Name,
-    /// Folders within folders without end.
+    /// Folders within directories without end.
     #[error("more than {DEPTH_MAX} folders within each other")]
     Deep,
-    /// A folder is left that wasn't entered.
+    /// A directory is left that wasn't entered.
     #[error("a folder is left that wasn't entered")]
     Left,
     /// A byte that says whether what is beside it is good says something else.
@@ -61,7 +61,7 @@ pub struct Parser {
 enum At {
     #[default]
     Record,
-    /// So many bytes of a file are to come.
+    /// This number of bytes of a file follows.
     File(u64),
     /// The mark behind a file.
     Mark,

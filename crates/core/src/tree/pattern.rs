@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-/// A pattern. Without a slash inside it is one of names, in whatever folder; with one in front it
-/// begins at the top of the tree; one behind it means folders only. `*` and `?` stand for anything
+/// A pattern. Without a slash inside it is one of names, in whatever directory; with one in front it
+/// begins at the top of the tree; one behind it means directories only. `*` and `?` stand for anything
 /// but a slash, `**` for anything, `[a-z]` and `[!a-z]` for one of these bytes or none of them; a
 /// backslash takes the next byte as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]

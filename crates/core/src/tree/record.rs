@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
 
-/// Folders within folders, at most: a node has each of them open.
+/// Folders within directories, at most: a node has each of them open.
 pub const DEPTH_MAX: usize = 200;
 
 /// Bytes of a record at most, extended attributes included.
@@ -23,7 +23,7 @@ pub const GOOD: u8 = 0;
 /// bytes of a file that failed.
 pub const VOID: u8 = 1;
 
-/// What a file, a folder or a link has besides its bytes.
+/// What a file, a directory or a link has besides its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// Permission bits, with those for setuid, setgid and sticky.
@@ -39,16 +39,16 @@ pub struct Meta {
 /// One thing in a tree's stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// What the folder that all goes into is to have when the stream is over.
+    /// What the directory that all goes into is to have when the stream is over.
     Top(Meta),
-    /// Make this folder, unless it is there, and go into it; what follows is in it.
+    /// Make this directory, unless it is there, and go into it; what follows is in it.
     Enter {
         /// Its name.
         name: Vec<u8>,
         /// What it is to have once it is left.
         meta: Meta,
     },
-    /// Go back to the folder above.
+    /// Go back to the directory above.
     Leave,
     /// A file: its bytes follow, and behind them [`GOOD`] or [`VOID`].
     File {
@@ -76,15 +76,15 @@ pub enum Record {
     Name {
         /// The name.
         name: Vec<u8>,
-        /// The folders from the top, and the name there, of the file.
+        /// The directories from the top, and the name there, of the file.
         first: Vec<Vec<u8>>,
     },
     /// Nothing follows.
     End,
-    /// There are folders to be swept: what these patterns mean stays in them, whatever it is. Comes
+    /// There are directories to be swept: what these patterns mean stays in them, whatever it is. Comes
     /// first.
     Spare(Vec<Vec<u8>>),
-    /// Remove all that is in the present folder and that the stream didn't bring.
+    /// Remove all that is in the present directory and that the stream didn't bring.
     Sweep,
 }
 
@@ -101,7 +101,7 @@ impl Record {
         [&[GOOD][..], &length.to_le_bytes(), &body].concat()
     }
 
-    /// Its name in the folder that the stream is in, if it has one.
+    /// Its name in the directory that the stream is in, if it has one.
     #[must_use]
     pub fn name(&self) -> Option<&[u8]> {
         match self {
@@ -145,7 +145,7 @@ impl Meta {
     }
 }
 
-/// Whether it is the name of something in a folder, and not of another folder.
+/// Whether it is the name of something in a directory, and not of another directory.
 fn is_name(name: &[u8]) -> bool {
     let leads_away = matches!(name, b"." | b"..") || name.contains(&b'/') || name.contains(&0);
     (1..=NAME_MAX).contains(&name.len()) && !leads_away

@@ -80,7 +80,7 @@ impl Nanos {
         Self(self.0.saturating_sub(earlier.0))
     }
 
-    /// So many times this long, saturating.
+    /// A multiple of this time, saturating.
     #[must_use]
     pub const fn saturating_mul(self, times: u64) -> Self {
         Self(self.0.saturating_mul(times))

@@ -1,4 +1,4 @@
-//! How an endpoint is opened and told of its peer.
+//! Opens an endpoint, and inserts the address of its peer.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;

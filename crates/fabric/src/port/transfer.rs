@@ -33,7 +33,7 @@ pub enum Sent {
     Busy,
     /// It is under way, and will be done.
     UnderWay,
-    /// Its bytes have been taken, and nothing more will be heard of it.
+    /// Its bytes were taken, and there will be no completion.
     Taken,
 }
 

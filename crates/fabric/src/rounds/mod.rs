@@ -1,5 +1,5 @@
-//! A round of operations, at its initiator and at its target. The target goes on until a word comes
-//! that says that the round is over: meanwhile it lets its provider serve what must be served.
+//! A round of operations, at its initiator and at its target. The target lets its provider make progress
+//! until a word from the initiator ends the round.
 
 mod ahead;
 mod echo;
@@ -15,10 +15,10 @@ use super::words::{Kind, Ran, Round};
 
 pub use reach::attempt;
 
-/// The initiator's part.
+/// Runs a round at the initiator.
 ///
 /// # Errors
-/// Why it can't be done, in words.
+/// Why it failed, in words.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
     let memory = engine.port.memory();
     match round.kind {
@@ -36,19 +36,19 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
     finish(engine)?;
     let memory = engine.port.memory();
     let right = match round.kind {
-        // The target's memory is as it was made.
+        // The target's memory is unchanged.
         Kind::Get => memory.holds(Ring::Sink, round.size, 0),
         Kind::Msg => memory.holds(Ring::Sink, round.size, round.serial),
-        // The target looks.
+        // The target checks.
         Kind::Put => true,
     };
     if right { Ok(ran) } else { Err("libfabric: other bytes came than were to come".to_owned()) }
 }
 
-/// The target's part; the nanoseconds that it was at work.
+/// Serves a round at the target; returns the nanoseconds that it was at work.
 ///
 /// # Errors
-/// Why it can't be done, in words.
+/// Why it failed, in words.
 pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> {
     if round.kind == Kind::Msg {
         echo::run(engine, round)?;
@@ -66,10 +66,10 @@ pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> 
     Ok(work_ns)
 }
 
-/// Tells the target that the round is over.
+/// Sends the target the word that the round is over.
 ///
 /// # Errors
-/// Why that can't be, in words.
+/// Why it failed, in words.
 pub fn finish(engine: &mut Engine<'_, '_>) -> Result<(), String> {
     let mut now = clock::now_ns();
     loop {

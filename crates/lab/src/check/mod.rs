@@ -13,6 +13,7 @@ mod round;
 mod singles;
 mod task;
 
+use garland_sys::processors::Processors;
 use garland_topology::NodeId;
 use garland_topology::paths::Ways;
 
@@ -34,33 +35,32 @@ impl Lab {
     pub fn check(&self) -> Result<Report, LabError> {
         let topology = &self.spec().topology;
         let (ways, shaping) = (Ways::of(topology), Shaping::of(topology));
-        let mut report = Report {
-            all_media: topology.media.len(),
-            all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
-            ..Report::default()
-        };
-        let started = garland_sys::processors::Processors::now();
-        let singles = singles::plan(topology, &ways, &shaping);
-        for group in singles::side_by_side(singles, &shaping) {
-            self.check_media(&group, &mut report)?;
-        }
-        for round in pairs::plan(topology, &ways, &shaping) {
-            self.check_pairs(&round, &mut report)?;
-        }
-        report.busy = started.busy_since();
-        Ok(report)
+        self.report(|report| {
+            let singles = singles::plan(topology, &ways, &shaping);
+            for group in singles::side_by_side(singles, &shaping) {
+                self.check_media(&group, report)?;
+            }
+            let mut rounds = pairs::plan(topology, &ways, &shaping).into_iter();
+            rounds.try_for_each(|round| self.check_pairs(&round, report))
+        })
     }
 
     /// Measures one flow between two nodes, for about half a second.
     pub fn check_pair(&self, from: NodeId, to: NodeId) -> Result<Report, LabError> {
-        let topology = &self.spec().topology;
-        let mut report = Report {
-            all_media: topology.media.len(),
-            all_pairs: topology.nodes.len() * (topology.nodes.len() - 1),
-            ..Report::default()
-        };
-        let started = garland_sys::processors::Processors::now();
-        self.check_pairs(&pairs::one(topology, from, to), &mut report)?;
+        let round = pairs::one(&self.spec().topology, from, to);
+        self.report(|report| self.check_pairs(&round, report))
+    }
+
+    /// A report that `check` fills in.
+    fn report(
+        &self,
+        check: impl FnOnce(&mut Report) -> Result<(), LabError>,
+    ) -> Result<Report, LabError> {
+        let (nodes, media) = (self.spec().topology.nodes.len(), self.spec().topology.media.len());
+        let mut report =
+            Report { all_media: media, all_pairs: nodes * (nodes - 1), ..Report::default() };
+        let started = Processors::now();
+        check(&mut report)?;
         report.busy = started.busy_since();
         Ok(report)
     }

@@ -1,9 +1,8 @@
-//! The hub: one wire that all stations share, one at a time and fairly.
+//! The hub: one wire that all stations share fairly, one at a time.
 //!
-//! Every frame that comes in at a port, data or acknowledgement, goes through one IFB before the
-//! bridge sends it to all other ports. On the IFB, htb gives each station a queue of its own and the
-//! wire's rate to all of them together, frame by frame in turn: what carrier sense gives stations
-//! that always have something to send, without the collisions.
+//! Every frame passes one IFB before the bridge sends it to all other ports. On the IFB, htb gives each
+//! station a queue, and the rate of the wire to all of them together, frame by frame in turn. That is what
+//! carrier sense gives to stations that always have frames to send, without the collisions.
 
 use garland_core::nic_facts::Ethernet;
 use garland_topology::{MediumId, Topology};
@@ -20,7 +19,7 @@ use crate::writer::MEDIA;
 pub(crate) const ALL: u32 = 1;
 /// The first station's class; they are numbered in the ports' order.
 const FIRST: u32 = 0x10;
-/// What can't be told to come from a station.
+/// The class of frames from unknown stations.
 const STRAY: u32 = 0xf;
 
 /// Bytes that wait at a station when the topology doesn't say: a NIC's ring of some 40 frames.

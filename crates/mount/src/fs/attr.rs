@@ -43,7 +43,7 @@ pub fn kind(kind: FileKind) -> FileType {
     }
 }
 
-/// The attributes of something that no node has: a folder or link of the mount itself.
+/// The attributes of something that no node has: a directory or link of the mount itself.
 pub fn own(kind: FileType, number: u64, mode: u16, size: u64) -> FileAttr {
     let user = garland_sys::process::user_id();
     FileAttr {

@@ -1,10 +1,9 @@
-//! Write-behind of one file: what was written and isn't acknowledged by the node. Nothing here waits
-//! or sends; it says what may be sent.
+//! The write-behind of a file: written bytes that the node hasn't acknowledged. Nothing here blocks or
+//! sends; it decides what may be sent.
 //!
-//! Writes that follow each other are joined. The first one goes at once; what comes while it is on
-//! its way goes together, a piece at a time, so that small writes don't cost a round trip each and
-//! nothing waits for a clock. What overlaps something on its way waits for that: pieces may be
-//! written in any order at the node.
+//! Consecutive writes are joined. The first one is sent at once; those that come while it is in flight are
+//! sent together, a piece at a time, so that small writes don't cost a round trip each and no timer is
+//! needed. Writes that overlap one in flight wait for it, since the node may write pieces in any order.
 
 use std::collections::VecDeque;
 
@@ -12,7 +11,7 @@ use garland_protocol::{FRAME_HEAD, PIECE};
 
 use crate::peer::room;
 
-/// The most bytes sent together.
+/// The maximum number of bytes that are sent together.
 const FULL: usize = PIECE as usize;
 
 /// Bytes that wait to be sent.
@@ -22,7 +21,7 @@ struct Extent<T> {
     offset: u64,
     /// Behind the room for a frame's head.
     data: Vec<u8>,
-    /// It goes wherever the file ends.
+    /// Whether it is appended.
     append: bool,
 }
 

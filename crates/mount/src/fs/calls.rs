@@ -31,7 +31,7 @@ const BACKGROUND: u16 = 64;
 pub struct Files(pub Arc<Mount>);
 
 impl Files {
-    /// The file or folder of a node that is meant; whatever else has the number can't be changed.
+    /// The file or directory of a node that is meant; whatever else has the number can't be changed.
     fn inode(&self, number: INodeNo) -> Result<Arc<Inode>, Errno> {
         match self.0.inodes.find(number.0) {
             Some(inode) => Ok(inode),
@@ -41,7 +41,7 @@ impl Files {
     }
 }
 
-/// The file or folder that is meant, or the error at once.
+/// The file or directory that is meant, or the error at once.
 macro_rules! found {
     ($files:expr, $number:expr, $reply:expr) => {
         match $files.inode($number) {

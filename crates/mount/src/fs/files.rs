@@ -49,7 +49,7 @@ impl Mount {
         peer.ask(Ask::Open(path, how), Vec::new(), Box::new(then));
     }
 
-    /// Makes a file in a folder and opens it.
+    /// Makes a file in a directory and opens it.
     pub fn create(
         self: &Arc<Self>,
         above: Arc<Inode>,

@@ -63,7 +63,7 @@ pub enum Step {
     GoOn,
     /// Begin a new listing; the reader waits.
     Anew(Want),
-    /// Wait for entries that were asked for.
+    /// Wait for entries that were requested.
     Wait,
     /// Reply with an error.
     Refuse(Want, Errno),

@@ -206,7 +206,7 @@ impl OpenFile {
     /// Records that written bytes are lost. The error stays, so that nobody takes the file for complete.
     pub fn fail(&self, error: Errno) {
         let number = error.raw_os_error();
-        // The first error tells the cause.
+        // The first error is the cause.
         let _ = self.failed.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
     }
 

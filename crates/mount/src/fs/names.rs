@@ -14,14 +14,14 @@ use super::top::node_number;
 use crate::peer::{Reply, Then};
 
 impl Mount {
-    /// Looks a name up in a folder of a node.
+    /// Looks a name up in a directory of a node.
     pub fn look_up(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, reply: ReplyEntry) {
         self.figures.lookups.fetch_add(1, Ordering::Relaxed);
         let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
         self.enter(above, name, Ask::Stat(FileRef::Path(path)), reply);
     }
 
-    /// Makes something in a folder.
+    /// Makes something in a directory.
     pub fn make(
         self: &Arc<Self>,
         above: Arc<Inode>,
@@ -295,7 +295,7 @@ fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAtt
     }
 }
 
-/// The attributes of a node's root; those of an empty folder while it can't be asked.
+/// The attributes of a node's root; those of an empty directory while the node is down.
 fn node_attr(place: usize, outcome: Result<Attr, Errno>) -> fuser::FileAttr {
     let number = node_number(place);
     match outcome {

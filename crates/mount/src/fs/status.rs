@@ -1,4 +1,4 @@
-//! What a mount tells of itself.
+//! The status of a mount.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Mount;
 
-/// A mount's own account: what the kernel asked for, and what crossed the wires for it.
+/// The account of a mount: the kernel's requests, and the traffic to the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Reads that the kernel asked for; what it has in its own cache it doesn't.
+    /// Reads by the kernel, which don't include hits in its page cache.
     pub reads: u64,
     /// Those that were answered at once by what had been read ahead.
     pub reads_ahead: u64,
@@ -23,7 +23,7 @@ pub struct Account {
     pub opens_unchanged: u64,
     /// Files that the kernel knows.
     pub known: u64,
-    /// Files and folders that are open.
+    /// Files and directories that are open.
     pub open: u64,
     /// The nodes, in the list's order.
     pub nodes: Vec<NodeAccount>,
@@ -38,15 +38,15 @@ pub struct NodeAccount {
     pub connected: bool,
     /// Why not, if that was tried.
     pub reason: Option<String>,
-    /// Questions.
+    /// Requests.
     pub asked: u64,
-    /// Bytes that came.
+    /// Payload bytes received.
     pub bytes_read: u64,
-    /// Bytes that went.
+    /// Payload bytes sent.
     pub bytes_written: u64,
-    /// Bytes that went and aren't acknowledged.
+    /// Written bytes that aren't acknowledged.
     pub bytes_behind: u64,
-    /// How often its agent was lost.
+    /// Lost connections.
     pub lost: u64,
 }
 

@@ -1,5 +1,4 @@
-//! How much may be written ahead of a node: beyond it a writer gets its answer only when there is
-//! room again.
+//! The limit of unacknowledged writes to a node. Beyond it, replies to writers wait for acknowledgements.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -7,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use fuser::ReplyWrite;
 use garland_sys::clock;
 
-/// Bytes that may be written to a node and not yet acknowledged by it.
+/// The maximum number of unacknowledged bytes of a node.
 const BYTES: usize = 16 << 20;
 
-/// A node's.
+/// The unacknowledged bytes of a node.
 #[derive(Default)]
 pub struct Window(Mutex<State>);
 
@@ -20,7 +19,7 @@ struct State {
     parked: VecDeque<Parked>,
 }
 
-/// A writer that waits for room.
+/// A writer whose reply waits.
 struct Parked {
     reply: ReplyWrite,
     bytes: u32,
@@ -28,7 +27,7 @@ struct Parked {
 }
 
 impl Window {
-    /// Bytes have been taken: their writer is told so, now or when there is room.
+    /// Adds written bytes, and replies to their writer now or when there is space.
     pub fn take(&self, bytes: u32, reply: ReplyWrite) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.used += bytes as usize;
@@ -40,8 +39,8 @@ impl Window {
         reply.written(bytes);
     }
 
-    /// So many bytes have been acknowledged. `waited` is told since when each writer that has room now
-    /// has waited, and with how many bytes.
+    /// Removes acknowledged bytes, and replies to writers for which there is space now. Calls `waited` for each
+    /// with the time since when it has waited, and its number of bytes.
     pub fn give_back(&self, bytes: usize, waited: impl Fn(u64, u64)) {
         let mut told = Vec::new();
         {

@@ -1,5 +1,5 @@
-//! The dispatcher of Garland's own engine: which node gets which job, and when. It is told what happens,
-//! and says what is to be done.
+//! The dispatcher of Garland's own engine: a sans-io machine which decides which node gets which job, and
+//! when.
 
 mod nodes;
 mod tally;
@@ -11,23 +11,23 @@ use self::tally::Tally;
 use super::placement::{Candidate, Placement, PlacementRequest};
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 
-/// How many jobs behind the first in the queue are looked at when it finds no node.
+/// The number of jobs after the first in the queue that are considered when that finds no node.
 const LOOK_PAST: usize = 64;
 
-/// What may be decided.
+/// The rules of dispatching.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How often a job is given to a node at most.
+    /// The maximum number of tries of a job.
     pub tries: u32,
     /// Whether jobs start without waiting for processors.
     pub at_once: bool,
-    /// Whether files are brought before a job and taken back after it.
+    /// Whether files are staged in before a job and staged out after it.
     pub staged: bool,
-    /// What the records say ran the jobs.
+    /// The engine in the records.
     pub engine: Engine,
 }
 
-/// What is to be done.
+/// An order to the driver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Give the job at this place in the list to the node at that place.
@@ -139,21 +139,21 @@ impl Dispatcher {
         self.nodes.iter().map(|node| &node.sight)
     }
 
-    /// A node reports its load and its free memory.
+    /// Notes a node's load and its free memory.
     pub fn told(&mut self, node: usize, load: Option<f64>, memory_free: Option<u64>) {
         let sight = &mut self.nodes[node].sight;
         (sight.load, sight.memory_free) = (load, memory_free);
     }
 
-    /// A job's command has ended, and its processors are free; how it ended is said later. If the node is
-    /// lost before that, the job has had a try.
+    /// Notes that a job's command has ended, so that its processors are free. Its result comes later; if the
+    /// node is lost before that, the try counts.
     pub fn freed(&mut self, node: usize, job: usize, took: f64) {
         if self.tallies[job].node == Some(node) {
             self.nodes[node].ended(job, took);
         }
     }
 
-    /// A try is over.
+    /// Notes the end of a try.
     pub fn tried(&mut self, node: usize, job: usize, tried: Try, now: f64) {
         if self.tallies[job].node != Some(node) {
             return;

@@ -32,20 +32,20 @@ pub enum Answer {
         /// times.
         fresh: bool,
     },
-    /// Some of a folder's entries.
+    /// Some of a directory's entries.
     Listed {
-        /// The folder's handle, to go on with; none when these were all.
+        /// The directory's handle, to go on with; none when these were all.
         more: Option<u64>,
         /// The entries, without `.` and `..`.
         entries: Vec<Entry>,
     },
     /// An offset.
     At(u64),
-    /// The room that there is.
+    /// The free space.
     Space(Space),
 }
 
-/// A folder's entry.
+/// A directory's entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its name.
@@ -54,7 +54,7 @@ pub struct Entry {
     pub attr: Attr,
 }
 
-/// What statvfs tells.
+/// The result of statvfs(3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
     /// Bytes of a block.

@@ -85,7 +85,7 @@ pub struct Changes {
 pub enum NewKind {
     /// An empty file.
     File,
-    /// A folder.
+    /// A directory.
     Folder,
     /// A named pipe.
     Pipe,
@@ -119,9 +119,9 @@ pub enum Ask {
     Make(Vec<u8>, NewKind, u16),
     /// Give the first path's file the second path as a further name.
     Link(Vec<u8>, Vec<u8>),
-    /// Remove a name that is no folder's.
+    /// Remove a name that is no directory's.
     Remove(Vec<u8>),
-    /// Remove an empty folder.
+    /// Remove an empty directory.
     RemoveFolder(Vec<u8>),
     /// Rename: the kernel's flags 1 (nothing may be replaced) and 2 (the two change places).
     Rename(Vec<u8>, Vec<u8>, u8),
@@ -137,7 +137,7 @@ pub enum Ask {
     Allocate(u64, u32, u64, u64),
     /// Where, from an offset on, is the next of that kind?
     Seek(u64, u64, Hole),
-    /// Open a folder, and begin to list it.
+    /// Open a directory, and begin to list it.
     List(Vec<u8>),
     /// Go on listing.
     ListOn(u64),

@@ -10,7 +10,7 @@ pub type Stamp = (i64, u32);
 pub enum FileKind {
     /// A file with bytes.
     File,
-    /// A folder.
+    /// A directory.
     Folder,
     /// A symbolic link.
     Link,

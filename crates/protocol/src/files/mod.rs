@@ -1,5 +1,5 @@
-//! A node's files, asked for one operation at a time: what a mount says to an agent and what it
-//! hears, over connections of their own. Questions have numbers, and answers come in any order.
+//! Access to a node's files: requests of a mount and replies of an agent, over their own connections.
+//! Requests are numbered, and replies come in any order.
 
 mod answer;
 mod ask;
@@ -27,6 +27,6 @@ pub struct FilesOrder {
     pub id: CopyId,
     /// The secret that connections must have.
     pub secret: Secret,
-    /// Whether what crosses the connections is sealed.
+    /// Whether payload is encrypted.
     pub sealed: bool,
 }

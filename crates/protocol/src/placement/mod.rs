@@ -19,18 +19,18 @@ pub struct Candidate {
     pub is_alive: bool,
     /// Its processors, or as many as jobs may have.
     pub cores: u32,
-    /// How quick one of them is compared with the quickest node's; 1 unless it is known.
+    /// The speed of one of them relative to the quickest node's; 1 if unknown.
     pub speed: f64,
-    /// Processors that jobs of this run have there, or will have, which are on their way.
+    /// Processors that jobs of this run have there, jobs on their way included.
     pub busy: u32,
-    /// Jobs that wait there for their turn.
+    /// Jobs that wait there.
     pub waiting: u32,
-    /// Its load besides this run, in processes that want a processor; `None` unless it tells.
+    /// Its load without this run, in runnable processes; `None` if unknown.
     pub load: Option<f64>,
-    /// Its memory in bytes; `None` unless it tells.
+    /// Its memory in bytes; `None` if unknown.
     pub memory: Option<u64>,
     /// The memory that was free before the run, less the requests of its jobs there, in bytes; `None`
-    /// unless it tells.
+    /// if unknown.
     pub memory_free: Option<u64>,
 }
 
@@ -54,23 +54,23 @@ impl Candidate {
 
 /// Chooses nodes for jobs, one at a time.
 pub trait Placement: Send {
-    /// The place in `nodes` that `job` goes to, at `now` seconds since the run began; `None`: it waits
-    /// until a job has ended or a node has come or gone.
+    /// The index of the node for a job at `now` seconds since the run began. `None`: the job waits until
+    /// another one has ended, or a node was added or lost.
     ///
-    /// Whether a job may go to a node without room for it, where it waits.
+    /// A job may go to a node without room for it, where it waits.
     fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize>;
 
-    /// Whether jobs belong to no node in particular: then nodes are handed some ahead when jobs are
-    /// short, and give them back to those that have none.
+    /// Whether jobs may move between nodes: then nodes get some short jobs in advance, and return them to
+    /// idle ones.
     fn may_move(&self) -> bool {
         false
     }
 }
 
-/// A question to a [`Placement`].
+/// A request to a [`Placement`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlacementRequest<'a> {
-    /// The job that wants a node.
+    /// The job to place.
     pub job: &'a Job,
     /// All nodes of the run.
     pub nodes: &'a [Candidate],

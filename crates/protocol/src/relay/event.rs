@@ -1,12 +1,11 @@
-//! Events and orders of the relay machine. Links downstream are identified by their
-//! epochs.
+//! Events and orders of the relay machine. Links downstream are identified by their epochs.
 
 use crate::frame::Kind;
 use crate::route::{LinkSide, Route};
 use crate::sink::{Landing, SinkError};
 use garland_core::plan::NodeId;
 
-/// What happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayEvent {
     /// The head changed this lane's hops.
@@ -15,7 +14,7 @@ pub enum RelayEvent {
     DownOpened(u32),
     /// The link to a downstream broke, or couldn't be opened.
     DownLost(u32, String),
-    /// A downstream asked (`Resume` with a place in the lane, `Again` with a block's index).
+    /// A downstream sent a request: `Resume` with an ordinal, or `Again` with a block's index.
     Asked(u32, Kind, u64),
     /// A downstream has these blocks already: the first of 256, and a bit for each.
     Told(u32, u64, [u8; 32]),
@@ -25,7 +24,7 @@ pub enum RelayEvent {
     UpLost(u32, String),
     /// A block's header came from upstream; its digest is the one that the source signed.
     Block(u64, [u8; 32]),
-    /// The upstream says that the block it sent was cut off.
+    /// The upstream declares the block that it sent void.
     Void(u64),
     /// The upstream has sent the lane's last block: the source has no block of this index.
     End(u64),
@@ -38,15 +37,15 @@ pub enum RelayEvent {
     CutOff,
     /// A `Feed` is done.
     Fed,
-    /// What a `Feed` wants isn't there yet: it may be asked for again.
+    /// The block of a `Feed` isn't there yet; it may be requested again.
     NotYet,
-    /// What a `Feed` wants isn't kept any more, since every node that still takes part has it.
+    /// The block of a `Feed` is no longer kept, since all remaining nodes have it.
     Gone,
     /// The block of a `Feed` doesn't exist: the source has this number of blocks.
     Ended(u64),
-    /// A block that was stored ended.
+    /// The result of writing a block.
     Landed(u64, Landing),
-    /// The head lets this node drop what its disk can't take.
+    /// The head ordered this node to drop what its disk can't take.
     Detached,
 }
 
@@ -55,13 +54,13 @@ pub enum RelayEvent {
 pub enum Store {
     /// Not wanted.
     No,
-    /// If the writer has room: this node was told not to hold the others up.
+    /// If the writer has room: this node must not hold the others up.
     IfRoom,
     /// Yes, after waiting for space if necessary.
     Yes,
 }
 
-/// What to do.
+/// An order to the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayOrder {
     /// Connect to a downstream that the route names, for this epoch.
@@ -72,7 +71,7 @@ pub enum RelayOrder {
     CloseUp,
     /// Send a frame upstream.
     AskUp(Kind, u64),
-    /// Tell the upstream that these blocks are here: the first of 256, and a bit for each.
+    /// Report blocks that are here to the upstream: the first of 256, and a bit for each.
     TellUp(u64, [u8; 32]),
     /// Send a frame without a block to a downstream.
     SendDown(u32, Kind, u64),
@@ -92,14 +91,14 @@ pub enum RelayOrder {
         index: u64,
         /// The incarnation of this node's key.
         incarnation: u64,
-        /// A downstream asked for it by name: the lane goes on elsewhere.
+        /// Whether a downstream requested it (`Again`), so that the lane doesn't advance.
         again: bool,
         /// The links.
         to: Vec<u32>,
     },
-    /// Tell the head that a block came in changed.
+    /// Report to the head that a block arrived changed.
     ReportBad(u64),
-    /// Tell the head that a link is lost.
+    /// Report to the head that a link is lost.
     ReportLost(LinkSide, u32, String),
     /// The copy can't go on here.
     Fail(SinkError),

@@ -1,4 +1,4 @@
-//! Feeding those downstream what they lack and this node holds.
+//! Feeds downstreams with blocks that this node holds.
 
 use super::down::Down;
 use super::{Busy, Relay, RelayOrder};
@@ -6,15 +6,14 @@ use crate::frame::Kind;
 use crate::sink::Sink;
 
 impl Relay {
-    /// Feeds those downstream what they lack and this node holds: first what they asked for again,
-    /// then the downstream that is farthest behind, and all that expect the same block.
+    /// Feeds a block that this node holds: first blocks that were requested (`Again`), then the downstream that is farthest behind, and all that expect the same block.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {
             let index = down.again.iter().find(|&&index| sink.can_serve(index));
             index.map(|&index| (index, vec![down.epoch]))
         });
         if let Some((index, to)) = again {
-            // The same block may have gone out under the lane's incarnation already, in another form.
+            // The block may have been sent under the lane's incarnation already, in another encoding.
             let incarnation = self.next_incarnation();
             self.busy = Busy::Feeding { index, to: to.clone() };
             return Some(RelayOrder::Feed { index, incarnation, again: true, to });
@@ -68,10 +67,7 @@ impl Relay {
     /// Skips a block that can't be read any more. At the source it is lost for all that still need it; elsewhere a
     /// downstream that requests it gets it from upstream.
     pub(super) fn pass_over(&mut self) {
-        let Busy::Feeding { index, to } = &self.busy else { return };
-        let (index, to) = (*index, to.clone());
-        self.busy = Busy::No;
-        let Some(place) = self.blocks.ordinal(index) else { return };
+        let Some((index, place, to)) = self.end_feed() else { return };
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
             if self.is_source {
                 down.again.retain(|&again| again != index);
@@ -101,11 +97,17 @@ impl Relay {
         true
     }
 
-    pub(super) fn fed(&mut self) {
-        let Busy::Feeding { index, to } = &self.busy else { return };
-        let (index, to) = (*index, to.clone());
+    /// Ends a feed: its block, the block's ordinal, and the links.
+    fn end_feed(&mut self) -> Option<(u64, u64, Vec<u32>)> {
+        let Busy::Feeding { index, to } = &mut self.busy else { return None };
+        let (index, to) = (*index, std::mem::take(to));
         self.busy = Busy::No;
-        let Some(place) = self.blocks.ordinal(index) else { return };
+        Some((index, self.blocks.ordinal(index)?, to))
+    }
+
+    /// Notes that a block was fed.
+    pub(super) fn fed(&mut self) {
+        let Some((index, place, to)) = self.end_feed() else { return };
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
             down.sent(index, place);
         }

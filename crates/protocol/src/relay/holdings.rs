@@ -1,23 +1,23 @@
-//! What a node has of a lane before it came: told to the upstream when a link opens, and left out of
-//! what is fed.
+//! Blocks that a node has before they arrive. They are reported to the upstream when a link opens, which
+//! doesn't feed them.
 
 use super::down::Down;
 use super::{Relay, RelayOrder};
 use crate::sink::Sink;
 use garland_core::plan::BlockSet;
 
-/// Blocks that one frame tells of.
+/// The number of blocks that one frame reports.
 const TOLD: u64 = 256;
 
 impl Down {
-    /// Whether the downstream has told that it has block `index`.
+    /// Whether the downstream has reported that it has block `index`.
     pub(super) fn has(&self, index: u64) -> bool {
         self.has.as_ref().is_some_and(|has| has.contains(index))
     }
 }
 
 impl Relay {
-    /// Tells the upstream what of the rest of the lane is here.
+    /// Reports to the upstream which blocks of the rest of the lane are here.
     pub(super) fn tell_holdings(&mut self, sink: &Sink) {
         if !sink.is_foreknown() {
             return;
@@ -38,7 +38,7 @@ impl Relay {
         }
     }
 
-    /// Takes note of what a downstream has. It still gets what it asks for by name.
+    /// Takes the report of a downstream. It still gets blocks that it requests (`Again`).
     pub(super) fn told(&mut self, epoch: u32, first: u64, bits: &[u8; 32]) {
         let end = self.blocks.end;
         let down = self.downs.iter_mut().find(|down| down.epoch == epoch);

@@ -7,14 +7,13 @@ use crate::sink::Sink;
 /// How many blocks one node may have asked for again and not yet received.
 const ASKED_MAX: usize = 16;
 
-/// How many blocks a node that was let drop what its disk can't take has under way to it or with its
-/// writer while it fetches them; the writer has room for more.
+/// The maximum number of blocks in flight to a detached node, or with its writer, while it fetches the blocks
+/// that it dropped. The writer has room for more.
 const CATCH_UP_MAX: usize = 4;
 
 impl Relay {
-    /// Asks upstream for what the downstream wants and this node can't give, and for what this
-    /// node itself lacks: a changed block at once, what its disk couldn't take when the stream is
-    /// over.
+    /// Requests blocks from upstream: those that a downstream requested and this node can't serve, and those
+    /// that it lacks itself: changed blocks at once, blocks that its disk couldn't take after the stream.
     pub(super) fn ask_for_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let open = matches!(self.up, Some((_, true)));
         if self.is_source || !open || self.asked.len() >= ASKED_MAX || !self.doubts.is_empty() {
@@ -26,8 +25,8 @@ impl Relay {
             let passed = place.is_some_and(|place| place < self.cursor);
             passed && !sink.can_serve(index) && !sink.will_serve(index)
         });
-        // A node whose disk is behind asks for what it had to drop when the stream is over, and for
-        // no more than its disk takes: it would only have to drop it again.
+        // A node with a slow disk requests what it had to drop after the stream, at the rate that its disk
+        // takes, or it would have to drop it again.
         let behind = self.flying + self.asked.len() >= CATCH_UP_MAX;
         let now = !self.detached || self.up_ended && !behind;
         let own = || self.next_own(now, sink.lacking(), |index| sink.wants(index));

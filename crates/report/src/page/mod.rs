@@ -1,4 +1,4 @@
-//! A page that tells of runs: one HTML file that needs no network, with an embedded chart library
+//! A page about runs: one HTML file that needs no network, with an embedded chart library
 //! (uPlot, MIT) and scripts of its own. What a browser without scripts shows is the summary in words.
 //!
 //! Results come in as the JSON that commands keep, so that those of other versions still show what

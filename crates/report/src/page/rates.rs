@@ -38,7 +38,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// So many stretches. One NIC alone has what its node has.
+    /// The number of intervals. A single NIC has the rates of its node.
     pub(super) fn new(bins: usize, nics: &Nics) -> Self {
         let several = if nics.names.len() > 1 { nics.names.len() } else { 0 };
         Self { all: Rates::new(bins), nics: (0..several).map(|_| Rates::new(bins)).collect() }
@@ -65,7 +65,7 @@ impl Counted {
 }
 
 impl Rates {
-    /// So many stretches.
+    /// The number of intervals.
     pub(super) fn new(bins: usize) -> Self {
         let none = || vec![0; bins];
         Self { sent: none(), received: none(), disk: none() }

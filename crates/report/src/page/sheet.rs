@@ -1,4 +1,4 @@
-//! A run as the page takes it.
+//! A run on the page.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,12 +13,12 @@ pub struct Sheet {
     pub name: String,
     /// Its result, as it was kept.
     pub result: Value,
-    /// What the ledger says of it, if it was a copy with traces.
+    /// The ledger of a copy with traces.
     pub explained: Option<Value>,
-    /// When which node did what.
+    /// The timeline of its nodes.
     pub timeline: Option<Timeline>,
-    /// What joined its nodes, or those of each of its parts.
+    /// The topology of its nodes, or of those of each of its parts.
     pub pictures: Vec<Picture>,
-    /// What is wrong with what was kept, in words.
+    /// Faults of the stored files, in words.
     pub notes: Vec<String>,
 }

@@ -91,7 +91,7 @@ impl Timeline {
         }
     }
 
-    /// Adds a node's trace; `on_head` is what the head's clock said when the node's said so much.
+    /// Adds a node's trace; `on_head` converts readings of the node's clock to the head's.
     pub fn node(
         &mut self,
         trace: &Trace,
@@ -178,7 +178,7 @@ impl Timeline {
     }
 }
 
-/// A job as a farm's result tells it, in seconds.
+/// A job of a farm's result, in seconds.
 struct Job {
     node: String,
     started: f64,

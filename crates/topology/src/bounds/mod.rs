@@ -21,6 +21,7 @@ use std::collections::HashMap;
 
 use super::paths::{Choice, Leg, Stream, Ways};
 use super::{NodeId, Reach, Resource, Topology};
+use garland_core::splitmix::SplitMix;
 
 /// Bytes on the wire beside a packet.
 const FRAME: f64 = 38.0;
@@ -104,14 +105,14 @@ pub fn expected(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     let sizes = all.iter().map(|stream| stream.there.len() * stream.back.len());
     let total = sizes.clone().try_fold(1_usize, usize::checked_mul);
     let draws = total.filter(|total| *total <= ALL_DRAWS);
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = SplitMix(0x9E37_79B9_7F4A_7C15);
     let mut sum = vec![0.0; all.len()];
     let mut weights = 0.0;
     for draw in 0..draws.unwrap_or(DRAWS) {
         let mut rest = draw;
         let (mut weight, mut picks) = (1.0, Vec::with_capacity(all.len()));
         for (stream, size) in all.iter().zip(sizes.clone()) {
-            let place = if draws.is_some() { rest % size } else { random(&mut state) % size };
+            let place = if draws.is_some() { rest % size } else { random.below(size) };
             rest /= size;
             let pick = (place % stream.there.len(), place / stream.there.len());
             weight *= stream.there[pick.0].chance * stream.back[pick.1].chance;
@@ -261,13 +262,4 @@ fn fill(topology: &Topology, streams: &[&Stream], picks: &[(usize, usize)]) -> V
         rising.retain(|&stream| !uses[stream].iter().any(|&(place, _)| full(place)));
     }
     rates
-}
-
-/// The next number of a fixed sequence (splitmix64): the same sample every time.
-fn random(state: &mut u64) -> usize {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap_or(0)
 }

@@ -8,7 +8,7 @@ use super::explicit;
 use super::lookup::{medium, nodes};
 use super::price::{self, price};
 use super::values::{mtu, no_hub, rate, set_collisions};
-use crate::Topology;
+use crate::{Medium, Topology};
 use garland_core::form::Section;
 use garland_core::units::{Nanos, Rate, bytes};
 
@@ -26,24 +26,29 @@ pub(super) fn read(
     if let Some(mtu) = mtu(section)?.filter(|_| !explicit) {
         topology.nics.iter_mut().for_each(|nic| nic.mtu = mtu);
     }
+    set_media(section, &mut topology.media)?;
+    price::read(section, topology)?;
+    single(file, section, explicit, topology)
+}
+
+/// Sets the properties of `media` that `section` has, without rate and price.
+fn set_media(section: &Section<'_>, media: &mut [Medium]) -> Result<(), Fault> {
     let latency = section.read("latency", str::parse::<Nanos>)?;
     let buffer = section.read("buffer", bytes::parse)?;
     let cable = section.text("cable")?;
-    let collisions = section.boolean("collisions")?;
-    if let Some(collisions) = collisions
-        && !set_collisions(&mut topology.media, collisions)
+    if let Some(collisions) = section.boolean("collisions")?
+        && !set_collisions(media, collisions)
     {
         return Err(no_hub(section));
     }
-    for medium in &mut topology.media {
+    for medium in media {
         medium.latency = latency.unwrap_or(medium.latency);
         medium.buffer = buffer.or(medium.buffer);
         if let Some(cable) = &cable {
             cable.value.trim().clone_into(&mut medium.cable.kind);
         }
     }
-    price::read(section, topology)?;
-    single(file, section, explicit, topology)
+    Ok(())
 }
 
 /// Reads the sections of single nodes and media.
@@ -74,24 +79,10 @@ fn single(
     for entry in section.sections("medium", "[[topology.medium]]", &keys)? {
         let name = entry.needed_text("name", "`name = \"switch\"`")?;
         let medium = medium(topology, &name)?;
-        let (latency, buffer) =
-            (entry.read("latency", str::parse::<Nanos>)?, entry.read("buffer", bytes::parse)?);
-        let (rate, price, cable) =
-            (rate(&entry, "rate")?, price(&entry, "price")?, entry.text("cable")?);
-        let collisions = entry.boolean("collisions")?;
         let medium = &mut topology.media[medium];
-        if let Some(collisions) = collisions
-            && !set_collisions(slice::from_mut(medium), collisions)
-        {
-            return Err(no_hub(&entry));
-        }
-        medium.rate = rate.or(medium.rate);
-        medium.latency = latency.unwrap_or(medium.latency);
-        medium.buffer = buffer.or(medium.buffer);
-        medium.price = price.unwrap_or(medium.price);
-        if let Some(cable) = cable {
-            cable.value.trim().clone_into(&mut medium.cable.kind);
-        }
+        set_media(&entry, slice::from_mut(medium))?;
+        medium.rate = rate(&entry, "rate")?.or(medium.rate);
+        medium.price = price(&entry, "price")?.unwrap_or(medium.price);
     }
     Ok(())
 }

@@ -1,21 +1,21 @@
-//! Who knows what of whom. Every second each node tells one other, chosen at random, the newest half of
-//! what it knows, itself among it; so everybody knows few nodes, and these as they were a while ago,
-//! however many there are (Barak, Guday and Wheeler, The MOSIX distributed operating system, 1993).
+//! Gossip between nodes. Every second each node sends the newest half of its entries, with its own, to a
+//! random other node. So each node knows the recent state of a few nodes, however many there are (Barak,
+//! Guday and Wheeler, The MOSIX distributed operating system, 1993).
 
 use super::super::Candidate;
 use super::cost::Stand;
 use garland_core::farm::Job;
 
-/// How many others a node keeps in mind.
+/// The number of entries of a node.
 pub(super) const VECTOR: usize = 8;
 
-/// Seconds from one message of a node to its next.
+/// The interval of a node's messages in seconds.
 const PERIOD: f64 = 1.0;
 
-/// So many rounds were before the run began: nodes didn't come up with it.
+/// The number of rounds before the run, since the nodes were up before it.
 const BEFORE: u32 = 16;
 
-/// No more rounds are caught up with: by then nothing older is left.
+/// The maximum number of rounds that are caught up with: after that no older entry is left.
 const MOST: u32 = 64;
 
 /// What one node knows of another.

@@ -1,10 +1,10 @@
-//! Placement by least marginal cost, from what few nodes have told: as openMosix chose where a process
-//! moved to.
+//! Placement by least marginal cost, from the reports of a few nodes, as openMosix chose the target of a
+//! migration.
 //!
 //! openMosix moved processes while they ran; here a job is placed when it starts, and stays. In the
 //! simulations of Amir, Awerbuch, Barak, Borgstrom and Keren (An opportunity cost approach for job
 //! assignment in a scalable computing cluster, TPDS 11(7), 2000) that costs 14 % of mean slowdown: 9.8
-//! against 8.6, where dealing out in turn gave 14.4.
+//! against 8.6, where round robin gave 14.4.
 
 mod cost;
 mod gossip;
@@ -13,10 +13,10 @@ use super::{Placement, PlacementRequest};
 use cost::{Scale, Stand};
 use gossip::Gossip;
 
-/// Chooses the cheapest of those nodes that the controller has heard of.
+/// Chooses the cheapest of the nodes that the controller knows.
 ///
-/// The controller takes part in the gossip as one of the nodes. What it has placed itself it knows, and
-/// who gives back a job tells how it stands.
+/// The controller takes part in the gossip as one of the nodes. It knows its own placements, and a node that
+/// returns a job reports its state.
 #[derive(Clone, Debug)]
 pub struct Mosix {
     gossip: Gossip,
@@ -55,8 +55,8 @@ impl Placement for Mosix {
 }
 
 impl Mosix {
-    /// A node that nobody has told the controller of, when all that are known won't do; and any when no
-    /// job runs whose end could bring news.
+    /// A node that the controller doesn't know, for when no known one fits; any node if no job runs whose end
+    /// could bring a report.
     fn stranger(&self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let nodes = asked.nodes;
         let is_quiet = nodes.iter().all(|node| !node.is_alive || node.busy + node.waiting == 0);
