@@ -71,8 +71,8 @@ struct Fed {
 }
 
 impl Lane {
-    /// A lane without links. `ends` are its handle and the receiver of its commands; the head has no
-    /// `writer`.
+    /// A lane without links. `ends` are its handle and the receiver of its commands; the head has
+    /// no `writer`.
     #[must_use]
     pub fn new(
         member: Arc<CopyContext>,

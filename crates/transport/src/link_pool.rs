@@ -19,8 +19,8 @@ const MOST: usize = 64;
 /// How often old connections are closed.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Parked connections. Each is closed when its peer closes it, when unexpected bytes arrive, and after
-/// some time without use.
+/// Parked connections. Each is closed when its peer closes it, when unexpected bytes arrive, and
+/// after some time without use.
 #[derive(Debug)]
 pub struct LinkPool {
     watch: Watch,

@@ -24,8 +24,8 @@ pub struct JobExecutor {
 }
 
 impl JobExecutor {
-    /// An executor with `slots` processors, which reports the events of its jobs to `tell`. The jobs end
-    /// with this process; if `guarded`, even when it is killed.
+    /// An executor with `slots` processors, which reports the events of its jobs to `tell`. The
+    /// jobs end with this process; if `guarded`, even when it is killed.
     ///
     /// # Errors
     /// When the system has no file descriptors or threads left.

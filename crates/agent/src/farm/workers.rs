@@ -72,7 +72,8 @@ impl Shared {
         })
     }
 
-    /// The running jobs, each with its start in monotonic nanoseconds, and the number of waiting ones.
+    /// The running jobs, each with its start in monotonic nanoseconds, and the number of waiting
+    /// ones.
     pub fn jobs(&self) -> (Vec<(Arc<FarmTask>, u64)>, usize) {
         let state = self.lock();
         (state.running.clone(), state.waiting.len())

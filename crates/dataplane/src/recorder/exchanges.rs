@@ -33,7 +33,7 @@ impl Exchanges {
         let Some(asked_ns) = self.open(id, exchange).map(std::mem::take) else { return };
         if asked_ns > 0 {
             let peer = u16::try_from(id.0).unwrap_or(NONE);
-            let at = At { block: exchange.number(), ..At::HERE.with(peer) };
+            let at = At::exchange(exchange).with(peer);
             trace.took(Stage::Control, at, asked_ns);
         }
     }

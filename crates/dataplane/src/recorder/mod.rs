@@ -1,7 +1,7 @@
 //! Recording the trace of a copy on a node. Each thread writes into a ring of its own, which is
-//! allocated before its work begins: a span costs two readings of the clock and no lock. The heartbeat's
-//! thread samples the kernel's counters every 250 ms. A budget of 0 turns everything off, the readings
-//! of the clock included.
+//! allocated before its work begins: a span costs two readings of the clock and no lock. The
+//! heartbeat's thread samples the kernel's counters every 250 ms. A budget of 0 turns everything
+//! off, the readings of the clock included.
 
 mod at;
 mod clock_probes;
