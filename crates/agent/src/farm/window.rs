@@ -59,7 +59,7 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        const LOOK: Duration = Duration::from_millis(10);
+        const POLL: Duration = Duration::from_millis(10);
         drop(self.child.stdin.take());
         let deadline = after(FAREWELL);
         while matches!(self.child.try_wait(), Ok(None)) {
@@ -69,7 +69,7 @@ impl Drop for Window {
                 let _ = self.child.wait();
                 break;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
         // Fails unless it is empty: files below a mount that stays must not be removed.
         let _ = fs::remove_dir(&self.folder);

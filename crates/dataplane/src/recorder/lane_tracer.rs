@@ -160,7 +160,7 @@ impl LaneTracer {
     }
 
     /// A block was received, and forwarded to `peers`.
-    pub fn passed(&mut self, began: Began, index: u64, bytes: usize, onward: &[u16]) {
+    pub fn passed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
         if !self.recorder.is_on() {
             return;
         }
@@ -177,8 +177,8 @@ impl LaneTracer {
             Span { busy_ns: busy_ns.min(span.busy_ns), bytes, ..span }
         };
         self.recorder.note(whole(Stage::Receive, up, parts.receive_ns));
-        for &peer in onward {
-            let busy_ns = parts.relay_ns / onward.len() as u64;
+        for &peer in to {
+            let busy_ns = parts.relay_ns / to.len() as u64;
             self.recorder.note(whole(Stage::Relay, at.with(peer), busy_ns));
         }
     }

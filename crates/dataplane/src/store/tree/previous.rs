@@ -73,7 +73,7 @@ impl PreviousTree {
         let kept = || self.opener.lock().unwrap_or_else(PoisonError::into_inner);
         let opener = std::mem::take(&mut *kept());
         let mut reading = Reading::new(&self.index, &self.places, opener);
-        reading.growing = partial.map(|(number, file, there)| (*number, file, *there));
+        reading.partial = partial.map(|(number, file, there)| (*number, file, *there));
         let made = make(&self.index, &mut reading, at, bytes);
         *kept() = reading.opener;
         made
