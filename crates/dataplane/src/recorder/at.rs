@@ -1,6 +1,12 @@
 //! What a span is about.
 
+use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, NO_BLOCK, NONE, Span, Stage};
+
+/// The index of a node in the plan, as records contain it.
+pub fn peer_index(id: NodeId) -> u16 {
+    u16::try_from(id.0).unwrap_or(NONE)
+}
 
 /// The lane, peer and block of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

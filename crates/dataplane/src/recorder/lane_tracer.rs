@@ -6,7 +6,7 @@ use std::sync::Arc;
 use garland_core::trace::{Exchange, NONE, Span, Stage};
 use garland_protocol::Route;
 
-use super::at::At;
+use super::at::{At, peer_index};
 use super::meter::Meter;
 use super::thread::Recorder;
 use crate::context::{Awaited, Flow};
@@ -50,9 +50,8 @@ impl LaneTracer {
 
     /// Sets the present route of the lane.
     pub fn route(&mut self, route: &Route) {
-        let place = |id: garland_core::plan::NodeId| u16::try_from(id.0).unwrap_or(NONE);
-        self.up = route.upstream.map_or(NONE, |(id, ..)| place(id));
-        self.downs = route.downstreams.iter().map(|down| (place(down.node), 0)).collect();
+        self.up = route.upstream.map_or(NONE, |(id, ..)| peer_index(id));
+        self.downs = route.downstreams.iter().map(|down| (peer_index(down.node), 0)).collect();
     }
 
     /// The lane and a neighbour, for a span.

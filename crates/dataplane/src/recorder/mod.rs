@@ -15,7 +15,7 @@ mod samples;
 mod thread;
 mod tracing;
 
-pub use at::At;
+pub use at::{At, peer_index};
 pub use clock_probes::ClockProbes;
 pub use collector::{Budget, Collector};
 pub use exchanges::Exchanges;
