@@ -188,10 +188,10 @@ impl Agent {
 
     /// Returns when the agent has been idle for as long as it stays.
     pub fn watch_idleness(&self) {
-        const LOOK: Duration = Duration::from_millis(500);
+        const POLL: Duration = Duration::from_millis(500);
         let patience = self.config.stay.unwrap_or(LONELY);
         loop {
-            std::thread::sleep(LOOK.min(patience));
+            std::thread::sleep(POLL.min(patience));
             let idle = clock::now_ns().saturating_sub(self.active_ns.load(Ordering::Acquire));
             let busy = self.sessions.load(Ordering::Acquire) > 0;
             if !busy && u128::from(idle) >= patience.as_nanos() {

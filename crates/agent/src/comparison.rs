@@ -23,6 +23,7 @@ use garland_dataplane::block_index::Reuse;
 use garland_dataplane::block_index::holding::Holding;
 use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY};
 use garland_dataplane::budget::Reservation;
+use garland_dataplane::leaving::after;
 use garland_dataplane::store::{Left, remove_stale, target};
 use garland_dataplane::tree::Gathered;
 
@@ -286,9 +287,7 @@ impl Comparison {
             }
         }
     }
-}
 
-impl Comparison {
     fn reuse_tree(&self, begin: &Begin, told: Vec<[u8; 32]>, tree: FoundTree) -> Option<Reuse> {
         let Compare { path: asked, layout, .. } = &self.asked;
         let same = matches!(&begin.end, End::Sink(Destination::Tree(tree)) if tree.path == *asked);
@@ -309,7 +308,7 @@ fn progress(session: &Arc<Session>) -> impl Fn() {
     move || {
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         if clock::until(*told).is_zero() {
-            *told = clock::now_ns() + u64::try_from(TELL.as_nanos()).unwrap_or(u64::MAX);
+            *told = after(TELL);
             session.send(&FromAgent::Compared(Compared::Reading));
         }
     }

@@ -177,22 +177,21 @@ impl CopyTask {
             (Arc::clone(&self.member), Arc::clone(session), self.read_back);
         self.finishing.is_prepared.store(true, Ordering::Release);
         self.finish(move || {
-            let began = member.config.trace.now();
-            let result =
-                is_same(&member, root).and_then(|()| make_stable(&member, wanted)).and_then(|()| {
-                    member.config.store.prepare(&member.config.trace).map_err(|it| it.to_string())
-                });
-            let at = At { block: Exchange::Commit.number(), ..At::HERE };
-            member.config.trace.took(Stage::Control, at, began);
+            let CopyConfig { copy, store, trace, faults, .. } = &member.config;
+            let began = trace.now();
+            let result = is_same(&member, root)
+                .and_then(|()| make_stable(&member, wanted))
+                .and_then(|()| store.prepare(trace).map_err(|error| error.to_string()));
+            trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
             let answer = match result {
-                Ok(()) => FromAgent::Prepared(member.config.copy),
+                Ok(()) => FromAgent::Prepared(*copy),
                 Err(_) if member.is_closing() => return,
                 Err(reason) => {
-                    member.config.store.abandon();
-                    FromAgent::Failed(member.config.copy, reason)
+                    store.abandon();
+                    FromAgent::Failed(*copy, reason)
                 }
             };
-            session.send_after(member.config.faults.control(), answer);
+            session.send_after(faults.control(), answer);
         });
     }
 
@@ -204,7 +203,8 @@ impl CopyTask {
         let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
         let records = self.records.clone();
         self.finish(move || {
-            let began = member.config.trace.now();
+            let CopyConfig { copy, store, trace, faults, .. } = &member.config;
+            let began = trace.now();
             let same = is_same(&member, root);
             let absence = source.as_ref().and_then(|source| source.absence());
             let changed = source.filter(|source| !source.is_unchanged());
@@ -215,26 +215,24 @@ impl CopyTask {
                 }
                 (Ok(()), None) => {
                     let stable = if prepared { Ok(()) } else { make_stable(&member, wanted) };
-                    let commit = || member.config.store.commit(&member.config.trace);
-                    stable.and_then(|()| commit().map_err(|error| error.to_string()))
+                    stable.and_then(|()| store.commit(trace).map_err(|error| error.to_string()))
                 }
             };
-            let at = At { block: Exchange::Commit.number(), ..At::HERE };
-            member.config.trace.took(Stage::Control, at, began);
+            trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
             if let Some(absence) = absence {
-                session.send(&FromAgent::Absent(member.config.copy, absence));
+                session.send(&FromAgent::Absent(*copy, absence));
             }
             let answer = match &result {
-                Ok(()) => FromAgent::Committed(member.config.copy, Box::new(member.report())),
+                Ok(()) => FromAgent::Committed(*copy, Box::new(member.report())),
                 // Ignore errors after the copy was ended.
                 Err(_) if member.is_closing() => return,
-                Err(reason) => FromAgent::Failed(member.config.copy, reason.clone()),
+                Err(reason) => FromAgent::Failed(*copy, reason.clone()),
             };
-            session.send_after(member.config.faults.control(), answer);
+            session.send_after(faults.control(), answer);
             match result {
                 Ok(()) => remember(&member, &records),
                 // A file with wrong contents is not left to be resumed.
-                Err(_) => member.config.store.abandon(),
+                Err(_) => store.abandon(),
             }
         });
     }
@@ -296,7 +294,8 @@ impl CopyTask {
     }
 
     fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
-        let began = self.member.config.trace.now();
+        let CopyConfig { store, trace, .. } = &self.member.config;
+        let began = trace.now();
         let finishing = std::mem::take(&mut *self.finishing.steps());
         let side = self.member.take_side_threads();
         for thread in self.threads.into_iter().chain(finishing).chain(side) {
@@ -306,16 +305,15 @@ impl CopyTask {
         then(&self.member);
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
-        if worth && self.member.config.store.leave() {
+        if worth && store.leave() {
             remember(&self.member, &self.records);
         }
-        self.member.config.store.abandon();
-        let at = At { block: Exchange::Close.number(), ..At::HERE };
-        self.member.config.trace.took(Stage::Control, at, began);
-        if !self.member.config.trace.is_on() {
+        store.abandon();
+        trace.took(Stage::Control, At::exchange(Exchange::Close), began);
+        if !trace.is_on() {
             return Vec::new();
         }
-        let trace = self.member.config.trace.finish();
+        let trace = trace.finish();
         parcels(&trace.origin, &trace.records, PARCEL_MAX)
     }
 }

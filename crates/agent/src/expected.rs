@@ -1,5 +1,5 @@
-//! The connections which an agent's port accepts: those of neighbours which know a secret of something
-//! that is under way.
+//! The connections which an agent's port accepts: those of neighbours which know a secret of
+//! something that is under way.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -16,6 +16,7 @@ use garland_sys::clock;
 
 use crate::session::Session;
 use garland_dataplane::image::Image;
+use garland_dataplane::leaving::after;
 
 /// Bytes of a ticket on the wire, in hexadecimal, because shells print it.
 pub const TICKET_LEN: usize = 64;
@@ -108,7 +109,7 @@ impl Ticket {
 /// # Errors
 /// When the peer is gone or too slow.
 pub fn give(stream: &mut TcpStream, _leave: &Leave<'_>) -> io::Result<()> {
-    let deadline = clock::now_ns() + u64::try_from(WHOLE.as_nanos()).unwrap_or(u64::MAX);
+    let deadline = after(WHOLE);
     let mut image = Image::running()?;
     let mut buffer = vec![0; 64 << 10];
     loop {

@@ -1,7 +1,7 @@
 //! The agent: the process on a node which executes the head's orders.
 //!
-//! The control channel has threads of its own, so that neither a disk that hangs nor a full socket can
-//! silence a node.
+//! The control channel has threads of its own, so that neither a disk that hangs nor a full socket
+//! can silence a node.
 
 #![forbid(unsafe_code)]
 

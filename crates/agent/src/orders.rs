@@ -1,5 +1,5 @@
-//! Reading a controller's orders in a thread of its own, which answers requests for the time and for the
-//! node's activity at once, however busy the agent is.
+//! Reading a controller's orders in a thread of its own, which answers requests for the time and
+//! for the node's activity at once, however busy the agent is.
 
 use std::io;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use garland_dataplane::budget::{Budget, QueueTicket, Reservation};
 
 /// A place in the queue, and the memory once it is granted.
 pub struct Waiter {
-    turn: Arc<QueueTicket>,
+    ticket: Arc<QueueTicket>,
     share: Arc<Mutex<Option<Reservation>>>,
     waiting: Option<JoinHandle<()>>,
 }
@@ -25,17 +25,17 @@ impl Waiter {
         bytes: usize,
         tell: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
-        let turn = Arc::new(budget.queue(bytes));
+        let ticket = Arc::new(budget.queue(bytes));
         let share = Arc::default();
         let (waiter, slot): (_, Arc<Mutex<Option<Reservation>>>) =
-            (Arc::clone(&turn), Arc::clone(&share));
+            (Arc::clone(&ticket), Arc::clone(&share));
         let waiting = threads::spawn("seat", move || {
             if let Some(share) = waiter.wait() {
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(share);
                 tell();
             }
         })?;
-        Ok(Self { turn, share, waiting: Some(waiting) })
+        Ok(Self { ticket, share, waiting: Some(waiting) })
     }
 
     /// The memory, if it is granted.
@@ -46,7 +46,7 @@ impl Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        self.turn.leave();
+        self.ticket.leave();
         if let Some(waiting) = self.waiting.take() {
             // A panic has been printed already.
             let _ = waiting.join();

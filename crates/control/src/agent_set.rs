@@ -50,7 +50,7 @@ impl AgentSet {
     }
 
     /// Sets the channel of a node that had none.
-    pub fn seat(&mut self, id: NodeId, connection: Connection) {
+    pub fn set_connection(&mut self, id: NodeId, connection: Connection) {
         self.connections[id.index()] = Some(connection);
     }
 

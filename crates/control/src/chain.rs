@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
 use garland_sys::{clock, random};
 
@@ -80,7 +81,7 @@ fn ask(
     mut hear: impl FnMut(usize, AgentEvent) -> bool,
 ) -> std::io::Result<()> {
     let mut owing: Vec<usize> = agents.nodes().filter(|&node| agents.has(node)).collect();
-    let deadline = clock::now_ns() + u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
+    let deadline = after(PATIENCE);
     while !owing.is_empty() && clock::now_ns() < deadline {
         for (node, event) in agents.wait(None, clock::until(deadline))? {
             if hear(node, event) {

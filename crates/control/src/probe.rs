@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::{Complaint, CopyId, Finding, FromAgent, Meeting, Secret, Task, ToAgent};
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, random};
@@ -110,14 +111,13 @@ impl Party {
 
     fn begin(&mut self, pair: &Pair) -> Underway {
         let (id, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
-        let within = u64::try_from((pair.limit + GRACE).as_nanos()).unwrap_or(u64::MAX >> 1);
         let mut underway = Underway {
             id,
             sides: [pair.from, pair.to],
             done: [false; 2],
             end: None,
             complaint: None,
-            deadline_ns: clock::now_ns() + within,
+            deadline_ns: after(pair.limit + GRACE),
         };
         for side in [pair.from, pair.to] {
             if !self.agents.has(side) {

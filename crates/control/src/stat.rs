@@ -18,18 +18,18 @@ const PATIENCE_NS: u64 = 30_000_000_000;
 /// An agent and its replies, or why there are none.
 pub type Stats = Result<(Agent, Vec<StatReply>), String>;
 
-/// Sends `look` to all `agents`. Returns the agents with their replies, in order.
+/// Sends `request` to all `agents`. Returns the agents with their replies, in order.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
 pub fn stat(
     agents: Vec<Result<Agent, String>>,
-    look: &StatRequest,
+    request: &StatRequest,
     interrupts: Option<&Interrupts>,
 ) -> std::io::Result<Vec<Stats>> {
     let (mut agents, reasons) = Agents::split(agents);
     let mut replies: Vec<_> = reasons.into_iter().map(|reason| reason.map(Err)).collect();
-    agents.send_all(&ToAgent::Stat(look.clone()));
+    agents.send_all(&ToAgent::Stat(request.clone()));
     let began = clock::now_ns();
     while replies.iter().any(Option::is_none) {
         for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), Duration::from_millis(200))? {
@@ -48,7 +48,7 @@ pub fn stat(
                 Some(Err("interrupted".to_owned()))
             } else if agents.is_silent(node) {
                 Some(Err(silence()))
-            } else if look.tree.is_none() && now.saturating_sub(began) > PATIENCE_NS {
+            } else if request.tree.is_none() && now.saturating_sub(began) > PATIENCE_NS {
                 let seconds = PATIENCE_NS / 1_000_000_000;
                 Some(Err(format!("looking for the file took longer than {seconds} s")))
             } else {

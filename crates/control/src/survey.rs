@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
@@ -47,8 +48,7 @@ impl<'a> Survey<'a> {
                 answers.insert(node, Err(gone()));
             }
         }
-        let deadline =
-            clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
+        let deadline = after(patience);
         while !waiting.is_empty() && clock::now_ns() < deadline {
             let interrupts = self.interrupts.map(AsFd::as_fd);
             for (node, event) in self.agents.wait(interrupts, clock::until(deadline))? {

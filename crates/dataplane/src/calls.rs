@@ -13,7 +13,7 @@ const NOTED_NS: u64 = 1_000_000_000;
 
 /// A longer pause between two polls means that the process was suspended: it is not held against
 /// the disk.
-const LOOKS_NS: u64 = 1_000_000_000;
+const PAUSE_NS: u64 = 1_000_000_000;
 
 /// The rate of a very slow disk in bytes per second.
 const SLOWEST: u64 = 5_000_000;
@@ -34,7 +34,7 @@ struct State {
     calls: Vec<OpenCall>,
     next: u64,
     /// The time of the last poll.
-    looked_ns: u64,
+    polled_ns: u64,
 }
 
 #[derive(Debug)]
@@ -104,9 +104,9 @@ impl Calls {
 
     fn pending_at(&self, now: u64, steps: u64) -> Option<PendingCall> {
         let mut state = self.lock();
-        let pause = now.saturating_sub(std::mem::replace(&mut state.looked_ns, now));
+        let pause = now.saturating_sub(std::mem::replace(&mut state.polled_ns, now));
         for call in &mut state.calls {
-            if pause > LOOKS_NS {
+            if pause > PAUSE_NS {
                 call.moved_ns = now.min(call.moved_ns.saturating_add(pause));
             }
             if now.saturating_sub(call.moved_ns) < NOTED_NS {

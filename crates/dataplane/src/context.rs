@@ -340,8 +340,8 @@ impl CopyContext {
         }
     }
 
-    /// Sets how threads are started that feed a downstream on the side of a lane. Called once, before
-    /// the threads of the lanes run.
+    /// Sets how threads are started that feed a downstream on the side of a lane. Called once,
+    /// before the threads of the lanes run.
     pub fn start_side_feeds_by(&self, start: Box<Starter>) {
         self.side_feeds.start_by(start);
     }

@@ -65,11 +65,11 @@ impl Forwarder {
         downs: &mut [DownstreamWriter<'_>],
         keep: Option<&mut [u8]>,
         length: usize,
-        passage: &mut LaneTracer,
+        tracer: &mut LaneTracer,
     ) -> io::Result<()> {
         let moved = match downs {
-            [] => self.receive(up, keep, length, passage),
-            downs => self.relay(up, downs, keep, length, passage),
+            [] => self.receive(up, keep, length, tracer),
+            downs => self.relay(up, downs, keep, length, tracer),
         };
         set_low_water(up, 1);
         moved
@@ -80,16 +80,16 @@ impl Forwarder {
         up: &TcpStream,
         mut keep: Option<&mut [u8]>,
         length: usize,
-        passage: &mut LaneTracer,
+        tracer: &mut LaneTracer,
     ) -> io::Result<()> {
         let mut done = 0;
-        let mut now = passage.now();
+        let mut now = tracer.now();
         while done < length {
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
             set_low_water(up, self.slice.min(length - done));
             let came = take_slice(&mut self.scratch, up, kept, length - done)?;
             done += came.len();
-            now = passage.received(now, came.len());
+            now = tracer.received(now, came.len());
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Forwarder {
         downs: &mut [DownstreamWriter<'_>],
         mut keep: Option<&mut [u8]>,
         length: usize,
-        passage: &mut LaneTracer,
+        tracer: &mut LaneTracer,
     ) -> io::Result<()> {
         let mut done = 0;
         let mut water = 0;
@@ -112,7 +112,7 @@ impl Forwarder {
             }
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
             let rest = length - done;
-            match copy_slice(&mut self.scratch, up, downs, kept, rest, passage) {
+            match copy_slice(&mut self.scratch, up, downs, kept, rest, tracer) {
                 Ok(bytes) => done += bytes,
                 Err(error) => {
                     downs.iter_mut().for_each(|down| pad(down, rest));
@@ -137,14 +137,14 @@ fn copy_slice(
     downs: &mut [DownstreamWriter<'_>],
     keep: Option<&mut [u8]>,
     length: usize,
-    passage: &mut LaneTracer,
+    tracer: &mut LaneTracer,
 ) -> io::Result<usize> {
-    let began = passage.now();
+    let began = tracer.now();
     let came = take_slice(scratch, up, keep, length)?;
-    let mut now = passage.received(began, came.len());
+    let mut now = tracer.received(began, came.len());
     for down in downs {
         down.give(came);
-        now = passage.sent(now, down.peer, came.len());
+        now = tracer.sent(now, down.peer, came.len());
     }
     Ok(came.len())
 }
@@ -220,9 +220,9 @@ mod tests {
                 let sinks: Vec<_> = sinks.collect();
                 let mut downs: Vec<DownstreamWriter<'_>> =
                     pairs.iter().map(|(down, _)| to(down)).collect();
-                let (mut conduit, keep) = (Forwarder::new(64 << 10), Some(&mut kept[..]));
-                let passage = &mut LaneTracer::default();
-                conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
+                let (mut forwarder, keep) = (Forwarder::new(64 << 10), Some(&mut kept[..]));
+                let tracer = &mut LaneTracer::default();
+                forwarder.transfer(&up, &mut downs, keep, bytes.len(), tracer).unwrap();
                 assert!(downs.iter().all(|down| down.error.is_none()), "{downs:?}");
                 for sink in sinks {
                     assert!(sink.join().unwrap() == bytes, "{branches} branches");
@@ -238,8 +238,8 @@ mod tests {
         let (down, mut sink) = pair();
         source.write_all(b"only this").unwrap();
         drop(source);
-        let (mut downs, passage) = ([to(&down)], &mut LaneTracer::default());
-        let moved = Forwarder::new(64 << 10).transfer(&up, &mut downs, None, 20, passage);
+        let (mut downs, tracer) = ([to(&down)], &mut LaneTracer::default());
+        let moved = Forwarder::new(64 << 10).transfer(&up, &mut downs, None, 20, tracer);
         assert!(moved.is_err() && downs[0].error.is_none(), "{moved:?}");
         let mut passed = [1; 20];
         sink.read_exact(&mut passed).unwrap();
@@ -267,9 +267,9 @@ mod tests {
                 }
                 let mut downs = vec![to(&down)];
                 downs.extend(others.iter().map(|(down, _)| to(down)));
-                let (mut conduit, keep) = (Forwarder::new(64 << 10), Some(&mut kept[..]));
-                let passage = &mut LaneTracer::default();
-                conduit.transfer(&up, &mut downs, keep, bytes.len(), passage).unwrap();
+                let (mut forwarder, keep) = (Forwarder::new(64 << 10), Some(&mut kept[..]));
+                let tracer = &mut LaneTracer::default();
+                forwarder.transfer(&up, &mut downs, keep, bytes.len(), tracer).unwrap();
                 assert!(downs[0].error.is_some(), "{branches} branches");
                 assert!(downs[1..].iter().all(|down| down.error.is_none()), "{downs:?}");
             });
@@ -286,8 +286,8 @@ mod tests {
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let mut downs = vec![to(&down)];
-            let (mut conduit, passage) = (Forwarder::new(64 << 10), &mut LaneTracer::default());
-            let moved = conduit.transfer(&up, &mut downs, None, 8 << 20, passage);
+            let (mut forwarder, tracer) = (Forwarder::new(64 << 10), &mut LaneTracer::default());
+            let moved = forwarder.transfer(&up, &mut downs, None, 8 << 20, tracer);
             done.send((moved.is_ok(), downs[0].error.is_some())).unwrap();
         });
         std::thread::spawn(move || source.write_all(&pattern(8 << 20)));

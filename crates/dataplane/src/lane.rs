@@ -11,8 +11,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use garland_core::plan::{LaneBlocks, NodeId};
-use garland_core::trace::{NONE, Stage};
+use garland_core::plan::LaneBlocks;
+use garland_core::trace::Stage;
 use garland_protocol::{
     DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
@@ -21,7 +21,7 @@ use self::sent_digests::SentDigests;
 use crate::context::{CopyContext, LaneCommand, LaneHandle, Notice};
 use crate::feed::Feeder;
 use crate::forwarder::Forwarder;
-use crate::recorder::{LaneTracer, Recorder};
+use crate::recorder::{LaneTracer, Recorder, peer_index};
 use crate::writer::Arrived;
 
 /// A relay forwards a block in this many slices: a chain of N nodes takes the time of N slices to
@@ -44,9 +44,9 @@ pub struct Lane {
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
     /// The index of the upstream in the plan and the epoch of the link, by the present route.
-    fed_by: Option<(u16, u32)>,
+    upstream: Option<(u16, u32)>,
     /// The downstreams of the present route.
-    fed: Vec<Fed>,
+    downstreams: Vec<DownstreamHop>,
     /// It fed a downstream on the side, and is no longer needed.
     is_over: bool,
     /// Links that neighbours opened before the route that names them arrived.
@@ -61,7 +61,7 @@ pub struct Lane {
 }
 
 /// A downstream of the present route.
-struct Fed {
+struct DownstreamHop {
     /// Its index in the plan.
     peer: u16,
     /// The link's epoch.
@@ -71,8 +71,8 @@ struct Fed {
 }
 
 impl Lane {
-    /// A lane without links. `ends` are its handle and the receiver of its commands; the head has no
-    /// `writer`.
+    /// A lane without links. `ends` are its handle and the receiver of its commands; the head has
+    /// no `writer`.
     #[must_use]
     pub fn new(
         member: Arc<CopyContext>,
@@ -97,8 +97,8 @@ impl Lane {
             downs: Vec::new(),
             windows,
             sent_digests: SentDigests::default(),
-            fed_by: None,
-            fed: Vec::new(),
+            upstream: None,
+            downstreams: Vec::new(),
             is_over: false,
             early: Vec::new(),
             header: None,
@@ -202,8 +202,8 @@ impl Lane {
                 }
             }
             LaneCommand::Link(side, epoch, stream) => {
-                let feeder = self.fed_by.map(|(_, epoch)| epoch).into_iter();
-                let fed = self.fed.iter().map(|fed| fed.epoch);
+                let feeder = self.upstream.map(|(_, epoch)| epoch).into_iter();
+                let fed = self.downstreams.iter().map(|fed| fed.epoch);
                 let expected: Vec<u32> = match side {
                     LinkSide::Up => feeder.collect(),
                     LinkSide::Down => fed.collect(),
@@ -223,12 +223,15 @@ impl Lane {
         self.tracer.route(&route);
         self.handle.note_peers(&route);
         self.is_over = self.relay.is_beside() && route.downstreams.is_empty();
-        let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
-        let before = self.fed_by.map(|(_, epoch)| epoch);
-        self.fed_by = route.upstream.map(|(id, epoch, _)| (place(id), epoch));
+        let before = self.upstream.map(|(_, epoch)| epoch);
+        self.upstream = route.upstream.map(|(id, epoch, _)| (peer_index(id), epoch));
         let fed = route.downstreams.iter();
-        self.fed = fed
-            .map(|down| Fed { peer: place(down.node), epoch: down.epoch, address: down.address })
+        self.downstreams = fed
+            .map(|down| DownstreamHop {
+                peer: peer_index(down.node),
+                epoch: down.epoch,
+                address: down.address,
+            })
             .collect();
         let up = route.upstream.filter(|(_, epoch, _)| before != Some(*epoch));
         self.handle(RelayEvent::Route(route));
@@ -243,7 +246,7 @@ impl Lane {
     fn obey(&mut self, order: RelayOrder) {
         match order {
             RelayOrder::OpenDown(_, epoch) => {
-                let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
+                let fed = self.downstreams.iter().find(|fed| fed.epoch == epoch);
                 if let Some(address) = fed.and_then(|fed| fed.address) {
                     self.dial(LinkSide::Down, epoch, address);
                 }

@@ -15,8 +15,8 @@ use crate::lane::Lane;
 use crate::source::{Content, SourceFeeder};
 use crate::writer;
 
-/// Starts the lanes which this node is `on`, of `all` lanes of the copy. A node with a `source` feeds
-/// from it; any other feeds from its store, and has a writer.
+/// Starts the lanes which this node is `on`, of `all` lanes of the copy. A node with a `source`
+/// feeds from it; any other feeds from its store, and has a writer.
 ///
 /// # Errors
 /// When the system has no file descriptors or threads left.

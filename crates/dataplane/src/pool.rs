@@ -28,7 +28,7 @@ struct State {
 const BUDGET: usize = 24 << 20;
 
 /// How often a wait for a buffer polls whether to continue.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 
 /// The fewest buffers of a copy.
 const FEWEST: usize = 3;
@@ -77,7 +77,7 @@ impl Pool {
             if let Some(buffer) = state.take(self.size) {
                 break Some(buffer);
             }
-            let waited = self.returned.wait_timeout(state, LOOK);
+            let waited = self.returned.wait_timeout(state, POLL);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         state.end_waiting(since);

@@ -99,12 +99,12 @@ impl Turns {
                     return false;
                 }
                 match bring(member, &mut self.buffer, self.next, recorder) {
-                    Brought::Whole => {}
-                    Brought::Some(done) => {
+                    PresentBlock::Whole => {}
+                    PresentBlock::Some(done) => {
                         self.done = done;
                         continue;
                     }
-                    Brought::Failed => return false,
+                    PresentBlock::Failed => return false,
                 }
             } else if let Some(arrived) = self.early.remove(&self.next) {
                 let done = std::mem::take(&mut self.done);
@@ -120,7 +120,7 @@ impl Turns {
 }
 
 /// The result for a block that was present before.
-enum Brought {
+enum PresentBlock {
     /// It is written.
     Whole,
     /// It has changed and must be sent; this many of its bytes are no longer needed.
@@ -135,27 +135,27 @@ fn bring(
     buffer: &mut Vec<u8>,
     index: u64,
     recorder: &mut Recorder,
-) -> Brought {
+) -> PresentBlock {
     let length = member.block_length(index) as usize;
     let began = recorder.now();
     let done = member.writing.measure(|| bring_bytes(member, buffer, index, length));
     recorder.took(Stage::Write, At::HERE.of(index), began, length);
-    let brought = match done {
-        Ok(done) if done == length => Brought::Whole,
-        Ok(done) => Brought::Some(done),
+    let result = match done {
+        Ok(done) if done == length => PresentBlock::Whole,
+        Ok(done) => PresentBlock::Some(done),
         Err(error) => {
             if !member.is_closing() {
                 let (name, reason) = (member.config.store.name(), reason(&error));
                 member.tell(Notice::Failed(format!("writing {name}: {reason}")));
             }
-            return Brought::Failed;
+            return PresentBlock::Failed;
         }
     };
-    let whole = matches!(brought, Brought::Whole);
+    let whole = matches!(result, PresentBlock::Whole);
     member.sink().landed(index, if whole { Landing::Written } else { Landing::Changed });
     member.wake_all();
     member.tell_if_complete();
-    brought
+    result
 }
 
 /// The number of the block's bytes that are written, or not needed.

@@ -1,9 +1,10 @@
-//! Simulates a copy of a plan in a world without an operating system. For development only: it shows that
-//! the protocol survives deaths, stalls and changed bytes.
+//! Simulates a copy of a plan in a world without an operating system. For development only: it
+//! shows that the protocol survives deaths, stalls and changed bytes.
 //!
-//! The simulator drives the same machines as the agents (`garland_protocol`) through virtual nanoseconds:
-//! links with a rate and a latency, relays that forward slices while a block still arrives, disks, control
-//! messages, and the mishaps of a [`Schedule`]. Equal seeds give equal runs.
+//! The simulator drives the same machines as the agents (`garland_protocol`) through virtual
+//! nanoseconds: links with a rate and a latency, relays that forward slices while a block still
+//! arrives, disks, control messages, and the mishaps of a [`Schedule`]. Equal seeds give equal
+//! runs.
 
 #![forbid(unsafe_code)]
 

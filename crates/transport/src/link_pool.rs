@@ -17,10 +17,10 @@ use garland_sys::{clock, event};
 const MOST: usize = 64;
 
 /// How often old connections are closed.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(1);
 
-/// Parked connections. Each is closed when its peer closes it, when unexpected bytes arrive, and after
-/// some time without use.
+/// Parked connections. Each is closed when its peer closes it, when unexpected bytes arrive, and
+/// after some time without use.
 #[derive(Debug)]
 pub struct LinkPool {
     watch: Watch,
@@ -100,7 +100,7 @@ impl LinkPool {
     /// which the peer sends.
     pub fn attend(&self, greet: impl Fn(TcpStream)) {
         loop {
-            let Ok(numbers) = self.watch.wait(LOOK) else { return };
+            let Ok(numbers) = self.watch.wait(POLL) else { return };
             for number in numbers {
                 let spoken = self.take(&mut self.lock(), |parked| parked.number == number);
                 let spoken = spoken.filter(|parked| parked.dialled.is_none());

@@ -39,7 +39,7 @@ impl Agent {
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
         let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
         let (mut surveyor, mut mounts) = (Surveyor::new(session), files::Mounts::new(self));
-        let (mut meetings, mut brought) = (Vec::new(), probe::Brought::default());
+        let (mut meetings, mut helper_program) = (Vec::new(), probe::HelperProgram::default());
         let mut waiter = None;
         let mut copies = Copies::new(self, session, (parts, opening), tell);
         let mut balance = BalanceService::new(self, session);
@@ -67,10 +67,10 @@ impl Agent {
                 }
                 ToAgent::Survey(order) => surveyor.obey(order),
                 ToAgent::Probe(meeting) => {
-                    let helper = brought.whole();
+                    let helper = helper_program.whole();
                     probe::Running::begin(self, session, *meeting, helper, &mut meetings);
                 }
-                ToAgent::Helper(parcel, more) => brought.take(&parcel, more),
+                ToAgent::Helper(parcel, more) => helper_program.take(&parcel, more),
                 ToAgent::EndProbe(id) => probe::Running::end_one(&mut meetings, id),
                 ToAgent::Shutdown => break true,
                 ToAgent::Queue(copy, bytes) => waiter = self.queue(session, copy, bytes),

@@ -69,8 +69,8 @@ impl Ends {
                 Some(Reuse::Whole { folder, name, path, file, stamp, digests }),
                 Destination::File { mode, times, fsync, .. },
             ) => {
-                let dress = Metadata { mode: *mode, times: *times, fsync: *fsync };
-                let kept = KeptStore::new((folder, name, path), file, stamp, dress);
+                let metadata = Metadata { mode: *mode, times: *times, fsync: *fsync };
+                let kept = KeptStore::new((folder, name, path), file, stamp, metadata);
                 let mut sink = Sink::new(layout, true).knowing(digests);
                 (0..layout.blocks()).for_each(|index| sink.hold(index));
                 (store::on_disk(disk, kept), sink, None)

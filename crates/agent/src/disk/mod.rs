@@ -1,5 +1,5 @@
-//! Disk tests: measure the directory which copies go to, in a file without a name that vanishes with
-//! the test.
+//! Disk tests: measure the directory which copies go to, in a file without a name that vanishes
+//! with the test.
 
 mod drive;
 mod gate;
@@ -18,8 +18,8 @@ use crate::agent::Agent;
 use crate::session::Session;
 use garland_sys::error::reason;
 
-/// A running test. Dropping it stops the test without waiting for it: a disk that hangs must not keep
-/// the agent from its next head.
+/// A running test. Dropping it stops the test without waiting for it: a disk that hangs must not
+/// keep the agent from its next head.
 pub struct Testing(Arc<AtomicBool>);
 
 impl Drop for Testing {

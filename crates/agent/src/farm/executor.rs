@@ -1,15 +1,18 @@
 //! Executing jobs: a queue, and one thread per running job.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use garland_protocol::FarmTask;
-use garland_sys::threads;
+use garland_core::farm::Outcome;
+use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
+use garland_sys::event::Wake;
+use garland_sys::{clock, threads};
 
-use super::batcher::Tell;
-use super::run::Place;
-use super::snapshot::JobsSnapshot;
-use super::workers::Shared;
+use super::batcher::{EventBatcher, Tell};
+use super::guard::Guard;
+use super::run::{self, Place};
 
 /// The most jobs that run at a time: each needs a thread and file descriptors.
 const AT_ONCE: usize = 2000;
@@ -23,25 +26,59 @@ pub struct JobExecutor {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// The state which an executor shares with its threads.
+pub(super) struct Shared {
+    place: Place,
+    events: Arc<EventBatcher>,
+    guard: Option<Guard>,
+    /// Raised to kill all jobs.
+    stop: Wake,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Jobs that have not been started.
+    waiting: VecDeque<FarmTask>,
+    /// Running jobs, each with its start in monotonic nanoseconds.
+    running: Vec<(Arc<FarmTask>, u64)>,
+    /// Processors that are not in use.
+    free: u32,
+    /// Threads without a job.
+    idle: usize,
+    over: bool,
+}
+
 impl JobExecutor {
-    /// An executor with `slots` processors, which reports the events of its jobs to `tell`. The jobs end
-    /// with this process; if `guarded`, even when it is killed.
+    /// An executor with `slots` processors, which reports the events of its jobs to `tell`. The
+    /// jobs end with this process; if `guarded`, even when it is killed.
     ///
     /// # Errors
     /// When the system has no file descriptors or threads left.
-    pub fn new(slots: u32, place: Place, guarded: bool, tell: Tell) -> std::io::Result<Self> {
-        let shared = Shared::new(slots, place, guarded, tell)?;
+    pub fn new(slots: u32, place: Place, guarded: bool, tell: Tell) -> io::Result<Self> {
+        let shared = Shared {
+            place,
+            events: EventBatcher::begin(tell)?,
+            guard: guarded.then(Guard::start).transpose()?,
+            stop: Wake::new()?,
+            state: Mutex::new(State { free: slots, ..State::default() }),
+            changed: Condvar::new(),
+        };
         Ok(Self { shared: Arc::new(shared), threads: Vec::new() })
     }
 
-    /// A view of its jobs, which does not keep the executor alive.
-    pub fn snapshot(&self) -> JobsSnapshot {
-        JobsSnapshot::new(&self.shared)
+    /// The state which it shares with its threads.
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Queues `tasks`; they are started in order as processors become free.
     pub fn take(&mut self, tasks: Vec<FarmTask>) {
-        let wanted = self.shared.queue(tasks).min(AT_ONCE.saturating_sub(self.threads.len()));
+        let mut state = self.shared.lock();
+        state.waiting.extend(tasks);
+        let wanted = state.threads_wanted().min(AT_ONCE.saturating_sub(self.threads.len()));
+        drop(state);
         for _ in 0..wanted {
             let shared = Arc::clone(&self.shared);
             match threads::spawn_small("job", STACK, move || shared.work()) {
@@ -51,22 +88,115 @@ impl JobExecutor {
                 Err(error) => return self.shared.refuse_all(&error),
             }
         }
+        self.shared.changed.notify_all();
     }
 
     /// Returns those of `jobs` that have not been started.
     pub fn give_back(&self, jobs: &[u32]) {
-        self.shared.give_back(jobs);
+        let mut back = Vec::new();
+        self.shared.lock().waiting.retain(|task| {
+            let wanted = jobs.contains(&task.job);
+            back.extend(wanted.then_some(task.job));
+            !wanted
+        });
+        self.shared.events.tell(FarmEvent::Returned(back));
     }
 }
 
 impl Drop for JobExecutor {
     /// Kills all jobs.
     fn drop(&mut self) {
-        self.shared.stop();
+        let mut state = self.shared.lock();
+        state.over = true;
+        state.waiting.clear();
+        drop(state);
+        self.shared.stop.raise();
+        self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
             // A panic has been printed already.
             let _ = thread.join();
         }
-        self.shared.end_events();
+        self.shared.events.end();
+    }
+}
+
+impl State {
+    /// How many further threads would have a job to run.
+    fn threads_wanted(&self) -> usize {
+        let mut free = self.free;
+        let fits = |task: &&FarmTask| {
+            let fits = task.cores <= free;
+            free = free.saturating_sub(task.cores);
+            fits
+        };
+        self.waiting.iter().take_while(fits).count().saturating_sub(self.idle)
+    }
+
+    /// Takes the next job, if there are enough processors for it.
+    fn next(&mut self) -> Option<Arc<FarmTask>> {
+        self.free = self.free.checked_sub(self.waiting.front()?.cores)?;
+        let task = Arc::new(self.waiting.pop_front()?);
+        self.running.push((Arc::clone(&task), clock::now_ns()));
+        Some(task)
+    }
+}
+
+impl Shared {
+    /// The running jobs, each with its start in monotonic nanoseconds, and the number of waiting
+    /// ones.
+    pub(super) fn jobs(&self) -> (Vec<(Arc<FarmTask>, u64)>, usize) {
+        let state = self.lock();
+        (state.running.clone(), state.waiting.len())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs jobs until the executor is stopped; the body of its threads.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            let Some(task) = state.next() else {
+                if state.over {
+                    return;
+                }
+                state.idle += 1;
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+                continue;
+            };
+            drop(state);
+            let (end, said) = run::run(&task, &self.place, self.guard.as_ref(), &self.stop);
+            if !said.is_empty() {
+                self.events.tell(FarmEvent::Said(task.job, said));
+            }
+            state = self.lock();
+            state.free += task.cores;
+            state.running.retain(|(running, _)| !Arc::ptr_eq(running, &task));
+            let is_last = state.waiting.is_empty();
+            drop(state);
+            self.events.ended(end, is_last);
+            // The free processors may suffice for a job that waits for several.
+            self.changed.notify_all();
+            state = self.lock();
+        }
+    }
+
+    /// Fails all waiting jobs, because no thread can be started.
+    fn refuse_all(&self, error: &io::Error) {
+        let waiting = std::mem::take(&mut self.lock().waiting);
+        let now = clock::now_ns();
+        let end = |task: FarmTask| TaskEnd {
+            job: task.job,
+            started_ns: now,
+            ended_ns: now,
+            outcome: Outcome::Failed(format!("no thread for it: {error}")),
+            cpu_ns: 0,
+            memory: 0,
+            bytes_out: 0,
+            last_words: Vec::new(),
+        };
+        self.events.tell(FarmEvent::Ended(waiting.into_iter().map(end).collect()));
     }
 }

@@ -9,7 +9,6 @@ mod run;
 mod service;
 mod snapshot;
 mod window;
-mod workers;
 
 pub use executor::JobExecutor;
 pub use facts::facts;

@@ -11,6 +11,7 @@ use garland_protocol::{FarmEvent, FarmOrder, FromAgent};
 
 use super::facts::facts;
 use super::run::Place;
+use super::snapshot::JobsSnapshot;
 use super::window::Window;
 use crate::agent::Agent;
 use crate::farm::executor::JobExecutor;
@@ -83,7 +84,7 @@ impl JobService {
         let tell = Arc::new(move |event| session.send(&FromAgent::Farm(Box::new(event))));
         match JobExecutor::new(slots.unwrap_or(facts.cores), place, true, tell) {
             Ok(executor) => {
-                self.agent.activity().add_executor(executor.snapshot());
+                self.agent.activity().add_executor(JobsSnapshot::of(&executor));
                 self.executor = Some(executor);
             }
             Err(error) => log(&format!("no jobs can run here: {}", reason(&error))),

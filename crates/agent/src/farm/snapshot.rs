@@ -6,15 +6,16 @@ use garland_core::farm::{Command, Text};
 use garland_protocol::{Account, JobView};
 use garland_sys::clock;
 
-use super::workers::Shared;
+use super::executor::{JobExecutor, Shared};
 
 /// A view of an executor's jobs, empty once the executor is gone.
 #[derive(Clone)]
 pub struct JobsSnapshot(Weak<Shared>);
 
 impl JobsSnapshot {
-    pub(super) fn new(executor: &Arc<Shared>) -> Self {
-        Self(Arc::downgrade(executor))
+    /// A view of the jobs of `executor`, which does not keep it alive.
+    pub fn of(executor: &JobExecutor) -> Self {
+        Self(Arc::downgrade(executor.shared()))
     }
 
     /// Whether the executor still exists.
@@ -53,7 +54,7 @@ mod tests {
     use garland_protocol::{FarmEvent, FarmTask};
 
     use super::*;
-    use crate::farm::{JobExecutor, Place};
+    use crate::farm::Place;
 
     #[test]
     fn jobs_are_seen_while_they_run_and_not_afterwards() {
@@ -65,7 +66,7 @@ mod tests {
             }
         });
         let mut executor = JobExecutor::new(1, Place::default(), false, tell).unwrap();
-        let snapshot = executor.snapshot();
+        let snapshot = JobsSnapshot::of(&executor);
         let look = || {
             let mut account = Account::default();
             snapshot.add_to(&mut account);

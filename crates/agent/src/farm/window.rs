@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::Opening;
 use garland_sys::clock;
 
@@ -58,9 +59,9 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        const LOOK: Duration = Duration::from_millis(10);
+        const POLL: Duration = Duration::from_millis(10);
         drop(self.child.stdin.take());
-        let deadline = clock::now_ns() + u64::try_from(FAREWELL.as_nanos()).unwrap_or(0);
+        let deadline = after(FAREWELL);
         while matches!(self.child.try_wait(), Ok(None)) {
             if clock::now_ns() > deadline {
                 // Processes which use the mount get errors from now on.
@@ -68,7 +69,7 @@ impl Drop for Window {
                 let _ = self.child.wait();
                 break;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
         // Fails unless it is empty: files below a mount that stays must not be removed.
         let _ = fs::remove_dir(&self.folder);

@@ -21,7 +21,7 @@ const KEPT: usize = 64 << 10;
 pub struct Link {
     asks: Mutex<(TcpStream, Line)>,
     answers: Mutex<(TcpStream, Line)>,
-    shop: Arc<FileService>,
+    service: Arc<FileService>,
 }
 
 impl Link {
@@ -30,10 +30,10 @@ impl Link {
         asks: Line,
         sending: TcpStream,
         answers: Line,
-        shop: Arc<FileService>,
+        service: Arc<FileService>,
     ) -> Arc<Self> {
         let (asks, answers) = (Mutex::new((receiving, asks)), Mutex::new((sending, answers)));
-        Arc::new(Self { asks, answers, shop })
+        Arc::new(Self { asks, answers, service })
     }
 
     /// Starts the threads. Each calls `ended` when the connection is broken.
@@ -50,7 +50,7 @@ impl Link {
             let (link, ended) = (Arc::clone(self), ended.clone());
             let begun = threads::spawn("files", move || {
                 let (mut body, mut frame) = (Vec::new(), Vec::new());
-                while link.turn(&mut body, &mut frame).is_ok() {
+                while link.serve_one(&mut body, &mut frame).is_ok() {
                     for buffer in [&mut body, &mut frame] {
                         if number != BULK_LINK && buffer.capacity() > KEPT {
                             *buffer = Vec::new();
@@ -69,7 +69,7 @@ impl Link {
     }
 
     /// Reads a request, executes it and answers.
-    fn turn(&self, body: &mut Vec<u8>, frame: &mut Vec<u8>) -> io::Result<()> {
+    fn serve_one(&self, body: &mut Vec<u8>, frame: &mut Vec<u8>) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidData);
         let opener = self.receive(body)?;
         let (FileRequest { number, ask }, parts) = opener.open(body).map_err(|_| invalid())?;
@@ -79,7 +79,7 @@ impl Link {
         }
         frame.clear();
         frame.resize(FRAME_HEAD, 0);
-        let outcome = self.shop.obey(&ask, payload, frame);
+        let outcome = self.service.obey(&ask, payload, frame);
         if outcome.is_err() {
             frame.truncate(FRAME_HEAD);
         }

@@ -1,5 +1,5 @@
-//! The agent's side of mounts: it serves requests on this node's files, as its own user and within its
-//! root. Connections come from the listener, like the links of a copy.
+//! The agent's side of mounts: it serves requests on this node's files, as its own user and within
+//! its root. Connections come from the listener, like the links of a copy.
 
 mod attr;
 mod change;

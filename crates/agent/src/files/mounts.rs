@@ -1,5 +1,5 @@
-//! The mounts of one controller: each is opened by an order and served while the controller's channel
-//! is open.
+//! The mounts of one controller: each is opened by an order and served while the controller's
+//! channel is open.
 
 use std::sync::Arc;
 use std::time::Duration;

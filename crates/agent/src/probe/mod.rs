@@ -9,7 +9,7 @@ pub mod stream;
 
 pub use greeting::greet_guest;
 pub use guest::Invitation;
-pub use ping::fabric::Brought;
+pub use ping::fabric::HelperProgram;
 pub use runner::Running;
 
 /// Timeout for the other agent. Longer than the head takes to miss heartbeats, since the head knows

@@ -26,8 +26,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins a meeting which `session` ordered, unless too many are `running` already. A meeting that
-    /// cannot begin is reported as ended. The head may have brought a `helper` for it.
+    /// Begins a meeting which `session` ordered, unless too many are `running` already. A meeting
+    /// that cannot begin is reported as ended. The head may have brought a `helper` for it.
     pub fn begin(
         agent: &Arc<Agent>,
         session: &Arc<Session>,

@@ -26,7 +26,7 @@ const ENOUGH: u8 = b'.';
 const READ: usize = 256 << 10;
 
 /// How often a sender that does not block checks for the end.
-const LOOK_NS: u64 = 1_000_000;
+const POLL_NS: u64 = 1_000_000;
 
 /// Takes part in all streams of a meeting.
 pub fn take_part(
@@ -98,17 +98,17 @@ pub fn send(
     stream.set_nonblocking(true)?;
     tcp::reset_on_close(stream)?;
     let mut heard_ns = clock::now_ns();
-    let (mut sent, mut look_ns) = (0, 0);
+    let (mut sent, mut poll_ns) = (0, 0);
     loop {
         let now = clock::now_ns();
-        if now >= look_ns {
+        if now >= poll_ns {
             if has_enough(stream)? {
                 return Ok(account(stream));
             }
             if now - heard_ns > nanos(SILENCE) || is_over() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            look_ns = now + LOOK_NS;
+            poll_ns = now + POLL_NS;
         }
         match stream.write(&bytes[sent..]) {
             Ok(written) => {
@@ -119,7 +119,7 @@ pub fn send(
                 let interest = [Interest { fd: stream.as_fd(), write: true }];
                 let ready = event::wait(&interest, Some(Duration::from_millis(100)))?;
                 if ready.iter().any(|ready| ready.read || !ready.write) {
-                    look_ns = 0;
+                    poll_ns = 0;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

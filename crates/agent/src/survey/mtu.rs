@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::MtuProbe;
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::{clock, event};
@@ -69,8 +70,7 @@ fn passes(
             // No host answers for the address, or there is no route: nothing passes.
             Err(_) => {}
         }
-        let deadline =
-            clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
+        let deadline = after(patience);
         let mut answer = [0; 4];
         while clock::now_ns() < deadline {
             event::wait_readable(&[socket.as_fd()], Some(clock::until(deadline)))?;

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::{StreamTask, SurveyAnswer};
 use garland_sys::{clock, tcp};
 
@@ -41,10 +42,6 @@ fn too_long(task: &StreamTask) -> impl Fn() -> bool {
     let longest = Duration::from_millis(u64::from(task.warm_up_ms + task.most_ms)) + PATIENCE;
     let deadline = after(longest);
     move || clock::now_ns() > deadline
-}
-
-fn after(time: Duration) -> u64 {
-    clock::now_ns() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX >> 1)
 }
 
 /// Sends over one NIC until the receiver has measured it.

@@ -1,6 +1,6 @@
-//! The present activity of a node, reported on request: the counters of its kernel, and the copies and
-//! jobs of all agents of one user. `garland top` starts agents of its own, so agents find each other by
-//! abstract sockets.
+//! The present activity of a node, reported on request: the counters of its kernel, and the copies
+//! and jobs of all agents of one user. `garland top` starts agents of its own, so agents find each
+//! other by abstract sockets.
 
 mod activity;
 mod kernel;

@@ -1,5 +1,5 @@
-//! The other agents of the same user on a node. They have the same root directory: several nodes may
-//! share a machine (`local[1-8]`).
+//! The other agents of the same user on a node. They have the same root directory: several nodes
+//! may share a machine (`local[1-8]`).
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -27,8 +27,8 @@ pub fn new_name(prefix: &str) -> String {
     format!("{prefix}{:016x}", u64::from_ne_bytes(random::bytes()))
 }
 
-/// Adds the accounts of the other agents, whose sockets begin with `prefix`, to `account`; `own` is the
-/// name of this agent's socket. Returns the number of agents that did not answer.
+/// Adds the accounts of the other agents, whose sockets begin with `prefix`, to `account`; `own` is
+/// the name of this agent's socket. Returns the number of agents that did not answer.
 pub fn add_all(prefix: Option<&str>, own: Option<&str>, account: &mut Account) -> u32 {
     let names = prefix.map(local_socket::names);
     // Without the kernel's list of sockets no other agent is found.

@@ -58,8 +58,8 @@ impl Exchange {
         self.agents.is_gone(node)
     }
 
-    /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the files, or
-    /// why there is none; `None` if the user interrupts.
+    /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the
+    /// files, or why there is none; `None` if the user interrupts.
     ///
     /// # Errors
     /// When this host cannot wait for the agents.
@@ -129,8 +129,8 @@ impl Exchange {
         Ok(outcome)
     }
 
-    /// Drops the files from the page cache or reads them into it. Returns what is cached, in the order of
-    /// `nodes`, or how the round ends because of an error.
+    /// Drops the files from the page cache or reads them into it. Returns what is cached, in the
+    /// order of `nodes`, or how the round ends because of an error.
     fn prepare(
         &mut self,
         job: &RoundJob,

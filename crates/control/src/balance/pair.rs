@@ -176,7 +176,8 @@ impl Running {
         moved
     }
 
-    /// Executes the orders of the machine. Routes of the feeder are sent only once the copy `began`.
+    /// Executes the orders of the machine. Routes of the feeder are sent only once the copy
+    /// `began`.
     pub fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
         while let Some(order) = self.head.poll() {
             match order {

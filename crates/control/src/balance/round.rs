@@ -20,7 +20,7 @@ use crate::agent_set::AgentEvent;
 use crate::agents::{Agents, silence};
 
 /// Timeout for agents to close their copies, in nanoseconds.
-const GOODBYE_NS: u64 = 10_000_000_000;
+const CLOSING_NS: u64 = 10_000_000_000;
 
 /// How a round ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,7 +235,7 @@ fn wait_for(
     round: &mut BalanceRound<'_>,
     is_over: fn(&Running, &Agents) -> bool,
 ) -> io::Result<()> {
-    let deadline_ns = clock::now_ns() + GOODBYE_NS;
+    let deadline_ns = clock::now_ns() + CLOSING_NS;
     while !round.copies.iter().all(|running| is_over(running, agents))
         && clock::now_ns() < deadline_ns
     {

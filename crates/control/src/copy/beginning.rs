@@ -95,12 +95,12 @@ impl Driver<'_> {
     /// nodes that have ended.
     pub(super) fn queue_up(mut self, interrupts: Option<&Interrupts>) -> std::io::Result<Self> {
         let since = self.moments.waiting.unwrap_or_else(clock::now_ns);
-        self.say_goodbye(interrupts);
+        self.close_agents(interrupts);
         if self.interrupted {
             self.finished = true;
             return Ok(self);
         }
-        for id in self.agents.ids().filter(|id| self.is_owing_goodbye(*id)).collect::<Vec<_>>() {
+        for id in self.agents.ids().filter(|id| self.is_open_at(*id)).collect::<Vec<_>>() {
             let event = if self.is_silent(id) {
                 HeadEvent::Lost(id, format!("no word from it for {} ms", QUIET_NS / 1_000_000))
             } else {

@@ -14,7 +14,7 @@ use crate::outcome::{NodeOutcome, Outcome};
 use garland_dataplane::leaving;
 
 /// Timeout for agents to close the copy.
-const GOODBYE: Duration = Duration::from_secs(5);
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// Timeout for this machine's own threads, while the disk makes progress.
 const FAREWELL: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ const HURRY: Duration = Duration::from_millis(500);
 
 impl Driver<'_> {
     /// Closes the copy on every agent, and waits until they have cleaned up.
-    pub(super) fn say_goodbye(&mut self, interrupts: Option<&Interrupts>) {
+    pub(super) fn close_agents(&mut self, interrupts: Option<&Interrupts>) {
         let copy = self.copy;
         for id in self.agents.ids() {
             self.exchanges.asked(id, Exchange::Close, &self.member.config.trace);
@@ -35,10 +35,9 @@ impl Driver<'_> {
         let began = clock::now_ns();
         // Reset the silence of all nodes: this process itself may have been suspended.
         self.heard_ns.iter_mut().for_each(|heard| *heard = began);
-        let patience = if self.interrupted { HURRY } else { GOODBYE };
+        let patience = if self.interrupted { HURRY } else { CLOSING };
         let deadline = leaving::after(patience);
-        while self.agents.ids().any(|id| self.is_awaiting_goodbye(id)) && clock::now_ns() < deadline
-        {
+        while self.agents.ids().any(|id| self.awaits_close(id)) && clock::now_ns() < deadline {
             if self.wait(interrupts).is_err() {
                 break;
             }
@@ -53,7 +52,7 @@ impl Driver<'_> {
     /// Closes the copy and computes the outcome.
     pub(super) fn end(mut self) -> Outcome {
         self.begin_burst();
-        self.say_goodbye(None);
+        self.close_agents(None);
         self.await_traces();
         let traces = self.traces();
         // On a disk that hangs nothing can be removed.
@@ -90,16 +89,16 @@ impl Driver<'_> {
             detached: self.head.is_detached(id),
             slow: self.head.slow(id),
             held_ns: self.held_ns[id.index()],
-            silent: self.is_silent(id) || self.is_owing_goodbye(id),
+            silent: self.is_silent(id) || self.is_open_at(id),
             absence: self.absences[id.index()].clone(),
         })
     }
 
-    pub(super) fn is_awaiting_goodbye(&self, id: NodeId) -> bool {
-        self.is_owing_goodbye(id) && !self.is_silent(id)
+    pub(super) fn awaits_close(&self, id: NodeId) -> bool {
+        self.is_open_at(id) && !self.is_silent(id)
     }
 
-    pub(super) fn is_owing_goodbye(&self, id: NodeId) -> bool {
+    pub(super) fn is_open_at(&self, id: NodeId) -> bool {
         self.agents.has(id) && self.started[id.index()] && !self.closed[id.index()]
     }
 

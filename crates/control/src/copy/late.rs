@@ -61,7 +61,7 @@ impl Driver<'_> {
         self.heard_ns[at] = now;
         self.started[at] = true;
         self.late.push(id);
-        self.agents.seat(id, agent.connection);
+        self.agents.set_connection(id, agent.connection);
         self.head.handle(now, HeadEvent::Joined(id, agent.addresses));
         // The copy is no longer complete.
         (self.moments.held, self.moments.committed) = (None, None);

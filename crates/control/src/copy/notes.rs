@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::trace::{Exchange, NO_BLOCK, Record, Trace};
+use garland_dataplane::leaving::after;
 use garland_protocol::{Cut, FromAgent, ToAgent};
 use garland_sys::clock;
 
@@ -55,7 +56,7 @@ impl Driver<'_> {
     /// Waits for the traces of the nodes that have closed the copy, for a bounded time.
     pub(super) fn await_traces(&mut self) {
         let patience = if self.interrupted { TRACES_HURRY } else { TRACES };
-        let deadline = clock::now_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let deadline = after(patience);
         let owes = |own: &Self, id: NodeId| {
             own.agents.has(id) && own.closed[id.index()] && own.harvest.is_awaiting(id)
         };

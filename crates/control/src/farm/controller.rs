@@ -104,9 +104,9 @@ pub fn run_farm(
         let carrying = carrying.transpose()?;
         let mut workers = WorkerSet::new(agents);
         let opened = open(&mut workers, &work, interrupts)?;
-        let mut hall = JobController::new(work, workers, carrying, news);
-        let interrupted = !opened || hall.go_round(&wake, interrupts)?;
-        let nodes = hall.workers.all.iter();
+        let mut controller = JobController::new(work, workers, carrying, news);
+        let interrupted = !opened || controller.go_round(&wake, interrupts)?;
+        let nodes = controller.workers.all.iter();
         let nodes = nodes.map(|worker| FarmNode { facts: worker.facts, gone: worker.gone.clone() });
         Ok(FarmEnd { nodes: nodes.collect(), interrupted })
     })

@@ -3,8 +3,8 @@
 //! They are not stored with the files: a directory may be read-only, on a network file system with
 //! many writers, or without extended attributes, and a record there would be copied along with its
 //! file. Records are valid until the machine boots again, since unstable data may be lost then and
-//! device numbers change. There are at most [`COUNT`] of at most [`BYTES`] together; the oldest are
-//! removed first, at the latest after [`DAYS`]. A lost record costs one reading of the file.
+//! device numbers change. There are at most `COUNT` of at most `BYTES` together; the oldest are
+//! removed first, at the latest after `DAYS`. A lost record costs one reading of the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -95,16 +95,16 @@ pub fn sink_of_tree(
     tree: FoundTree,
     window: usize,
 ) -> (Sink, PreviousTree) {
-    let mut brought = BlockSet::new(layout.blocks());
+    let mut present = BlockSet::new(layout.blocks());
     for (index, digest) in (0..).zip(&digests) {
         if tree.has(index, digest) {
-            brought.insert(index);
+            present.insert(index);
         }
     }
     let mut sink = Sink::in_order(layout, window).held_readable().knowing(digests);
-    let own = (0..layout.blocks()).filter(|index| brought.contains(*index));
+    let own = (0..layout.blocks()).filter(|index| present.contains(*index));
     own.for_each(|index| sink.bring(index));
-    (sink, PreviousTree::new(tree.index, brought, layout))
+    (sink, PreviousTree::new(tree.index, present, layout))
 }
 
 /// Starts a thread that copies blocks from other files and verifies each. A block that has changed

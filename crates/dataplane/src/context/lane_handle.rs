@@ -6,13 +6,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use garland_core::plan::NodeId;
-use garland_core::trace::NONE;
 use garland_protocol::{HopReport, LinkSide, RelayEvent, Route};
 use garland_sys::event::Wake;
 use garland_sys::tcp_info::TcpInfo;
 
 use super::Flow;
+use crate::recorder::peer_index;
 
 /// A link is silent if nothing was received for this long, ...
 const UNHEARD: Duration = Duration::from_millis(1500);
@@ -91,10 +90,9 @@ impl LaneHandle {
 
     /// Sets the links of a route; forgets all others.
     pub fn note_peers(&self, route: &Route) {
-        let place = |id: NodeId| u16::try_from(id.0).unwrap_or(NONE);
-        let up = route.upstream.map(|(id, epoch, _)| (LinkSide::Up, epoch, place(id)));
+        let up = route.upstream.map(|(id, epoch, _)| (LinkSide::Up, epoch, peer_index(id)));
         let downs = route.downstreams.iter();
-        let downs = downs.map(|down| (LinkSide::Down, down.epoch, place(down.node)));
+        let downs = downs.map(|down| (LinkSide::Down, down.epoch, peer_index(down.node)));
         let mut links = self.links();
         let mut before = std::mem::take(&mut *links);
         *links = up

@@ -8,7 +8,7 @@ use garland_core::trace::{NONE, Stage};
 use garland_protocol::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
 use garland_sys::clock;
 
-use super::{Fed, Lane};
+use super::{DownstreamHop, Lane};
 use crate::context::{Awaited, LaneCommand, Notice};
 use crate::feed::FeedError;
 use crate::forwarder::{DownstreamWriter, SLICE_MAX};
@@ -30,7 +30,7 @@ impl Lane {
                 let (began, since) = (self.tracer.begin(), clock::now_ns());
                 self.send_digests(index, to);
                 let block = &prepared.buffer[..prepared.length];
-                let mut writers = writers(&self.downs, &self.fed, to);
+                let mut writers = writers(&self.downs, &self.downstreams, to);
                 send_block(&mut writers, &prepared.header, block, &mut self.tracer);
                 let (peers, errors) = outcome(writers);
                 self.tracer.fed(began, index, prepared.length, &peers);
@@ -75,7 +75,7 @@ impl Lane {
         let Some((_, up)) = &self.up else { return };
         self.tracer.awaits(Awaited::Up);
         let began = self.tracer.begin();
-        let mut writers = writers(&self.downs, &self.fed, forward);
+        let mut writers = writers(&self.downs, &self.downstreams, forward);
         writers.iter_mut().for_each(|down| down.give(&header));
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
         let moved = self.forwarder.transfer(up, &mut writers, keep, length, &mut self.tracer);
@@ -152,7 +152,7 @@ impl Lane {
 /// Writers for the links with these epochs.
 fn writers<'a>(
     downs: &'a [(u32, TcpStream)],
-    fed: &[Fed],
+    fed: &[DownstreamHop],
     to: &[u32],
 ) -> Vec<DownstreamWriter<'a>> {
     let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);

@@ -28,8 +28,8 @@ impl Lane {
         }
     }
 
-    /// Sends the missing digests of all blocks before `end` over a link: nodes further down the chain
-    /// may lack blocks which the downstream has.
+    /// Sends the missing digests of all blocks before `end` over a link: nodes further down the
+    /// chain may lack blocks which the downstream has.
     pub(super) fn send_all_digests(&mut self, epoch: u32, end: u64) {
         let places = LaneBlocks { end, ..self.blocks }.len();
         let Some(last) = places.checked_sub(1) else { return };

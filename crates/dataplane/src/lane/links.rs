@@ -38,8 +38,10 @@ impl Lane {
     pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
         let hop = Hop { copy: self.member.config.copy, lane: self.number, epoch };
         let peer = match side {
-            LinkSide::Up => self.fed_by.map(|(peer, _)| peer),
-            LinkSide::Down => self.fed.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer),
+            LinkSide::Up => self.upstream.map(|(peer, _)| peer),
+            LinkSide::Down => {
+                self.downstreams.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer)
+            }
         };
         let at = self.tracer.neighbor(peer.unwrap_or(NONE));
         let began = self.tracer.now();
@@ -162,7 +164,7 @@ impl Lane {
         }
         for (epoch, stream) in std::mem::take(&mut self.downs) {
             self.forget(LinkSide::Down, epoch);
-            let fed = self.fed.iter().find(|fed| fed.epoch == epoch);
+            let fed = self.downstreams.iter().find(|fed| fed.epoch == epoch);
             let address = fed.and_then(|fed| fed.address);
             // A link with a rate limit keeps it.
             let fit = self.relay.is_down_over(epoch) && self.member.config.pace == 0;

@@ -7,8 +7,8 @@ pub(super) struct SentDigests(Vec<Sent>);
 #[derive(Debug)]
 struct Sent {
     epoch: u32,
-    /// The place in the lane from which on the link was opened. The downstream has older digests, or
-    /// asks for them.
+    /// The place in the lane from which on the link was opened. The downstream has older digests,
+    /// or asks for them.
     since: u64,
     /// The downstream has the digests of the places before this one.
     until: u64,

@@ -66,9 +66,9 @@ impl Lane {
     fn awaited(&self, reads: bool, held: bool, sink: &Sink) -> Option<Stage> {
         if held {
             Some(Stage::WaitBuffer)
-        } else if self.up.is_none() && self.fed_by.is_some() || reads && self.relay.is_owed() {
+        } else if self.up.is_none() && self.upstream.is_some() || reads && self.relay.is_owed() {
             Some(Stage::WaitUpstream)
-        } else if self.downs.len() < self.fed.len() {
+        } else if self.downs.len() < self.downstreams.len() {
             Some(Stage::WaitDownstream)
         } else if self.relay.is_behind_writer(sink) {
             Some(Stage::WaitBuffer)

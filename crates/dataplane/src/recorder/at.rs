@@ -1,6 +1,12 @@
 //! What a span is about.
 
-use garland_core::trace::{NO_BLOCK, NONE, Span, Stage};
+use garland_core::plan::NodeId;
+use garland_core::trace::{Exchange, NO_BLOCK, NONE, Span, Stage};
+
+/// The index of a node in the plan, as records contain it.
+pub fn peer_index(id: NodeId) -> u16 {
+    u16::try_from(id.0).unwrap_or(NONE)
+}
 
 /// The lane, peer and block of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +26,11 @@ impl At {
     /// A block of a lane, without a peer.
     pub fn block(lane: u16, index: u64) -> Self {
         Self { lane, ..Self::HERE }.of(index)
+    }
+
+    /// The exchange of an order and its answer.
+    pub fn exchange(exchange: Exchange) -> Self {
+        Self { block: exchange.number(), ..Self::HERE }
     }
 
     /// Sets the peer.

@@ -2,8 +2,10 @@
 //! intervals during it, and in a burst at its end. The offsets are computed by the analysis.
 
 use garland_core::plan::NodeId;
-use garland_core::trace::{NONE, Probe, Record, Samples};
+use garland_core::trace::{Probe, Record, Samples};
 use garland_sys::clock;
+
+use super::at::peer_index;
 
 /// Round trips of a burst, one after another.
 const BURST: u8 = 8;
@@ -62,7 +64,7 @@ impl ClockProbes {
     /// Records an answer. Returns whether to probe that node again at once.
     pub fn answered(&mut self, id: NodeId, times: [u64; 4]) -> bool {
         let [sent_ns, received_ns, answered_ns, back_ns] = times;
-        let peer = u16::try_from(id.0).unwrap_or(NONE);
+        let peer = peer_index(id);
         let record = Record::Probe(Probe { peer, sent_ns, received_ns, answered_ns, back_ns });
         let Some(left) = self.left.get_mut(id.index()) else { return false };
         // Ignore impossible times.

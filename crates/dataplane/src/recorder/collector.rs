@@ -55,9 +55,9 @@ impl Budget {
         }
     }
 
-    /// The number of records each node may send to the head. All traces arrive over the head's link;
-    /// together they stay below 1/400 of the bytes which the copy moves over a link, except for small
-    /// copies.
+    /// The number of records each node may send to the head. All traces arrive over the head's
+    /// link; together they stay below 1/400 of the bytes which the copy moves over a link, except
+    /// for small copies.
     pub fn of_node(plan: &Plan, tracing: Option<Tracing>) -> u32 {
         /// Bytes of a record on the wire.
         const PACKED: u64 = 24;
@@ -145,8 +145,8 @@ impl Collector {
         if self.is_on() { clock::now_ns() } else { 0 }
     }
 
-    /// Adds the calling thread, which does the work of `stage`. Returns its number and the capacity of
-    /// its ring; none if nothing is recorded.
+    /// Adds the calling thread, which does the work of `stage`. Returns its number and the capacity
+    /// of its ring; none if nothing is recorded.
     pub(super) fn add_thread(&self, stage: Stage) -> Option<(u16, usize)> {
         if !self.is_on() {
             return None;

@@ -1,9 +1,9 @@
 //! The times between the head's orders and their answers.
 
 use garland_core::plan::NodeId;
-use garland_core::trace::{Exchange, NONE, Stage};
+use garland_core::trace::{Exchange, Stage};
 
-use super::at::At;
+use super::at::{At, peer_index};
 use super::collector::Collector;
 
 /// The time at which each node was sent each order; 0 if none is open.
@@ -32,8 +32,8 @@ impl Exchanges {
     pub fn answered(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         let Some(asked_ns) = self.open(id, exchange).map(std::mem::take) else { return };
         if asked_ns > 0 {
-            let peer = u16::try_from(id.0).unwrap_or(NONE);
-            let at = At { block: exchange.number(), ..At::HERE.with(peer) };
+            let peer = peer_index(id);
+            let at = At::exchange(exchange).with(peer);
             trace.took(Stage::Control, at, asked_ns);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use garland_core::trace::{Exchange, NONE, Span, Stage};
 use garland_protocol::Route;
 
-use super::at::At;
+use super::at::{At, peer_index};
 use super::meter::Meter;
 use super::thread::Recorder;
 use crate::context::{Awaited, Flow};
@@ -50,9 +50,8 @@ impl LaneTracer {
 
     /// Sets the present route of the lane.
     pub fn route(&mut self, route: &Route) {
-        let place = |id: garland_core::plan::NodeId| u16::try_from(id.0).unwrap_or(NONE);
-        self.up = route.upstream.map_or(NONE, |(id, ..)| place(id));
-        self.downs = route.downstreams.iter().map(|down| (place(down.node), 0)).collect();
+        self.up = route.upstream.map_or(NONE, |(id, ..)| peer_index(id));
+        self.downs = route.downstreams.iter().map(|down| (peer_index(down.node), 0)).collect();
     }
 
     /// The lane and a neighbour, for a span.
@@ -160,7 +159,7 @@ impl LaneTracer {
     }
 
     /// A block was received, and forwarded to `peers`.
-    pub fn passed(&mut self, began: Began, index: u64, bytes: usize, onward: &[u16]) {
+    pub fn passed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
         if !self.recorder.is_on() {
             return;
         }
@@ -177,8 +176,8 @@ impl LaneTracer {
             Span { busy_ns: busy_ns.min(span.busy_ns), bytes, ..span }
         };
         self.recorder.note(whole(Stage::Receive, up, parts.receive_ns));
-        for &peer in onward {
-            let busy_ns = parts.relay_ns / onward.len() as u64;
+        for &peer in to {
+            let busy_ns = parts.relay_ns / to.len() as u64;
             self.recorder.note(whole(Stage::Relay, at.with(peer), busy_ns));
         }
     }

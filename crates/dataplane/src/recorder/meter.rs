@@ -1,9 +1,10 @@
 //! Divides the time of a lane's block into work and waits, upstream and downstream.
 //!
 //! The calls of a relay block: their time includes both copying bytes and waiting for them. A check
-//! before each call whether it would block would cost more than the rest of the recorder. Instead the
-//! thread's CPU time is read once per block; calls waited for the rest of their time. That is attributed
-//! to the two sides by the excess of each side's calls over its fastest ones, which did not wait.
+//! before each call whether it would block would cost more than the rest of the recorder. Instead
+//! the thread's CPU time is read once per block; calls waited for the rest of their time. That is
+//! attributed to the two sides by the excess of each side's calls over its fastest ones, which did
+//! not wait.
 
 /// The sums over the calls for one block.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Recording the trace of a copy on a node. Each thread writes into a ring of its own, which is
-//! allocated before its work begins: a span costs two readings of the clock and no lock. The heartbeat's
-//! thread samples the kernel's counters every 250 ms. A budget of 0 turns everything off, the readings
-//! of the clock included.
+//! allocated before its work begins: a span costs two readings of the clock and no lock. The
+//! heartbeat's thread samples the kernel's counters every 250 ms. A budget of 0 turns everything
+//! off, the readings of the clock included.
 
 mod at;
 mod clock_probes;
@@ -15,7 +15,7 @@ mod samples;
 mod thread;
 mod tracing;
 
-pub use at::At;
+pub use at::{At, peer_index};
 pub use clock_probes::ClockProbes;
 pub use collector::{Budget, Collector};
 pub use exchanges::Exchanges;

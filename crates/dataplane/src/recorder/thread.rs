@@ -11,8 +11,8 @@ use super::collector::Collector;
 /// Waits below this are not recorded: they are the cost of reading the clock.
 const SHORTEST_NS: u64 = 1_000;
 
-/// Records the spans of one thread in a ring of its own. Dropping it hands the ring to the collector.
-/// The default records nothing.
+/// Records the spans of one thread in a ring of its own. Dropping it hands the ring to the
+/// collector. The default records nothing.
 #[derive(Debug, Default)]
 pub struct Recorder {
     work: Option<Work>,
@@ -51,8 +51,8 @@ impl Recorder {
         if self.is_on() { clock::thread_cpu_ns() } else { 0 }
     }
 
-    /// Records that `stage` took the time since `begin_ns` for so many bytes. Returns the present time,
-    /// at which the next stage begins.
+    /// Records that `stage` took the time since `begin_ns` for so many bytes. Returns the present
+    /// time, at which the next stage begins.
     pub fn took(&mut self, stage: Stage, at: At, begin_ns: u64, bytes: usize) -> u64 {
         let now = self.now();
         self.note(Span { bytes: bytes as u64, ..at.span(stage, begin_ns, now) });

@@ -1,10 +1,10 @@
-//! A shell command at one end of a copy: bytes go to it or come from it through a pipe, its exit code
-//! is the verdict, and the end of its standard error is the reason.
+//! A shell command at one end of a copy: bytes go to it or come from it through a pipe, its exit
+//! code is the verdict, and the end of its standard error is the reason.
 //!
-//! The command runs in a process group of its own, together with a guard: a second shell, which holds
-//! the pipe open and waits for a line. If the agent is killed the line never comes; the guard then
-//! kills the group, before the command could take the closed pipe for the end of the bytes. The guard
-//! also keeps the number of the group from being reused.
+//! The command runs in a process group of its own, together with a guard: a second shell, which
+//! holds the pipe open and waits for a line. If the agent is killed the line never comes; the guard
+//! then kills the group, before the command could take the closed pipe for the end of the bytes.
+//! The guard also keeps the number of the group from being reused.
 
 mod stderr;
 
@@ -39,8 +39,8 @@ pub struct Shell {
     ending: Arc<Ending>,
 }
 
-/// The process that kills the group unless it is dismissed. The number of the group stays reserved until
-/// the guard was waited for.
+/// The process that kills the group unless it is dismissed. The number of the group stays reserved
+/// until the guard was waited for.
 struct Guard {
     child: Child,
     word: Option<PipeWriter>,
@@ -70,7 +70,8 @@ struct Start<'a> {
     folder: Option<&'a Path>,
     input: Stdio,
     output: Stdio,
-    /// The write end which the guard keeps open, so that the command does not see the end of its input.
+    /// The write end which the guard keeps open, so that the command does not see the end of its
+    /// input.
     held: Option<PipeWriter>,
 }
 
@@ -152,8 +153,8 @@ impl Shell {
         }
     }
 
-    /// Releases the guard's end of the pipe: once the caller closes its own, the command sees the end of
-    /// its input.
+    /// Releases the guard's end of the pipe: once the caller closes its own, the command sees the
+    /// end of its input.
     pub fn release(&self) {
         self.guard().dismiss();
     }
@@ -179,8 +180,8 @@ impl Shell {
         waited.unwrap_or_else(PoisonError::into_inner).0.verdict.clone()
     }
 
-    /// Kills the process group of the command unless it has succeeded. It does not see the end of its
-    /// input.
+    /// Kills the process group of the command unless it has succeeded. It does not see the end of
+    /// its input.
     pub fn kill(&self) {
         let mut guard = self.guard();
         let mut state = self.ending.lock();

@@ -12,8 +12,8 @@ const KEPT: usize = 2048;
 const LINES: usize = 3;
 const SHOWN: usize = 300;
 
-/// How long the end of the pipe is awaited after the command has ended: a process which it left running
-/// may keep the pipe open.
+/// How long the end of the pipe is awaited after the command has ended: a process which it left
+/// running may keep the pipe open.
 const LATE: Duration = Duration::from_millis(200);
 
 /// The end of a command's standard error, read by a thread of its own.

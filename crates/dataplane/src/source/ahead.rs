@@ -38,7 +38,7 @@ const WORKERS_MAX: usize = 4;
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// How often a waiting lane polls whether the copy is over.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL: Duration = Duration::from_millis(200);
 
 /// Prepares the blocks of one lane from the source.
 pub struct SourceFeeder {
@@ -195,7 +195,7 @@ impl SourceFeeder {
             }
             if !shared.member.layout.open {
                 // A wait for a remote source ends when the copy is over.
-                let waited = shared.changed.wait_timeout(state, LOOK);
+                let waited = shared.changed.wait_timeout(state, POLL);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 if shared.member.is_closing() {
                     return Err(FeedError::NotYet);
@@ -235,7 +235,7 @@ impl Shared {
 
     fn work(self: &Arc<Self>) {
         let _watch = self.member.config.awake.watch();
-        let mut bench = BlockMaker::new(&self.member, self.lane);
+        let mut maker = BlockMaker::new(&self.member, self.lane);
         let mut recorder = Recorder::new(&self.member.config.trace, Stage::Read);
         let mut idle = recorder.now();
         let stages = &self.member.stages;
@@ -246,7 +246,7 @@ impl Shared {
             let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
             let stale = || self.is_stale(index, incarnation);
             let block = (index, incarnation);
-            let prepared = self.make(&mut bench, &mut recorder, block, buffer, &stale);
+            let prepared = self.make(&mut maker, &mut recorder, block, buffer, &stale);
             let took = clock::now_ns().saturating_sub(began);
             let worked = clock::thread_cpu_ns().saturating_sub(worked);
             stages.read.leave();
@@ -298,7 +298,7 @@ impl Shared {
     /// returns true.
     fn make(
         &self,
-        bench: &mut BlockMaker,
+        maker: &mut BlockMaker,
         recorder: &mut Recorder,
         (index, incarnation): (u64, u64),
         mut buffer: Vec<u8>,
@@ -332,10 +332,10 @@ impl Shared {
         let (form, packed) = match (hole, zeros) {
             (true, _) => (Encoding::Hole, 0),
             (false, true) => (Encoding::Zeros, 0),
-            (false, false) => self.compress(bench, &mut buffer, length),
+            (false, false) => self.compress(maker, &mut buffer, length),
         };
         let (keys, written) = (&self.member.keys, (form, length, packed));
-        let prepared = bench.wrapper.wrap(keys, index, incarnation, buffer, written);
+        let prepared = maker.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
     }
@@ -343,7 +343,7 @@ impl Shared {
     /// Compresses a block in place, if that is useful. Returns the encoding and the length.
     fn compress(
         &self,
-        bench: &mut BlockMaker,
+        maker: &mut BlockMaker,
         buffer: &mut [u8],
         length: usize,
     ) -> (Encoding, usize) {
@@ -352,8 +352,8 @@ impl Shared {
             return (Encoding::Plain, length);
         }
         let threads = WORKERS.max(self.member.config.lane_count);
-        bench.room.resize(compress::room(self.member.layout.block_size as usize), 0);
-        let BlockMaker { packer, room, .. } = bench;
+        maker.room.resize(compress::room(self.member.layout.block_size as usize), 0);
+        let BlockMaker { packer, room, .. } = maker;
         pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);
         let form = pace.choose();
         if form == Encoding::Plain {

@@ -26,7 +26,7 @@ const WINDOW: usize = 256 << 20;
 const SPARE: usize = 16;
 
 /// How often a waiting thread polls whether its block is still wanted.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(100);
 
 /// A stream.
 pub struct StreamSource {
@@ -121,7 +121,7 @@ impl StreamSource {
     fn verdict(&self, stale: &dyn Fn() -> bool) -> Option<Result<(), String>> {
         let Some(shell) = &self.shell else { return Some(Ok(())) };
         loop {
-            let verdict = shell.verdict(LOOK);
+            let verdict = shell.verdict(POLL);
             if verdict.is_some() || stale() {
                 return verdict;
             }
@@ -136,7 +136,7 @@ impl StreamSource {
         stale: &dyn Fn() -> bool,
     ) -> io::Result<bool> {
         while *filled < block.len() {
-            if !event::wait_readable(&[self.input.as_fd()], Some(LOOK))?[0] {
+            if !event::wait_readable(&[self.input.as_fd()], Some(POLL))?[0] {
                 if stale() {
                     return Ok(false);
                 }
@@ -201,7 +201,7 @@ impl Content for StreamSource {
             }
             let full = state.kept.len() >= (WINDOW / self.block).max(1);
             state = if state.busy || full {
-                let waited = self.changed.wait_timeout(state, LOOK);
+                let waited = self.changed.wait_timeout(state, POLL);
                 waited.unwrap_or_else(PoisonError::into_inner).0
             } else {
                 self.read_on(state, stale)
@@ -302,8 +302,8 @@ mod tests {
     fn what_nobody_wants_any_more_is_not_waited_for_and_not_lost() {
         let (source, mut writer) = pipe();
         writer.write_all(b"begun").unwrap();
-        let looks = std::cell::Cell::new(0);
-        let stale = || looks.replace(looks.get() + 1) > 1;
+        let polls = std::cell::Cell::new(0);
+        let stale = || polls.replace(polls.get() + 1) > 1;
         assert!(matches!(source.await_block(layout(), 0, &stale), Err(FeedError::NotYet)));
         drop(writer);
         let mut bytes = [0; 5];

@@ -41,8 +41,8 @@ impl DiskStore {
         self.during(DiskCall::Write, length as u64, call)
     }
 
-    /// Makes `call` take no less time than the emulated disk needs for `bytes`. The wait is outside of
-    /// the watched call: it is no fault of the real disk.
+    /// Makes `call` take no less time than the emulated disk needs for `bytes`. The wait is outside
+    /// of the watched call: it is no fault of the real disk.
     fn paced<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
         match &self.pace {
             Some(pace) => pace.pass(bytes, call),

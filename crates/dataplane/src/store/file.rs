@@ -1,5 +1,5 @@
-//! A file that appears whole or not at all: it is written under a hidden name in the directory of its
-//! final one, made stable, then renamed.
+//! A file that appears whole or not at all: it is written under a hidden name in the directory of
+//! its final one, made stable, then renamed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -69,8 +69,8 @@ pub struct FileStore {
 pub struct Metadata {
     /// Its permission bits.
     pub mode: u32,
-    /// The modification time, as seconds and nanoseconds. With it the mode is set exactly; without it
-    /// the mode is restricted by the umask.
+    /// The modification time, as seconds and nanoseconds. With it the mode is set exactly; without
+    /// it the mode is restricted by the umask.
     pub times: Option<(i64, u32)>,
     /// Whether the file is made stable.
     pub fsync: bool,
@@ -98,9 +98,9 @@ impl Metadata {
 }
 
 impl FileStore {
-    /// Creates the hidden file for `path`, or for `name` in `path` if that is a directory, and checks
-    /// the free space. `suffix` is appended to the final name. A path that ends in a slash is a
-    /// directory, which is created if missing.
+    /// Creates the hidden file for `path`, or for `name` in `path` if that is a directory, and
+    /// checks the free space. `suffix` is appended to the final name. A path that ends in a slash
+    /// is a directory, which is created if missing.
     pub fn create(
         root: &Root,
         path: &[u8],
@@ -162,7 +162,8 @@ impl FileStore {
         Self::create_in(folder, &folder_path, name, Size::whole(length), tag, Some(left))
     }
 
-    /// Creates the hidden file for `name` in an open directory, or takes over the one that is `left`.
+    /// Creates the hidden file for `name` in an open directory, or takes over the one that is
+    /// `left`.
     pub(super) fn create_in(
         folder: OwnedFd,
         folder_path: &Path,
@@ -297,7 +298,8 @@ impl Store for FileStore {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(&self.file, flags, offset, length as u64) {
             Ok(()) => Ok(()),
-            // Where holes cannot be punched, write zeros: an interrupted copy may have left other bytes.
+            // Where holes cannot be punched, write zeros: an interrupted copy may have left other
+            // bytes.
             Err(_) => self.write_at(offset, &vec![0; length]),
         }
     }
@@ -344,8 +346,8 @@ impl Store for FileStore {
     }
 }
 
-/// Opens the directory `path`, or the directory `below` it; creates what is missing. Returns it with
-/// its path, and the directories in which directories may have been created.
+/// Opens the directory `path`, or the directory `below` it; creates what is missing. Returns it
+/// with its path, and the directories in which directories may have been created.
 pub fn open_below(
     root: &Root,
     path: &[u8],

@@ -12,10 +12,11 @@ use crate::calls::Calls;
 use crate::recorder::Collector;
 use crate::shell::Watcher;
 
-/// The destination of a node's blocks. Several threads may write at once; each block is written once.
+/// The destination of a node's blocks. Several threads may write at once; each block is written
+/// once.
 ///
-/// The defaults are those of a destination that takes blocks in any order, and that can be read back if
-/// it is a file.
+/// The defaults are those of a destination that takes blocks in any order, and that can be read
+/// back if it is a file.
 pub trait Store: Send + Sync {
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
@@ -23,8 +24,9 @@ pub trait Store: Send + Sync {
     fn read_at(&self, _offset: u64, _bytes: &mut [u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Takes the block of `length` bytes at `offset` from files that are already here. Returns how many
-    /// of its bytes need not be written; the caller reads the rest back from here and writes it.
+    /// Takes the block of `length` bytes at `offset` from files that are already here. Returns how
+    /// many of its bytes need not be written; the caller reads the rest back from here and writes
+    /// it.
     fn bring(&self, _offset: u64, _length: usize) -> io::Result<usize> {
         Ok(0)
     }
@@ -50,9 +52,9 @@ pub trait Store: Send + Sync {
     /// Publishes what was written, as a whole, and records the time it took. Called once, after the
     /// last block.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
-    /// Makes what was written stable and drops it from the page cache, so that later reads come from
-    /// the medium. A store that cannot be read by blocks compares itself with the digests of what it
-    /// received, until the copy is `over`.
+    /// Makes what was written stable and drops it from the page cache, so that later reads come
+    /// from the medium. A store that cannot be read by blocks compares itself with the digests of
+    /// what it received, until the copy is `over`.
     fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
         let Some(file) = self.file() else {
             return Err(StoreError::refused("verifying", self.name(), "nothing can be read back"));
@@ -85,8 +87,8 @@ pub trait Store: Send + Sync {
     fn file(&self) -> Option<&File> {
         None
     }
-    /// Leaves what was written for the next copy to resume, instead of removing it. Returns whether it
-    /// did.
+    /// Leaves what was written for the next copy to resume, instead of removing it. Returns whether
+    /// it did.
     fn leave(&self) -> bool {
         false
     }

@@ -1,9 +1,9 @@
 //! Partial files under hidden names, which interrupted copies leave for the next copy to resume.
 //!
-//! A destination has one at most; it is locked by the copy that writes it. A partial file that is not
-//! resumed is removed by the next copy to the same name, and, once it is old, by any copy to its
-//! directory. On a file system without locks a live copy cannot be told from a dead one: nothing is
-//! resumed, and only old files are removed.
+//! A destination has one at most; it is locked by the copy that writes it. A partial file that is
+//! not resumed is removed by the next copy to the same name, and, once it is old, by any copy to
+//! its directory. On a file system without locks a live copy cannot be told from a dead one:
+//! nothing is resumed, and only old files are removed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -44,9 +44,9 @@ pub use null::NullStore as NoStore;
 pub use stripe_files::MANIFEST;
 pub use tree::PreviousTree;
 
-/// Opens the destination of a copy of `layout`, or of one `stripe` of it, below `root`. Hidden names
-/// contain `tag`; `disk` is the emulated disk of a lab's node. The time which a scratch file is in use
-/// is added to `usage`.
+/// Opens the destination of a copy of `layout`, or of one `stripe` of it, below `root`. Hidden
+/// names contain `tag`; `disk` is the emulated disk of a lab's node. The time which a scratch file
+/// is in use is added to `usage`.
 ///
 /// # Errors
 /// When the path cannot be created, is not allowed, or has no space left.

@@ -1,9 +1,10 @@
 //! One stripe of a file, its units packed without gaps, and its manifest.
 //!
-//! A stripe and its manifest replace older ones in three steps. `prepare` writes both under hidden names
-//! and makes them stable. `commit` gives the older pair further names (`x.old-TAG.stripe-1of3`), then
-//! renames the new pair. `settle`, which comes after every server has committed, removes the older pair.
-//! At every moment one of the two pairs is whole, and `withdraw` goes back to the older one.
+//! A stripe and its manifest replace older ones in three steps. `prepare` writes both under hidden
+//! names and makes them stable. `commit` gives the older pair further names
+//! (`x.old-TAG.stripe-1of3`), then renames the new pair. `settle`, which comes after every server
+//! has committed, removes the older pair. At every moment one of the two pairs is whole, and
+//! `withdraw` goes back to the older one.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -83,8 +84,8 @@ impl Store for StripeStore {
         Ok(())
     }
 
-    /// The old manifest is removed before the stripe is replaced and the new one is renamed after it,
-    /// so that no manifest ever describes another stripe.
+    /// The old manifest is removed before the stripe is replaced and the new one is renamed after
+    /// it, so that no manifest ever describes another stripe.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.prepare(trace)?;
         let mut phase = self.phase();

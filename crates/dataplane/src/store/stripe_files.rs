@@ -1,4 +1,5 @@
-//! A stripe's files in their directory: the stripe, its manifest, and the older pair which they replace.
+//! A stripe's files in their directory: the stripe, its manifest, and the older pair which they
+//! replace.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -72,8 +73,8 @@ impl StripeFiles {
             .map_err(|error| self.error("removing the old", &self.manifest, &error.into()))
     }
 
-    /// Links the present stripe and manifest to further names. A manifest is never set aside without
-    /// its stripe.
+    /// Links the present stripe and manifest to further names. A manifest is never set aside
+    /// without its stripe.
     pub fn set_aside(&self) -> Result<Aside, StoreError> {
         let mut aside = Aside { stripe: false, manifest: false };
         let mut keep = || -> io::Result<()> {

@@ -19,7 +19,7 @@ pub struct Reading<'a> {
     /// Opens the files.
     pub opener: Opener,
     /// A file without its final name: its record number, and its bytes so far.
-    pub growing: Option<(u32, &'a File, u64)>,
+    pub partial: Option<(u32, &'a File, u64)>,
     file: Option<(u32, File)>,
     /// The record number of the file that could not be read.
     pub failed: Option<u32>,
@@ -28,7 +28,7 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Files which all have their final names.
     pub fn new(index: &'a Index, places: &'a [Place], opener: Opener) -> Self {
-        Self { index, places, opener, growing: None, file: None, failed: None }
+        Self { index, places, opener, partial: None, file: None, failed: None }
     }
 
     fn read_named(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -50,7 +50,7 @@ impl Bodies for Reading<'_> {
     }
 
     fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        let there = self.growing.filter(|(of, ..)| *of == number);
+        let there = self.partial.filter(|(of, ..)| *of == number);
         let left = there.map_or(0, |(.., there)| there.saturating_sub(offset));
         let left = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let (grown, old) = bytes.split_at_mut(left);

@@ -73,7 +73,8 @@ pub struct Scan {
     pub index: Index,
     pub places: Vec<Place>,
     pub left_out: Vec<LeftOut>,
-    /// Directories from which nodes must not remove anything, since not all of their content was read.
+    /// Directories from which nodes must not remove anything, since not all of their content was
+    /// read.
     pub unswept: Vec<PathBuf>,
     pub tally: Tally,
 }

@@ -50,7 +50,7 @@ struct FirstTime {
     next: u64,
     /// Blocks that were read before a later one that was requested first.
     early: BTreeMap<u64, Vec<u8>>,
-    hands: OpenFiles,
+    open: OpenFiles,
 }
 
 /// The open files of a reader.
@@ -138,15 +138,15 @@ impl TreeSource {
 
     /// Makes the bytes of the stream at the offset `at`; `judge` tells whether end marks are
     /// determined now, or are known.
-    fn make(&self, hands: &mut OpenFiles, at: u64, bytes: &mut [u8], judge: bool) {
-        let mut given = FirstReading { source: self, hands, judge };
+    fn make(&self, open: &mut OpenFiles, at: u64, bytes: &mut [u8], judge: bool) {
+        let mut given = FirstReading { source: self, open, judge };
         // Errors have been recorded; such bytes are zeros.
         let _ = make(&self.index, &mut given, at, bytes);
     }
 
     /// Reads bytes of a file. If they cannot be read they are zeros, and the file has failed.
-    fn read_file(&self, hands: &mut OpenFiles, number: u32, offset: u64, bytes: &mut [u8]) {
-        let read = hands.file(self, number).and_then(|file| file.read_exact_at(bytes, offset));
+    fn read_file(&self, open: &mut OpenFiles, number: u32, offset: u64, bytes: &mut [u8]) {
+        let read = open.file(self, number).and_then(|file| file.read_exact_at(bytes, offset));
         if let Err(error) = read {
             bytes.fill(0);
             let short = error.kind() == io::ErrorKind::UnexpectedEof;
@@ -157,20 +157,20 @@ impl TreeSource {
     }
 
     /// Determines whether a file whose bytes have all been read is unchanged.
-    fn judge(&self, hands: &mut OpenFiles, number: u32, stamp: Stamp) {
-        let now = hands.file(self, number).and_then(|file| Ok(fstat(file)?));
+    fn judge(&self, open: &mut OpenFiles, number: u32, stamp: Stamp) {
+        let now = open.file(self, number).and_then(|file| Ok(fstat(file)?));
         match now {
-            Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(hands, number, &stat),
+            Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(open, number, &stat),
             Ok(_) => self.fail(number, CHANGED.to_owned()),
             Err(error) => self.fail(number, format!("reading it: {}", reason(&error))),
         }
-        hands.file = None;
+        open.file = None;
     }
 
     /// A file of length 0 may have bytes nevertheless, like those in /proc.
-    fn look_behind(&self, hands: &mut OpenFiles, number: u32, stat: &Stat) {
+    fn look_behind(&self, open: &mut OpenFiles, number: u32, stat: &Stat) {
         let has = |file: &File| file.read_at(&mut [0], 0).is_ok_and(|got| got > 0);
-        if stat.st_size == 0 && hands.file(self, number).is_ok_and(has) {
+        if stat.st_size == 0 && open.file(self, number).is_ok_and(has) {
             self.fail(number, "it doesn't tell its length".to_owned());
         }
     }
@@ -181,7 +181,7 @@ const CHANGED: &str = "it changed while it was copied";
 /// The files, for the first reading of the stream.
 struct FirstReading<'a> {
     source: &'a TreeSource,
-    hands: &'a mut OpenFiles,
+    open: &'a mut OpenFiles,
     judge: bool,
 }
 
@@ -191,13 +191,13 @@ impl Bodies for FirstReading<'_> {
     }
 
     fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.source.read_file(self.hands, number, offset, bytes);
+        self.source.read_file(self.open, number, offset, bytes);
         Ok(())
     }
 
     fn mark(&mut self, number: u32, stamp: Stamp) -> u8 {
         if self.judge {
-            self.source.judge(self.hands, number, stamp);
+            self.source.judge(self.open, number, stamp);
         }
         if self.source.failed().contains_key(&number) { VOID } else { GOOD }
     }
@@ -215,8 +215,8 @@ impl OpenFiles {
 
 impl Content for TreeSource {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let make = |hands: &mut OpenFiles, index, bytes: &mut [u8], judge| {
-            let mut work = || self.make(hands, layout.offset(index), bytes, judge);
+        let make = |open: &mut OpenFiles, index, bytes: &mut [u8], judge| {
+            let mut work = || self.make(open, layout.offset(index), bytes, judge);
             match &self.disk {
                 Some(disk) => disk.pass(layout.block_length(index) as usize, work),
                 None => work(),
@@ -235,14 +235,14 @@ impl Content for TreeSource {
         while first.next < index {
             let between = first.next;
             let mut block = vec![0; layout.block_length(between) as usize];
-            make(&mut first.hands, between, &mut block, true);
+            make(&mut first.open, between, &mut block, true);
             first.next += 1;
             // Blocks beyond the limit are read once more.
             if (first.early.len() + 1).saturating_mul(layout.block_size as usize) <= EARLY {
                 first.early.insert(between, block);
             }
         }
-        make(&mut first.hands, index, bytes, true);
+        make(&mut first.open, index, bytes, true);
         first.next = index + 1;
         Ok(())
     }
@@ -258,7 +258,7 @@ impl Content for TreeSource {
     /// The first file that has changed; if there is none, the tree.
     fn changed(&self, layout: Layout, index: u64) -> String {
         let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
-        let mut hands = OpenFiles::default();
+        let mut open = OpenFiles::default();
         let files = (self.index.find(begin)..self.index.len())
             .take_while(|number| self.index.span(*number).0 < begin + length)
             .filter_map(|number| match self.index.body(number) {
@@ -266,7 +266,7 @@ impl Content for TreeSource {
                 Body::None | Body::NameOf(_) => None,
             });
         let changed = |(number, stamp): &(u32, Stamp)| {
-            let now = hands.file(self, *number).and_then(|file| Ok(fstat(file)?));
+            let now = open.file(self, *number).and_then(|file| Ok(fstat(file)?));
             now.map_or(true, |stat| Stamp::of(&stat) != *stamp)
         };
         files.into_iter().find(changed).map_or_else(

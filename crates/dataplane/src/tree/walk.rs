@@ -23,8 +23,8 @@ use garland_sys::error::reason;
 /// The unit of `st_blocks` in bytes, independent of the file system.
 const STAT_BLOCK: i64 = 512;
 
-/// Scans all `sources`, each directory in the order of its names. A source that ends in a slash stands
-/// for its content, any other one for itself.
+/// Scans all `sources`, each directory in the order of its names. A source that ends in a slash
+/// stands for its content, any other one for itself.
 pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<Scan, ScanError> {
     let mut names = HashSet::new();
     let mut walk = Walk::new(options);
@@ -264,7 +264,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether the mode alone permits reading. (An ACL may still deny it; that is found on reading.)
+    /// Whether the mode alone permits reading. (An ACL may still deny it; that is found on
+    /// reading.)
     fn reads_surely(&self, stat: &Stat) -> bool {
         let (owner, others) = (0o400, 0o044);
         let wanted = if stat.st_uid == self.user { owner } else { others };

@@ -37,7 +37,7 @@ const GROUP_BYTES: u32 = 64 << 10;
 const GROUP_MAX: u32 = 256;
 
 /// Polls between two readings of the clock.
-const LOOKS: u32 = 4096;
+const POLLS: u32 = 4096;
 
 /// A segment of shared memory.
 pub struct Mapped<'a> {
@@ -225,11 +225,11 @@ impl Slots<'_> {
     /// Waits for message `number`.
     fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> Result<(), String> {
         let slot = self.slot(number);
-        let mut looks = 0_u32;
+        let mut polls = 0_u32;
         let mut deadline_ns = None;
         while slot[0].load(Ordering::Acquire) != number + 1 {
-            looks += 1;
-            if looks.is_multiple_of(LOOKS) {
+            polls += 1;
+            if polls.is_multiple_of(POLLS) {
                 let now = clock::now_ns();
                 let silence = u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
                 if now > *deadline_ns.get_or_insert(now + silence) || meeting.is_over() {

@@ -59,8 +59,8 @@ impl<'a> DirEntry<'a> {
         }
     }
 
-    /// Checks that an existing file may be replaced, and that it has this very name: on a file system
-    /// which ignores case another file would be lost.
+    /// Checks that an existing file may be replaced, and that it has this very name: on a file
+    /// system which ignores case another file would be lost.
     ///
     /// # Errors
     /// When it must not be replaced, or its status is unknown.
@@ -141,8 +141,8 @@ impl<'a> DirEntry<'a> {
         })
     }
 
-    /// Links a file without a name to the hidden name. Locks it before, so that no other copy removes
-    /// it as a file of a killed agent.
+    /// Links a file without a name to the hidden name. Locks it before, so that no other copy
+    /// removes it as a file of a killed agent.
     pub fn hide(&self, file: &File) -> io::Result<()> {
         lock::try_lock(file)?;
         Ok(link(file, self.folder(), self.hidden())?)

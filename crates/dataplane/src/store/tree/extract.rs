@@ -30,7 +30,8 @@ const DEVICES: usize = 64;
 /// Failed files with hard links that are remembered.
 const FAILED: usize = 10_000;
 
-/// Extracts a tree into a directory. Its memory grows with the depth of the tree, not with its size.
+/// Extracts a tree into a directory. Its memory grows with the depth of the tree, not with its
+/// size.
 pub struct TreeExtractor {
     maker: Maker,
     top: OwnedFd,
@@ -224,8 +225,8 @@ impl TreeExtractor {
         sweeper.sweep(folder, &path, &mut self.troubles)
     }
 
-    /// Whether the file that begins is in place already and stays. Files that are to be read back are
-    /// always written: what was read earlier proves nothing about the medium.
+    /// Whether the file that begins is in place already and stays. Files that are to be read back
+    /// are always written: what was read earlier proves nothing about the medium.
     fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
         let old = self.old.as_ref().filter(|_| self.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
@@ -282,8 +283,8 @@ impl TreeExtractor {
         proofs.note(&path, length, digest)
     }
 
-    /// Makes all files stable and, if requested, reads them back from the medium. Files that differ are
-    /// added to the troubles.
+    /// Makes all files stable and, if requested, reads them back from the medium. Files that differ
+    /// are added to the troubles.
     ///
     /// # Errors
     /// When the digests cannot be read.
@@ -301,8 +302,8 @@ impl TreeExtractor {
         }
     }
 
-    /// Makes all files stable. One syncfs(2) per file system takes a fraction of the time of an fsync
-    /// per file.
+    /// Makes all files stable. One syncfs(2) per file system takes a fraction of the time of an
+    /// fsync per file.
     ///
     /// # Errors
     /// When a file system fails to.

@@ -24,14 +24,14 @@ pub struct Kept {
     meta: Meta,
 }
 
-/// Files that had several hard links before the copy and stay as one file of the tree, by device and
-/// inode. Their other names become files of their own, or links that follow.
+/// Files that had several hard links before the copy and stay as one file of the tree, by device
+/// and inode. Their other names become files of their own, or links that follow.
 #[derive(Debug, Default)]
 pub struct Linked(Vec<(u64, u64)>);
 
 impl Kept {
-    /// The file at `entry`, if it still has the `stamp` which it had when it was read and can be given
-    /// `meta`. Any other file is written anew.
+    /// The file at `entry`, if it still has the `stamp` which it had when it was read and can be
+    /// given `meta`. Any other file is written anew.
     pub fn find(
         entry: &DirEntry<'_>,
         name: &[u8],

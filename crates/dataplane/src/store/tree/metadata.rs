@@ -16,8 +16,8 @@ use crate::attributes;
 const SET_USER: u32 = 0o4000;
 const SET_GROUP: u32 = 0o2000;
 
-/// Applies `meta` to an open file or directory. If the agent may not change the owner, the file stays
-/// with the agent's user and gets no set-user-ID or set-group-ID bit.
+/// Applies `meta` to an open file or directory. If the agent may not change the owner, the file
+/// stays with the agent's user and gets no set-user-ID or set-group-ID bit.
 ///
 /// # Errors
 /// When some of it cannot be set; the rest is.
@@ -31,8 +31,8 @@ pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     attributed
 }
 
-/// Applies `meta` to a file that was in place before. Sets only what differs, so that an unchanged file
-/// keeps its change time.
+/// Applies `meta` to a file that was in place before. Sets only what differs, so that an unchanged
+/// file keeps its change time.
 ///
 /// # Errors
 /// When some of it cannot be set; the rest is.

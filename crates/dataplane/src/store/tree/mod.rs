@@ -1,8 +1,8 @@
 //! A tree: a stream whose files appear in a directory one by one, each whole or not at all.
 //!
 //! Blocks are written in order and cannot be read back: a node that misses a block gets it from the
-//! head. If parts of the tree are in place already, the position of every file in the stream is known;
-//! then blocks are made of the files, old and new ones, and other nodes are fed from them.
+//! head. If parts of the tree are in place already, the position of every file in the stream is
+//! known; then blocks are made of the files, old and new ones, and other nodes are fed from them.
 
 mod dir_entry;
 mod directory;
@@ -52,8 +52,8 @@ struct State {
 }
 
 impl TreeStore {
-    /// Opens the directory of `destination`; created if missing. Hidden names of partial files contain
-    /// `tag`.
+    /// Opens the directory of `destination`; created if missing. Hidden names of partial files
+    /// contain `tag`.
     pub fn open(
         root: &Root,
         destination: &TreeDestination,

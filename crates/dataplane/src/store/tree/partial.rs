@@ -1,5 +1,5 @@
-//! A file that is not complete yet. A small file has no name until it is complete. A large file has a
-//! hidden name, and so has every file on a file system without O_TMPFILE.
+//! A file that is not complete yet. A small file has no name until it is complete. A large file has
+//! a hidden name, and so has every file on a file system without O_TMPFILE.
 
 use std::fs::File;
 use std::io;
@@ -148,8 +148,9 @@ fn nameless(entry: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
     }
 }
 
-/// Creates a file under its hidden name, or gives `nameless` that name, and reserves `length` bytes.
-/// The file is locked: the lock shows that the copy is alive, and other copies remove unlocked files.
+/// Creates a file under its hidden name, or gives `nameless` that name, and reserves `length`
+/// bytes. The file is locked: the lock shows that the copy is alive, and other copies remove
+/// unlocked files.
 fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
     entry.check()?;
     let file = match nameless {

@@ -1,5 +1,5 @@
-//! The files of a tree that were in place before the copy: which blocks of the stream can be made of
-//! them, and which files stay as they are.
+//! The files of a tree that were in place before the copy: which blocks of the stream can be made
+//! of them, and which files stay as they are.
 
 use std::fs::File;
 use std::io;
@@ -33,8 +33,8 @@ impl PreviousTree {
         Self { places: vec![Place { folder, path: Vec::new(), first: 0 }], ..self }
     }
 
-    /// The stamp of the file of record `number`, if all its bytes lie in blocks that are present, so
-    /// that none of them is sent.
+    /// The stamp of the file of record `number`, if all its bytes lie in blocks that are present,
+    /// so that none of them is sent.
     pub fn kept(&self, number: u32) -> Option<Stamp> {
         let Body::File(stamp) = (number < self.index.len()).then(|| self.index.body(number))?
         else {
@@ -47,8 +47,8 @@ impl PreviousTree {
         (all && stamp.is_seen()).then_some(stamp)
     }
 
-    /// The bytes of one record, or of one end mark, at the stream's offset `at`, which is outside of
-    /// file contents; at most `most` bytes.
+    /// The bytes of one record, or of one end mark, at the stream's offset `at`, which is outside
+    /// of file contents; at most `most` bytes.
     pub fn record_bytes(&self, at: u64, most: u64) -> &[u8] {
         let number = self.index.find(at);
         let (begin, _) = self.index.span(number);
@@ -59,8 +59,8 @@ impl PreviousTree {
         &rest[..rest.len().min(most)]
     }
 
-    /// Reads the stream's bytes at the offset `at`. `partial` is the file that is being written: the
-    /// number of its record, the file, and its bytes so far.
+    /// Reads the stream's bytes at the offset `at`. `partial` is the file that is being written:
+    /// the number of its record, the file, and its bytes so far.
     ///
     /// # Errors
     /// When a file is missing.
@@ -73,7 +73,7 @@ impl PreviousTree {
         let kept = || self.opener.lock().unwrap_or_else(PoisonError::into_inner);
         let opener = std::mem::take(&mut *kept());
         let mut reading = Reading::new(&self.index, &self.places, opener);
-        reading.growing = partial.map(|(number, file, there)| (*number, file, *there));
+        reading.partial = partial.map(|(number, file, there)| (*number, file, *there));
         let made = make(&self.index, &mut reading, at, bytes);
         *kept() = reading.opener;
         made

@@ -51,8 +51,8 @@ impl Proofs {
         self.0.write_all(&digest)
     }
 
-    /// Reads every recorded file below `top` from the medium and compares its digest, until the copy is
-    /// `over`.
+    /// Reads every recorded file below `top` from the medium and compares its digest, until the
+    /// copy is `over`.
     pub fn check(
         &mut self,
         top: &OwnedFd,

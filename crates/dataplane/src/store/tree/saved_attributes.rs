@@ -40,8 +40,8 @@ impl SavedAttributes {
         let _ = self.defaults.set(Defaults { owner: (stat.st_uid, stat.st_gid), plain });
     }
 
-    /// The mode for creating a file, if that gives it all of `meta` except the time under this umask;
-    /// none if it does not, or the defaults are not known yet.
+    /// The mode for creating a file, if that gives it all of `meta` except the time under this
+    /// umask; none if it does not, or the defaults are not known yet.
     pub fn initial_mode(&self, meta: &Meta, umask: u32) -> Option<u32> {
         let defaults = self
             .defaults
@@ -62,7 +62,8 @@ impl SavedAttributes {
         self.named_only.set(true);
     }
 
-    /// The actual name of the file that is found as `name`, if it differs: the file system ignores case.
+    /// The actual name of the file that is found as `name`, if it differs: the file system ignores
+    /// case.
     ///
     /// # Errors
     /// When no file is found by that name, or the directory cannot be read.

@@ -98,7 +98,8 @@ impl Sweeper {
         self.empty(&site, goes, troubles).map(drop)
     }
 
-    /// Removes the names in a directory for which `goes` is true. Returns whether all of them are gone.
+    /// Removes the names in a directory for which `goes` is true. Returns whether all of them are
+    /// gone.
     fn empty(
         &self,
         site: &Site<'_>,

@@ -14,6 +14,7 @@ use garland_sys::{clock, event};
 use super::super::super::SILENCE;
 use super::super::round::broken;
 use crate::probe::meeting_state::MeetingState;
+use garland_dataplane::leaving::after;
 use garland_fabric::find::find;
 use garland_sys::error::reason;
 
@@ -80,7 +81,7 @@ impl Helper {
         };
         let input = Some(input);
         let mut helper = Self { name, child, input, output, received: Vec::new(), leftover: None };
-        let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = after(SILENCE);
         let hello = helper.answer(meeting, stream, Some(deadline_ns));
         match hello.map_err(|why| format!("{why}{hint}"))? {
             Answer::Hello(VERSION) => Ok(helper),
@@ -125,7 +126,7 @@ impl Helper {
         meeting: &MeetingState,
         stream: &TcpStream,
     ) -> Result<(), String> {
-        let deadline_ns = clock::now_ns() + u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = after(SILENCE);
         loop {
             let fds = [self.output.as_fd(), stream.as_fd()];
             let ready = event::wait_readable(&fds, Some(TICK)).map_err(|error| broken(&error))?;
@@ -210,7 +211,7 @@ impl Helper {
     }
 
     fn await_end(&mut self) -> Option<std::process::ExitStatus> {
-        let deadline = clock::now_ns() + u64::try_from(FAREWELL.as_nanos()).unwrap_or(0);
+        let deadline = after(FAREWELL);
         loop {
             match self.child.try_wait() {
                 Ok(None) if clock::now_ns() < deadline => {

@@ -1,8 +1,8 @@
 //! Gets, puts and messages over libfabric, done by a helper process: the agent is static and cannot
 //! load a library. Before the first round a test shows whether gets and puts are one-sided.
 
-mod brought;
 mod child;
+mod helper_program;
 mod meet;
 mod proof;
 mod session;
@@ -12,7 +12,7 @@ use std::net::TcpStream;
 use garland_fabric::words::{self, Answer, Kind, Open};
 use garland_protocol::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetState};
 
-pub use self::brought::Brought;
+pub use self::helper_program::HelperProgram;
 use self::session::FabricSession;
 use super::round::Order;
 use super::tally::Tally;

@@ -1,6 +1,6 @@
-//! Tests whether gets and puts are one-sided. The initiator starts them while the target's helper is
-//! idle; they are one-sided if they complete and the target's CPU time does not grow, whatever the
-//! provider claims.
+//! Tests whether gets and puts are one-sided. The initiator starts them while the target's helper
+//! is idle; they are one-sided if they complete and the target's CPU time does not grow, whatever
+//! the provider claims.
 
 use garland_fabric::words::{Answer, Kind, Order, Round};
 use garland_protocol::{PingKind, PingTask};
@@ -15,8 +15,8 @@ const WARM_UP: u64 = 16;
 const TRIES: u64 = 2000;
 const MILLIS: u32 = 200;
 
-/// CPU time in nanoseconds: the most that an idle helper uses to report it, and the most per one-sided
-/// operation. A background thread that serves operations uses more.
+/// CPU time in nanoseconds: the most that an idle helper uses to report it, and the most per
+/// one-sided operation. A background thread that serves operations uses more.
 const RESTING_NS: u64 = 400_000;
 const SERVING_NS: u64 = 200;
 

@@ -14,13 +14,13 @@ const MOST: usize = 32 << 20;
 
 /// The helper which a controller has sent.
 #[derive(Default)]
-pub struct Brought {
+pub struct HelperProgram {
     /// The incomplete program and its bytes so far, or an error.
     coming: Option<io::Result<(Program, usize)>>,
     whole: Option<Arc<Program>>,
 }
 
-impl Brought {
+impl HelperProgram {
     /// Adds a parcel; `more` tells whether others follow.
     pub fn take(&mut self, parcel: &[u8], more: bool) {
         let before = self.coming.take().unwrap_or_else(|| Ok((Program::new()?, 0)));
@@ -56,20 +56,20 @@ mod tests {
 
     #[test]
     fn parcels_become_a_program_and_too_many_become_none() {
-        let mut brought = Brought::default();
+        let mut helper_program = HelperProgram::default();
         let bytes = std::fs::read("/bin/echo").expect("a program");
         let (one, other) = bytes.split_at(1000);
-        brought.take(one, true);
-        assert!(brought.whole().is_none());
-        brought.take(other, false);
-        let program = brought.whole().expect("it is whole");
+        helper_program.take(one, true);
+        assert!(helper_program.whole().is_none());
+        helper_program.take(other, false);
+        let program = helper_program.whole().expect("it is whole");
         assert!(Command::new(program.path()).status().expect("it starts").success());
-        let mut brought = Brought::default();
+        let mut helper_program = HelperProgram::default();
         let parcel = vec![0; MOST / 2];
-        brought.take(&parcel, true);
-        brought.take(&parcel, true);
-        brought.take(&[0], true);
-        brought.take(&[0], false);
-        assert!(brought.whole().is_none());
+        helper_program.take(&parcel, true);
+        helper_program.take(&parcel, true);
+        helper_program.take(&[0], true);
+        helper_program.take(&[0], false);
+        assert!(helper_program.whole().is_none());
     }
 }
