@@ -105,7 +105,7 @@ pub enum FarmEvent {
     /// These jobs have ended.
     Ended(Vec<TaskEnd>),
     /// The output of a job, if there is any; sent before its end.
-    RunOutput(u32, Vec<u8>),
+    Output(u32, Vec<u8>),
     /// These were given back, and not started.
     Returned(Vec<u32>),
 }

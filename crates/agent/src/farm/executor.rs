@@ -169,7 +169,7 @@ impl Shared {
             drop(state);
             let (end, said) = run::run(&task, &self.place, self.guard.as_ref(), &self.stop);
             if !said.is_empty() {
-                self.events.tell(FarmEvent::Said(task.job, said));
+                self.events.tell(FarmEvent::Output(task.job, said));
             }
             state = self.lock();
             state.free += task.cores;

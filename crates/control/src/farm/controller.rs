@@ -62,7 +62,7 @@ pub enum FarmNews<'a> {
     /// A job has ended.
     Over(&'a Record),
     /// The output of a job's last try so far, by the number of the job.
-    RunOutput(u32, &'a [u8]),
+    Output(u32, &'a [u8]),
     /// A node takes no more jobs: its index, and why.
     Lost(usize, &'a str),
     /// All events so far are reported; the number of jobs that have not ended.
@@ -299,8 +299,8 @@ impl<'a, 'n> JobController<'a, 'n> {
                 (Some(job), None) => self.carry(job, Direction::There),
                 (None, _) => {}
             },
-            FarmEvent::RunOutput(number, said) if self.job_at(node, number).is_some() => {
-                (self.news)(FarmNews::RunOutput(number, &said));
+            FarmEvent::Output(number, said) if self.job_at(node, number).is_some() => {
+                (self.news)(FarmNews::Output(number, &said));
             }
             FarmEvent::Returned(numbers) => {
                 let jobs: Vec<usize> =
@@ -308,7 +308,7 @@ impl<'a, 'n> JobController<'a, 'n> {
                 jobs.iter().for_each(|job| drop(self.live.remove(job)));
                 self.farm.returned(node, &jobs);
             }
-            FarmEvent::RunOutput(..) | FarmEvent::Opened(_) | FarmEvent::Mounted(_) => {}
+            FarmEvent::Output(..) | FarmEvent::Opened(_) | FarmEvent::Mounted(_) => {}
         }
     }
 

@@ -87,7 +87,7 @@ impl Driver for Agents {
                 }
                 ledger.note(record);
             }
-            FarmNews::RunOutput(job, said) => ledger.said(job, said),
+            FarmNews::Output(job, said) => ledger.said(job, said),
             FarmNews::Lost(node, reason) => {
                 garland_terminal::errln!("lost    {}: {reason}", names[node]);
                 said_at(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));

@@ -118,7 +118,7 @@ fn say_all(
     let mut said = None;
     while count > 0 {
         match told.recv().or_nothing("running jobs")? {
-            FarmEvent::RunOutput(job, bytes) => said = Some((job, Text(bytes))),
+            FarmEvent::Output(job, bytes) => said = Some((job, Text(bytes))),
             FarmEvent::Ended(ends) => {
                 let mut lines = Vec::new();
                 for end in ends {
