@@ -1,13 +1,14 @@
 //! The agent's side of a comparison: which parts of a copy its destination already has.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_protocol::{
@@ -115,7 +116,7 @@ impl Comparison {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn look(&self, agent: &Agent, session: &Arc<Session>) -> Compared {
@@ -306,7 +307,7 @@ impl Comparison {
 fn progress(session: &Arc<Session>) -> impl Fn() {
     let (session, told) = (Arc::clone(session), Mutex::new(clock::now_ns()));
     move || {
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = told.lock();
         if clock::until(*told).is_zero() {
             *told = after(TELL);
             session.send(&FromAgent::Compared(Compared::Reading));

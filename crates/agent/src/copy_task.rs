@@ -2,8 +2,9 @@
 
 mod ends;
 
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ struct Finishing {
 
 impl Finishing {
     fn steps(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+        self.steps.lock()
     }
 }
 

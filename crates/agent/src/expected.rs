@@ -1,8 +1,9 @@
 //! The connections which an agent's port accepts: those of neighbours which know a secret of
 //! something that is under way.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{CopyId, Keys, Secret};
@@ -35,8 +36,9 @@ impl Expectations {
     /// What is expected for `id`; waits up to `patience` for it to be added.
     pub fn wait(&self, id: CopyId, patience: Duration) -> Option<Expected> {
         let absent = |expected: &mut HashMap<CopyId, _>| !expected.contains_key(&id);
-        let waited = self.added.wait_timeout_while(self.lock(), patience, absent);
-        waited.unwrap_or_else(PoisonError::into_inner).0.get(&id).cloned()
+        let mut expected = self.lock();
+        let _ = self.added.wait_while_for(&mut expected, absent, patience);
+        expected.get(&id).cloned()
     }
 
     /// Accepts neighbours which know the secret of `id`.
@@ -51,6 +53,6 @@ impl Expectations {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<CopyId, Expected>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+        self.expected.lock()
     }
 }

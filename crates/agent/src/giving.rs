@@ -4,10 +4,11 @@
 //! The program is no secret, and the node verifies the digest which the head told it over ssh;
 //! tickets only keep strangers from causing traffic.
 
+use parking_lot::{Condvar, Mutex};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -61,7 +62,7 @@ impl GivingRights {
     /// Adds tickets of a controller, valid for `seconds`.
     pub fn add(&self, session: &Arc<Session>, secrets: Vec<Secret>, seconds: u16) {
         let until_ns = clock::now_ns() + u64::from(seconds) * 1_000_000_000;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let session = Arc::downgrade(session);
         let ticket = |secret| Ticket { secret, session: Weak::clone(&session), until_ns };
         open.extend(secrets.into_iter().map(ticket));
@@ -73,12 +74,9 @@ impl GivingRights {
     /// Redeems a ticket in hexadecimal, if it is valid.
     pub fn redeem(&self, said: &[u8; TICKET_LEN]) -> Option<Leave<'_>> {
         let said = parse(said)?;
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let absent = |open: &mut Vec<Ticket>| !open.iter().any(|ticket| ticket.is(&said));
-        let (mut open, waited) = self
-            .more
-            .wait_timeout_while(open, PATIENCE, absent)
-            .unwrap_or_else(PoisonError::into_inner);
+        let waited = self.more.wait_while_for(&mut open, absent, PATIENCE);
         if waited.timed_out() {
             return None;
         }

@@ -1,9 +1,10 @@
 //! The agent's side of a control channel.
 
+use parking_lot::Mutex;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_protocol::{
@@ -75,7 +76,7 @@ impl Session {
     /// handshake may be a replayed one.
     fn await_proof(&self, peer: &mut Timed<'_>) -> Result<(), LinkError> {
         let refused = |_| LinkError::Channel(ChannelError::Refused);
-        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut receiving = self.receiving.lock();
         let first = self.receive_from(peer, &mut receiving.1);
         if !matches!(first.map_err(refused)?, ToAgent::Ping) {
             return Err(LinkError::Channel(ChannelError::Refused));
@@ -85,12 +86,12 @@ impl Session {
 
     /// Conditions of this node and of its route to the head which may affect measurements.
     pub fn conditions(&self) -> Vec<(String, String)> {
-        conditions::of(&self.sending.lock().unwrap_or_else(PoisonError::into_inner))
+        conditions::of(&self.sending.lock())
     }
 
     /// Keeps a scanned tree. Returns its number, or none if there are too many.
     pub fn keep(&self, tree: TreeSource) -> Option<u32> {
-        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.trees.lock();
         let number = u32::try_from(trees.len()).ok().filter(|_| trees.len() < TREES_MAX)?;
         trees.push(Arc::new(tree));
         Some(number)
@@ -98,7 +99,7 @@ impl Session {
 
     /// The tree of this number.
     pub fn tree(&self, number: u32) -> Option<Arc<TreeSource>> {
-        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let trees = self.trees.lock();
         trees.get(usize::try_from(number).ok()?).cloned()
     }
 
@@ -114,10 +115,10 @@ impl Session {
 
     /// Sends a message. `receive` notices if the head is gone.
     pub fn send(&self, message: &FromAgent) {
-        let mut stream = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = self.sending.lock();
         let mut bytes = Vec::new();
         let sealed = {
-            let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut channel = self.channel.lock();
             channel.seal(&message.to_bytes(), &mut bytes)
         };
         if sealed.is_err() || write_whole(&mut *stream, &bytes, || self.is_over()).is_err() {
@@ -148,7 +149,7 @@ impl Session {
     /// # Errors
     /// When the head is gone, or the message is not authentic.
     pub fn receive(&self) -> io::Result<ToAgent> {
-        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut receiving = self.receiving.lock();
         let (stream, received) = &mut *receiving;
         self.receive_from(stream, received)
     }
@@ -157,7 +158,7 @@ impl Session {
         let mut buffer = [0; 16 << 10];
         loop {
             let message = {
-                let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut channel = self.channel.lock();
                 channel.open(received).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?
             };
             if let Some(bytes) = message {

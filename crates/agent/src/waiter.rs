@@ -1,7 +1,8 @@
 //! A head's place in an agent's queue for memory, until its copy begins or the head is gone.
 
+use parking_lot::Mutex;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use garland_sys::threads;
@@ -31,7 +32,7 @@ impl Waiter {
             (Arc::clone(&ticket), Arc::clone(&share));
         let waiting = threads::spawn("seat", move || {
             if let Some(share) = waiter.wait() {
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(share);
+                *slot.lock() = Some(share);
                 tell();
             }
         })?;
@@ -40,7 +41,7 @@ impl Waiter {
 
     /// The memory, if it is granted.
     pub fn share(self) -> Option<Reservation> {
-        self.share.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.share.lock().take()
     }
 }
 

@@ -1,8 +1,8 @@
 //! `garland net verify` in labs that are cabled as planned, and in others.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::os::unix::fs::chown;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_testkit::{Garland, RunOutput, Running, Scratch};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use serde_json::Value;
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    ALONE.lock()
 }
 
 const STAR: &str = "shape = \"star\"\nnodes = 6\nrate = \"100mbit\"";

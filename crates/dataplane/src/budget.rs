@@ -5,8 +5,9 @@
 //! to all heads, waiting at each: so two heads never wait for each other. The queue of an agent is
 //! first come, first served; requests that do not wait never overtake it.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Memory for the copies of an agent, in bytes: two large copies, or many small ones. The rest of
 /// an agent (its code, its sessions, the allocator) stays below 12 MiB.
@@ -77,7 +78,7 @@ impl Budget {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -100,7 +101,7 @@ impl QueueTicket {
                 self.budget.changed.notify_all();
                 return Some(share);
             }
-            state = self.budget.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.budget.changed.wait(&mut state);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Disk calls that are under way: which of them makes no progress, and since when. A call that
 //! hangs in the kernel cannot be ended, but another thread can report it.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::{Arc, OnceLock};
 
 use garland_protocol::{DiskCall, PendingCall};
 use garland_sys::block_device::BlockDevice;
@@ -124,7 +125,7 @@ impl Calls {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

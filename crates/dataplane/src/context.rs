@@ -6,9 +6,10 @@ mod memory;
 mod notice;
 mod side_feeds;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use garland_core::plan::{Layout, NodeId};
@@ -159,13 +160,13 @@ impl CopyContext {
 
     /// The blocks which this node holds.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
-        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sink.lock()
     }
 
     /// The signed digests of a lane.
     #[must_use]
     pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = self.windows.lock();
         let CopyConfig { copy, digest_key, .. } = &self.config;
         let new = || Arc::new(Mutex::new(DigestWindows::new(*copy, lane, digest_key)));
         Arc::clone(windows.entry(lane).or_insert_with(new))

@@ -1,7 +1,7 @@
 //! The number of blocks in each stage of the pipeline over time: the depth that was achieved, as
 //! opposed to the one that was allowed.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use garland_protocol::{Stage, StageDepth};
 use garland_sys::clock;
@@ -69,7 +69,7 @@ impl Gauge {
 
     /// The state with the time up to now included.
     fn settled(&self) -> MutexGuard<'_, State> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let now_ns = clock::now_ns();
         let passed = now_ns.saturating_sub(std::mem::replace(&mut state.since_ns, now_ns));
         if state.now > 0 {

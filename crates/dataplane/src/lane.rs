@@ -6,10 +6,11 @@ mod links;
 mod sent_digests;
 mod waiting;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
@@ -180,7 +181,7 @@ impl Lane {
     }
 
     fn windows(&self) -> MutexGuard<'_, DigestWindows> {
-        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+        self.windows.lock()
     }
 
     fn apply_command(&mut self, command: LaneCommand) {

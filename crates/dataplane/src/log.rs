@@ -1,11 +1,11 @@
 //! The agent's log, for what concerns no head: lines on its standard error, which is a file for an
 //! agent that stays.
 
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, PoisonError};
 
 use garland_core::printable;
 
@@ -18,7 +18,7 @@ const KEPT: usize = 64 << 10;
 /// Writes a line to the agent's log. Errors are ignored: the reader may be gone.
 pub fn log(line: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = ONE_AT_A_TIME.lock();
     // Parts of the line may come from strangers, and it may be read on a terminal.
     let _ = writeln!(io::stderr(), "{}", printable::text(line));
     if let Ok(fd) = io::stderr().as_fd().try_clone_to_owned() {

@@ -1,6 +1,6 @@
 //! Emulated disks, which set the pace of reads and writes on nodes of a lab.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use garland_sys::clock;
@@ -54,7 +54,7 @@ impl Pace {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! A bounded number of block buffers: most of the memory that a copy uses on a node.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
 use garland_sys::clock;
@@ -77,8 +77,7 @@ impl Pool {
             if let Some(buffer) = state.take(self.size) {
                 break Some(buffer);
             }
-            let waited = self.returned.wait_timeout(state, POLL);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let _ = self.returned.wait_for(&mut state, POLL);
         };
         state.end_waiting(since);
         buffer
@@ -116,8 +115,8 @@ impl Pool {
         state.waited_ns + waiting.sum::<u64>()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, State> {
+        self.state.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Injected faults of a node (`--inject`), to test what must detect them.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use garland_protocol::{Injection, Stall};
@@ -73,7 +73,7 @@ impl Faults {
     /// The position, among the `length` bytes at `offset`, of the byte which flips in the source's
     /// memory, once.
     pub fn flip(&self, offset: u64, length: usize) -> Option<usize> {
-        let mut flip = self.flip.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flip = self.flip.lock();
         let byte = flip.and_then(|place| usize::try_from(place.checked_sub(offset)?).ok());
         let byte = byte.filter(|byte| *byte < length)?;
         *flip = None;
@@ -90,7 +90,7 @@ impl Stalling {
     fn pass(&self, bytes: usize) {
         let Stall { pause_ns, every, .. } = self.stall;
         let bytes = bytes as u64;
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left.lock();
         while *left < bytes {
             *left = left.saturating_add(every.max(1));
             std::thread::sleep(Duration::from_nanos(pause_ns));

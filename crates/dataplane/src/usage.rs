@@ -1,6 +1,6 @@
 //! The time for which a disk was in use, as seen by its users.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use garland_sys::clock;
 
@@ -49,7 +49,7 @@ impl Usage {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

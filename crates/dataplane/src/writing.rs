@@ -1,7 +1,7 @@
 //! The time for which a copy's writer slept in its writes. It waited for the disk, or a pipe's
 //! reader; a writer that waits for a CPU is awake.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use garland_sys::clock;
 use garland_sys::schedule::Account;
@@ -48,7 +48,7 @@ impl Writing {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The recording of a mount: a span for every request to a node, and for every wait of its users, in bounded
 //! memory. Its trace is like that of a copy's head, except that spans of concurrent requests overlap.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_core::trace::{NO_BLOCK, NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
 use garland_protocol::Ask;
@@ -91,7 +91,7 @@ fn share(nodes: usize) -> usize {
 }
 
 fn locked(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
-    ring.lock().unwrap_or_else(PoisonError::into_inner)
+    ring.lock()
 }
 
 /// What the mount is at while a question is under way.

@@ -2,9 +2,10 @@
 //! none waits for another's way there and back, and their bytes take bounded memory.
 
 use garland_sys::threads;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::origin::{Origin, Stream, runtime};
 use crate::trouble::Trouble;
@@ -124,7 +125,7 @@ impl Drop for Ahead {
 
 impl Shared {
     fn window(&self) -> MutexGuard<'_, FetchWindow> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+        self.window.lock()
     }
 
     /// The part `number`, once it is being fetched; `None` if it is no longer kept.
@@ -186,7 +187,7 @@ impl Shared {
                 self.moved.notify_all();
                 return Some((number, part, begun));
             }
-            window = self.moved.wait(window).unwrap_or_else(PoisonError::into_inner);
+            self.moved.wait(&mut window);
         }
     }
 
@@ -205,7 +206,7 @@ impl Shared {
 
 impl FetchedPart {
     fn bytes(&self) -> MutexGuard<'_, Bytes> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Its bytes, once those before `end` are here.

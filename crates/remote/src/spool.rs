@@ -1,10 +1,11 @@
 //! What a server gives as a whole or not at all: it is read once, in its order, into a file without
 //! a name, from which the rest is as with any file.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use garland_sys::{random, threads};
 
@@ -79,7 +80,7 @@ impl Drop for Spool {
 
 impl Shared {
     fn filling(&self) -> MutexGuard<'_, Filling> {
-        self.filling.lock().unwrap_or_else(PoisonError::into_inner)
+        self.filling.lock()
     }
 
     fn fill(&self, origin: &Origin, stream: Stream) -> Result<(), Trouble> {

@@ -1,6 +1,6 @@
 //! Waits for the network with a timeout, and ends when the caller no longer wants the result.
 
-use std::sync::{Condvar, MutexGuard, PoisonError};
+use parking_lot::{Condvar, MutexGuard};
 use std::time::Duration;
 
 use crate::address::Address;
@@ -38,9 +38,7 @@ impl Waiting<'_> {
         let (mut quiet, mut last) = (0, progress(&guard));
         while !is(&guard) {
             self.check()?;
-            let (after, waited) =
-                changed.wait_timeout(guard, TICK).unwrap_or_else(PoisonError::into_inner);
-            guard = after;
+            let waited = changed.wait_for(&mut guard, TICK);
             let now = progress(&guard);
             if now != last {
                 (quiet, last) = (0, now);

@@ -1,9 +1,10 @@
 //! An agent started by hand, as a launcher would.
 
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::garland::Garland;
 use crate::processes::Process;
@@ -38,7 +39,7 @@ impl HandAgent {
         let (errors, lines) = (child.stderr.take().expect("it is piped"), Arc::clone(&log));
         std::thread::spawn(move || {
             for line in BufReader::new(errors).lines().map_while(Result::ok) {
-                lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                lines.lock().push(line);
             }
         });
         assert!(ready.starts_with("garland-agent "), "no ready line: {ready:?}");
@@ -70,7 +71,7 @@ impl HandAgent {
     /// Its standard error so far.
     #[must_use]
     pub fn log(&self) -> Vec<String> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.log.lock().clone()
     }
 
     /// Waits until it has complained of something that contains `text`; the line.

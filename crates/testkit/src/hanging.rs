@@ -1,10 +1,11 @@
 //! A file system whose calls never return from a moment on, as those of a broken disk or of a file
 //! server that is gone: a process in one of them can't be killed until it is released.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
@@ -171,7 +172,7 @@ impl Disk {
 }
 
 fn lock(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
-    disk.lock().unwrap_or_else(PoisonError::into_inner)
+    disk.lock()
 }
 
 struct Shared(Arc<Mutex<Disk>>);

@@ -1,8 +1,9 @@
 //! A command that runs in the background of a test.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::processes::Process;
@@ -120,5 +121,5 @@ impl Reader {
 }
 
 fn lock(bytes: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
-    bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    bytes.lock()
 }

@@ -1,10 +1,11 @@
 //! A web server on loopback that records its requests, and misbehaves on demand.
 
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -97,7 +98,7 @@ impl Site {
     /// The requests in the order of the answers.
     #[must_use]
     pub fn log(&self) -> Vec<ServedRequest> {
-        self.shared.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.log.lock().clone()
     }
 
     /// Bytes of the file that it sent.
@@ -128,7 +129,7 @@ impl Shared {
             let number = self.requests.fetch_add(1, Ordering::SeqCst);
             // The other side may have hung up, which is its right.
             let goes_on = self.answer(stream, number, &mut asked).unwrap_or(false);
-            self.log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+            self.log.lock().push(asked);
             if !goes_on {
                 return;
             }

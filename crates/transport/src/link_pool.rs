@@ -5,9 +5,9 @@
 //! connection, under the secret of the new copy, and its peer expects that. Only connections after
 //! a successful greeting, of a copy or of a standing chain, are parked.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_sys::watch::Watch;
@@ -124,7 +124,7 @@ impl LinkPool {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The copies of one controller on an agent. A copy begins by opening files, which may hang: a
 //! thread of its own does that, while orders are read.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_protocol::{Begin, CopyId, Destination, DiskCall, End, FromAgent, ToAgent};
@@ -27,7 +28,7 @@ pub type Parts = Arc<Mutex<Vec<CopyTask>>>;
 const OPENING: Duration = Duration::from_secs(1);
 
 pub fn lock(parts: &Parts) -> MutexGuard<'_, Vec<CopyTask>> {
-    parts.lock().unwrap_or_else(PoisonError::into_inner)
+    parts.lock()
 }
 
 /// The copies of one controller.

@@ -1,7 +1,8 @@
 //! Reports the ends of jobs, several in one message while more are about to end.
 
+use parking_lot::{Condvar, Mutex};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{FarmEvent, TaskEnd};
@@ -43,7 +44,7 @@ impl EventBatcher {
 
     /// A job has ended; `is_last` if no other is about to.
     pub fn ended(&self, end: TaskEnd, is_last: bool) {
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = self.ends.lock();
         ends.0.push(end);
         if is_last || ends.0.len() >= TOGETHER {
             let together = std::mem::take(&mut ends.0);
@@ -56,29 +57,26 @@ impl EventBatcher {
 
     /// Ends the thread.
     pub fn end(&self) {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+        self.ends.lock().1 = true;
         self.changed.notify_one();
     }
 
     fn tell_late(&self) {
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = self.ends.lock();
         loop {
-            ends = self
-                .changed
-                .wait_while(ends, |(ends, over)| ends.is_empty() && !*over)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_while(&mut ends, |(ends, over)| ends.is_empty() && !*over);
             if ends.1 {
                 return;
             }
             drop(ends);
             std::thread::sleep(PATIENCE);
-            ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+            ends = self.ends.lock();
             let together = std::mem::take(&mut ends.0);
             drop(ends);
             if !together.is_empty() {
                 (self.tell)(FarmEvent::Ended(together));
             }
-            ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+            ends = self.ends.lock();
         }
     }
 }

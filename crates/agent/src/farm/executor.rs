@@ -1,8 +1,9 @@
 //! Executing jobs: a queue, and one thread per running job.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use garland_core::farm::Outcome;
@@ -150,7 +151,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Runs jobs until the executor is stopped; the body of its threads.
@@ -162,7 +163,7 @@ impl Shared {
                     return;
                 }
                 state.idle += 1;
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut state);
                 state.idle -= 1;
                 continue;
             };

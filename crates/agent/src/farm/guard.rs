@@ -1,12 +1,12 @@
 //! The guard: a process which kills an agent's jobs if the agent itself is killed. It knows which
 //! jobs are running, and notices that the agent is gone.
 
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_sys::{process, random};
@@ -62,7 +62,7 @@ impl Guard {
     fn say(&self, what: u8, group: u32) {
         let mut word = [what; WORD];
         word[1..].copy_from_slice(&group.to_ne_bytes());
-        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut input = self.input.lock();
         if input.as_mut().is_some_and(|input| input.write_all(&word).is_err()) {
             // Only needed if this process is killed as well.
             *input = None;

@@ -49,7 +49,7 @@ fn shown(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     use garland_protocol::{FarmEvent, FarmTask};
 
@@ -62,7 +62,7 @@ mod tests {
         let count = Arc::clone(&ended);
         let tell = Arc::new(move |event| {
             if let FarmEvent::Ended(jobs) = event {
-                *count.lock().unwrap() += jobs.len();
+                *count.lock() += jobs.len();
             }
         });
         let mut executor = JobExecutor::new(1, Place::default(), false, tell).unwrap();
@@ -93,7 +93,7 @@ mod tests {
         let [job] = &seen.jobs[..] else { panic!("{seen:?}") };
         assert_eq!((job.job, job.command.as_str(), seen.waiting), (1, line.as_str(), 1));
         std::fs::write(&pipe, "").unwrap();
-        while *ended.lock().unwrap() < 2 {
+        while *ended.lock() < 2 {
             std::thread::yield_now();
         }
         std::fs::remove_file(&pipe).unwrap();

@@ -1,9 +1,10 @@
 //! The open files of a mount.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
@@ -62,6 +63,6 @@ impl Handles {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Open>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }

@@ -1,9 +1,10 @@
 //! One connection of a mount. A few threads share it: one waits for a request while others execute
 //! theirs. The thread which has read a request executes it.
 
+use parking_lot::Mutex;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use garland_protocol::{BULK_LINK, FRAME_HEAD, FileReply, FileRequest, Line, Opener};
 use garland_sys::threads;
@@ -87,14 +88,14 @@ impl Link {
             u16::try_from(error.raw_os_error())
                 .unwrap_or(rustix::io::Errno::IO.raw_os_error() as u16)
         });
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = self.answers.lock();
         let (stream, line) = &mut *answers;
         line.close(frame, &FileReply { number, outcome });
         stream.write_all(frame)
     }
 
     fn receive(&self, body: &mut Vec<u8>) -> io::Result<Opener> {
-        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asks = self.asks.lock();
         let (stream, line) = &mut *asks;
         let mut head = [0; FRAME_HEAD];
         stream.read_exact(&mut head)?;

@@ -1,8 +1,9 @@
 //! The connections of one mount.
 
+use parking_lot::Mutex;
 use std::io;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{FILES_LINKS, Line, Role, Secret};
@@ -56,7 +57,7 @@ impl FileListener {
         tcp::keep_alive(stream)?;
         // Optional: the kernel's default works, too.
         let _ = tcp::choose_congestion(stream, &PREFERRED);
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.connections.lock();
         match connections.get_mut(usize::from(number)) {
             Some(slot @ None) => *slot = Some(stream.try_clone()?),
             Some(Some(_)) | None => return Err(io::ErrorKind::AlreadyExists.into()),
@@ -66,7 +67,7 @@ impl FileListener {
 
     /// Shuts all connections down.
     pub(super) fn shut(&self) {
-        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = self.connections.lock();
         for stream in connections.iter().flatten() {
             // Fails for a connection that is closed already.
             let _ = stream.shutdown(Shutdown::Both);

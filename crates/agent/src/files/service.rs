@@ -1,9 +1,10 @@
 //! Executes the requests of a mount.
 
+use parking_lot::Mutex;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use garland_protocol::{Answer, Ask, Attr, FileRef, Hole, NewKind, OpenFlags, Space};
 use garland_sys::confine::Root;
@@ -199,7 +200,7 @@ impl FileService {
     fn list_on(&self, handle: u64) -> Result<Answer, Errno> {
         let open = self.handles.find(handle)?;
         let Open::Folder(listing) = &*open else { return Err(Errno::NOTDIR) };
-        let (entries, more) = listing.lock().unwrap_or_else(PoisonError::into_inner).go_on()?;
+        let (entries, more) = listing.lock().go_on()?;
         if !more {
             self.handles.close(handle);
         }

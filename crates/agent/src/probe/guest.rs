@@ -1,8 +1,8 @@
 //! The accepting side of a meeting: its connections come from the listener, in any order.
 
+use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::net::TcpStream;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_protocol::Secret;
@@ -29,7 +29,7 @@ impl Invitation {
 
     /// Adds the guest's connection `number`; closes one that is not expected.
     pub fn add(&self, number: u16, stream: TcpStream) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.lock();
         if let Some(slot) = streams.get_mut(usize::from(number)).filter(|slot| slot.is_none()) {
             *slot = Some(stream);
             self.arrived.notify_all();
@@ -41,12 +41,9 @@ impl Invitation {
     /// # Errors
     /// When some are missing after `patience`.
     pub fn all(&self, patience: Duration) -> io::Result<Vec<TcpStream>> {
-        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.lock();
         let absent = |streams: &mut Vec<Option<TcpStream>>| streams.iter().any(Option::is_none);
-        let (mut streams, _) = self
-            .arrived
-            .wait_timeout_while(streams, patience, absent)
-            .unwrap_or_else(PoisonError::into_inner);
+        let _ = self.arrived.wait_while_for(&mut streams, absent, patience);
         let all: Option<Vec<TcpStream>> = std::mem::take(&mut *streams).into_iter().collect();
         all.ok_or_else(|| io::ErrorKind::TimedOut.into())
     }

@@ -1,9 +1,10 @@
 //! The state of a meeting, shared by its thread and those who end it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_protocol::{CopyId, Finding, FromAgent};
@@ -101,6 +102,6 @@ impl MeetingState {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<TcpStream>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock()
     }
 }

@@ -8,8 +8,9 @@ mod probing;
 mod rate;
 mod responder;
 
+use parking_lot::Mutex;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder};
@@ -66,7 +67,7 @@ impl Drop for Surveyor {
 }
 
 fn answer(order: SurveyOrder, responder: &Mutex<Option<Responder>>) -> io::Result<SurveyAnswer> {
-    let mut responder = responder.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut responder = responder.lock();
     match order {
         SurveyOrder::Open => {
             let opened = Responder::open()?;

@@ -1,12 +1,13 @@
 //! Answers probes: datagrams are echoed in short form or counted, connections are measured.
 //! Strangers are answered with less than they sent.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddrV4, TcpListener};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -149,6 +150,6 @@ fn accept(listener: &TcpListener, end: &Wake) {
     }
 }
 
-fn lock(counts: &Mutex<BTreeMap<u32, u32>>) -> std::sync::MutexGuard<'_, BTreeMap<u32, u32>> {
-    counts.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(counts: &Mutex<BTreeMap<u32, u32>>) -> parking_lot::MutexGuard<'_, BTreeMap<u32, u32>> {
+    counts.lock()
 }

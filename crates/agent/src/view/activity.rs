@@ -1,9 +1,10 @@
 //! The present activity of an agent, and the socket on which it reports it to other agents of the
 //! node.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use garland_protocol::Account;
@@ -119,6 +120,6 @@ impl Activity {
     }
 
     fn lock(&self) -> MutexGuard<'_, Busy> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        self.busy.lock()
     }
 }

@@ -1,6 +1,6 @@
 //! A lab of the test's own, copies in it, and what `explain` says of them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use garland_testkit::{Garland, Scratch, random_file};
 use serde_json::Value;
@@ -19,7 +19,7 @@ impl<'a> Stage<'a> {
     /// Builds the lab; `more` is added to its topology.
     #[track_caller]
     pub fn new(scratch: &'a Scratch, more: &str) -> Self {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = ALONE.lock();
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let path = scratch.folder().join("lab.toml");
         let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-3]\"\n\

@@ -1,9 +1,9 @@
 //! A lab of the test's own with a source, and the proof that nothing of either is left.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_lab::{Lab, StateDir};
@@ -170,7 +170,7 @@ impl Drop for Stage<'_> {
 
 /// Waits for all other labs of these tests to end.
 pub fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    ALONE.lock()
 }
 
 /// Where the binary in `scratch` keeps its labs.

@@ -1,6 +1,6 @@
 //! A lab of a topology file, made through the command line, and gone when the test is over.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use garland_lab::{Lab, StateDir};
 use garland_sys::process;
@@ -12,7 +12,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Waits until no other lab of these tests is up.
 pub fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    ALONE.lock()
 }
 
 /// A lab of the test's own.

@@ -1,11 +1,12 @@
 //! Servers that aren't ours: rclone's, which `make test` brings along.
 
+use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use garland_lab::Lab;
@@ -98,7 +99,7 @@ impl Server {
             let mut bytes = [0; 4096];
             while let Ok(length @ 1..) = reader.read(&mut bytes) {
                 let text = String::from_utf8_lossy(&bytes[..length]);
-                into.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+                into.lock().push_str(&text);
             }
         });
         Self { child, said, reader: Some(reader), url: String::new() }
@@ -106,7 +107,7 @@ impl Server {
 
     /// What it has said so far.
     pub fn said(&self) -> String {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.said.lock().clone()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Trees in a lab: nodes with wires and disks of their own.
 
+use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use garland_lab::{Lab, StateDir};
 use garland_testkit::{Scratch, random_file};
@@ -17,7 +17,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// then; the result as JSON.
 #[track_caller]
 fn copied_in(scratch: &Scratch, up: &[&str], tree: &Path, more: &[&str]) -> serde_json::Value {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock();
     let garland = garland(scratch);
     let _ = garland.run(&[&["lab", "up"], up].concat()).with_code(0);
     let state = scratch.state().join(garland_sys::process::host_name()).join("lab");

@@ -1,6 +1,6 @@
 //! A lab of twelve nodes on a switch, and the proof that nothing of it is left.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use garland_lab::{Lab, StateDir};
 use garland_testkit::{Garland, Scratch};
@@ -26,14 +26,14 @@ impl<'a> Stage<'a> {
     /// Builds the lab and starts agents that stay.
     #[track_caller]
     pub fn new(scratch: &'a Scratch) -> Self {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = ALONE.lock();
         Self::build(scratch, alone, &["--nodes", "12", "--rate", "50mbit"], ALL)
     }
 
     /// A lab of the topology `shape`, the text of a topology file's `[topology]`.
     #[track_caller]
     pub fn of_shape(scratch: &'a Scratch, shape: &str, nodes: &str) -> Self {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = ALONE.lock();
         let file = scratch.path("shape.toml");
         let text = format!("version = 1\n[topology]\n{shape}\n");
         std::fs::write(&file, text).expect("there is room");

@@ -5,7 +5,7 @@
 //! larger of the time to compress and the time to send fewer bytes. Time and ratio of an encoding
 //! are known from the blocks it has compressed, or otherwise from a sample of one block in sixteen.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use garland_protocol::Encoding;
 
@@ -122,7 +122,7 @@ impl PackingPace {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Blocks of zeros, which need not be sent.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use garland_protocol::content_digest;
 
@@ -22,7 +22,7 @@ impl Zeros {
     /// The digest of `length` zeros.
     #[must_use]
     pub fn digest(&self, length: usize) -> [u8; 32] {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         match *known {
             Some((of, digest)) if of == length => digest,
             _ => {

@@ -1,9 +1,10 @@
 //! The handle of a lane's thread: sends it commands, and can cut its links.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_protocol::{HopReport, LinkSide, RelayEvent, Route};
@@ -174,7 +175,7 @@ impl LaneHandle {
     }
 
     fn links(&self) -> MutexGuard<'_, Vec<Link>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+        self.links.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The downstreams that a node feeds on the side: one thread each, so that no lane waits for them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use garland_protocol::{RelayEvent, Route};
@@ -85,6 +86,6 @@ impl SideFeeds {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<SideFeed>> {
-        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+        self.feeds.lock()
     }
 }

@@ -1,7 +1,8 @@
 //! The trace of one copy on one node, collected from its threads.
 
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::Plan;
 use garland_core::trace::{NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
@@ -231,6 +232,6 @@ impl Collector {
     }
 
     fn lock(&self) -> MutexGuard<'_, Gathered> {
-        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gathered.lock()
     }
 }

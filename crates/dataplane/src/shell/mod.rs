@@ -8,14 +8,15 @@
 
 mod stderr;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_sys::{limits, process, threads};
@@ -169,15 +170,16 @@ impl Shell {
             if let Some(verdict) = &state.verdict {
                 return verdict.clone();
             }
-            state = self.ending.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.ending.ended.wait(&mut state);
         }
     }
 
     /// The verdict, if the command ends within `moment`.
     pub fn verdict(&self, moment: Duration) -> Option<Result<(), String>> {
         let runs = |state: &mut State| state.verdict.is_none();
-        let waited = self.ending.ended.wait_timeout_while(self.ending.lock(), moment, runs);
-        waited.unwrap_or_else(PoisonError::into_inner).0.verdict.clone()
+        let mut state = self.ending.lock();
+        let _ = self.ending.ended.wait_while_for(&mut state, runs, moment);
+        state.verdict.clone()
     }
 
     /// Kills the process group of the command unless it has succeeded. It does not see the end of
@@ -192,13 +194,13 @@ impl Shell {
             process::kill_group(self.group);
         }
         let lives = |state: &mut State| state.verdict.is_none();
-        let waited = self.ending.ended.wait_timeout_while(state, DYING, lives);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let _ = self.ending.ended.wait_while_for(&mut state, lives, DYING);
+        drop(state);
         guard.end();
     }
 
     fn guard(&self) -> MutexGuard<'_, Guard> {
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.guard.lock()
     }
 }
 
@@ -253,7 +255,7 @@ impl Ending {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

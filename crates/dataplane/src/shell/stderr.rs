@@ -1,8 +1,9 @@
 //! The last lines which a command writes to its standard error.
 
+use parking_lot::{Condvar, Mutex};
 use std::io::{self, Read};
 use std::process::ChildStderr;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_sys::threads;
@@ -38,7 +39,7 @@ impl StderrTail {
             let mut buffer = [0; KEPT];
             loop {
                 let read = pipe.read(&mut buffer);
-                let mut tail = its.tail.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut tail = its.tail.lock();
                 match read {
                     Ok(read @ 1..) => {
                         tail.0.extend(&buffer[..read]);
@@ -59,9 +60,8 @@ impl StderrTail {
 
     /// The last lines, joined by semicolons.
     pub fn into_text(self) -> String {
-        let tail = self.0.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.0.over.wait_timeout_while(tail, LATE, |(_, over)| !*over);
-        let (tail, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut tail = self.0.tail.lock();
+        let _ = self.0.over.wait_while_for(&mut tail, |(_, over)| !*over, LATE);
         last_lines(&tail.0)
     }
 }

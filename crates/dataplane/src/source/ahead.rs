@@ -2,9 +2,10 @@
 //! does not wait for them. The distance, and the number of threads, grow while the sender has to
 //! wait.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::plan::LaneBlocks;
@@ -195,17 +196,14 @@ impl SourceFeeder {
             }
             if !shared.member.layout.open {
                 // A wait for a remote source ends when the copy is over.
-                let waited = shared.changed.wait_timeout(state, POLL);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                let _ = shared.changed.wait_for(&mut state, POLL);
                 if shared.member.is_closing() {
                     return Err(FeedError::NotYet);
                 }
                 continue;
             }
             // A stream may be idle for long, and the lane has other work.
-            let (next, waited) =
-                shared.changed.wait_timeout(state, MOMENT).unwrap_or_else(PoisonError::into_inner);
-            state = next;
+            let waited = shared.changed.wait_for(&mut state, MOMENT);
             if waited.timed_out() && !state.ready.contains_key(&place) {
                 return Err(FeedError::NotYet);
             }
@@ -286,7 +284,7 @@ impl Shared {
                 let buffer = state.spare.pop().unwrap_or_else(|| self.new_buffer());
                 return Some((place, state.incarnation, buffer));
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
@@ -377,6 +375,6 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ahead> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

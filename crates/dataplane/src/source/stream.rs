@@ -1,12 +1,12 @@
 //! A source that can be read once and whose length is known at its end: standard input, a named
 //! pipe, a command's output. Blocks are kept until all nodes have them.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use garland_core::plan::Layout;
@@ -154,7 +154,7 @@ impl StreamSource {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -201,8 +201,8 @@ impl Content for StreamSource {
             }
             let full = state.kept.len() >= (WINDOW / self.block).max(1);
             state = if state.busy || full {
-                let waited = self.changed.wait_timeout(state, POLL);
-                waited.unwrap_or_else(PoisonError::into_inner).0
+                let _ = self.changed.wait_for(&mut state, POLL);
+                state
             } else {
                 self.read_on(state, stale)
             };

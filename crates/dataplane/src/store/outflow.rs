@@ -1,9 +1,10 @@
 //! Writing into a pipe at the pace of its reader, until it is stopped.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use garland_sys::event::{self, Interest, Wake};
 
@@ -60,7 +61,7 @@ impl Outflow {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<File>> {
-        self.pipe.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pipe.lock()
     }
 }
 

@@ -6,8 +6,8 @@
 //! has committed, removes the older pair. At every moment one of the two pairs is whole, and
 //! `withdraw` goes back to the older one.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use garland_core::plan::Stripe;
 use garland_protocol::DiskCall;
@@ -47,7 +47,7 @@ impl StripeStore {
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+        self.phase.lock()
     }
 
     /// Does a call on the manifest, watched as one on the file's disk.
@@ -78,7 +78,7 @@ impl Store for StripeStore {
             return Ok(());
         }
         self.file.prepare(trace)?;
-        let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
+        let manifest = self.manifest.lock();
         let prepared = self.during(|| self.files.prepare(&manifest, trace))?;
         *phase = Phase::Prepared(Box::new(prepared));
         Ok(())
@@ -148,7 +148,7 @@ impl Store for StripeStore {
     }
 
     fn attach(&self, text: Vec<u8>) {
-        *self.manifest.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        *self.manifest.lock() = text;
     }
 }
 

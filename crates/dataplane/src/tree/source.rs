@@ -1,11 +1,12 @@
 //! A tree as the source of a copy: its stream is made from the files while it is read.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use garland_core::plan::Layout;
 use garland_core::tree::{GOOD, VOID};
@@ -129,7 +130,7 @@ impl TreeSource {
     }
 
     fn failed(&self) -> MutexGuard<'_, BTreeMap<u32, String>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failed.lock()
     }
 
     fn fail(&self, number: u32, reason: String) {
@@ -222,7 +223,7 @@ impl Content for TreeSource {
                 None => work(),
             }
         };
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.first.lock();
         if let Some(early) = first.early.remove(&index) {
             bytes.copy_from_slice(&early);
             return Ok(());

@@ -1,11 +1,12 @@
 //! The ledger of a run: the journal, the jobs' output, and the progress line, written as jobs end.
 
+use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use garland_core::farm::{Journal, Record};
@@ -46,7 +47,7 @@ impl Syncing {
             while wanted.recv().is_ok() {
                 while wanted.try_recv().is_ok() {}
                 if let Err(error) = file.sync_data() {
-                    *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    *told.lock() = Some(error);
                     return;
                 }
             }
@@ -76,7 +77,7 @@ impl Syncing {
 }
 
 fn taken(failed: &Mutex<Option<io::Error>>) -> io::Result<()> {
-    failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+    failed.lock().take().map_or(Ok(()), Err)
 }
 
 /// The open journal of a run.

@@ -3,11 +3,11 @@
 //! What `srun` reads goes to every task, so a binary that some nodes lack is sent once, when each
 //! node has said whether it has it; the others drop it.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use garland_core::cluster::Node;
 use garland_protocol::ReadyLine;
@@ -108,7 +108,7 @@ impl SlurmStep {
 
     /// The agent of `node`, once.
     pub fn take(&self, node: &Node) -> Result<Launched, String> {
-        let mut launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut launched = self.launched.lock();
         launched.remove(&node.name).unwrap_or_else(|| Err("it is not in this step".to_owned()))
     }
 

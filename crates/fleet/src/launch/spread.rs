@@ -1,13 +1,13 @@
 //! Who gives the binary to the nodes that lack it: the head to a few, and nodes that have it to the
 //! others, so that their number doubles and more while one upload from the head takes place.
 
+use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use garland_control::Agent;
@@ -95,7 +95,7 @@ impl Spread {
     /// # Errors
     /// When the user gives up.
     pub fn turn(&self, node: &str, why_not: Option<&str>, will: &Will) -> Result<From, String> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.turns.remove(node);
         let from = loop {
             if let Some(from) = state.choose(why_not.is_some(), clock::now_ns()) {
@@ -103,8 +103,7 @@ impl Spread {
             }
             will.check()?;
             // Now and then it looks by itself: turns of nodes that hang run out.
-            let waited = self.changed.wait_timeout(state, Will::LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let _ = self.changed.wait_for(&mut state, Will::LOOK);
         };
         state.turns.insert(node.to_owned(), (from.clone(), clock::now_ns()));
         drop(state);
@@ -118,7 +117,7 @@ impl Spread {
 
     /// `node` couldn't fetch it; says from whom, and why. That node is asked no more.
     pub fn unserved(&self, node: &str, why: &str) -> String {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let Some((From::Node { name, .. }, _)) = state.turns.remove(node) else {
             return why.to_owned();
         };
@@ -132,7 +131,7 @@ impl Spread {
     /// is none.
     pub fn settle(&self, node: &str, agent: Option<&mut Agent>) {
         let giver = agent.and_then(|agent| Giver::enlist(node, agent));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if let Some((From::Node { .. }, _)) = state.turns.remove(node) {
             state.fetched += usize::from(giver.is_some());
         }
@@ -244,14 +243,14 @@ mod tests {
     fn where_nodes_reach_no_nodes_the_head_goes_on_alone() {
         let spread = Spread::new(Path::new("/dev/null"));
         for node in ["n4", "n5", "n6"] {
-            let mut state = spread.state.lock().expect("nobody panicked");
+            let mut state = spread.state.lock();
             state.givers.push(giver(node, 2));
             assert_eq!(turn(&mut state, "n7", 0).as_deref(), Some(node));
             drop(state);
             let why = spread.unserved("n7", "0 of 9 bytes came");
             assert_eq!(why, format!("{node} didn't give it: 0 of 9 bytes came"));
         }
-        let mut state = spread.state.lock().expect("nobody panicked");
+        let mut state = spread.state.lock();
         state.givers.push(giver("n8", 2));
         assert_eq!(turn(&mut state, "n7", 0).as_deref(), Some("head"));
     }

@@ -1,8 +1,9 @@
 //! The read-ahead of an open file: whether it is read sequentially, which pieces are here or requested, and
 //! which to request next. Nothing here blocks or sends.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fuser::ReplyData;
 use garland_protocol::PIECE;
@@ -96,16 +97,16 @@ pub enum Served {
 impl PendingRead {
     /// Takes the reads that wait for it.
     pub fn take(&self) -> Vec<Read> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 
     fn wait(&self, read: Read) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(read);
+        self.0.lock().push(read);
     }
 
     /// The least offset of the reads that wait for it.
     fn least(&self) -> Option<u64> {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.0.lock();
         waiting.iter().map(|read| read.offset).min()
     }
 }

@@ -1,9 +1,10 @@
 //! An open directory of a node: the entries that are here, and what to do for a reader.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fuser::{ReplyDirectory, ReplyDirectoryPlus};
 use garland_protocol::{Answer, Entry};
@@ -82,7 +83,7 @@ impl OpenFolder {
 
     /// The entries.
     pub fn listing(&self) -> MutexGuard<'_, Listing> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

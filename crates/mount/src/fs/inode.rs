@@ -1,8 +1,9 @@
 //! A file of a node, its bytes in transit and its open handles.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_protocol::{Attr, FileKind, Stamp};
 use rustix::io::Errno;
@@ -101,7 +102,7 @@ impl Inode {
 
     /// The bytes in transit.
     pub fn flow(&self) -> MutexGuard<'_, Flow> {
-        self.flow.lock().unwrap_or_else(PoisonError::into_inner)
+        self.flow.lock()
     }
 
     /// The directory that it is in, if it has a known name.
@@ -140,7 +141,7 @@ impl Inode {
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+        self.place.lock()
     }
 }
 
@@ -223,6 +224,6 @@ impl OpenFile {
 
     /// The read-ahead.
     pub fn ahead(&self) -> MutexGuard<'_, Ahead> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ahead.lock()
     }
 }

@@ -2,8 +2,9 @@
 //! number on it, so that it stays the same in the next mount. The path of an inode is its last known name
 //! below the path of its directory.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use garland_protocol::Attr;
 
@@ -113,7 +114,7 @@ impl Inodes {
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Listing directories of nodes. A node replies with many entries and their attributes at a time, ahead
 //! of the reader.
 
+use parking_lot::MutexGuard;
 use std::ffi::OsStr;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use fuser::{FileHandle, FileType, FopenFlags, Generation, INodeNo, ReplyDirectoryPlus, ReplyOpen};
 use garland_protocol::{Ask, Entry};

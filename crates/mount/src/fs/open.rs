@@ -1,8 +1,9 @@
 //! The table of the kernel's handles.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::folder::OpenFolder;
 use super::inode::OpenFile;
@@ -57,6 +58,6 @@ impl Opens {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 }

@@ -1,7 +1,7 @@
 //! The limit of unacknowledged writes to a node. Beyond it, replies to writers wait for acknowledgements.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use fuser::ReplyWrite;
 use garland_sys::clock;
@@ -29,7 +29,7 @@ struct Parked {
 impl Window {
     /// Adds written bytes, and replies to their writer now or when there is space.
     pub fn take(&self, bytes: u32, reply: ReplyWrite) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.used += bytes as usize;
         if state.used > BYTES {
             let since_ns = clock::now_ns();
@@ -44,7 +44,7 @@ impl Window {
     pub fn give_back(&self, bytes: usize, waited: impl Fn(u64, u64)) {
         let mut told = Vec::new();
         {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.0.lock();
             state.used = state.used.saturating_sub(bytes);
             // The bytes of a parked writer are counted already.
             while state.used <= BYTES
@@ -61,6 +61,6 @@ impl Window {
 
     /// Bytes that aren't acknowledged.
     pub fn used(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).used
+        self.0.lock().used
     }
 }

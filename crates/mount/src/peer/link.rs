@@ -1,10 +1,11 @@
 //! One connection. A request is sent by the thread that makes it as far as the socket takes it at once,
 //! so that a small request needs no context switch; a sending thread writes the rest.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use garland_protocol::{FRAME_HEAD, FileReply, FileRequest, Line};
 use garland_sys::tcp;
@@ -57,7 +58,7 @@ impl Link {
     /// When the connection is lost.
     pub fn send(&self, mut frame: Vec<u8>, asked: &FileRequest) -> io::Result<()> {
         // Frames are numbered by their order on the wire: one at a time from here on.
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.line.lock();
         line.close(&mut frame, asked);
         let mut queue = self.queue();
         if queue.is_over {
@@ -85,7 +86,7 @@ impl Link {
                 let mut queue = self.queue();
                 queue.is_busy = false;
                 while queue.frames.is_empty() && !queue.is_over {
-                    queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                    self.changed.wait(&mut queue);
                 }
                 if queue.is_over {
                     return Ok(());
@@ -106,7 +107,7 @@ impl Link {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 }
 

@@ -8,8 +8,9 @@ mod traffic;
 mod watch;
 mod wire;
 
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::trace::Stage;
 use garland_protocol::Ask;
@@ -167,7 +168,7 @@ impl Peer {
 
     /// Locks the state, in which a connection that has failed is no longer up.
     fn lock(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if let State::Up(wire) = &*state
             && let Some(why) = wire.failure()
         {

@@ -1,9 +1,10 @@
 //! The connections to an agent, and the requests that aren't answered yet.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::trace::Stage;
 use garland_protocol::{Ask, BULK_LINK, FRAME_HEAD, FileReply, FileRequest, SMALL_MAX};
@@ -136,6 +137,6 @@ impl Wire {
     }
 
     fn lock(&self) -> MutexGuard<'_, Result<HashMap<u64, Pending>, String>> {
-        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unanswered.lock()
     }
 }

@@ -1,8 +1,8 @@
 //! Streams that are measured at the same time: none is measured before all have begun, and none
 //! ends before all are measured.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// The streams which one node receives.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ impl Together {
 
     /// A stream has received its first bytes.
     pub fn begin(&self, now_ns: u64) {
-        let mut begins = self.begins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begins = self.begins.lock();
         begins.streams += 1;
         begins.last_ns = begins.last_ns.max(now_ns);
     }
 
     /// The time at which the last one began; none until then.
     pub fn began(&self) -> Option<u64> {
-        let begins = self.begins.lock().unwrap_or_else(PoisonError::into_inner);
+        let begins = self.begins.lock();
         (begins.streams >= self.streams).then_some(begins.last_ns)
     }
 

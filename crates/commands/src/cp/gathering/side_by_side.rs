@@ -1,6 +1,6 @@
 //! Several copies at once, each by itself: what becomes of one doesn't touch the others.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use garland_control::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
 use garland_core::plan::Plan;
@@ -65,10 +65,10 @@ pub fn take_all(takes: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
         takes.into_iter().enumerate().map(|(at, take)| (at, Mutex::new(Some(take)))).collect();
     let copies = at_once(&items, ASKED, |(at, take)| {
         // Each is taken once, by whoever works on it.
-        let take = take.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let take = take.lock().take()?;
         Some(make(take, *at, common, &shown))
     });
-    shown.into_inner().unwrap_or_else(PoisonError::into_inner).bars.clear();
+    shown.into_inner().bars.clear();
     copies.into_iter().flatten().collect()
 }
 
@@ -94,7 +94,7 @@ fn make(take: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) 
                 injections: Vec::new(),
             };
             run_copy(&job, agents, Some(common.interrupts), &mut |progress| {
-                let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut shown = shown.lock();
                 let Shown { bars, nodes } = &mut *shown;
                 nodes[at] = NodeNow::all(&plan, progress);
                 let nodes: Vec<NodeNow> = nodes.iter().flatten().copied().collect();

@@ -16,9 +16,10 @@ mod saved_attributes;
 mod sweep;
 mod trouble;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use garland_core::trace::Stage;
 use garland_core::tree::{LimitCheck, Parser, Step};
@@ -91,7 +92,7 @@ impl TreeStore {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,10 +1,10 @@
 //! The files of a tree that were in place before the copy: which blocks of the stream can be made
 //! of them, and which files stay as they are.
 
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, PoisonError};
 
 use garland_core::plan::{BlockSet, Layout};
 use garland_core::tree::GOOD;
@@ -70,7 +70,7 @@ impl PreviousTree {
         at: u64,
         bytes: &mut [u8],
     ) -> io::Result<()> {
-        let kept = || self.opener.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.opener.lock();
         let opener = std::mem::take(&mut *kept());
         let mut reading = Reading::new(&self.index, &self.places, opener);
         reading.partial = partial.map(|(number, file, there)| (*number, file, *there));
