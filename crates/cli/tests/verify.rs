@@ -202,7 +202,7 @@ fn it_needs_no_root() {
     let run = |words: &[&str]| {
         let mut command = Command::new("setpriv");
         command
-            .args(["--reuid=65534", "--regid=65534", "--no-encrypt-groups"])
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
             .arg(&binary)
             .args(words)
             .current_dir(scratch.folder())

@@ -72,7 +72,7 @@ fn random(path: &Path, length: u64) -> Vec<u8> {
 fn few_threads(limit: &str) -> Vec<String> {
     const USER: &str = "62017";
     let is_root = rustix_uid() == 0;
-    let user = ["setpriv", "--reuid", USER, "--regid", USER, "--no-encrypt-groups"];
+    let user = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups"];
     let limit = format!("--nproc={limit}");
     let words = if is_root { &user[..] } else { &[] };
     words.iter().copied().chain(["prlimit", &limit]).map(str::to_owned).collect()

@@ -13,7 +13,7 @@ const NOBODY: u32 = 65534;
 fn garland(scratch: &Scratch, binary: &Path, arguments: &[&str]) -> Running {
     let mut command = Command::new("setpriv");
     command
-        .args(["--reuid=65534", "--regid=65534", "--no-encrypt-groups"])
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(binary)
         .args(arguments)
         .current_dir(scratch.folder())

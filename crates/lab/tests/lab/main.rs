@@ -119,7 +119,7 @@ fn inside(names: &[&str]) -> ExitCode {
             id => {
                 let mut command = Command::new("setpriv");
                 command.args([format!("--reuid={id}"), format!("--regid={id}")]);
-                command.args(["--no-encrypt-groups", "env", "PATH=/usr/bin:/bin"]).arg(&program);
+                command.args(["--clear-groups", "env", "PATH=/usr/bin:/bin"]).arg(&program);
                 command
             }
         };
