@@ -69,7 +69,7 @@ impl Gauge<Field> for Wires {
 
     fn measure(&self, field: &Field) -> Result<Figure> {
         let result = garland(field, &["wires", "--lab", LAB, NODES, "--streams", self.streams])?;
-        let ways = result["pairs"].as_array().map_or(&[][..], Vec::as_slice);
+        let ways = result["directions"].as_array().map_or(&[][..], Vec::as_slice);
         let way = ways.iter().find(|way| way["from"] == "lab:n0");
         let rate = way.and_then(|way| way[self.rate].as_f64());
         let rate = rate.with_context(|| format!("garland's result has no {}", self.rate))?;

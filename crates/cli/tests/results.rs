@@ -121,6 +121,7 @@ fn cp() {
     already 0
     bytes 100000
     congestion "cubic"
+    direction "out"
     faults []
     in_place false
     interrupted false
@@ -131,11 +132,10 @@ fn cp() {
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"read"}
     stages[] {"mean":"MEAN","most":"MOST","node":null,"stage":"ready"}
     stages[] {"mean":"MEAN","most":"MOST","node":"local1","stage":"write"}
-    strange []
     stream_rate "STREAM_RATE"
     tree null
-    unseen []
-    way "out"
+    unread []
+    unusable []
     "#);
 }
 

@@ -51,7 +51,7 @@ pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()>
         fsetxattr(&fd, name.as_slice(), value, XattrFlags::empty()).map_err(|error| {
             let name = String::from_utf8_lossy(name);
             let reason = garland_sys::error::reason(&error.into());
-            io::Error::other(format!("its attribute {name}: {reason}"))
+            io::Error::other(format!("setting the attribute {name}: {reason}"))
         })?;
     }
     Ok(())

@@ -1,13 +1,37 @@
 //! Results of earlier runs, read back as the values that they were.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use thiserror::Error;
 
 use crate::run::Run;
-use garland_terminal::failure::{Failure, OrFailure};
+use garland_sys::error::reason;
+use garland_terminal::failure::Failure;
+
+/// Why a result cannot be read back.
+#[derive(Debug, Error)]
+pub enum KeptError {
+    /// The file cannot be read.
+    #[error("reading {}: {reason}", .0.display(), reason = reason(.1))]
+    Io(PathBuf, io::Error),
+    /// The file has something else in it.
+    #[error("{} is no result: {}", .0.display(), .1)]
+    Other(PathBuf, serde_json::Error),
+}
+
+impl From<KeptError> for Failure {
+    fn from(error: KeptError) -> Self {
+        match error {
+            KeptError::Io(..) => Self::nothing(error),
+            KeptError::Other(..) => Self::usage(error)
+                .hint("the command was ended while it was written, or another version wrote it"),
+        }
+    }
+}
 
 /// The result object in a run's directory.
 pub struct KeptResult {
@@ -27,14 +51,13 @@ impl KeptResult {
     ///
     /// # Errors
     /// When there is none, or it is no result object.
-    pub fn of(run: &Run) -> Result<Self, Failure> {
+    pub fn of(run: &Run) -> Result<Self, KeptError> {
         let path = run.folder().join("result.json");
-        let text = fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
-        let kind: Kind = serde_json::from_slice(&text).map_err(|error| {
-            Failure::usage(format!("{} is no result: {error}", path.display()))
-                .hint("the command was ended while it was written, or another version wrote it")
-        })?;
-        Ok(Self { path, text, schema: kind.schema })
+        let text = fs::read(&path).map_err(|error| KeptError::Io(path.clone(), error))?;
+        match serde_json::from_slice::<Kind>(&text) {
+            Ok(Kind { schema }) => Ok(Self { path, text, schema }),
+            Err(error) => Err(KeptError::Other(path, error)),
+        }
     }
 
     /// The kind of result and its version, such as `garland.cp/2`.
@@ -46,10 +69,8 @@ impl KeptResult {
     ///
     /// # Errors
     /// When it is no such value.
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        serde_json::from_slice(&self.text).map_err(|error| {
-            Failure::usage(format!("{} is no result: {error}", self.path.display()))
-                .hint("the command was ended while it was written, or another version wrote it")
-        })
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, KeptError> {
+        serde_json::from_slice(&self.text)
+            .map_err(|error| KeptError::Other(self.path.clone(), error))
     }
 }

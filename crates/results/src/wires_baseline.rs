@@ -23,7 +23,7 @@ pub struct Baseline {
 struct Kept {
     schema: String,
     nodes: Vec<KeptNode>,
-    pairs: Vec<KeptPair>,
+    directions: Vec<KeptDirection>,
 }
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ struct KeptNode {
 }
 
 #[derive(Deserialize)]
-struct KeptPair {
+struct KeptDirection {
     #[serde(default)]
     rail: usize,
     from: String,
@@ -112,10 +112,15 @@ fn read(
         return None;
     }
     // A file may say anything.
-    let rails =
-        kept.pairs.iter().map(|pair| pair.rail.saturating_add(1)).max().unwrap_or(0).min(RAILS);
+    let rails = kept
+        .directions
+        .iter()
+        .map(|pair| pair.rail.saturating_add(1))
+        .max()
+        .unwrap_or(0)
+        .min(RAILS);
     let mut rates = vec![Matrix::new(names.len()); rails];
-    for pair in kept.pairs {
+    for pair in kept.directions {
         if let (Some(from), Some(to), Some(rate)) = (place(&pair.from), place(&pair.to), pair.rate)
             && from != to
             && let Some(rail) = rates.get_mut(pair.rail)

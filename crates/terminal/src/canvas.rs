@@ -102,7 +102,8 @@ impl<W: Write> Backend for Canvas<W> {
         Ok(())
     }
 
-    /// Nobody asks where nothing is drawn between other lines.
+    /// Returns the origin: ratatui asks for the position only to draw between other lines, which is not
+    /// done here.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(Position::ORIGIN)
     }

@@ -38,7 +38,7 @@ pub fn warn_json(json: &str) {
 /// Prints `bytes` as they are, which need be no text.
 ///
 /// # Errors
-/// As of [`print`].
+/// Those of [`print`].
 pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     written(io::stdout().write_all(bytes))
 }
@@ -66,10 +66,10 @@ pub fn print(text: impl Display) -> Result<(), Failure> {
     written(io::stdout().write_all(printable::text(&text.to_string()).as_bytes()))
 }
 
-/// Prints a JSON object, whose strings stay what they are.
+/// Prints a JSON object. Control characters in its strings are escaped, so that the values stay exact.
 ///
 /// # Errors
-/// As of [`print`].
+/// Those of [`print`].
 pub fn print_json(json: &str) -> Result<(), Failure> {
     written(io::stdout().write_all(format!("{}\n", printable::json(json)).as_bytes()))
 }

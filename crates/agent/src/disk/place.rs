@@ -64,7 +64,8 @@ pub fn of(test: &TestFile) -> DiskPlace {
 /// Refuses files of `size` bytes in total that would use memory which other programs need.
 ///
 /// # Errors
-/// When the file system is in memory and they would take more than half of what is free, in words.
+/// When the file system is in memory, and the files would use more than half of the free memory. The
+/// error is the message.
 pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), String> {
     match memory_available() {
         Some(free) if place.in_memory && free / 2 < size => Err(format!(

@@ -74,10 +74,7 @@ fn every_scenario_holds_for_root() {
 fn every_scenario_holds_for_an_ordinary_user() {
     all_hold(|program, words| {
         let mut command = Command::new("setpriv");
-        command
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-            .arg(program)
-            .args(words);
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(words);
         command
     });
 }

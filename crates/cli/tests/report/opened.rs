@@ -142,7 +142,7 @@ fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
 /// Results with missing parts, of other versions, and that contradict themselves.
 const STRANGE: [&str; 6] = [
     r#"{"schema":"garland.cp/9","elapsed_ns":0,"bytes":-5,"rate":"quick","phases":[{"name":"stream","ns":-3},{"ns":7}],"nodes":[{"verdict":"ok"},null,{"name":"n1","rate":{}}]}"#,
-    r#"{"schema":"garland.wires/2","nodes":"all","pairs":[{"from":"n1"},{"from":"n1","to":"n2","rate":null}],"loads":[{"pairs":"x"}]}"#,
+    r#"{"schema":"garland.wires/2","nodes":"all","directions":[{"from":"n1"},{"from":"n1","to":"n2","rate":null}],"loads":[{"pairs":"x"}]}"#,
     r#"{"schema":"garland.ping/2","pairs":[{"from":"n1","to":"n2","points":[{"size":4,"in_flight":1,"each_ns":null}]},{"points":"none"}]}"#,
     r#"{"schema":"garland.balance/2","points":[{"size":1,"remote":0,"rate":null}],"verdicts":[{}]}"#,
     r#"{"schema":"garland.farm/2","total":0,"jobs":3,"nodes":[{"name":"n1","cores":0}],"one":{"seconds":0},"standing":{"of_one":0},"losses":{"whole":0,"causes":7},
@@ -218,7 +218,7 @@ const KINDS: [(&str, &str); 5] = [
     (
         "wires",
         r#"{"schema":"garland.wires/2","elapsed_ns":5000000,"nodes":[{"name":"n1","verdict":"ok","sends":1,"receives":0.99},
-        {"name":"n2","verdict":"ok","sends":1,"receives":1}],"pairs":[{"from":"n1","to":"n2","rate":117000000},
+        {"name":"n2","verdict":"ok","sends":1,"receives":1}],"directions":[{"from":"n1","to":"n2","rate":117000000},
         {"from":"n2","to":"n1","rate":61000000}],"loads":[{"pairs":1,"rate":117000000,"median":117000000,"lowest":61000000}],
         "faults":[{"text":"n2 to n1 gives half"}],"warnings":["a small cluster"]}"#,
     ),

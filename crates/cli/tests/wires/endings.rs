@@ -35,7 +35,7 @@ fn nodes_that_die_and_stall_are_named_and_the_rest_is_measured() {
     assert_eq!(dead, ["lab:n4", "lab:n7"], "{:#}", result["nodes"]);
     assert_eq!(result["faults"].as_array().map(Vec::len), Some(0), "{:#}", result["faults"]);
     // All pairs of the ten others, both ways.
-    let ways = result["pairs"].as_array().expect("a result has ways");
+    let ways = result["directions"].as_array().expect("a result has ways");
     let is_of = |way: &serde_json::Value| dead.iter().any(|d| way["from"] == *d || way["to"] == *d);
     assert_eq!(ways.iter().filter(|way| !is_of(way)).count(), 90);
     stage.end();
@@ -52,7 +52,7 @@ fn an_interrupted_run_keeps_what_was_measured() {
         running.process().interrupt();
         let said = running.end();
         let result = said.json();
-        let ways = result["pairs"].as_array().map_or(0, Vec::len);
+        let ways = result["directions"].as_array().map_or(0, Vec::len);
         if said.code == 0 {
             // It was over before.
             assert_eq!((&result["interrupted"], ways), (&false.into(), 132));

@@ -16,9 +16,9 @@ fn nobody_is_accused_in_many_runs_nor_compared_with_the_one_before() {
     for run in 0..runs() {
         let result = stage.measure();
         assert_eq!(faults(&result), [], "run {run}: {:#}", result["faults"]);
-        assert_eq!(result["pairs"].as_array().map(Vec::len), Some(132), "run {run}");
+        assert_eq!(result["directions"].as_array().map(Vec::len), Some(132), "run {run}");
         assert_eq!(result["baseline"].is_null(), run == 0, "run {run}");
-        let account = &result["pairs"][0]["tcp"];
+        let account = &result["directions"][0]["tcp"];
         assert!(account["busy_ns"].as_u64() > Some(0), "run {run}: {account}");
     }
     stage.end();

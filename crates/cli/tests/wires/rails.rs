@@ -27,7 +27,7 @@ fn a_slow_nic_is_told_from_a_slow_node() {
     let result = stage.finds(NODES, &[("nic", &["n4"]), ("node", &["n7"])]);
     assert_eq!(result["rails"], 2);
     // Both ways of 28 pairs, on each rail.
-    assert_eq!(result["pairs"].as_array().map(Vec::len), Some(2 * 56));
+    assert_eq!(result["directions"].as_array().map(Vec::len), Some(2 * 56));
     assert_eq!(fault(&result, "nic")["rail"], 1);
     assert_eq!(fault(&result, "node")["rail"], Value::Null);
     // What is the node's own doing, and what its NICs'.

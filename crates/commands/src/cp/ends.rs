@@ -33,9 +33,10 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
             SourceError::NotAFile { is: "a folder", .. } => {
                 failure.hint("folders are copied with -r")
             }
-            SourceError::NotAFile { .. } => {
-                failure.hint(format!("for its bytes as they come: '|cat {}'", path.display()))
-            }
+            SourceError::NotAFile { .. } => failure.hint(format!(
+                "to copy its bytes as a stream, give '|cat {}' as the source",
+                path.display()
+            )),
             SourceError::Io { .. } => failure,
         }
     })

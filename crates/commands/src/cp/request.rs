@@ -25,13 +25,13 @@ pub struct CopyRequest<'a> {
     pub args: &'a Cp,
     /// What is to be left out of trees.
     pub excludes: Vec<Pattern>,
-    /// Bytes of a block; by the length of what is copied where the user does not say.
+    /// Bytes of a block. `None` if the user does not say: then the length of the source decides.
     pub block_size: Option<u32>,
-    /// What may be under way at a time.
+    /// Buffers, operations and rate of each lane.
     pub pipeline: Pipeline,
 }
 
-/// What a copy does, of the three that one command line can ask for.
+/// The direction of a copy, or that nodes join one.
 pub enum Task {
     /// Nodes join the copy of this run.
     Join(String),
@@ -50,7 +50,7 @@ impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
     type Error = Failure;
 
     /// # Errors
-    /// When an option has no effect on this kind of copy, or a value is none.
+    /// When an option has no effect on this kind of copy, or its value cannot be parsed.
     fn try_from(args: &'a Cp) -> Result<Self, Failure> {
         refuse_without_effect(args, kind_of(args)?)?;
         if args.join.is_none() {
@@ -69,7 +69,7 @@ impl CopyRequest<'_> {
     /// What is to be done.
     ///
     /// # Errors
-    /// When a source looks like an address and is none.
+    /// When a source looks like a URL and cannot be parsed as one.
     pub fn task(&self) -> Result<Task, Failure> {
         Ok(match (&self.args.join, from_nodes(self.args)?) {
             (Some(run), _) => Task::Join(run.clone()),
@@ -107,8 +107,8 @@ impl CopyRequest<'_> {
         tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
     }
 
-    /// What data links speak. A pace is held by each TCP connection; the subflows of an MPTCP
-    /// connection would each have it.
+    /// The transport of data links. With a rate limit it is TCP: the kernel applies the limit to each
+    /// subflow of an MPTCP connection, so that their sum would exceed it.
     pub fn transport(&self, lab: Option<&Lab>, lanes: usize) -> Transport {
         let args = self.args;
         Transport::mptcp_if(args.checks.pace() == 0 && args.launch.speaks_mptcp(lab, lanes))

@@ -106,7 +106,7 @@ fn told(
     };
     WiresFindings {
         nodes: result::nodes(survey, &names, never),
-        pairs: result::pairs(survey, &names),
+        directions: result::directions(survey, &names),
         failed: result::failed(survey, &names),
         loads: result::loads(survey),
         rails: survey.rails.len(),
@@ -171,7 +171,7 @@ fn warnings(
 fn exit(result: &WiresFindings) -> Exit {
     match () {
         () if result.measured.interrupted => Exit::Interrupted,
-        () if result.pairs.is_empty() => Exit::Nothing,
+        () if result.directions.is_empty() => Exit::Nothing,
         () if !result.faults.is_empty() => Exit::Fault,
         () if !result.failed.is_empty() || result.nodes.iter().any(|n| !n.end.is_ok()) => {
             Exit::SomeFailed

@@ -30,7 +30,7 @@ pub struct WiresFindings {
     /// The nodes.
     pub nodes: Vec<NodeResult>,
     /// Every ordered pair.
-    pub pairs: Vec<PairResult>,
+    pub directions: Vec<DirectionResult>,
     /// Pairs that couldn't be measured.
     pub failed: Vec<FailedOnRail>,
     /// So many pairs at once.
@@ -86,7 +86,7 @@ pub struct NicResult {
 
 /// One way of a pair; rates in bytes per second.
 #[derive(Serialize)]
-pub struct PairResult {
+pub struct DirectionResult {
     /// The rail.
     pub rail: usize,
     /// The sender.
@@ -214,13 +214,18 @@ pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeRes
 }
 
 /// Every ordered pair that was measured, rail by rail.
-pub fn pairs(survey: &Survey<'_>, names: &[&str]) -> Vec<PairResult> {
-    survey.rails.iter().enumerate().flat_map(|(rail, found)| pairs_of(rail, found, names)).collect()
+pub fn directions(survey: &Survey<'_>, names: &[&str]) -> Vec<DirectionResult> {
+    survey
+        .rails
+        .iter()
+        .enumerate()
+        .flat_map(|(rail, found)| directions_of(rail, found, names))
+        .collect()
 }
 
-fn pairs_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<PairResult> {
+fn directions_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<DirectionResult> {
     let effects = Effects::of(&found.rates());
-    let one = |(&(from, to), way): (&(usize, usize), &DirectionRates)| PairResult {
+    let one = |(&(from, to), way): (&(usize, usize), &DirectionRates)| DirectionResult {
         rail,
         from: names[from].to_owned(),
         to: names[to].to_owned(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_core::units::{Nanos, Rate};
 
-use super::result::{FailedOnRail, PairResult, WiresFindings, WiresResult};
+use super::result::{DirectionResult, FailedOnRail, WiresFindings, WiresResult};
 use garland_terminal::verdicts::folded;
 
 /// Up to so many nodes the matrix has numbers; beyond, a character a pair.
@@ -21,7 +21,8 @@ impl fmt::Display for WiresResult {
 
 impl fmt::Display for WiresFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pairs = self.pairs.iter().filter(|pair| pair.rail == 0 && pair.from < pair.to).count();
+        let pairs =
+            self.directions.iter().filter(|pair| pair.rail == 0 && pair.from < pair.to).count();
         let (rounds, at_once) = (self.rounds, self.at_once);
         write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unsealed TCP")?;
         writeln!(f, "{}", if self.rails > 1 { ", rail by rail" } else { "" })?;
@@ -29,8 +30,8 @@ impl fmt::Display for WiresFindings {
             if self.rails > 1 {
                 writeln!(f, "rail {rail}")?;
             }
-            let pairs = self.pairs.iter().filter(|pair| pair.rail == rail).collect();
-            OnRail { told: self, rail, pairs }.fmt(f)?;
+            let directions = self.directions.iter().filter(|pair| pair.rail == rail).collect();
+            OnRail { told: self, rail, directions }.fmt(f)?;
         }
         if let Some(sum) = self.bisection {
             writeln!(f, "  one half with the other, both ways: {}", rate(sum))?;
@@ -54,7 +55,7 @@ impl fmt::Display for WiresFindings {
         for fault in &self.faults {
             writeln!(f, "fault: {}", fault.text)?;
         }
-        if self.faults.is_empty() && !self.pairs.is_empty() {
+        if self.faults.is_empty() && !self.directions.is_empty() {
             writeln!(f, "no part is worse than its peers")?;
         }
         Ok(())
@@ -65,7 +66,7 @@ impl fmt::Display for WiresFindings {
 struct OnRail<'t> {
     told: &'t WiresFindings,
     rail: usize,
-    pairs: Vec<&'t PairResult>,
+    directions: Vec<&'t DirectionResult>,
 }
 
 impl fmt::Display for OnRail<'_> {
@@ -93,8 +94,12 @@ impl OnRail<'_> {
                 writeln!(f, "  {name:<17}{:>30}{:>30}", rate(median), rate(lowest))?;
             }
         }
-        let mut latencies: Vec<u64> =
-            self.pairs.iter().filter_map(|pair| pair.round_trip_ns).map(|times| times[1]).collect();
+        let mut latencies: Vec<u64> = self
+            .directions
+            .iter()
+            .filter_map(|pair| pair.round_trip_ns)
+            .map(|times| times[1])
+            .collect();
         latencies.sort_unstable();
         if let (Some(&highest), Some(&median)) =
             (latencies.last(), latencies.get(latencies.len() / 2))
@@ -111,8 +116,8 @@ impl OnRail<'_> {
     }
 
     /// What `pick` takes of all ways, the lowest first.
-    fn of(&self, pick: impl Fn(&PairResult) -> Option<f64>) -> Vec<f64> {
-        let mut values: Vec<f64> = self.pairs.iter().copied().filter_map(pick).collect();
+    fn of(&self, pick: impl Fn(&DirectionResult) -> Option<f64>) -> Vec<f64> {
+        let mut values: Vec<f64> = self.directions.iter().copied().filter_map(pick).collect();
         values.sort_by(f64::total_cmp);
         values
     }
@@ -132,12 +137,12 @@ impl OnRail<'_> {
     }
 
     fn cell(&self, from: &str, to: &str) -> Option<f64> {
-        self.pairs.iter().find(|pair| pair.from == from && pair.to == to)?.rate
+        self.directions.iter().find(|pair| pair.from == from && pair.to == to)?.rate
     }
 
     /// Rows send, columns receive; in Mbit/s.
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.pairs.is_empty() {
+        if self.directions.is_empty() {
             return Ok(());
         }
         let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);

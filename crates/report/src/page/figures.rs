@@ -12,7 +12,7 @@ const CELLS: usize = 128;
 pub(super) fn of(result: &Value) -> Value {
     let Value::Object(whole) = result else { return result.clone() };
     let mut kept: Map<String, Value> = whole.clone();
-    if let Some(Value::Array(pairs)) = kept.remove("pairs") {
+    if let Some(Value::Array(pairs)) = kept.remove("directions") {
         kept.insert("heat".to_owned(), heat(&pairs));
     }
     Value::Object(kept)

@@ -147,7 +147,7 @@ fn pairs_become_a_matrix_however_many_there_are() {
     let ways: Vec<Value> = (0..300)
         .flat_map(|from| (0..300).filter(move |to| *to != from).map(move |to| way(from, to)))
         .collect();
-    let page = written(&[sheet(json!({ "schema": "garland.wires/2", "pairs": ways }))], None);
+    let page = written(&[sheet(json!({ "schema": "garland.wires/2", "directions": ways }))], None);
     let heat = &embedded(&page)["runs"][0]["result"]["heat"];
     assert_eq!(heat["names"].as_array().unwrap().len(), 100);
     assert_eq!(heat["rates"][0][1], 1e8);

@@ -125,7 +125,7 @@ fn result(run: &Run) -> Result<CopyResult, Failure> {
         ))
         .hint("its traces can still be looked at: garland trace export"));
     }
-    let kept = KeptResult::of(run)?;
+    let kept = KeptResult::of(run).map_err(Failure::nothing)?;
     if kept.schema() != SCHEMA {
         return Err(Failure::usage(format!(
             "{} is a {}, and only copies can be explained ({SCHEMA})",
@@ -133,5 +133,5 @@ fn result(run: &Run) -> Result<CopyResult, Failure> {
             kept.schema()
         )));
     }
-    kept.parse()
+    kept.parse().map_err(Failure::nothing)
 }
