@@ -37,7 +37,7 @@ fn a_device_as_source() {
     let said = refused("device", 3, &["/dev/zero", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @r"
     error: /dev/zero is a device or a pipe, and only plain files can be copied so far
-    hint: for its bytes as they come: '|cat /dev/zero'
+    hint: to copy its bytes as a stream, give '|cat /dev/zero' as the source
     ");
 }
 
@@ -46,7 +46,7 @@ fn a_file_without_length_as_source() {
     let said = refused("proc", 3, &["/proc/cpuinfo", "local1:/x"]);
     insta::assert_snapshot!(said.err, @r"
     error: /proc/cpuinfo is a file that doesn't tell its length, and only plain files can be copied so far
-    hint: for its bytes as they come: '|cat /proc/cpuinfo'
+    hint: to copy its bytes as a stream, give '|cat /proc/cpuinfo' as the source
     ");
 }
 
