@@ -11,6 +11,9 @@ use crate::waiting::until;
 /// What scratch directories' names begin with; their test's process follows.
 const START: &str = "garland-scratch-";
 
+/// A file system in memory.
+const MEMORY: &str = "/dev/shm";
+
 /// A scratch directory. Dropping it proves that nothing of its test runs on, and removes it.
 #[derive(Debug)]
 pub struct Scratch {
@@ -24,11 +27,30 @@ impl Scratch {
     /// When it can't be made.
     #[must_use]
     pub fn new(name: &str) -> Self {
+        Self::below(&std::env::temp_dir(), name)
+    }
+
+    /// Makes a directory for the test `name` in memory, if that has 2 GiB for it. What a test says of
+    /// healthy disks must not depend on the disk of this machine, which other programs may keep busy.
+    ///
+    /// # Panics
+    /// When it can't be made.
+    #[must_use]
+    pub fn in_memory(name: &str) -> Self {
+        let free = rustix::fs::statvfs(MEMORY).map(|stat| stat.f_bavail * stat.f_frsize);
+        match free {
+            Ok(free) if free >= 2 << 30 => Self::below(Path::new(MEMORY), name),
+            _ => Self::new(name),
+        }
+    }
+
+    fn below(base: &Path, name: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        remove_orphans();
+        remove_orphans(&std::env::temp_dir());
+        remove_orphans(Path::new(MEMORY));
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let own = format!("{START}{}-{number}-{name}", std::process::id());
-        let folder = std::env::temp_dir().join(own);
+        let folder = base.join(own);
         fs::create_dir(&folder)
             .unwrap_or_else(|error| panic!("making {}: {error}", folder.display()));
         Self { folder }
@@ -143,8 +165,8 @@ fn walk(folder: &Path, visit: &mut dyn FnMut(&Path)) {
     }
 }
 
-fn remove_orphans() {
-    for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+fn remove_orphans(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(START)) else { continue };
         let pid = rest.split('-').next().unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::stage::{Stage, first_fault};
 
 #[test]
 fn a_clock_that_is_far_off_and_drifts_is_found() {
-    let scratch = Scratch::new("explain-clock");
+    let scratch = Scratch::in_memory("explain-clock");
     let stage = Stage::new(&scratch, "");
     let explained = stage.explained(64, &["--inject", "clock:n2:49s,400ppm"]);
     assert_eq!(first_fault(&explained), "clock n2", "{explained:#}");

@@ -24,7 +24,7 @@ fn assert_first(stage: &Stage<'_>, case: &Case) {
 
 #[test]
 fn injected_stalls_are_found_at_their_nodes() {
-    let scratch = Scratch::new("explain-stalls");
+    let scratch = Scratch::in_memory("explain-stalls");
     let stage = Stage::new(&scratch, "");
     assert_first(&stage, &SLOW_SOURCE);
     assert_first(&stage, &SLOW_FSYNC);
@@ -46,7 +46,7 @@ fn injected_stalls_are_found_at_their_nodes() {
 
 #[test]
 fn slow_disks_are_found_wherever_they_are() {
-    let scratch = Scratch::new("explain-disks");
+    let scratch = Scratch::in_memory("explain-disks");
     let stage = Stage::new(&scratch, "");
     // Too slow for the others: it is fed afterwards, and is late alone.
     let case = Case {
@@ -68,19 +68,19 @@ fn slow_disks_are_found_wherever_they_are() {
 
 #[test]
 fn who_writes_what_others_have_sent_long_ago_is_found() {
-    let scratch = Scratch::new("explain-sink");
+    let scratch = Scratch::in_memory("explain-sink");
     assert_first(&SLOW_SINK.stage(&scratch), &SLOW_SINK);
 }
 
 #[test]
 fn slow_wires_are_found_by_their_hop() {
-    let scratch = Scratch::new("explain-wires");
+    let scratch = Scratch::in_memory("explain-wires");
     assert_first(&THROTTLED.stage(&scratch), &THROTTLED);
 }
 
 #[test]
 fn lossy_wires_are_found_by_their_hop() {
-    let scratch = Scratch::new("explain-loss");
+    let scratch = Scratch::in_memory("explain-loss");
     let stage = LOSSY.stage(&scratch);
     let is_found = |explained: &_| LOSSY.wanted.contains(&first_fault(explained).as_str());
     let explained = stage.explained_until(LOSSY.to, (LOSSY.mebibytes, LOSSY.options), is_found);
@@ -92,12 +92,12 @@ fn lossy_wires_are_found_by_their_hop() {
 
 #[test]
 fn a_node_that_lacks_a_processor_is_found() {
-    let scratch = Scratch::new("explain-starved");
+    let scratch = Scratch::in_memory("explain-starved");
     assert_first(&STARVED.stage(&scratch), &STARVED);
 }
 
 #[test]
 fn a_head_that_lacks_a_processor_is_found() {
-    let scratch = Scratch::new("explain-head");
+    let scratch = Scratch::in_memory("explain-head");
     assert_first(&SLOW_HEAD.stage(&scratch), &SLOW_HEAD);
 }

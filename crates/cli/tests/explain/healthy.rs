@@ -7,7 +7,7 @@ use crate::stage::{Stage, without_cause};
 
 #[test]
 fn a_healthy_copy_has_no_fault_and_names_its_time() {
-    let scratch = Scratch::new("explain-healthy");
+    let scratch = Scratch::in_memory("explain-healthy");
     let stage = Stage::new(&scratch, "");
     let is_wire = |explained: &Value| explained["rows"][0]["cause"] == "wire";
     let is_healthy = |explained: &Value| explained["faults"].as_array().unwrap().is_empty();

@@ -48,7 +48,7 @@ fn wrong(explained: &Value, is_right: bool) -> Option<String> {
 /// A case's answer, on a lab of its own. In a soak once must do; else this machine may do other things.
 fn tried(case: &Case, is_right: impl Fn(&Value) -> bool) -> Option<String> {
     println!("{}", case.name);
-    let scratch = Scratch::new("explain-show");
+    let scratch = Scratch::in_memory("explain-show");
     let stage = case.stage(&scratch);
     let mut found = None;
     for _ in 0..if all() { 1 } else { 3 } {
@@ -86,7 +86,7 @@ fn two_faults_at_a_time_are_both_named() {
 #[test]
 fn healthy_copies_accuse_nobody() {
     let chosen = if all() { &HEALTHY[..] } else { &HEALTHY[1..2] };
-    let scratch = Scratch::new("explain-well");
+    let scratch = Scratch::in_memory("explain-well");
     let stage = Stage::new(&scratch, "");
     for (mebibytes, options) in chosen {
         println!("healthy, {mebibytes} MiB {}", options.join(" "));
