@@ -14,7 +14,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 pub struct Command {
     program: String,
     words: Vec<String>,
-    /// Whether it may fail: it has nothing to do, or something that isn't there to undo.
+    /// Whether a failure is ignored, such as that of removing a device that does not exist.
     may_fail: bool,
 }
 

@@ -49,7 +49,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// A table of which the keys aren't known yet: one of them decides about the others.
+    /// Opens a table without checking its keys: which of them are allowed depends on the value of one.
     pub fn open(title: &'static str, span: Range<usize>, table: &'t DeTable<'t>) -> Self {
         Self { title, span, table }
     }

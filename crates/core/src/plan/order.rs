@@ -25,7 +25,7 @@ pub enum Order {
 /// The rates between all nodes, in bytes per second, by their indices; `None` if unknown.
 pub type Rates = Vec<Vec<Option<f64>>>;
 
-/// Why an order can't be.
+/// Why nodes cannot be put into the order of a chain that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OrderError {
     /// The given order names a node that the copy doesn't have.

@@ -202,7 +202,7 @@ pub struct Lost {
     pub count: u64,
     /// Their busy nanoseconds.
     pub busy_ns: u64,
-    /// Their bytes.
+    /// Bytes of these spans.
     pub bytes: u64,
 }
 
