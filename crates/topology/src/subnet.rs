@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// An IPv4 network that the addresses of nodes are taken from.
 ///
 /// ```
-/// use crate::Subnet;
+/// use garland_topology::Subnet;
 /// assert_eq!(Subnet::default().address(3).to_string(), "10.88.0.13");
 /// let of_2004: Subnet = "192.168.1.0/24".parse()?;
 /// assert_eq!(of_2004.address(0).to_string(), "192.168.1.1");

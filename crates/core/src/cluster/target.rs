@@ -67,7 +67,7 @@ pub enum TargetError {
 ///
 /// ```
 /// use std::ffi::OsStr;
-/// use crate::cluster::target::{Target, parse};
+/// use garland_core::cluster::target::{Target, parse};
 /// let nodes = Target::Nodes { nodes: "lab:n[01-20]".into(), path: "/data/x".into() };
 /// assert_eq!(parse(OsStr::new("lab:n[01-20]:/data/x")), Ok(nodes));
 /// assert_eq!(parse(OsStr::new("./a:b")), Ok(Target::Local("./a:b".into())));

@@ -1,7 +1,7 @@
 //! The manifest that lies beside every stripe: a few lines of TOML that say what it is a stripe of.
 //!
 //! ```
-//! # use crate::plan::Manifest;
+//! # use garland_core::plan::Manifest;
 //! # let text = r#"
 //! version = 1                # of this format
 //! set = "0f2e4d6c8a0b1c2d3e4f5061728394a5" # the same beside every stripe of one copy
@@ -25,7 +25,7 @@
 //! # let manifest = Manifest::parse(text)?;
 //! # assert_eq!(manifest.stripe().suffix(), ".stripe-1of2");
 //! # assert_eq!(Manifest::parse(&manifest.to_string())?, manifest);
-//! # Ok::<(), crate::plan::ManifestError>(())
+//! # Ok::<(), garland_core::plan::ManifestError>(())
 //! ```
 //!
 //! A stripe's digest is the BLAKE3 of the BLAKE3s of its blocks, in their order.

@@ -10,7 +10,7 @@ use super::error::{UnitError, excerpt};
 /// ... go in steps of 1000, also as there. Fractions are rounded to the nearest byte.
 ///
 /// ```
-/// use crate::units::bytes;
+/// use garland_core::units::bytes;
 /// assert_eq!(bytes::parse("1M"), Ok(1 << 20));
 /// assert_eq!(bytes::parse("10MB"), Ok(10_000_000));
 /// assert!(bytes::parse("10 apples").is_err());
@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<u64, UnitError> {
 /// GiB`.
 ///
 /// ```
-/// use crate::units::bytes;
+/// use garland_core::units::bytes;
 /// assert_eq!(bytes::format(1 << 30), "1.00 GiB");
 /// ```
 #[must_use]

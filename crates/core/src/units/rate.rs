@@ -10,11 +10,11 @@ use super::error::{UnitError, excerpt};
 /// A rate, kept as whole bits per second, so that plans holding rates can be compared and hashed.
 ///
 /// ```
-/// use crate::units::{Nanos, Rate};
+/// use garland_core::units::{Nanos, Rate};
 /// let wire: Rate = "1gbit".parse()?;
 /// assert_eq!(wire.to_string(), "125.0 MB/s (1.000 Gbit/s)");
 /// assert_eq!(wire.time_for(125_000_000), Some(Nanos::from_secs(1)));
-/// # Ok::<(), crate::units::UnitError>(())
+/// # Ok::<(), garland_core::units::UnitError>(())
 /// ```
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

@@ -1,7 +1,7 @@
 //! The topology file, which is the scenario file as well: nodes and the media between them, in TOML.
 //!
 //! ```
-//! # use crate::file::parse;
+//! # use garland_topology::file::parse;
 //! let text = r#"
 //! version = 1
 //! name = "p2p-star"
@@ -14,7 +14,7 @@
 //! "#;
 //! let file = parse(text, "p2p-star.toml")?;
 //! assert_eq!(file.topology.nics_of(0).count(), 3);
-//! # Ok::<(), crate::file::TopologyFileError>(())
+//! # Ok::<(), garland_topology::file::TopologyFileError>(())
 //! ```
 //!
 //! `docs/topology.md` describes all keys; its examples are tests. The experiment reads the other sections

@@ -8,13 +8,13 @@ use garland_core::units::Rate;
 /// A shape with what it starts from. Printed, it is a topology file.
 ///
 /// ```
-/// use crate::file::{Sketch, parse};
-/// use crate::shapes::{Basis, Shape};
+/// use garland_topology::file::{Sketch, parse};
+/// use garland_topology::shapes::{Basis, Shape};
 /// let sketch = Sketch { basis: Basis::numbered("den", 3), shape: Shape::Ring };
 /// let text = sketch.to_string();
 /// assert!(text.ends_with("[topology]\nshape = \"ring\"\nnodes = \"n[0-3]\"\nsubnet = \"10.88.0.0/16\"\n"));
 /// assert_eq!(parse(&text, "den.toml")?.topology, sketch.draw());
-/// # Ok::<(), crate::file::TopologyFileError>(())
+/// # Ok::<(), garland_topology::file::TopologyFileError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sketch {

@@ -4,7 +4,7 @@
 //! is said by [`Topology::check`](super::Topology::check).
 //!
 //! ```
-//! use crate::shapes::{Basis, Between, star};
+//! use garland_topology::shapes::{Basis, Between, star};
 //! let basis = Basis::numbered("p2p", 3).at("100mbit".parse()?);
 //! let topology = star(&basis, Between::Isolated);
 //! assert_eq!(topology.nics_of(0).count(), 3);

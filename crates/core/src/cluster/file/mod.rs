@@ -4,19 +4,19 @@
 //! Two lines are enough for many: names, reached under these names by ssh.
 //!
 //! ```
-//! # use crate::cluster::Cluster;
+//! # use garland_core::cluster::Cluster;
 //! let text = r#"
 //! version = 1
 //! nodes = "n[001-500]"
 //! "#;
 //! assert_eq!(Cluster::parse(text, "cluster.toml")?.nodes.len(), 500);
-//! # Ok::<(), crate::cluster::file::ClusterFileError>(())
+//! # Ok::<(), garland_core::cluster::file::ClusterFileError>(())
 //! ```
 //!
 //! All there is:
 //!
 //! ```
-//! # use crate::cluster::Cluster;
+//! # use garland_core::cluster::Cluster;
 //! # let text = r#"
 //! version = 1                  # of this format; needed
 //! launcher = "ssh"             # or "slurm", "local"; ssh by default
@@ -49,7 +49,7 @@
 //! # let cluster = Cluster::parse(text, "cluster.toml")?;
 //! # assert_eq!(cluster.nodes[19].addresses, ["10.1.0.20", "10.2.0.20"]);
 //! # assert_eq!(cluster.groups["fast"].len(), 9);
-//! # Ok::<(), crate::cluster::file::ClusterFileError>(())
+//! # Ok::<(), garland_core::cluster::file::ClusterFileError>(())
 //! ```
 //!
 //! Names, addresses and rails are node lists, but they stand by themselves: `^file`, `@slurm`, and

@@ -10,7 +10,7 @@ use super::limits::{LONGEST_NAME, MOST_NAMES};
 /// A node list that can't be expanded: what is wrong, and where.
 ///
 /// ```
-/// use crate::cluster::nodelist::{NoSources, expand};
+/// use garland_core::cluster::nodelist::{NoSources, expand};
 /// let error = expand("n[1-4],n[9-1]", &NoSources).unwrap_err();
 /// assert_eq!(error.to_string(), "node list `n[1-4],n[9-1]`, column 10: the range 9-1 runs backwards");
 /// assert_eq!(error.place().caret(), "n[1-4],n[9-1]\n         ^^^");

@@ -14,9 +14,9 @@ const DEEPEST: usize = 32;
 /// Expands a node list to its names, in its order.
 ///
 /// ```
-/// use crate::cluster::nodelist::{NoSources, expand};
+/// use garland_core::cluster::nodelist::{NoSources, expand};
 /// assert_eq!(expand("head,n[08-11]!n09", &NoSources)?, ["head", "n08", "n10", "n11"]);
-/// # Ok::<(), crate::cluster::nodelist::NodeListError>(())
+/// # Ok::<(), garland_core::cluster::nodelist::NodeListError>(())
 /// ```
 ///
 /// # Errors

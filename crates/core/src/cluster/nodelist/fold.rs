@@ -11,7 +11,7 @@ use super::pattern::{LONGEST_NUMBER, padding};
 /// [`expand`](super::expand) gives back the set, whenever the names are ones it could have given.
 ///
 /// ```
-/// use crate::cluster::nodelist::fold;
+/// use garland_core::cluster::nodelist::fold;
 /// assert_eq!(fold(&["n018", "n003", "n017", "head"]), "head,n[003,017-018]");
 /// ```
 #[must_use]
