@@ -17,9 +17,11 @@ mod progress_lines;
 mod request;
 mod shape;
 mod source;
+mod task;
 mod tell;
 
-use self::request::{CopyRequest, Task};
+use self::request::CopyRequest;
+use self::task::Task;
 use crate::args::Cp;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
@@ -27,9 +29,9 @@ use garland_terminal::failure::{Exit, Failure};
 /// Runs one copy and prints its result. Nodes that fail are part of the result, not errors.
 pub fn run(context: &Context, args: &Cp) -> Result<Exit, Failure> {
     let request = CopyRequest::try_from(args)?;
-    match request.task()? {
-        Task::Join(run) => join::run(context, args, &run),
-        Task::In { list, path } => gathering::run(context, &request, &list, &path),
+    match &request.task {
+        Task::Join(run) => join::run(context, args, run),
+        Task::In { list, path } => gathering::run(context, &request, list, path),
         Task::Out => out::run(context, &request),
     }
 }

@@ -3,8 +3,7 @@
 
 use std::fmt;
 
-use garland_core::cluster::target::{self, Target};
-
+use super::task::Task;
 use crate::args::Cp;
 use crate::cp::elsewhere;
 use crate::cp::ends::is_stream;
@@ -152,22 +151,20 @@ const RULES: &[Rule] = &[
     rule("json", COPY | JOIN, ""),
 ];
 
-/// The kind of copy that a command line asks for.
+/// The kind of copy that a command line asks for, whose task is known.
 ///
 /// # Errors
-/// When a source looks like an address and isn't one.
-pub fn kind_of(cp: &Cp) -> Result<Kind, Failure> {
-    Ok(if cp.join.is_some() {
-        Kind::Join
-    } else if from_nodes(cp)?.is_some() {
-        match (cp.stripe.is_some(), cp.recursive) {
-            (true, _) => Kind::FromStripes,
-            (false, true) => Kind::FromTrees,
-            (false, false) => Kind::FromFiles,
-        }
-    } else if cp.stripe.is_some() {
-        Kind::Stripes
-    } else if elsewhere::address(cp.sources())?.is_some() {
+/// When a source looks like a URL and cannot be parsed as one.
+pub fn kind_of(cp: &Cp, task: &Task) -> Result<Kind, Failure> {
+    match (task, cp.stripe.is_some(), cp.recursive) {
+        (Task::Join(_), ..) => return Ok(Kind::Join),
+        (Task::In { .. }, true, _) => return Ok(Kind::FromStripes),
+        (Task::In { .. }, false, true) => return Ok(Kind::FromTrees),
+        (Task::In { .. }, false, false) => return Ok(Kind::FromFiles),
+        (Task::Out, true, _) => return Ok(Kind::Stripes),
+        (Task::Out, false, _) => {}
+    }
+    Ok(if elsewhere::address(cp.sources())?.is_some() {
         Kind::Object
     } else if cp.sources().iter().any(|source| is_stream(source)) {
         Kind::Stream
@@ -176,19 +173,6 @@ pub fn kind_of(cp: &Cp) -> Result<Kind, Failure> {
     } else {
         Kind::File
     })
-}
-
-/// The nodes that a copy comes from, and the path there, if it comes from nodes.
-///
-/// # Errors
-/// When a source looks like an address and isn't one.
-pub fn from_nodes(cp: &Cp) -> Result<Option<Target>, Failure> {
-    let [source] = cp.sources() else { return Ok(None) };
-    if source.exists() || elsewhere::address(cp.sources())?.is_some() {
-        return Ok(None);
-    }
-    let target = target::parse(source.as_os_str()).ok();
-    Ok(target.filter(|target| matches!(target, Target::Nodes { .. })))
 }
 
 /// Refuses options that have no effect on this kind of copy.
@@ -289,7 +273,7 @@ mod tests {
         let (_, words) = KINDS.iter().find(|(own, _)| *own == kind).unwrap();
         let cp =
             cp(&[*words, options]).unwrap_or_else(|error| panic!("{kind} {options:?}: {error}"));
-        assert_eq!(kind_of(&cp).unwrap(), kind);
+        assert_eq!(Task::of(&cp).and_then(|task| kind_of(&cp, &task)).unwrap(), kind);
         let refused = refuse_without_effect(&cp, kind);
         refused.err().map(|failure| failure.to_string()).unwrap_or_default()
     }

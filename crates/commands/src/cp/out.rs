@@ -7,6 +7,7 @@ use garland_core::cluster::Node;
 use garland_core::plan::Plan;
 use garland_lab::Lab;
 use garland_sys::mptcp::Transport;
+use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
 use super::chain::Chain;
@@ -83,7 +84,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         transport,
         policy: request.policy(nodes.len(), stripes.is_some(), before.plan.layout.open),
         late: None,
-        tracing: request.tracing_from_start(lab.as_ref()),
+        tracing: request.tracing(lab.as_ref(), process::start_ns()),
         injections: injections.faults,
     };
     let fleet = Fleet { agents: before.agents, children: fleet.children };

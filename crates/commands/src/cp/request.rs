@@ -2,19 +2,18 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 
 use garland_control::Pipeline;
-use garland_core::cluster::target::Target;
 use garland_core::tree::Pattern;
 use garland_core::units::bytes;
 use garland_dataplane::{Packing, Tracing};
 use garland_lab::Lab;
 use garland_protocol::{Cut, Policy, ReadBack, SlowNodes};
 use garland_sys::mptcp::Transport;
-use garland_sys::{process, tcp};
+use garland_sys::tcp;
 
-use super::options::{from_nodes, kind_of, refuse_without_effect};
+use super::options::{kind_of, refuse_without_effect};
+use super::task::Task;
 use crate::args::{CompressName, Cp, SlowName};
 use garland_terminal::failure::Failure;
 
@@ -23,6 +22,8 @@ use garland_terminal::failure::Failure;
 pub struct CopyRequest<'a> {
     /// The arguments as they were typed.
     pub args: &'a Cp,
+    /// What is to be done.
+    pub task: Task,
     /// What is to be left out of trees.
     pub excludes: Vec<Pattern>,
     /// Bytes of a block. `None` if the user does not say: then the length of the source decides.
@@ -31,33 +32,20 @@ pub struct CopyRequest<'a> {
     pub pipeline: Pipeline,
 }
 
-/// The direction of a copy, or that nodes join one.
-pub enum Task {
-    /// Nodes join the copy of this run.
-    Join(String),
-    /// Files of this machine, or of elsewhere, go to nodes.
-    Out,
-    /// What is at `path` on the nodes of `list` comes to this machine.
-    In {
-        /// The node list, as it was written.
-        list: String,
-        /// The path on the nodes.
-        path: PathBuf,
-    },
-}
-
 impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
     type Error = Failure;
 
     /// # Errors
     /// When an option has no effect on this kind of copy, or its value cannot be parsed.
     fn try_from(args: &'a Cp) -> Result<Self, Failure> {
-        refuse_without_effect(args, kind_of(args)?)?;
+        let task = Task::of(args)?;
+        refuse_without_effect(args, kind_of(args, &task)?)?;
         if args.join.is_none() {
             refuse_missing_source(args)?;
         }
         Ok(Self {
             args,
+            task,
             excludes: excludes(args)?,
             block_size: args.block_size.as_deref().map(block_size).transpose()?,
             pipeline: pipeline(args)?,
@@ -66,18 +54,6 @@ impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
 }
 
 impl CopyRequest<'_> {
-    /// What is to be done.
-    ///
-    /// # Errors
-    /// When a source looks like a URL and cannot be parsed as one.
-    pub fn task(&self) -> Result<Task, Failure> {
-        Ok(match (&self.args.join, from_nodes(self.args)?) {
-            (Some(run), _) => Task::Join(run.clone()),
-            (None, Some(Target::Nodes { nodes: list, path })) => Task::In { list, path },
-            (None, _) => Task::Out,
-        })
-    }
-
     /// What is read back and proved at the end.
     pub fn read_back(&self) -> ReadBack {
         self.args.checks.read_back()
@@ -117,11 +93,6 @@ impl CopyRequest<'_> {
     /// How the copy is traced, if it is; its times begin at `started_ns`.
     pub fn tracing(&self, lab: Option<&Lab>, started_ns: u64) -> Option<Tracing> {
         (!self.args.no_trace).then(|| Tracing { started_ns, emulated: lab.is_some() })
-    }
-
-    /// How the copy is traced from the start of this process.
-    pub fn tracing_from_start(&self, lab: Option<&Lab>) -> Option<Tracing> {
-        self.tracing(lab, process::start_ns())
     }
 
     /// How a copy to `nodes` nodes deals with slow ones. A node of a striped copy has no substitute, and

@@ -12,33 +12,27 @@ use garland_results::traces::Traced;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
-/// What is to be said of a copy's time.
-pub fn told(traced: &Traced) -> Result<impl serde::Serialize + use<>, Failure> {
-    let mut phases = Phases::begin();
+/// Explains the time of a copy. Gives whether every trace could be read, too.
+pub fn explained(traced: &Traced, mut phases: Phases) -> Result<(ExplainResult, bool), Failure> {
     let kept = Kept::read(traced)?;
     phases.end("read");
     let of = kept.run();
     let clocks = of.clocks();
     let ledger = ledger::explain(&of, &clocks);
     phases.end("analysis");
-    Ok(ExplainResult::new(&traced.run, &kept, &ledger, &clocks, phases))
+    let result = ExplainResult::new(&traced.run, &kept, &ledger, &clocks, phases);
+    Ok((result, kept.is_whole()))
 }
 
 /// Explains the run that `asked` names.
 pub fn run(context: &Context, asked: &Explain) -> Result<Exit, Failure> {
-    let mut phases = Phases::begin();
+    let phases = Phases::begin();
     let traced = Traced::find_copy(&Places::open()?, &asked.run, asked.node.as_deref())?;
-    let kept = Kept::read(&traced)?;
-    phases.end("read");
-    let of = kept.run();
-    let clocks = of.clocks();
-    let ledger = ledger::explain(&of, &clocks);
-    phases.end("analysis");
-    let result = ExplainResult::new(&traced.run, &kept, &ledger, &clocks, phases);
+    let (result, is_whole) = explained(&traced, phases)?;
     if context.json {
         print_json(&result)?;
     } else {
         output::print(&result)?;
     }
-    Ok(if kept.is_whole() { Exit::Done } else { Exit::SomeFailed })
+    Ok(if is_whole { Exit::Done } else { Exit::SomeFailed })
 }

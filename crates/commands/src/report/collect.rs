@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::{explain, trace};
 use super::wiring;
+use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_results::run::{LAST, Run, TRACES};
 use garland_results::traces::Traced;
@@ -64,8 +65,8 @@ fn told(
         notes.push("the traces are too large for a ledger of all of them".to_owned());
         None
     } else {
-        match explain::told(&traced) {
-            Ok(explained) => serde_json::to_value(explained).ok(),
+        match explain::explained(&traced, Phases::begin()) {
+            Ok((explained, _)) => serde_json::to_value(explained).ok(),
             Err(failure) => {
                 notes.push(format!("no ledger: {}", failure.message()));
                 None

@@ -91,7 +91,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Releases all reservations and queues for them in turn. The copy begins anew, without the
+    /// Releases all reservations and queues for them in turn. The copy begins again, without the
     /// nodes that have ended.
     pub(super) fn queue_up(mut self, interrupts: Option<&Interrupts>) -> std::io::Result<Self> {
         let since = self.moments.waiting.unwrap_or_else(clock::now_ns);

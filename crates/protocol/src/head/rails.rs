@@ -8,7 +8,7 @@
 use super::Head;
 use garland_core::plan::HEAD;
 
-/// The least saving in nanoseconds for which a lane is moved, since its links are opened anew.
+/// The least saving in nanoseconds for which a lane is moved, since its links are opened again.
 const WORTH_NS: u64 = 300_000_000;
 
 impl Head {

@@ -31,7 +31,7 @@ pub struct Linked(Vec<(u64, u64)>);
 
 impl Kept {
     /// The file at `entry`, if it still has the `stamp` which it had when it was read and can be
-    /// given `meta`. Any other file is written anew.
+    /// given `meta`. Any other file is written again.
     pub fn find(
         entry: &DirEntry<'_>,
         name: &[u8],

@@ -169,7 +169,7 @@ fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -
 }
 
 /// Creates a file under its hidden name and locks it. Another copy may remove the file before it is
-/// locked; then it is created anew.
+/// locked; then it is created again.
 fn locked(entry: &DirEntry<'_>) -> io::Result<File> {
     const TRIES: usize = 10;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
