@@ -21,6 +21,7 @@ mod scratch;
 mod site;
 mod slurm;
 mod sshd;
+mod test_lab;
 mod waiting;
 mod wire;
 
@@ -41,5 +42,6 @@ pub use scratch::Scratch;
 pub use site::{Manner, ServedRequest, Site};
 pub use slurm::Slurm;
 pub use sshd::Sshd;
+pub use test_lab::TestLab;
 pub use waiting::{DEADLINE, await_some, soon, until};
 pub use wire::Wire;

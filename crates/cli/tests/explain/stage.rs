@@ -1,32 +1,21 @@
 //! A lab of the test's own, copies in it, and what `explain` says of them.
 
-use parking_lot::{Mutex, MutexGuard};
+use std::ops::Deref;
 
-use garland_testkit::{Garland, Scratch, random_file};
+use garland_testkit::{Garland, Scratch, TestLab, random_file};
 use serde_json::Value;
 
-/// One lab at a time: they share the processors, and one would tell of the others.
-static ALONE: Mutex<()> = Mutex::new(());
-
 /// A head and three nodes on a switch.
-pub struct Stage<'a> {
-    pub garland: Garland<'a>,
-    scratch: &'a Scratch,
-    _alone: MutexGuard<'static, ()>,
-}
+pub struct Stage<'a>(TestLab<'a>);
 
 impl<'a> Stage<'a> {
     /// Builds the lab; `more` is added to its topology.
     #[track_caller]
     pub fn new(scratch: &'a Scratch, more: &str) -> Self {
-        let alone = ALONE.lock();
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
-        let path = scratch.folder().join("lab.toml");
         let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-3]\"\n\
                         rate = \"400mbit\"\n";
-        std::fs::write(&path, format!("{topology}{more}")).unwrap();
-        let _ = garland.run(&["lab", "up", &path.display().to_string()]).with_code(0);
-        Self { garland, scratch, _alone: alone }
+        Self(TestLab::of(garland, scratch, &format!("{topology}{more}")))
     }
 
     /// Runs a command on a node.
@@ -44,7 +33,7 @@ impl<'a> Stage<'a> {
     /// Copies a new file of so many MiB to these nodes, and asks where the time went.
     #[track_caller]
     pub fn explained_of(&self, destination: &str, mebibytes: u64, more: &[&str]) -> Value {
-        let source = self.scratch.folder().join("source");
+        let source = self.scratch.path("source");
         random_file(&source, mebibytes << 20, mebibytes);
         let source = source.display().to_string();
         // Always the same bytes: whole, since the nodes have them from the copy before. A slow node
@@ -78,10 +67,11 @@ impl<'a> Stage<'a> {
     }
 }
 
-impl Drop for Stage<'_> {
-    fn drop(&mut self) {
-        // A test that fails tells its own story.
-        let _ = self.garland.run(&["lab", "down"]);
+impl<'a> Deref for Stage<'a> {
+    type Target = TestLab<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
 }
 

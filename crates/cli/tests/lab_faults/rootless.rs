@@ -25,7 +25,7 @@ fn garland(scratch: &Scratch, binary: &Path, arguments: &[&str]) -> Running {
 #[test]
 fn a_lab_a_copy_pings_and_commands_need_no_root() {
     let scratch = Scratch::new("rootless");
-    let _alone = crate::stage::alone();
+    let _alone = garland_testkit::TestLab::alone();
     // The build's folder may be closed to others.
     let binary = scratch.path("garland");
     std::fs::copy(env!("CARGO_BIN_EXE_garland"), &binary).expect("the binary can be copied");

@@ -1,35 +1,26 @@
 //! A lab of the test's own with a source, and the proof that nothing of either is left.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use garland_lab::{Lab, StateDir};
-use garland_testkit::{Garland, Process, Running, Scratch, random_file, until};
+use garland_lab::Lab;
+use garland_testkit::{Garland, Process, Running, Scratch, TestLab, random_file, until};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 use crate::scale::Scale;
 
-/// One lab at a time: they share the processors, and a test of one would tell of the others.
-static ALONE: Mutex<()> = Mutex::new(());
-
 /// A lab and a source to copy in it.
 pub struct Stage<'a> {
-    /// The scratch folder of the test.
-    pub scratch: &'a Scratch,
-    /// The built binary.
-    pub garland: Garland<'a>,
-    /// The lab, from the outside.
-    pub lab: Lab,
+    base: TestLab<'a>,
     /// The source.
     pub source: PathBuf,
-    /// How large all of it is.
+    /// The size of lab and source.
     pub scale: Scale,
     roots: PathBuf,
-    _alone: MutexGuard<'static, ()>,
 }
 
 impl<'a> Stage<'a> {
@@ -54,18 +45,15 @@ impl<'a> Stage<'a> {
     }
 
     fn build(scratch: &'a Scratch, scale: Scale) -> Self {
-        let alone = alone();
-        assert_eq!(garland_sys::process::user_id(), 0, "these tests cut wires, which needs root");
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let roots = scale.roots(scratch);
         fs::create_dir_all(&roots).unwrap_or_else(|e| panic!("making {}: {e}", roots.display()));
         let (nodes, rate) = (scale.nodes.to_string(), format!("{}mbit", scale.mbit));
-        let lab = ["lab", "up", "--nodes", &nodes, "--rate", &rate, "--roots"].map(Path::new);
-        let _ = garland.run(&[&lab[..], &[roots.as_path()]].concat()).with_code(0);
-        let lab = Lab::open(&StateDir(state(scratch)), "lab").expect("it has just been started");
+        let words = ["--nodes", &nodes, "--rate", &rate, "--roots"].map(Path::new);
+        let lab = TestLab::up(garland, scratch, &[&words[..], &[roots.as_path()]].concat());
         let source = scratch.path("source.bin");
         random_file(&source, scale.length, 1);
-        Self { scratch, garland, lab, source, scale, roots, _alone: alone }
+        Self { base: lab, source, scale, roots }
     }
 
     /// All nodes as a list.
@@ -103,11 +91,6 @@ impl<'a> Stage<'a> {
             });
         }
         std::thread::sleep(Duration::from_millis(ms));
-    }
-
-    /// A node's folder.
-    pub fn root(&self, node: &str) -> PathBuf {
-        self.lab.root(node).expect("it is a node of the lab")
     }
 
     /// The agent of a node.
@@ -154,28 +137,26 @@ impl<'a> Stage<'a> {
     /// Ends everything, and looks that nothing is left of it.
     #[track_caller]
     pub fn end(self) {
-        let _ = self.garland.run(&["lab", "down"]).with_code(0);
+        self.down();
         self.scratch.assert_nobody_left();
         assert_eq!(names(&self.roots), Vec::<String>::new(), "folders of nodes are left");
     }
 }
 
-impl Drop for Stage<'_> {
-    fn drop(&mut self) {
-        // After a failed test; after one that passed the lab is gone.
-        let _ = Lab::end(&StateDir(state(self.scratch)), "lab");
-        let _ = fs::remove_dir_all(&self.roots);
+impl<'a> Deref for Stage<'a> {
+    type Target = TestLab<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.base
     }
 }
 
-/// Waits for all other labs of these tests to end.
-pub fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock()
-}
-
-/// Where the binary in `scratch` keeps its labs.
-pub fn state(scratch: &Scratch) -> PathBuf {
-    scratch.state().join(garland_sys::process::host_name()).join("lab")
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        // Nodes may still write there if the test failed: the lab is ended first.
+        let _ = Lab::end(&TestLab::state(self.scratch), "lab");
+        let _ = fs::remove_dir_all(&self.roots);
+    }
 }
 
 /// How long the command took, in seconds.

@@ -6,8 +6,6 @@ use std::process::Command;
 
 use garland_testkit::{Running, Scratch};
 
-use crate::stage;
-
 /// The user and group `nobody`.
 const NOBODY: u32 = 65534;
 
@@ -36,7 +34,7 @@ fn scenarios() -> impl Iterator<Item = &'static str> {
 
 /// Builds and checks all, by a command that `start` makes of a program and its words.
 fn all_hold(start: impl Fn(&str, &[&str]) -> Command) {
-    let _alone = stage::alone();
+    let _alone = garland_testkit::TestLab::alone();
     let scratch = Scratch::new("checked");
     chown(scratch.folder(), Some(NOBODY), Some(NOBODY)).expect("root may");
     // The build's folder may be closed to others.

@@ -1,58 +1,35 @@
 //! A lab of twelve nodes on a switch, and the proof that nothing of it is left.
 
-use parking_lot::{Mutex, MutexGuard};
+use std::ops::Deref;
 
-use garland_lab::{Lab, StateDir};
-use garland_testkit::{Garland, Scratch};
+use garland_testkit::{Garland, Scratch, TestLab};
 use serde_json::Value;
-
-/// One lab at a time: they share the processors.
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// All of the lab's nodes.
 pub const ALL: &str = "lab:n[1-12]";
 
 /// A lab at a rate that the emulator keeps beside other work.
-pub struct Stage<'a> {
-    /// The built binary.
-    pub garland: Garland<'a>,
-    /// The lab, from the outside.
-    pub lab: Lab,
-    scratch: &'a Scratch,
-    _alone: MutexGuard<'static, ()>,
-}
+pub struct Stage<'a>(TestLab<'a>);
 
 impl<'a> Stage<'a> {
     /// Builds the lab and starts agents that stay.
     #[track_caller]
     pub fn new(scratch: &'a Scratch) -> Self {
-        let alone = ALONE.lock();
-        Self::build(scratch, alone, &["--nodes", "12", "--rate", "50mbit"], ALL)
+        let words = ["--nodes", "12", "--rate", "50mbit"];
+        Self::with_agents(TestLab::up(garland(scratch), scratch, &words), ALL)
     }
 
     /// A lab of the topology `shape`, the text of a topology file's `[topology]`.
     #[track_caller]
     pub fn of_shape(scratch: &'a Scratch, shape: &str, nodes: &str) -> Self {
-        let alone = ALONE.lock();
-        let file = scratch.path("shape.toml");
-        let text = format!("version = 1\n[topology]\n{shape}\n");
-        std::fs::write(&file, text).expect("there is room");
-        Self::build(scratch, alone, &[&file.to_string_lossy()], nodes)
+        let topology = format!("version = 1\n[topology]\n{shape}\n");
+        Self::with_agents(TestLab::of(garland(scratch), scratch, &topology), nodes)
     }
 
     #[track_caller]
-    fn build(
-        scratch: &'a Scratch,
-        alone: MutexGuard<'static, ()>,
-        what: &[&str],
-        nodes: &str,
-    ) -> Self {
-        assert_eq!(garland_sys::process::user_id(), 0, "these tests slow NICs, which needs root");
-        let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
-        let _ = garland.run(&[&["lab", "up"], what].concat()).with_code(0);
-        let _ = garland.run(&["up", nodes]).with_code(0);
-        let lab = Lab::open(&state(scratch), "lab").expect("it has just been started");
-        Self { garland, lab, scratch, _alone: alone }
+    fn with_agents(lab: TestLab<'a>, nodes: &str) -> Self {
+        let _ = lab.garland.run(&["up", nodes]).with_code(0);
+        Self(lab)
     }
 
     /// Measures all of it, which has no fault.
@@ -88,23 +65,24 @@ impl<'a> Stage<'a> {
         unreachable!("the last turn decides")
     }
 
-    /// Ends everything, and looks that nothing is left of it.
+    /// Takes the lab down, and asserts that nothing of it is left.
     #[track_caller]
     pub fn end(self) {
-        let _ = self.garland.run(&["lab", "down"]).with_code(0);
+        self.down();
         self.scratch.assert_nothing_left();
     }
 }
 
-impl Drop for Stage<'_> {
-    fn drop(&mut self) {
-        // After a failed test; after one that passed the lab is gone.
-        let _ = Lab::end(&state(self.scratch), "lab");
+impl<'a> Deref for Stage<'a> {
+    type Target = TestLab<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
 }
 
-fn state(scratch: &Scratch) -> StateDir {
-    StateDir(scratch.state().join(garland_sys::process::host_name()).join("lab"))
+fn garland(scratch: &Scratch) -> Garland<'_> {
+    Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
 }
 
 /// The kind of a part that should be named, and its nodes in the lab.
