@@ -1,4 +1,4 @@
-//! Mounting, serving, unmounting.
+//! Mounts, serves and unmounts.
 
 use std::fs::File;
 use std::io;
@@ -22,55 +22,55 @@ use crate::fs::{Account, Files, Mount, TopFolder};
 use crate::peer::{Peer, Reach};
 use crate::recording::Recording;
 
-/// Threads that take the kernel's calls. They never wait, so that few are enough.
+/// The number of threads that take the kernel's calls. They never wait, so few suffice.
 const THREADS: usize = 2;
 
-/// How long the kernel may take to let go of a mount that is unmounted.
+/// The time that the kernel may take to release an unmounted mount.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How often what was noted is given out to be kept: as much is lost of the trace of a mount that is
-/// killed.
+/// The interval at which the recording is passed on to be saved; the trace of a mount that is killed
+/// lacks at most this much.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// How often, and after how long each, a directory that is in use is tried to be unmounted as it should.
+/// The number of attempts to unmount a directory that is in use, and the pause after each.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(40);
 
-/// What is to be mounted.
+/// A request to mount.
 pub struct MountJob {
     /// The directory to mount on.
     pub dir: PathBuf,
     /// The nodes' names there, in the list's order.
     pub names: Vec<String>,
-    /// Which of them this machine is.
+    /// The name of this machine's node, if it is one of them.
     pub here: Option<String>,
-    /// How their agents are found.
+    /// Finds their agents.
     pub reach: Reach,
-    /// Whether what crosses the wires is sealed.
+    /// Whether payload is encrypted.
     pub sealed: bool,
     /// Whether the nodes are a lab's, whose clock is this machine's.
     pub emulated: bool,
 }
 
-/// Why something can't be mounted or unmounted.
+/// Why a directory cannot be mounted or unmounted.
 #[derive(Debug, Error)]
 pub enum MountError {
-    /// The directory can't be used.
+    /// The directory cannot be mounted on.
     #[error("mounting on {0}: {1}")]
     Folder(String, String),
-    /// FUSE can't.
+    /// FUSE refused an operation.
     #[error("{0}: {1}")]
     Fuse(String, FuseError),
-    /// The kernel and this program don't understand each other.
-    #[error("greeting the kernel's FUSE: {0}")]
+    /// The handshake with the kernel's FUSE failed.
+    #[error("negotiating with the kernel's FUSE: {0}")]
     Greeting(io::Error),
-    /// The kernel's calls can't be served any more.
+    /// Serving the kernel's calls failed.
     #[error("serving {0}: {1}")]
     Serving(String, io::Error),
 }
 
 impl MountError {
-    /// Whether this user can't have FUSE's device.
+    /// Whether this user may not open `/dev/fuse`.
     #[must_use]
     pub fn is_device(&self) -> bool {
         matches!(self, Self::Fuse(_, FuseError::Device(_)))
@@ -82,11 +82,11 @@ impl MountError {
 pub enum Ended {
     /// It was unmounted.
     Unmounted,
-    /// It was ended while it was in use: its users get errors.
+    /// It was detached while in use: its users get errors.
     InUse,
 }
 
-/// A mount that is over.
+/// The result of a mount that has ended.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// How it ended.
@@ -104,10 +104,10 @@ pub struct Mounted {
     recording: Arc<Recording>,
 }
 
-/// Mounts. What a killed mount has left on the directory is taken away first.
+/// Mounts. A dead mount that a killed process left on the directory is removed first.
 ///
 /// # Errors
-/// When the directory isn't one, is mounted on already, or FUSE can't be had.
+/// When the path is not a directory, something is mounted there already, or FUSE is not available.
 pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     let dir = clear(&job.dir)?;
     let (tell, distrusted) = channel();
@@ -135,13 +135,13 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     Ok(Mounted { dir, session, distrusted, mount, recording })
 }
 
-/// Unmounts; what is in use is taken out of sight, and goes when it isn't any more.
+/// Unmounts. A mount in use is detached, and ends when its last user has closed it.
 ///
 /// # Errors
-/// When nothing is mounted there, or it isn't this user's.
+/// When nothing is mounted there, or the mount belongs to another user.
 pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
     let failed = |error| MountError::Fuse(format!("unmounting {}", dir.display()), error);
-    // A short access to it ends in a moment.
+    // A short access ends soon.
     for _ in 0..LOOKS {
         match fuse::unmount(dir, false) {
             Ok(()) => return Ok(Ended::Unmounted),
@@ -199,7 +199,7 @@ impl Mounted {
             }
             if interrupts.pending() {
                 if device(&dir) != own {
-                    // It is unmounted here; its copy in another mount namespace is no hindrance.
+                    // It is unmounted here; a copy in another mount namespace does no harm.
                     return Ok(finish(&mount, &recording, Ended::Unmounted, keep));
                 }
                 ended = unmount(&dir)?;
@@ -230,7 +230,7 @@ fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>) {
     }
 }
 
-/// Lets the kernel ask for a mebibyte at a time where this user may; it asks for 128 KiB otherwise.
+/// Sets the kernel's read-ahead to 1 MiB if this user may; the default is 128 KiB.
 fn read_in_large_steps(device: Option<u64>) {
     let Some(device) = device else { return };
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -239,12 +239,12 @@ fn read_in_large_steps(device: Option<u64>) {
     let _ = std::fs::write(path, "1024");
 }
 
-/// The number of the file system that is on `dir`.
+/// Returns the device number of the file system that contains `dir`.
 fn device(dir: &Path) -> Option<u64> {
     std::fs::metadata(dir).map(|stat| stat.dev()).ok()
 }
 
-/// The directory, free to be mounted on.
+/// Returns the canonical path of `dir`, after checking that it can be mounted on.
 fn clear(dir: &Path) -> Result<PathBuf, MountError> {
     let shown = dir.display().to_string();
     let refuse = |reason: String| MountError::Folder(shown.clone(), reason);
@@ -253,7 +253,7 @@ fn clear(dir: &Path) -> Result<PathBuf, MountError> {
     {
         // The process that served it was killed.
         fuse::unmount(dir, true).map_err(|error| {
-            MountError::Fuse(format!("taking away the dead mount on {shown}"), error)
+            MountError::Fuse(format!("removing the dead mount on {shown}"), error)
         })?;
     }
     let path = dir.canonicalize().map_err(|error| refuse(garland_sys::error::reason(&error)))?;
@@ -261,15 +261,15 @@ fn clear(dir: &Path) -> Result<PathBuf, MountError> {
         return Err(refuse("it is no folder".to_owned()));
     }
     if is_mounted(&path) {
-        return Err(refuse("something is mounted there already".to_owned()));
+        return Err(refuse("another file system is mounted there already".to_owned()));
     }
     Ok(path)
 }
 
-/// Whether `dir` is where a file system is mounted.
+/// Whether `dir` is a mount point.
 fn is_mounted(dir: &Path) -> bool {
     let Ok(own) = std::fs::symlink_metadata(dir) else {
-        // What is there is mounted, and dead.
+        // A dead mount is there.
         return true;
     };
     let above = dir.parent().and_then(|above| std::fs::metadata(above).ok());

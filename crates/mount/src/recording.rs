@@ -8,8 +8,8 @@ use garland_core::trace::{NO_BLOCK, NONE, Origin, Record, Ring, Role, Span, Stag
 use garland_protocol::Ask;
 use garland_sys::{clock, random};
 
-/// The most spans that are kept, of all nodes: 1 MiB of a trace's file. Beyond its share neighbors of a
-/// node's of one kind become one.
+/// The maximum number of spans of all nodes: 1 MiB of a trace file. Beyond a node's share, adjacent spans
+/// of one stage are merged.
 const SPANS: usize = 16384;
 
 /// The least share of a node.
@@ -48,7 +48,7 @@ impl Recording {
         let span = Span {
             stage,
             lane: NONE,
-            // The first is the mount itself.
+            // Index 0 is the mount itself.
             peer: u16::try_from(place + 1).unwrap_or(NONE),
             thread: 0,
             begin_ns,
@@ -70,7 +70,7 @@ impl Recording {
         self.is_news.swap(false, Ordering::AcqRel)
     }
 
-    /// All of it so far.
+    /// Returns the recording so far as a trace.
     pub fn trace(&self) -> Trace {
         let mut records = Vec::new();
         for ring in &self.rings {
@@ -94,7 +94,7 @@ fn locked(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {
     ring.lock()
 }
 
-/// What the mount is at while a question is under way.
+/// Returns the stage of a span for a request of this kind.
 pub fn stage(ask: &Ask) -> Stage {
     match ask {
         Ask::Read(..) => Stage::Read,

@@ -135,7 +135,7 @@ fn what_cannot_be_mounted_is_said_with_what_to_do() {
     assert!(said.out.contains("nothing is mounted"), "{}", said.out);
     let stage = Stage::new(&scratch, 1);
     let said = stage.garland.run(&["mount", "m", "local1"]).with_code(3);
-    assert!(said.err.contains("something is mounted there already"), "{}", said.err);
+    assert!(said.err.contains("another file system is mounted there already"), "{}", said.err);
     assert!(Path::new(&stage.path("local1")).is_dir());
     stage.end();
 }

@@ -31,7 +31,7 @@ pub struct Read {
     pub offset: u64,
     /// The length in bytes.
     pub size: u32,
-    /// When it came, in nanoseconds of the monotonic clock. Any state of the file since then is a valid
+    /// The time of its arrival in nanoseconds of the monotonic clock. Any state of the file since then is a valid
     /// answer.
     pub since_ns: u64,
     /// The reply.
@@ -39,7 +39,7 @@ pub struct Read {
 }
 
 impl Read {
-    /// A read that comes now.
+    /// A read that arrives now.
     pub fn new(offset: u64, size: u32, reply: ReplyData) -> Self {
         Self { offset, size, since_ns: clock::now_ns(), reply }
     }
@@ -171,7 +171,7 @@ impl Ahead {
         // it when that comes.
         let waiting = self.pieces.values().filter_map(Piece::least);
         let least = waiting.map(|offset| offset / PIECE_LEN).fold(first, u64::min);
-        // What is too old for this read, behind its beginning, isn't for those that came before it.
+        // A piece that is too old for this read may still serve reads that arrived earlier.
         self.pieces.retain(|index, piece| {
             *index + 1 >= least && (*index < first || !piece.is_old(read.since_ns))
         });
@@ -198,7 +198,7 @@ impl Ahead {
                     let to = (end.min(start + PIECE_LEN) - start) as usize;
                     parts.push((Arc::clone(piece), from.min(have), to.min(have)));
                     if to > have {
-                        // The file ended here when this was read. Has it grown since?
+                        // The file ended here when the piece was read; it may have grown since.
                         if start + (have as u64) < length {
                             return (Served::Alone(read), ask);
                         }

@@ -1,14 +1,14 @@
-//! A node's attributes as the kernel takes them, and back.
+//! Converts attributes between the nodes' form and the kernel's.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
 use garland_protocol::{Attr, FileKind, Stamp, TimeSet};
 
-/// How long the kernel believes names and attributes without asking.
+/// The time for which the kernel caches names and attributes.
 pub const BELIEVED: Duration = Duration::from_secs(1);
 
-/// The attributes of the file that the kernel knows by `number`.
+/// Returns the attributes of the file with inode `number` in the kernel's form.
 pub fn to_kernel(number: u64, attr: &Attr) -> FileAttr {
     FileAttr {
         ino: INodeNo(number),
@@ -24,13 +24,13 @@ pub fn to_kernel(number: u64, attr: &Attr) -> FileAttr {
         uid: attr.user,
         gid: attr.group,
         rdev: attr.number,
-        // What is read and written at a time, so that programs do so, too.
+        // The size of a transfer to the node: programs that follow it save round trips.
         blksize: 128 << 10,
         flags: 0,
     }
 }
 
-/// What kind of thing it is.
+/// Returns the type of the file in the kernel's form.
 pub fn kind(kind: FileKind) -> FileType {
     match kind {
         FileKind::File => FileType::RegularFile,
@@ -43,7 +43,7 @@ pub fn kind(kind: FileKind) -> FileType {
     }
 }
 
-/// The attributes of something that no node has: a directory or link of the mount itself.
+/// Returns the attributes of a directory or link of the mount itself, which no node has.
 pub fn own(kind: FileType, number: u64, mode: u16, size: u64) -> FileAttr {
     let user = garland_sys::process::user_id();
     FileAttr {
@@ -65,7 +65,7 @@ pub fn own(kind: FileType, number: u64, mode: u16, size: u64) -> FileAttr {
     }
 }
 
-/// A time that is to be set.
+/// Returns a time to set in the nodes' form.
 pub fn time_set(time: TimeOrNow) -> TimeSet {
     match time {
         TimeOrNow::Now => TimeSet::Now,
@@ -73,7 +73,7 @@ pub fn time_set(time: TimeOrNow) -> TimeSet {
     }
 }
 
-/// An error as the kernel takes it.
+/// Returns an error of a node as an error number of the kernel.
 pub fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_i32(error.raw_os_error())
 }

@@ -42,7 +42,7 @@ pub struct Flight<T> {
 #[derive(Debug)]
 pub struct Behind<T> {
     waiting: VecDeque<Extent<T>>,
-    /// What is on its way: number, beginning, end.
+    /// The writes in flight: number, begin, end.
     flying: Vec<(u64, u64, u64)>,
     last: u64,
 }
@@ -69,7 +69,7 @@ impl<T: Clone + PartialEq> Behind<T> {
         self.waiting.push_back(Extent { owner: owner.clone(), offset, data, append });
     }
 
-    /// What may be sent now, if anything; `hurry` if a caller waits for all of it.
+    /// Returns the bytes that may be sent now; `hurry` is set if a caller waits for all of them.
     pub fn take(&mut self, hurry: bool) -> Option<Flight<T>> {
         let front = self.waiting.front()?;
         let length = front.data.len() - FRAME_HEAD;
@@ -91,17 +91,17 @@ impl<T: Clone + PartialEq> Behind<T> {
         Some(Flight { number: self.last, owner, offset, data })
     }
 
-    /// The node has answered flight `number`.
+    /// Takes the node's answer to the write with this number.
     pub fn land(&mut self, number: u64) {
         self.flying.retain(|(flying, ..)| *flying != number);
     }
 
-    /// Whether the node has all there is.
+    /// Whether the node has acknowledged all bytes.
     pub fn is_settled(&self) -> bool {
         self.waiting.is_empty() && self.flying.is_empty()
     }
 
-    /// Where the last of it ends, if there is any and that is known.
+    /// The end of the last write in transit; `None` without one, or if it is an append.
     pub fn end(&self) -> Option<u64> {
         let waiting = self.waiting.iter().filter(|extent| !extent.append);
         let waiting = waiting.map(|extent| extent.offset + (extent.data.len() - FRAME_HEAD) as u64);

@@ -1,4 +1,4 @@
-//! The kernel's calls: each is for something of the mount's own, or goes to a node.
+//! The kernel's calls. The mount answers those about its own directory; all others go to a node.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -27,11 +27,11 @@ use super::top::{Named, Own};
 /// The maximum number of background requests of the kernel, which are its read-ahead.
 const BACKGROUND: u16 = 64;
 
-/// A mount as the kernel calls it.
+/// The mount's interface to the kernel.
 pub struct Files(pub Arc<Mount>);
 
 impl Files {
-    /// The file or directory of a node that is meant; whatever else has the number can't be changed.
+    /// Returns the file or directory of a node with this number; the mount's own cannot be changed.
     fn inode(&self, number: INodeNo) -> Result<Arc<Inode>, Errno> {
         match self.0.inodes.find(number.0) {
             Some(inode) => Ok(inode),
@@ -41,7 +41,7 @@ impl Files {
     }
 }
 
-/// The file or directory that is meant, or the error at once.
+/// Finds the file or directory of a call, or replies with an error.
 macro_rules! found {
     ($files:expr, $number:expr, $reply:expr) => {
         match $files.inode($number) {
@@ -51,7 +51,7 @@ macro_rules! found {
     };
 }
 
-/// The open file that is meant, or the error at once.
+/// Finds the open file of a call, or replies with an error.
 macro_rules! opened {
     ($files:expr, $handle:expr, $reply:expr) => {
         match $files.0.opens.file($handle.0) {
@@ -73,7 +73,7 @@ impl Filesystem for Files {
             InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP,
         ];
         for one in wanted {
-            // An older kernel does without, and asks more.
+            // Older kernels lack this, and send more requests.
             let _ = config.add_capabilities(one);
         }
         let _ = config.set_max_write(PIECE);
@@ -231,7 +231,7 @@ impl Filesystem for Files {
         }
         let text = serde_json::to_string(&self.0.account()).unwrap_or_default();
         let handle = self.0.opens.keep(Open::Text(text.into()));
-        // Its length changes: the kernel must not go by one.
+        // Its length changes with each read: the kernel must not rely on one.
         reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO);
     }
 

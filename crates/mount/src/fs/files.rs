@@ -1,4 +1,4 @@
-//! Opening files, and what is done to those that are open.
+//! Opens and closes files, and changes open ones.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,9 +27,9 @@ struct Opened {
 }
 
 impl Mount {
-    /// Opens a file that the kernel knows.
+    /// Opens a file by its inode number.
     pub fn open(self: &Arc<Self>, inode: Arc<Inode>, flags: OpenFlags, reply: ReplyOpen) {
-        // If it is to be cut, the kernel does that by a call of its own.
+        // To truncate it, the kernel makes a separate call.
         let how = garland_protocol::OpenFlags { truncate: false, ..translate(flags, None) };
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
         let mount = Arc::clone(self);
@@ -37,7 +37,7 @@ impl Mount {
         let then = move |outcome: Result<Reply, Errno>| match opened(outcome) {
             Err(error) => reply.error(errno(error)),
             Ok(file) if inode.key != Some(Key::of(inode.peer, &file.attr)) => {
-                // Another file has the name now: the next lookup finds that.
+                // Another file has the name now; the next lookup finds it.
                 mount.close_handle(&inode, file.epoch, file.handle);
                 reply.error(errno(Errno::STALE));
             }
@@ -49,7 +49,7 @@ impl Mount {
         peer.ask(Ask::Open(path, how), Vec::new(), Box::new(then));
     }
 
-    /// Makes a file in a directory and opens it.
+    /// Creates a file in a directory and opens it.
     pub fn create(
         self: &Arc<Self>,
         above: Arc<Inode>,
@@ -75,7 +75,7 @@ impl Mount {
         peer.ask(Ask::Open(path, how), Vec::new(), Box::new(then));
     }
 
-    /// Keeps what the node has opened; its handle, and what the kernel may do with it.
+    /// Adds a file that the node has opened; returns its handle and the kernel's permissions to cache.
     fn keep(
         &self,
         inode: &Arc<Inode>,
@@ -97,7 +97,7 @@ impl Mount {
             file.ahead().trust(flow.seen);
             flow.with_written(attr);
             if !is_same {
-                // What was read ahead by others may be of what was there before.
+                // Pieces that other handles read ahead may be older than this state.
                 flow.version += 1;
             }
             is_same
@@ -109,7 +109,7 @@ impl Mount {
             flags |= FopenFlags::FOPEN_KEEP_CACHE;
         }
         if how.append {
-            // Only the node knows where the end is, so the kernel's pages would be at wrong places.
+            // Only the node knows the end of the file; cached pages would be at wrong offsets.
             flags |= FopenFlags::FOPEN_DIRECT_IO;
         }
         if !how.write {
@@ -118,7 +118,7 @@ impl Mount {
         (self.opens.keep(Open::File(file)), flags)
     }
 
-    /// Closes what has the kernel's handle, when all that was written by it is at the node.
+    /// Closes the file with the kernel's handle, after the node has acknowledged all its writes.
     pub fn release(self: &Arc<Self>, handle: u64, reply: ReplyEmpty) {
         match self.opens.remove(handle) {
             Some(Open::File(file)) => {
@@ -140,7 +140,7 @@ impl Mount {
         self.peer(inode).ask_in(epoch, close, Vec::new(), Box::new(|_| {}));
     }
 
-    /// Makes or unmakes room in a file.
+    /// Allocates or deallocates space of a file (fallocate(2)).
     pub fn allocate(
         self: &Arc<Self>,
         file: Arc<OpenFile>,
@@ -164,7 +164,7 @@ impl Mount {
         self.settle(&inode, Box::new(then));
     }
 
-    /// Finds the next hole, or the next bytes.
+    /// Finds the next hole or the next data of a file (lseek(2)).
     pub fn seek(self: &Arc<Self>, file: Arc<OpenFile>, from: u64, hole: Hole, reply: ReplyLseek) {
         let (mount, inode) = (Arc::clone(self), Arc::clone(&file.inode));
         let then = move || {

@@ -145,7 +145,7 @@ impl Inode {
     }
 }
 
-/// What is done once a file is settled.
+/// A continuation that runs once all writes of a file are acknowledged.
 pub type Settled = Box<dyn FnOnce() + Send>;
 
 /// The bytes of a file in transit, which all its handles share.
@@ -153,7 +153,7 @@ pub type Settled = Box<dyn FnOnce() + Send>;
 pub struct Flow {
     /// Writes that the node hasn't acknowledged.
     pub behind: Behind<Arc<OpenFile>>,
-    /// What waits until all writes are acknowledged.
+    /// The continuations that wait until all writes are acknowledged.
     pub waiting: Vec<Settled>,
     /// A counter of changes by this mount, which invalidate what was read ahead.
     pub version: u64,
@@ -204,7 +204,7 @@ impl OpenFile {
         Arc::new(Self { inode, epoch, handle, append, ahead, failed })
     }
 
-    /// Records that written bytes are lost. The error stays, so that nobody takes the file for complete.
+    /// Records that written bytes are lost. The error stays, so that no caller takes the file for complete.
     pub fn fail(&self, error: Errno) {
         let number = error.raw_os_error();
         // The first error is the cause.

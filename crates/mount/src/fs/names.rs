@@ -1,4 +1,4 @@
-//! Names and attributes.
+//! Looks up, creates and renames names; reads and sets attributes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,14 +14,14 @@ use super::top::node_number;
 use crate::peer::{Reply, Then};
 
 impl Mount {
-    /// Looks a name up in a directory of a node.
+    /// Looks up a name in a directory of a node.
     pub fn look_up(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, reply: ReplyEntry) {
         self.figures.lookups.fetch_add(1, Ordering::Relaxed);
         let Some(path) = above.path_of(&name) else { return reply.error(errno(Errno::STALE)) };
         self.enter(above, name, Ask::Stat(FileRef::Path(path)), reply);
     }
 
-    /// Makes something in a directory.
+    /// Creates a directory, link or special file in a directory.
     pub fn make(
         self: &Arc<Self>,
         above: Arc<Inode>,
@@ -34,7 +34,7 @@ impl Mount {
         self.enter(above, name, Ask::Make(path, kind, (mode & 0o7777) as u16), reply);
     }
 
-    /// Gives a file a further name.
+    /// Creates a hard link to a file.
     pub fn link(
         self: &Arc<Self>,
         inode: &Arc<Inode>,
@@ -51,7 +51,7 @@ impl Mount {
         self.enter(above, name, Ask::Link(from, to), reply);
     }
 
-    /// Asks what is answered by the attributes of `name` in `above`, and tells the kernel of it.
+    /// Sends a request whose answer is the attributes of `name` in `above`; replies with them.
     fn enter(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, ask: Ask, reply: ReplyEntry) {
         let mount = Arc::clone(self);
         let peer = Arc::clone(self.peer(&above));
@@ -71,7 +71,7 @@ impl Mount {
         peer.ask(ask, Vec::new(), Box::new(then));
     }
 
-    /// The root of a node, which is there even if the node isn't.
+    /// Replies with the root of a node, which exists also while the node is down.
     pub fn look_up_node(&self, place: usize, reply: ReplyEntry) {
         let then = move |outcome: Result<Reply, Errno>| {
             let attr = node_attr(place, attributes(outcome));
@@ -80,7 +80,7 @@ impl Mount {
         self.peers[place].ask(Ask::Stat(FileRef::Path(Vec::new())), Vec::new(), Box::new(then));
     }
 
-    /// Says what a file's attributes are.
+    /// Replies with the attributes of a file.
     pub fn stat(self: &Arc<Self>, inode: Arc<Inode>, handle: Option<u64>, reply: ReplyAttr) {
         let mount = Arc::clone(self);
         let settled = Arc::clone(&inode);

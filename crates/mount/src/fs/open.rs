@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::folder::OpenFolder;
 use super::inode::OpenFile;
 
-/// An open file, directory or text.
+/// The target of a handle.
 #[derive(Clone)]
 pub enum Open {
     /// A file of a node.
@@ -19,7 +19,7 @@ pub enum Open {
     Text(Arc<str>),
 }
 
-/// What is open, by the kernel's handle.
+/// The open files and directories by the kernel's handle.
 #[derive(Default)]
 pub struct Opens {
     all: Mutex<HashMap<u64, Open>>,
@@ -34,7 +34,7 @@ impl Opens {
         handle
     }
 
-    /// What has this handle.
+    /// The target of this handle.
     pub fn find(&self, handle: u64) -> Option<Open> {
         self.lock().get(&handle).cloned()
     }
@@ -47,7 +47,7 @@ impl Opens {
         }
     }
 
-    /// Removes and returns what has this handle.
+    /// Removes a handle and returns its target.
     pub fn remove(&self, handle: u64) -> Option<Open> {
         self.lock().remove(&handle)
     }

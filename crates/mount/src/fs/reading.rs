@@ -1,4 +1,4 @@
-//! Reading files.
+//! Reads files.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,11 +16,11 @@ use super::cache_stamp::CacheStamp;
 use super::inode::OpenFile;
 use crate::peer::Reply;
 
-/// How many pieces all open files may have ahead, together.
+/// The maximum number of pieces that all open files together may have read ahead.
 const ALL: u64 = 64;
 
 impl Mount {
-    /// Reads from an open file, once the node has all that was written here.
+    /// Reads from an open file, after the node has acknowledged all writes of this mount to it.
     pub fn read(self: &Arc<Self>, file: Arc<OpenFile>, read: Read) {
         self.figures.reads.fetch_add(1, Ordering::Relaxed);
         let mount = Arc::clone(self);
@@ -45,7 +45,7 @@ impl Mount {
         }
     }
 
-    /// Asks the node whether the file is as it was when it was opened, and serves the read then.
+    /// Asks the node whether the file has changed since it was opened, then serves the read.
     fn look_again(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let (mount, file_then, asked_ns) = (Arc::clone(self), Arc::clone(file), clock::now_ns());
         let then = move |outcome: Result<Reply, Errno>| {

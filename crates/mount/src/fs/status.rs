@@ -6,37 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use super::Mount;
 
-/// The account of a mount: the kernel's requests, and the traffic to the nodes.
+/// The counters of a mount: the kernel's requests, and the traffic to the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Reads by the kernel, which don't include hits in its page cache.
     pub reads: u64,
-    /// Those that were answered at once by what had been read ahead.
+    /// Reads that the read-ahead served at once.
     pub reads_ahead: u64,
     /// Writes.
     pub writes: u64,
-    /// Names looked up.
+    /// Lookups of names.
     pub lookups: u64,
-    /// Files opened.
+    /// Opened files.
     pub opens: u64,
-    /// Those that were unchanged since, so that the kernel kept what it had of them.
+    /// Opened files whose cached pages the kernel kept, since they were unchanged.
     pub opens_unchanged: u64,
-    /// Files that the kernel knows.
+    /// Inodes that the kernel knows.
     pub known: u64,
-    /// Files and directories that are open.
+    /// Open files and directories.
     pub open: u64,
     /// The nodes, in the list's order.
     pub nodes: Vec<NodeAccount>,
 }
 
-/// What crossed the wires to one node.
+/// The traffic to one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeAccount {
     /// The node.
     pub name: String,
-    /// Whether it is connected to.
+    /// Whether it is connected.
     pub connected: bool,
-    /// Why not, if that was tried.
+    /// The reason why it is not connected, if a connection was tried.
     pub reason: Option<String>,
     /// Requests.
     pub asked: u64,
@@ -44,14 +44,14 @@ pub struct NodeAccount {
     pub bytes_read: u64,
     /// Payload bytes sent.
     pub bytes_written: u64,
-    /// Written bytes that aren't acknowledged.
+    /// Written bytes that the node has not acknowledged.
     pub bytes_behind: u64,
     /// Lost connections.
     pub lost: u64,
 }
 
 impl Mount {
-    /// The account so far.
+    /// Returns the counters so far.
     pub fn account(&self) -> Account {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let nodes = self.peers.iter().zip(&self.windows).map(|(peer, window)| {

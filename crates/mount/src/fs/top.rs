@@ -18,7 +18,7 @@ const NUMBERS: u64 = 1 << 40;
 /// The name of the status file, which isn't listed.
 pub const STATUS_NAME: &str = ".garland-status";
 
-/// The kernel's number for the root of the node at `place`.
+/// Returns the inode number of the root of the node at index `place`.
 pub fn node_number(place: usize) -> u64 {
     NODES + place as u64
 }
@@ -51,14 +51,14 @@ pub enum Named {
 }
 
 impl Top {
-    /// The nodes `names`; `here` is the one that this machine is, if it is one of them. Otherwise its
-    /// own files are where they always are.
+    /// A directory of the nodes `names`. `here` is this machine's node, if it is one of them; if it is not, its
+    /// files are reached without the mount.
     #[must_use]
     pub fn new(names: Vec<String>, here: Option<String>) -> Self {
         Self { names, here: here.unwrap_or_else(|| "/".to_owned()) }
     }
 
-    /// What has this number, unless it is a node's.
+    /// Returns the mount's own inode with this number; `None` for a node's.
     pub fn own(&self, number: u64) -> Option<Own> {
         match number {
             TOP => Some(Own::Folder),
@@ -72,7 +72,7 @@ impl Top {
         }
     }
 
-    /// What has this name. A node's name comes before its number.
+    /// Returns the target of a name. A node named like a number comes before the node with that number.
     pub fn find(&self, name: &OsStr) -> Option<Named> {
         if let Some(place) = self.names.iter().position(|known| known.as_bytes() == name.as_bytes())
         {
@@ -90,7 +90,7 @@ impl Top {
         }
     }
 
-    /// The attributes of something of its own.
+    /// Returns the attributes of an inode of the mount itself.
     pub fn attr(&self, number: u64) -> Option<FileAttr> {
         Some(match self.own(number)? {
             Own::Folder => attr::own(FileType::Directory, number, 0o555, 0),
@@ -111,7 +111,7 @@ impl Top {
         }
     }
 
-    /// What is listed at a place: number, kind and name.
+    /// Returns the entry at an offset: inode number, type and name.
     fn listed(&self, place: u64) -> Option<(u64, FileType, &OsStr)> {
         let folder = FileType::Directory;
         Some(match usize::try_from(place).ok()? {

@@ -59,7 +59,7 @@ impl Window {
         }
     }
 
-    /// Bytes that aren't acknowledged.
+    /// The number of unacknowledged bytes.
     pub fn used(&self) -> usize {
         self.0.lock().used
     }

@@ -1,4 +1,4 @@
-//! Writing files, and waiting for what was written.
+//! Writes files, and waits until writes are acknowledged.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use super::inode::{Inode, OpenFile, Settled};
 use crate::peer::Reply;
 
 impl Mount {
-    /// Takes bytes to be written. The answer comes at once while there is room; an error at the next
+    /// Takes bytes to write. It replies at once while the window has space; a failure is reported by the next
     /// write, fsync or close.
     pub fn write(self: &Arc<Self>, file: &Arc<OpenFile>, at: u64, data: &[u8], reply: ReplyWrite) {
         if let Err(error) = file.check() {
@@ -34,7 +34,7 @@ impl Mount {
         self.send(&file.inode);
     }
 
-    /// Does `then` once the node has answered all that was written to a file from here.
+    /// Runs `then` once the node has acknowledged all writes of this mount to a file.
     pub fn settle(self: &Arc<Self>, inode: &Arc<Inode>, then: Settled) {
         {
             let mut flow = inode.flow();
@@ -52,7 +52,7 @@ impl Mount {
         then();
     }
 
-    /// Answers a flush or close: what was written is at the node, or isn't.
+    /// Replies to a flush or close: the node has acknowledged all writes, or one failed.
     pub fn flush(self: &Arc<Self>, file: Arc<OpenFile>, reply: ReplyEmpty) {
         let inode = Arc::clone(&file.inode);
         let then = move || match file.check() {
@@ -62,7 +62,7 @@ impl Mount {
         self.settle(&inode, Box::new(then));
     }
 
-    /// Answers an fsync: what was written is on the node's stable storage, or isn't.
+    /// Replies to an fsync: all writes are on the node's stable storage, or one failed.
     pub fn sync(self: &Arc<Self>, file: Arc<OpenFile>, bytes_only: bool, reply: ReplyEmpty) {
         let mount = Arc::clone(self);
         let inode = Arc::clone(&file.inode);
@@ -80,7 +80,7 @@ impl Mount {
         self.settle(&inode, Box::new(then));
     }
 
-    /// Sends what may be sent of a file.
+    /// Sends the writes of a file that may be sent now.
     fn send(self: &Arc<Self>, inode: &Arc<Inode>) {
         loop {
             let flight = {

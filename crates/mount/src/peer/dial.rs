@@ -21,7 +21,7 @@ use super::wire::Wire;
 /// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Finds the agent of the node at an index of the list and connects to it, or says why it can't.
+/// Finds and connects to the agent of the node at an index of the list; the error is the reason.
 pub type Reach = Arc<dyn Fn(usize) -> Result<Agent, String> + Send + Sync>;
 
 /// Connects to the agent of one node.
@@ -40,7 +40,7 @@ impl Dialer {
     /// Makes the connections of `epoch`.
     ///
     /// # Errors
-    /// Why it can't, for people.
+    /// The reason, as text.
     pub fn dial(&self, epoch: u64) -> Result<Arc<Wire>, String> {
         let Agent { mut connection, addresses } = (self.reach)(self.node)?;
         let order = FilesOrder {
@@ -68,7 +68,7 @@ fn await_open(connection: &mut Connection, id: CopyId) -> Result<(), String> {
     loop {
         let left = clock::until(deadline_ns);
         if left.is_zero() {
-            return Err("its agent doesn't answer".to_owned());
+            return Err("its agent does not answer".to_owned());
         }
         let ready = event::wait_readable(&[connection.as_fd()], Some(left));
         if ready.map_err(|error| error.to_string())? != [true] {
@@ -94,7 +94,7 @@ fn connect(
     let mut agent = Timed::begin(&stream, PATIENCE);
     let binding = introduce(&mut agent, Purpose::Files, order.id, &order.secret, number)?;
     stream.set_read_timeout(None)?;
-    // Heartbeats show that the agent is alive; a full socket is no fault.
+    // Heartbeats show that the agent is alive; a full socket is not a failure.
     stream.set_write_timeout(None)?;
     // On failure the kernel's default applies.
     let _ = tcp::choose_congestion(&stream, &PREFERRED);

@@ -35,7 +35,7 @@ pub fn start(mut connection: Connection, wire: &Arc<Wire>) -> io::Result<()> {
                 Ok(_) => {
                     silent += 1;
                     if silent >= SILENT {
-                        wire.fail("no word from its agent for 3 s");
+                        wire.fail("its agent sent nothing for 3 s");
                     }
                 }
                 Err(error) => wire.fail(&error.to_string()),

@@ -1,4 +1,4 @@
-//! The connections to an agent, and the requests that aren't answered yet.
+//! The connections to an agent, and the requests that are not answered yet.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -21,13 +21,13 @@ pub struct Wire {
     /// The number of the epoch.
     pub epoch: u64,
     links: Vec<Arc<Link>>,
-    /// The requests that aren't answered yet; the reason once the connections are lost.
+    /// The requests that are not answered yet; the reason once the connections are lost.
     unanswered: Mutex<Result<HashMap<u64, Pending>, String>>,
     last: AtomicU64,
     traffic: Arc<Traffic>,
 }
 
-/// A request that isn't answered yet.
+/// A request that is not answered yet.
 struct Pending {
     then: Then,
     stage: Stage,
