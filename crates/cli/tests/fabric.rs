@@ -83,15 +83,19 @@ fn what_is_missing_is_named_with_what_is_there() {
     assert!(said.out.contains("loading libfabric: /nowhere/lib.so"), "{}", said.out);
     assert!(said.out.contains("libfabric1"), "{}", said.out);
     let said = ping(&scratch, &[], &[("GARLAND_LIBFABRIC", "libc.so.6")]).with_code(3);
-    assert!(said.out.contains("libc.so.6 is no libfabric"), "{}", said.out);
+    assert!(said.out.contains("libc.so.6 is not libfabric"), "{}", said.out);
     let said = ping(&scratch, &[], &[("GARLAND_FABRIC", "/nowhere/helper")]).with_code(3);
-    assert!(said.out.contains("/nowhere/helper, which is no file"), "{}", said.out);
+    assert!(said.out.contains("/nowhere/helper, which is not a file"), "{}", said.out);
     let said = ping(&scratch, &[], &[("GARLAND_FABRIC", "/bin/true")]).with_code(3);
     assert!(said.out.contains("/bin/true ended in the middle"), "{}", said.out);
     let said = ping(&scratch, &[], &[("GARLAND_FABRIC", "/bin/pwd")]).with_code(3);
     assert!(said.out.contains("garland-fabric: a message of "), "{}", said.out);
     let said = ping(&scratch, &["--provider", "nothing"], &[]).with_code(3);
-    assert!(said.out.contains("no provider nothing here; there are: "), "{}", said.out);
+    assert!(
+        said.out.contains("no suitable provider nothing on this node; suitable ones: "),
+        "{}",
+        said.out
+    );
     assert!(said.out.contains("shm"), "{}", said.out);
     let said = ping(&scratch, &["--provider", "shm", "-b", "4096", "16MiB"], &[]).with_code(3);
     assert!(said.out.contains("bytes in flight"), "{}", said.out);

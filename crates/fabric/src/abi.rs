@@ -1,7 +1,7 @@
 //! libfabric's structures and tables of functions, as its C headers declare them in 1.17
 //! (`rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_rma.h`, `fi_cm.h`). Later
 //! versions only add fields at their ends, and every structure is made by the library itself, so
-//! what is declared here is the beginning of what is there. Most of libfabric's calls are inline
+//! what is declared here is the beginning of the real structure. Most of libfabric's calls are inline
 //! functions of the headers: they call through these tables.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -22,7 +22,7 @@ pub const FI_NUMERICHOST: u64 = 1 << 55;
 pub const FI_SOURCE: u64 = 1 << 57;
 pub const FI_TRANSMIT: u64 = FI_SEND;
 
-/// `fi_info.mode`: each operation brings room for the provider's own use.
+/// `fi_info.mode`: each operation comes with memory for the provider's own use.
 pub const FI_CONTEXT: u64 = 1 << 59;
 pub const FI_CONTEXT2: u64 = 1 << 52;
 
@@ -243,7 +243,7 @@ pub struct CqEntry {
     pub op_context: *mut c_void,
 }
 
-/// Later versions add fields: `more` is room for them.
+/// Later versions add fields; `more` is space for them.
 #[repr(C)]
 pub struct CqErrEntry {
     pub op_context: *mut c_void,
@@ -325,7 +325,7 @@ pub struct RmaOps {
     pub write: Write,
 }
 
-/// `struct fi_context2`: room that a provider uses while an operation is under way.
+/// `struct fi_context2`: memory that a provider uses while an operation is in flight.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Context {

@@ -1,4 +1,4 @@
-//! How a round waits: looking again and again, or asleep, until something is done or due.
+//! Waits within a round, by polling or asleep, until an operation completes or is due.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,25 +14,25 @@ const SILENCE_NS: u64 = 8_000_000_000;
 /// need it.
 const PATIENT_LOOKS: u32 = 1000;
 
-/// The longest sleep, after which it checks whether the agent is alive.
+/// The longest sleep. After it the helper checks whether the agent is alive.
 const NAP: Duration = Duration::from_millis(100);
 
-/// What ends a wait besides a completion.
+/// The event that ends a wait, besides a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Nothing.
+    /// No other event.
     Done,
-    /// This time: the next operation is to begin then.
+    /// The time at which the next operation is due.
     Due(u64),
-    /// One look: there was no room to begin an operation, and now there may be.
+    /// One poll: the queue was full, and may have space now.
     Room,
 }
 
-/// A round's port, and what waiting has come to.
+/// The port of a round, and the state of its waits.
 pub struct Engine<'p, 'l> {
     /// The port.
     pub port: &'p mut Port<'l>,
-    /// What the last wait has seen done.
+    /// The operations that completed in the last wait.
     pub done: Vec<Done>,
     over: &'p AtomicBool,
     sleeps: bool,
@@ -43,7 +43,7 @@ pub struct Engine<'p, 'l> {
 }
 
 impl<'p, 'l> Engine<'p, 'l> {
-    /// For a round that begins now, and ends early when `over` is set.
+    /// Creates the engine of a round that begins now, and ends early when `over` is set.
     pub fn new(port: &'p mut Port<'l>, over: &'p AtomicBool) -> Self {
         let now = clock::now_ns();
         Self {
@@ -58,8 +58,8 @@ impl<'p, 'l> Engine<'p, 'l> {
         }
     }
 
-    /// Waits from `now`, a time by a clock just read. With `busy`, something is under way, and must
-    /// end in time. The time afterwards.
+    /// Waits from `now`, the time just read from the clock, and returns the time afterwards. With `busy`,
+    /// operations are in flight and must complete in time.
     pub fn wait(&mut self, now: u64, until: Until, busy: bool) -> Result<u64, String> {
         self.done.clear();
         if self.sleeps && until != Until::Room {
@@ -125,17 +125,19 @@ impl<'p, 'l> Engine<'p, 'l> {
 
     fn check(&self, now: u64, busy: bool) -> Result<(), String> {
         if self.over.load(Ordering::Relaxed) {
-            return Err("the agent is gone".to_owned());
+            return Err("the agent has exited".to_owned());
         }
         if busy && now.saturating_sub(self.heard_ns) > SILENCE_NS {
             let seconds = SILENCE_NS / 1_000_000_000;
-            return Err(format!("libfabric: no sign of the other node for {seconds} s"));
+            return Err(format!(
+                "libfabric: timed out after {seconds} s waiting for the other node"
+            ));
         }
         Ok(())
     }
 
-    /// Nanoseconds that this side was at work since its beginning: its CPU time, or all but the
-    /// time in which it polled in vain.
+    /// Returns the nanoseconds that this side was at work: its CPU time, or its elapsed time without
+    /// unsuccessful polls.
     pub fn work_ns(&self) -> u64 {
         match self.sleeps {
             true => clock::thread_cpu_ns() - self.start_cpu_ns,

@@ -1,4 +1,4 @@
-//! Where the helper is.
+//! Finds the helper program.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 /// The helper's name.
 const NAME: &str = "garland-fabric";
 
-/// Where users without rights keep programs, in their home: logins by ssh seldom have it in PATH.
+/// The directory of a user's own programs, relative to the home directory. ssh logins rarely have it in PATH.
 const OWN: &str = ".local/bin";
 
-/// The variable that names another file.
+/// The environment variable that overrides the search with a path.
 const VARIABLE: &str = "GARLAND_FABRIC";
 
-/// The helper: what the environment names, or what lies beside this program, in the path, or among
+/// Finds the helper: the path in the environment, or a file beside this program, in PATH, or among
 /// the user's own programs.
 ///
 /// # Errors
-/// Where it was looked for, and what to do.
+/// The places that were searched, and what to do.
 pub fn find() -> Result<PathBuf, String> {
     let beside = std::fs::read_link("/proc/self/exe").ok();
     let beside = beside.as_deref().and_then(Path::parent).map(Path::to_path_buf);
@@ -34,7 +34,7 @@ fn look(
 ) -> Result<PathBuf, String> {
     if let Some(named) = named {
         let named = PathBuf::from(named);
-        let missing = format!("{VARIABLE} names {}, which is no file", named.display());
+        let missing = format!("{VARIABLE} is {}, which is not a file", named.display());
         return if named.is_file() { Ok(named) } else { Err(missing) };
     }
     let folders = beside.map(Path::to_path_buf).into_iter().chain(others);

@@ -1,4 +1,4 @@
-//! libfabric for `garland ping`. The agent is static and can load no library, so a helper does it:
+//! libfabric for `garland ping`. The agent is static and cannot load a library, so a helper does:
 //! `garland-fabric`, a dynamic executable that the agent starts and speaks to over its standard
 //! input and output (`words`). All that is unsafe about libfabric lives in `abi`, `library`,
 //! `provider`, `memory` and `port`; the rounds on top are safe code.
@@ -13,11 +13,11 @@ mod abi;
 #[cfg(feature = "helper")]
 mod engine;
 #[cfg(feature = "helper")]
-mod errand;
-#[cfg(feature = "helper")]
 mod library;
 #[cfg(feature = "helper")]
 mod memory;
+#[cfg(feature = "helper")]
+mod orders;
 #[cfg(feature = "helper")]
 mod port;
 #[cfg(feature = "helper")]
@@ -25,4 +25,4 @@ mod provider;
 #[cfg(feature = "helper")]
 mod rounds;
 #[cfg(feature = "helper")]
-pub use errand::run;
+pub use orders::run;

@@ -1,5 +1,5 @@
-//! libfabric itself, loaded at run time: it need not be there when this is built, nor on machines
-//! that don't ask for it.
+//! Loads libfabric at run time: it is not needed when this is built, nor on machines
+//! that do not use it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute_copy;
@@ -10,7 +10,7 @@ use super::abi::{API, Fabric, FabricAttr, Info};
 /// The library's name since 1.0; 2.x has kept it.
 const NAME: &str = "libfabric.so.1";
 
-/// The variable that names another file.
+/// The environment variable that names another file.
 const VARIABLE: &str = "GARLAND_LIBFABRIC";
 
 type GetInfo = unsafe extern "C" fn(
@@ -22,7 +22,7 @@ type GetInfo = unsafe extern "C" fn(
     *mut *mut Info,
 ) -> c_int;
 
-/// The functions that aren't reached through tables.
+/// The exported functions; all others are reached through tables.
 pub struct Library {
     pub getinfo: GetInfo,
     pub freeinfo: unsafe extern "C" fn(*mut Info),
@@ -33,15 +33,15 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads it; it stays loaded until the process ends.
+    /// Loads the library; it stays loaded until the process exits.
     ///
     /// # Errors
-    /// When it isn't there, isn't libfabric, or is older than 1.17; what to do about it.
+    /// When the file is missing, is not libfabric, or is older than 1.17; says what to do.
     pub fn load() -> Result<Self, String> {
         let other = std::env::var_os(VARIABLE);
         let name = other.as_deref().map_or(NAME.as_bytes(), OsStrExt::as_bytes);
         let shown = String::from_utf8_lossy(name).into_owned();
-        let file = CString::new(name).map_err(|_| format!("{shown}: no file's name"))?;
+        let file = CString::new(name).map_err(|_| format!("{shown}: not a file name"))?;
         // SAFETY: the name ends with a zero byte; what the library does as it is loaded is its own.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW) };
         if handle.is_null() {
@@ -51,12 +51,14 @@ impl Library {
                 trouble()
             ));
         }
-        let found = Self::find(handle).ok_or_else(|| format!("{shown} is no libfabric"))?;
+        let found = Self::find(handle).ok_or_else(|| format!("{shown} is not libfabric"))?;
         match found.version {
             API.. => Ok(found),
             _ => {
                 let (major, minor) = found.version();
-                Err(format!("{shown} is libfabric {major}.{minor}: 1.17 or a later one is needed"))
+                Err(format!(
+                    "{shown} is libfabric {major}.{minor}: version 1.17 or later is required"
+                ))
             }
         }
     }
@@ -99,7 +101,7 @@ impl Library {
         ((self.version >> 16) as u16, (self.version & 0xffff) as u16)
     }
 
-    /// What an error means, which the library returns as a negative number.
+    /// Returns the text of an error, which the library reports as a negative number.
     pub fn meaning(&self, error: isize) -> String {
         let number = c_int::try_from(error.unsigned_abs()).unwrap_or(c_int::MAX);
         // SAFETY: it takes any number and returns text that is never freed.
@@ -112,7 +114,7 @@ impl Library {
     }
 }
 
-/// Why the last `dlopen` failed.
+/// Returns the reason why the last `dlopen` failed.
 fn trouble() -> String {
     // SAFETY: it returns null, or text that stays until the next call in this thread.
     let text = unsafe { libc::dlerror() };

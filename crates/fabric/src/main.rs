@@ -1,4 +1,4 @@
-//! `garland-fabric`: what an agent asks of libfabric. It is started by an agent, not by people.
+//! `garland-fabric`: runs libfabric operations for an agent, which starts it.
 
 fn main() -> std::process::ExitCode {
     garland_fabric::run()

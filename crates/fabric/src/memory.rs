@@ -1,15 +1,15 @@
 //! The memory that operations read and write: two rings of slots, and a word. NICs and other
-//! processes reach it, too, so it is no slice: bytes go in and out as copies, between rounds.
+//! processes access it, too, so it is not a slice: bytes are copied in and out, between rounds.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 
 use super::words::stride;
 
-/// The memory begins at a multiple of this.
+/// The alignment of the memory in bytes.
 const PAGE: usize = 4096;
 
-/// No byte of a pattern is zero: what comes out of nowhere is.
+/// The least byte of a pattern: no byte is zero, so that memory that was never written differs.
 const PERIOD: usize = 251;
 
 /// The memory of an endpoint.
@@ -19,22 +19,22 @@ pub struct Memory {
     ring: usize,
 }
 
-/// What a slot is for.
+/// The use of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ring {
-    /// What is fetched from here, or sent.
+    /// Bytes that the peer gets from here, or that are sent.
     Source,
-    /// What is put here, or received.
+    /// Bytes that the peer puts here, or that are received.
     Sink,
 }
 
 impl Memory {
-    /// Two rings of `ring` bytes.
+    /// Allocates two rings of `ring` bytes.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When there is not enough memory.
     pub fn new(ring: u64) -> Result<Self, String> {
-        let refused = || format!("no memory for twice {ring} bytes");
+        let refused = || format!("cannot allocate two rings of {ring} bytes");
         let ring = usize::try_from(ring).ok().map(|ring| ring.max(1).next_multiple_of(PAGE));
         let bytes = ring.and_then(|ring| ring.checked_mul(2)?.checked_add(PAGE));
         let bytes = bytes.ok_or_else(refused)?;
@@ -47,29 +47,29 @@ impl Memory {
         Ok(Self { start, layout, ring: ring.unwrap_or(0) })
     }
 
-    /// Where it begins, for the library.
+    /// Returns the address of its first byte, for the library.
     pub fn start(&self) -> *mut c_void {
         self.start.cast()
     }
 
-    /// All its bytes.
+    /// Returns its length in bytes.
     pub fn length(&self) -> usize {
         self.layout.size()
     }
 
-    /// Where slot `number` of a ring begins, from the memory's start; `None` when it isn't inside.
+    /// Returns the offset of slot `number` of a ring in bytes; `None` if it is not inside the memory.
     pub fn slot(&self, ring: Ring, number: usize, size: u32) -> Option<usize> {
         let at = number.checked_mul(usize::try_from(stride(size)).ok()?)?;
         let base = if ring == Ring::Source { 0 } else { self.ring };
         (at.checked_add(size as usize)? <= self.ring).then_some(base + at)
     }
 
-    /// Where the word is that ends a round.
+    /// Returns the offset in bytes of the word that ends a round.
     pub fn word(&self) -> usize {
         2 * self.ring
     }
 
-    /// The address of the byte `offset`, for the library.
+    /// Returns the address of the byte at `offset`, for the library.
     pub fn at(&self, offset: usize) -> *mut c_void {
         assert!(offset < self.length(), "an offset that `slot` or `word` has given");
         // SAFETY: it is inside.
@@ -81,13 +81,13 @@ impl Memory {
         self.write(ring, &pattern(size, serial));
     }
 
-    /// Writes the same pattern into as many slots of a ring as there is room for.
+    /// Writes the same pattern into all slots of a ring.
     pub fn fill(&mut self, ring: Ring) {
         let length = u32::try_from(self.ring).unwrap_or(u32::MAX);
         self.write(ring, &pattern(length, 0));
     }
 
-    /// Makes the first slot of a ring zero.
+    /// Fills the first slot of a ring with zeros.
     pub fn clear(&mut self, ring: Ring, size: u32) {
         self.write(ring, &vec![0; size as usize]);
     }
@@ -118,7 +118,7 @@ impl Drop for Memory {
     }
 }
 
-/// Bytes that tell rounds apart.
+/// Returns the bytes of a pattern, which differ between rounds.
 fn pattern(size: u32, serial: u32) -> Vec<u8> {
     let first = (serial as usize * 37) % PERIOD;
     let period: Vec<u8> = (0..PERIOD).map(|at| ((first + at) % PERIOD) as u8 + 1).collect();

@@ -1,4 +1,4 @@
-//! What libfabric offers: providers, each with what it can do.
+//! The providers of libfabric and their capabilities.
 
 use std::ffi::{CStr, CString, c_char};
 use std::net::IpAddr;
@@ -23,20 +23,20 @@ pub struct Offers<'l> {
     first: *mut Info,
 }
 
-/// What to ask for.
+/// The requested capabilities.
 struct Wish<'a> {
     provider: Option<&'a str>,
     source: Option<IpAddr>,
     delivers: bool,
 }
 
-/// The names of the providers that can do gets, puts and messages, best first.
+/// Returns the names of the providers that support gets, puts and messages, best first.
 ///
 /// # Errors
-/// When the library doesn't answer.
+/// When the library reports an error.
 pub fn names(library: &Library, source: Option<IpAddr>) -> Result<Vec<String>, String> {
     let mut names: Vec<String> = Vec::new();
-    // Not every provider goes by addresses.
+    // Not every provider selects by address.
     for source in [source, None] {
         let offers = ask(library, &Wish { provider: None, source, delivers: false })?;
         for name in offers.iter().flat_map(Offers::names) {
@@ -48,10 +48,10 @@ pub fn names(library: &Library, source: Option<IpAddr>) -> Result<Vec<String>, S
     Ok(names)
 }
 
-/// What `provider` offers, and whether it acknowledges puts when they are in the target's memory.
+/// Returns the offers of `provider`, and whether it acknowledges puts once they are in the target's memory.
 ///
 /// # Errors
-/// When it offers nothing that will do; which providers do.
+/// When it offers nothing suitable; lists the providers that do.
 pub fn find<'l>(
     library: &'l Library,
     provider: &str,
@@ -74,10 +74,12 @@ pub fn find<'l>(
     }
     let (major, minor) = library.version();
     let there = match names(library, source)? {
-        none if none.is_empty() => "none that will do".to_owned(),
+        none if none.is_empty() => "none with the needed operations".to_owned(),
         names => names.join(", "),
     };
-    Err(format!("libfabric {major}.{minor} has no provider {provider} here; there are: {there}"))
+    Err(format!(
+        "libfabric {major}.{minor} has no suitable provider {provider} on this node; suitable ones: {there}"
+    ))
 }
 
 fn ask<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Option<Offers<'l>>, String> {
@@ -103,7 +105,7 @@ fn hints<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Offers<'l>, String
     // SAFETY: a duplicate of nothing is a new one with all its parts.
     let first = unsafe { (library.dupinfo)(ptr::null()) };
     if first.is_null() {
-        return Err("no memory for libfabric".to_owned());
+        return Err("not enough memory for libfabric".to_owned());
     }
     let hints = Offers { library, first };
     let name = wish.provider.map(|name| CString::new(name).map_err(|_| "a provider's name"));
@@ -131,7 +133,7 @@ fn hints<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Offers<'l>, String
 }
 
 impl Offers<'_> {
-    /// The best of them: never null, and all its parts are there.
+    /// Returns the best offer: never null, with all its parts.
     pub fn best(&self) -> *mut Info {
         self.first
     }
@@ -149,7 +151,7 @@ impl Offers<'_> {
     }
 }
 
-/// Text of the library's, if there is any.
+/// Copies a text of the library, if it is not null.
 pub fn text(start: *const c_char) -> Option<String> {
     if start.is_null() {
         return None;

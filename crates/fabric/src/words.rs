@@ -1,33 +1,33 @@
-//! What an agent and its helper say to each other: frames of a length (32 bits, little-endian) and
-//! a message in postcard. The helper says hello; after that, each order has one answer.
+//! The messages between an agent and its helper: frames of a length (32 bits, little-endian) and
+//! a message in postcard. The helper sends a hello; after that, each order has one answer.
 
 use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The version of this language. Agent and helper must have the same.
+/// The version of these messages; agent and helper must have the same.
 pub const VERSION: u16 = 1;
 
-/// The most bytes of an order.
+/// The maximum length of an order in bytes.
 pub const ORDER_MAX: usize = 4 << 10;
 
-/// The most bytes of an answer: a round's samples have 10 bytes each at most.
+/// The maximum length of an answer in bytes: a sample of a round takes at most 10.
 pub const ANSWER_MAX: usize = 12 << 20;
 
-/// The most operations of one round.
+/// The maximum number of operations of a round.
 pub const SAMPLES_MAX: u64 = 1 << 20;
 
-/// The most bytes of an endpoint's address.
+/// The maximum length of an endpoint's address in bytes.
 pub const ADDRESS_MAX: usize = 512;
 
-/// Bytes before a message: its length.
+/// The length of the field before a message, which is its length, in bytes.
 pub const PREFIX: usize = 4;
 
 /// The minimum distance of operations in flight, in bytes: a cache line.
 const LINE: u64 = 64;
 
-/// Bytes from one operation in flight to the next, in memory for those of `size` bytes.
+/// Returns the distance in bytes between operations in flight, for those of `size` bytes.
 #[must_use]
 pub fn stride(size: u32) -> u64 {
     u64::from(size.max(1)).next_multiple_of(LINE)
@@ -36,84 +36,84 @@ pub fn stride(size: u32) -> u64 {
 /// An order of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// Which providers there are for what `garland ping` does, by this address of the node's.
+    /// List the providers that support `garland ping` on this address of the node.
     List(Option<IpAddr>),
     /// Open an endpoint.
     Open(Open),
-    /// Know the other side's endpoint.
+    /// Insert the address of the peer's endpoint.
     Meet(Peer),
-    /// Do the initiator's part of a round.
+    /// Run the initiator's part of a round.
     Run(Round),
-    /// Do the target's part of a round.
+    /// Run the target's part of a round.
     Serve(Round),
-    /// Begin a round's operations one after the other for as many milliseconds, while the target
+    /// Run operations one after the other for this many milliseconds, while the target
     /// does nothing.
     Try(Round, u32),
-    /// End what a try began, and tell the target so.
+    /// End the operations that a trial started, and tell the target.
     Settle,
-    /// Do nothing; say how much CPU the helper has used.
+    /// Do nothing; report the CPU time that the helper has used.
     Rest,
 }
 
-/// How an endpoint is to be.
+/// The requested properties of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Open {
-    /// The provider, by libfabric's name.
+    /// The name of the provider in libfabric.
     pub provider: String,
-    /// The address of the node's to use, where the provider goes by such.
+    /// The address of the node to use, if the provider selects by address.
     pub source: Option<IpAddr>,
     /// Whether to sleep while waiting, if the provider can.
     pub sleeps: bool,
-    /// Whether puts are to be acknowledged when they are in the target's memory.
+    /// Whether puts must be acknowledged only once they are in the target's memory.
     pub puts: bool,
-    /// The most operations in flight.
+    /// The maximum number of operations in flight.
     pub depth: u32,
     /// The bytes of memory for this number of operations, in each direction.
     pub ring: u64,
-    /// Bytes of the largest operation.
+    /// The size of the largest operation in bytes.
     pub largest: u32,
 }
 
-/// What the other side must know of an endpoint.
+/// The address of an endpoint and its memory, for the peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its provider: both must have the same.
+    /// The provider; both sides must use the same.
     pub provider: String,
-    /// Its address, as the provider has it.
+    /// The address in the provider's format.
     pub address: Vec<u8>,
-    /// Where its memory begins, for gets and puts.
+    /// The start of its memory, for gets and puts.
     pub base: u64,
-    /// Its memory's key.
+    /// The key of its memory.
     pub key: u64,
 }
 
-/// What became of an endpoint.
+/// An endpoint that was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// What the other side must know.
+    /// The address for the peer.
     pub peer: Peer,
-    /// libfabric's name of the NIC or whatever it goes by.
+    /// The name of the NIC or other device in libfabric.
     pub domain: String,
-    /// The library's version.
+    /// The version of the library.
     pub library: (u16, u16),
-    /// Whether it sleeps while waiting.
+    /// Whether it sleeps while it waits.
     pub sleeps: bool,
     /// Whether puts are acknowledged when they are in the target's memory.
     pub delivers: bool,
 }
 
-/// What an operation is.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A read of the target's memory.
     Get,
     /// A write to the target's memory.
     Put,
-    /// A message there and one back.
+    /// A message to the target and one back.
     Msg,
 }
 
-/// A number of operations of a kind.
+/// A round: a number of operations of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// The kind of operation.
@@ -132,7 +132,7 @@ pub struct Round {
 
 #[cfg(feature = "helper")]
 impl Round {
-    /// When operation `number` is due, in nanoseconds, at the round's rate; `None` without a rate.
+    /// Returns the time at which operation `number` is due, in nanoseconds from the round's start; `None` without a rate.
     /// Latencies are counted from here, so that a delay of the sender counts too.
     pub(crate) fn due_ns(&self, start: u64, number: u64) -> Option<u64> {
         let rate = u64::from(self.rate?.max(1));

@@ -15,12 +15,12 @@ use super::words::Opened;
 
 pub use transfer::{Done, Sent};
 
-/// An open endpoint. Pointers are null until what they point to is open.
+/// An open endpoint. Pointers are null until their object is open.
 pub struct Port<'l> {
     library: &'l Library,
     offers: Offers<'l>,
     memory: Memory,
-    /// One for each operation under way: so many that reach or send, so many that receive, and one
+    /// One context per operation in flight: gets, puts and sends first, then receives, then one
     /// for the word that ends a round.
     contexts: Box<[UnsafeCell<Context>]>,
     depth: usize,
@@ -36,7 +36,7 @@ pub struct Port<'l> {
     opened: Option<Opened>,
 }
 
-/// The other side.
+/// The peer.
 #[derive(Clone, Copy)]
 struct Remote {
     address: u64,
@@ -45,17 +45,17 @@ struct Remote {
 }
 
 impl Port<'_> {
-    /// The memory, for what happens between rounds.
+    /// Returns the memory, which may be accessed between rounds.
     pub fn memory(&mut self) -> &mut Memory {
         &mut self.memory
     }
 
-    /// Whether it can sleep while it waits.
+    /// Whether it can sleep until a completion.
     pub fn sleeps(&self) -> bool {
         self.opened.as_ref().is_some_and(|opened| opened.sleeps)
     }
 
-    /// The most operations in flight.
+    /// Returns the maximum number of operations in flight.
     pub fn depth(&self) -> usize {
         self.depth
     }
@@ -70,8 +70,8 @@ impl Port<'_> {
 
 impl Drop for Port<'_> {
     fn drop(&mut self) {
-        // Memory first, since some providers bind it to the endpoint; then each before what it
-        // stands on. All of them begin with a `Fid`.
+        // The memory first, since some providers bind it to the endpoint; then each object before those
+        // that it depends on. All of them begin with a `Fid`.
         let all: [*mut Fid; 6] = [
             self.mr.cast(),
             self.ep.cast(),
@@ -81,7 +81,7 @@ impl Drop for Port<'_> {
             self.fabric.cast(),
         ];
         for fid in all.into_iter().filter(|fid| !fid.is_null()) {
-            // SAFETY: the library has opened it, and it is closed once. What can't be closed stays
+            // SAFETY: the library has opened it, and it is closed once. What cannot be closed stays
             // until the process ends, which is soon.
             let _ = unsafe { ((*(*fid).ops).close)(fid) };
         }

@@ -15,17 +15,17 @@ use super::super::provider;
 use super::super::words::{ADDRESS_MAX, Open, Opened, Peer};
 use super::{Port, Remote};
 
-/// A key of our own choice, where the provider has none.
+/// The key of the memory region, if the provider does not choose one.
 const KEY: u64 = 0x6761_726c;
 
-/// Completions that are kept at least.
+/// The minimum size of the completion queue.
 const COMPLETIONS: usize = 1024;
 
 impl<'l> Port<'l> {
-    /// Opens an endpoint as `wish` has it.
+    /// Opens an endpoint as `wish` says.
     ///
     /// # Errors
-    /// When the provider isn't there, or can't do it.
+    /// When the provider is missing or does not support an operation.
     pub fn open(library: &'l Library, wish: &Open) -> Result<Self, String> {
         let (offers, delivers) = provider::find(library, &wish.provider, wish.source, wish.puts)?;
         let depth = wish.depth.max(1) as usize;
@@ -57,7 +57,7 @@ impl<'l> Port<'l> {
         Ok(port)
     }
 
-    /// What became of it.
+    /// Returns the description of the endpoint.
     pub fn opened(&self) -> Option<&Opened> {
         self.opened.as_ref()
     }
@@ -72,12 +72,12 @@ impl<'l> Port<'l> {
         self.inject = inject;
         let name = &wish.provider;
         if wish.largest as usize > most {
-            return Err(format!("provider {name} takes {most} bytes an operation at most"));
+            return Err(format!("provider {name} supports at most {most} bytes per operation"));
         }
         let deepest = sends.min(receives);
-        // Some don't say.
+        // Some providers report 0: unknown.
         if deepest > 0 && self.depth > deepest {
-            return Err(format!("provider {name} takes {deepest} operations in flight at most"));
+            return Err(format!("provider {name} supports at most {deepest} operations in flight"));
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ impl<'l> Port<'l> {
         self.check("opening the domain", answer)
     }
 
-    /// Opens the completion queue and the address vector; whether the queue can be slept on.
+    /// Opens the completion queue and the address vector; returns whether a thread can sleep on the queue.
     fn open_queue(&mut self, sleep: bool) -> Result<bool, String> {
         let domain = self.domain;
         let mut open = |wait| {
@@ -161,7 +161,7 @@ impl<'l> Port<'l> {
         self.check(what, answer)
     }
 
-    /// Lets NICs and the other side at the memory.
+    /// Registers the memory for access by NICs and the peer.
     fn register(&mut self) -> Result<(), String> {
         let access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
         let domain = self.domain;
@@ -220,15 +220,15 @@ impl<'l> Port<'l> {
         })
     }
 
-    /// Knows the other side from now on.
+    /// Inserts the address of the peer.
     ///
     /// # Errors
-    /// When its address isn't one of this provider's.
+    /// When the address is not one of this provider's.
     pub fn meet(&mut self, peer: &Peer) -> Result<(), String> {
         let own = self.opened.as_ref().map(|opened| &opened.peer).ok_or("no endpoint is open")?;
         if peer.provider != own.provider {
             return Err(format!(
-                "here it is provider {}, at the other node {}: name one that both have",
+                "this node uses provider {}, the other node {}: choose one that both have with --provider",
                 own.provider, peer.provider
             ));
         }
@@ -236,10 +236,13 @@ impl<'l> Port<'l> {
         let is_text = unsafe { (*self.offers.best()).addr_format } == FI_ADDR_STR;
         let mut address = peer.address.clone();
         if is_text {
-            // The library reads up to the zero byte, others as much as their own addresses have.
+            // Text is read up to its zero byte; other addresses must be as long as our own.
             address.push(0);
         } else if address.len() != own.address.len() {
-            return Err(format!("an address of {} bytes at the other node", address.len()));
+            return Err(format!(
+                "the other node sent an address of {} bytes, which is not this provider's length",
+                address.len()
+            ));
         }
         let mut handle = FI_ADDR_NOTAVAIL;
         let av = self.av;

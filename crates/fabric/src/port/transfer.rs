@@ -1,4 +1,4 @@
-//! Operations: beginning them, and seeing which are done.
+//! Starts operations, and collects completions.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -9,35 +9,35 @@ use super::super::memory::Ring;
 use super::super::words::Kind;
 use super::{Port, Remote};
 
-/// Completions that are read at a time.
+/// The maximum number of completions that are read at a time.
 const BATCH: usize = 16;
 
 const EAGAIN: isize = -(libc::EAGAIN as isize);
 const EINTR: isize = -(libc::EINTR as isize);
 
-/// What is done.
+/// A completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
     /// The get, put or send of this slot.
     Went(usize),
     /// The receive of this slot.
     Came(usize),
-    /// The word that ends a round was sent or has come.
+    /// The word that ends a round was sent or received.
     Word,
 }
 
-/// What became of a send.
+/// The result of starting a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// There is no room for it now.
+    /// The queue is full.
     Busy,
-    /// It is under way, and will be done.
+    /// It is in flight, and will complete.
     UnderWay,
-    /// Its bytes were taken, and there will be no completion.
+    /// Its bytes were copied; it has no completion.
     Taken,
 }
 
-/// What is sent or received.
+/// The buffer of a send or receive.
 #[derive(Clone, Copy)]
 struct Piece {
     offset: usize,
@@ -46,7 +46,7 @@ struct Piece {
 }
 
 impl Port<'_> {
-    /// Begins to get or put slot `slot`; whether there was room for it.
+    /// Starts the get or put of slot `slot`; returns whether the queue had space.
     pub fn reach(&mut self, kind: Kind, slot: usize, size: u32) -> Result<bool, String> {
         let Remote { address, base, key } = self.remote()?;
         let (near, far) = match kind {
@@ -74,7 +74,7 @@ impl Port<'_> {
         self.begun(if kind == Kind::Get { "a get" } else { "a put" }, answer)
     }
 
-    /// Sends the first `size` bytes of a slot; nothing else may be under way from slot `number`.
+    /// Sends the first `size` bytes of a slot; no other operation of slot `number` may be in flight.
     pub fn send(
         &mut self,
         ring: Ring,
@@ -89,7 +89,7 @@ impl Port<'_> {
     /// Sends the word that ends a round.
     pub fn send_word(&mut self) -> Result<Sent, String> {
         let piece = Piece { offset: self.memory.word(), size: 1, context: 2 * self.depth };
-        // Not taken at once: it must be under way before this side stops to look after it.
+        // The send was not copied: it must make progress before this side stops polling.
         let inject = std::mem::take(&mut self.inject);
         let sent = self.send_piece(piece);
         self.inject = inject;
@@ -116,14 +116,14 @@ impl Port<'_> {
         Ok(if begun { Sent::UnderWay } else { Sent::Busy })
     }
 
-    /// Makes slot `slot` ready for a message of `size` bytes; whether there was room for it.
+    /// Posts a receive of `size` bytes into slot `slot`; returns whether the queue had space.
     pub fn receive(&mut self, slot: usize, size: u32) -> Result<bool, String> {
         let offset = self.place(Ring::Sink, slot, size)?;
         let context = self.depth + slot;
         self.receive_piece(Piece { offset, size: size as usize, context })
     }
 
-    /// Makes ready for the word that ends a round.
+    /// Posts the receive of the word that ends a round.
     pub fn receive_word(&mut self) -> Result<bool, String> {
         let piece = Piece { offset: self.memory.word() + 8, size: 8, context: 2 * self.depth };
         self.receive_piece(piece)
@@ -142,12 +142,12 @@ impl Port<'_> {
         self.begun("waiting for a message", answer)
     }
 
-    /// Adds what is done to `done`, without waiting; lets the provider make progress.
+    /// Appends completed operations to `done` without waiting; lets the provider make progress.
     pub fn look(&mut self, done: &mut Vec<Done>) -> Result<(), String> {
         self.read(done, None)
     }
 
-    /// Waits until an operation is done or `time` is over, and adds what is done to `done`.
+    /// Waits until an operation completes or `time` has passed; appends completed operations to `done`.
     pub fn sleep(&mut self, done: &mut Vec<Done>, time: Duration) -> Result<(), String> {
         self.read(done, Some(time))
     }
@@ -193,7 +193,7 @@ impl Port<'_> {
         }
     }
 
-    /// Why an operation failed.
+    /// Returns the reason why an operation failed.
     fn failure(&mut self) -> String {
         let mut entry = CqErrEntry {
             op_context: ptr::null_mut(),
@@ -226,7 +226,7 @@ impl Port<'_> {
     }
 
     fn remote(&self) -> Result<Remote, String> {
-        self.peer.ok_or_else(|| "the other node's endpoint isn't known".to_owned())
+        self.peer.ok_or_else(|| "the address of the other node's endpoint is not known".to_owned())
     }
 
     fn place(&self, ring: Ring, slot: usize, size: u32) -> Result<usize, String> {
@@ -235,7 +235,10 @@ impl Port<'_> {
     }
 
     fn context(&self, number: usize) -> Result<*mut c_void, String> {
-        let context = self.contexts.get(number).ok_or("more in flight than were told of")?;
+        let context = self
+            .contexts
+            .get(number)
+            .ok_or("more operations in flight than the endpoint was opened for")?;
         Ok(context.get().cast())
     }
 }

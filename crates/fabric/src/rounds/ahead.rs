@@ -1,9 +1,9 @@
-//! Receives that are made ready ahead of the messages, one slot each, no more than will come.
+//! Posts receives ahead of the messages: one per slot, never more than messages are expected.
 
 use super::super::port::Port;
 use super::super::words::Round;
 
-/// Which slots are to be made ready for a message.
+/// The slots for which a receive must be posted.
 pub struct Ahead {
     idle: Vec<usize>,
     left: u64,
@@ -11,7 +11,7 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// For all messages of a round; the first `depth` of them have a slot each.
+    /// Creates the receives for all messages of a round; the first `depth` have a slot each.
     pub fn new(round: &Round) -> Self {
         Self {
             idle: (0..round.depth as usize).rev().collect(),
@@ -20,12 +20,12 @@ impl Ahead {
         }
     }
 
-    /// A slot's message has come, and its bytes are no longer needed.
+    /// Frees a slot whose message was received and handled.
     pub fn give_back(&mut self, slot: usize) {
         self.idle.push(slot);
     }
 
-    /// Makes ready what can be; whether all that will be needed is.
+    /// Posts receives while the queue has space; returns whether all needed ones are posted.
     pub fn arm(&mut self, port: &mut Port<'_>) -> Result<bool, String> {
         while self.left > 0
             && let Some(&slot) = self.idle.last()

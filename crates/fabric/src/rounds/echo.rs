@@ -1,4 +1,4 @@
-//! Messages there and back: the target's part. Each goes back from where it has come to.
+//! Ping-pong messages, the target's part: each message is sent back from the slot that received it.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use super::super::port::{Done, Sent};
 use super::super::words::Round;
 use super::ahead::Ahead;
 
-/// Answers all messages of a round.
+/// Sends all messages of a round back.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<(), String> {
     let mut ahead = Ahead::new(round);
     let mut owed = VecDeque::new();

@@ -18,7 +18,7 @@ pub use reach::attempt;
 /// Runs a round at the initiator.
 ///
 /// # Errors
-/// Why it failed, in words.
+/// The reason, as text.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
     let memory = engine.port.memory();
     match round.kind {
@@ -42,13 +42,17 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
         // The target checks.
         Kind::Put => true,
     };
-    if right { Ok(ran) } else { Err("libfabric: other bytes came than were to come".to_owned()) }
+    if right {
+        Ok(ran)
+    } else {
+        Err("libfabric: the received bytes differ from those that were sent".to_owned())
+    }
 }
 
 /// Serves a round at the target; returns the nanoseconds that it was at work.
 ///
 /// # Errors
-/// Why it failed, in words.
+/// The reason, as text.
 pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> {
     if round.kind == Kind::Msg {
         echo::run(engine, round)?;
@@ -61,7 +65,9 @@ pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> 
     let work_ns = engine.work_ns();
     let memory = engine.port.memory();
     if round.kind == Kind::Put && !memory.holds(Ring::Sink, round.size, round.serial) {
-        return Err("libfabric: other bytes were put here than were to be".to_owned());
+        return Err(
+            "libfabric: the bytes in this node's memory differ from those that were put".to_owned()
+        );
     }
     Ok(work_ns)
 }
@@ -69,7 +75,7 @@ pub fn serve(engine: &mut Engine<'_, '_>, round: &Round) -> Result<u64, String> 
 /// Sends the target the word that the round is over.
 ///
 /// # Errors
-/// Why it failed, in words.
+/// The reason, as text.
 pub fn finish(engine: &mut Engine<'_, '_>) -> Result<(), String> {
     let mut now = clock::now_ns();
     loop {

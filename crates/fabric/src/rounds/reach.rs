@@ -1,4 +1,4 @@
-//! Gets and puts: the initiator's part. The target has none, or its provider has one for it.
+//! Gets and puts, the initiator's part. The target's part, if any, is its provider's.
 
 use garland_sys::clock;
 
@@ -6,7 +6,7 @@ use super::super::engine::{Engine, Until};
 use super::super::port::Done;
 use super::super::words::{Ran, Round};
 
-/// Does a round's gets or puts.
+/// Runs the gets or puts of a round.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
     let depth = round.depth as usize;
     let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));
@@ -47,8 +47,8 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
     Ok(Ran { elapsed_ns: now - start, posting_ns, work_ns: engine.work_ns(), samples })
 }
 
-/// Does as many of a round's operations, one after the other, as end within `millis`; how many
-/// that are, and whether one is still under way.
+/// Runs operations of a round one after the other for `millis` milliseconds; returns how many
+/// completed, and whether one is still in flight.
 ///
 /// # Errors
 /// When one fails.

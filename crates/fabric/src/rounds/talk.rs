@@ -1,5 +1,5 @@
-//! Messages there and back: the initiator's part. All go out of one place in memory; each comes
-//! back to a place of its own.
+//! Ping-pong messages, the initiator's part. All are sent from one slot; each answer is received in
+//! a slot of its own.
 
 use garland_sys::clock;
 
@@ -9,13 +9,13 @@ use super::super::port::{Done, Sent};
 use super::super::words::{Ran, Round};
 use super::ahead::Ahead;
 
-/// Sends a round's messages, and waits for as many answers.
+/// Sends the messages of a round, and waits for their answers.
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
     let depth = u64::from(round.depth);
     let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));
     let mut ahead = Ahead::new(round);
     let mut begins = vec![0; round.depth as usize];
-    // Sends whose bytes are still needed.
+    // Sends that still read their slot.
     let mut sending = vec![false; round.depth as usize];
     let (mut begun, mut posting_ns) = (0, 0);
     while !ahead.arm(engine.port)? {
@@ -53,7 +53,7 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, String> {
         for done in &engine.done {
             match *done {
                 Done::Went(number) => sending[number] = false,
-                // Answers come in the order of what they answer.
+                // Answers arrive in the order of the messages.
                 Done::Came(slot) => {
                     let number = (samples.len() as u64 % depth) as usize;
                     samples.push(now.saturating_sub(begins[number]));

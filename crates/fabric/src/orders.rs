@@ -1,4 +1,4 @@
-//! The helper's life: it reads orders, obeys them one by one, and ends when its agent does.
+//! The main loop of the helper: reads orders, executes them one by one, and exits with its agent.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -17,7 +17,7 @@ use super::provider;
 use super::rounds;
 use super::words::{self, Answer, ORDER_MAX, Order, PREFIX, Round, SAMPLES_MAX, VERSION};
 
-/// How long the helper may take to end once its agent is gone.
+/// The time that the helper may take to exit once its agent has exited.
 const LAST: Duration = Duration::from_secs(2);
 
 /// The helper's `main`.
@@ -28,7 +28,7 @@ pub fn run() -> ExitCode {
     }
     let Ok(output) = keep_output() else { return ExitCode::FAILURE };
     let over = Arc::new(AtomicBool::new(false));
-    // One order at a time is under way; more than one waiting is against the rules.
+    // Orders are executed one at a time; an agent must not queue more than one.
     let (sender, orders) = sync_channel(1);
     let told = Arc::clone(&over);
     if let Err(error) = threads::spawn("listen", move || listen(sender, &told)) {
@@ -37,12 +37,12 @@ pub fn run() -> ExitCode {
     }
     match obey(output, &orders, &over) {
         Ok(()) => ExitCode::SUCCESS,
-        // It fails if the agent is gone.
+        // It fails if the agent has exited.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// To people: what this is, and what it finds.
+/// Prints what this program is, and the providers that it finds.
 fn introduce() -> ExitCode {
     println!("garland-fabric {}: started by garland's agents", env!("CARGO_PKG_VERSION"));
     let found = Library::load().and_then(|library| {
@@ -62,14 +62,14 @@ fn introduce() -> ExitCode {
     }
 }
 
-/// The standard output, for answers alone: what libraries print goes to the standard error.
+/// Takes standard output for answers alone; output of libraries goes to standard error.
 fn keep_output() -> io::Result<File> {
     let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     Ok(output.into())
 }
 
-/// Passes orders on until there are no more, and sees to it that the helper ends then.
+/// Passes orders on until there are no more, then makes sure that the helper exits.
 fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
     let mut input = io::stdin().lock();
     while let Ok(order) = read_order(&mut input) {
@@ -80,8 +80,8 @@ fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
     over.store(true, Ordering::Relaxed);
     drop(orders);
     std::thread::sleep(LAST);
-    // Something hangs in the library; whatever it would still do at an end, it has had its time.
-    // SAFETY: it ends the process, and nothing else.
+    // A call hangs in the library, and has had its time to finish.
+    // SAFETY: _exit only ends the process.
     unsafe { libc::_exit(1) };
 }
 
@@ -96,20 +96,20 @@ fn read_order(input: &mut impl Read) -> Result<Order, String> {
 fn obey(mut output: File, orders: &Receiver<Order>, over: &AtomicBool) -> io::Result<()> {
     output.write_all(&words::frame(&Answer::Hello(VERSION)))?;
     let library = Library::load();
-    let mut errand = HelperSession { library: library.as_ref(), port: None, pending: false, over };
-    // No more orders: the agent is gone, or done.
+    let mut session = HelperSession { library: library.as_ref(), port: None, pending: false, over };
+    // No more orders: the agent has exited or is done.
     while let Ok(order) = orders.recv() {
-        let answer = errand.obey(&order).unwrap_or_else(Answer::Refused);
+        let answer = session.obey(&order).unwrap_or_else(Answer::Refused);
         output.write_all(&words::frame(&answer))?;
     }
     Ok(())
 }
 
-/// What the helper has at hand.
+/// The state of the helper.
 struct HelperSession<'l> {
     library: Result<&'l Library, &'l String>,
     port: Option<Port<'l>>,
-    /// Whether an operation of a try is still under way.
+    /// Whether an operation of a trial is still in flight.
     pending: bool,
     over: &'l AtomicBool,
 }
@@ -120,7 +120,7 @@ impl<'l> HelperSession<'l> {
         match order {
             Order::List(source) => provider::names(library, *source).map(Answer::Providers),
             Order::Open(wish) => {
-                // The memory of the one before is given back first.
+                // The memory of the previous endpoint is released first.
                 self.port = None;
                 let port = self.port.insert(Port::open(library, wish)?);
                 let opened = port.opened().cloned().ok_or("no endpoint is open")?;
@@ -150,7 +150,7 @@ impl<'l> HelperSession<'l> {
         let port = self.port()?;
         let fits = round.size >= 1 && (1..=port.depth()).contains(&(round.depth as usize));
         if !fits || round.count > SAMPLES_MAX {
-            return Err("a round that is out of bounds".to_owned());
+            return Err("protocol error: the parameters of a round exceed the limits".to_owned());
         }
         Ok(Engine::new(port, over))
     }
