@@ -36,7 +36,7 @@ use crate::store::Store;
 use crate::writing::Writing;
 use garland_transport::link_pool::LinkPool;
 
-/// Time without progress after which a call is considered to hang when a copy ends, in nanoseconds.
+/// When a copy ends, a call that is overdue by this many nanoseconds is considered to hang.
 const HANGS_NS: u64 = 1_000_000_000;
 
 /// The state of one copy on one node.
@@ -126,7 +126,7 @@ pub struct CopyConfig {
 }
 
 impl CopyContext {
-    /// A copy without lanes; `sink` is what is present at the start.
+    /// Returns a copy without lanes. `sink` has the blocks that are present at the start.
     #[must_use]
     pub fn new(config: CopyConfig, sink: Sink) -> Self {
         let layout = sink.layout();
@@ -158,12 +158,12 @@ impl CopyContext {
         }
     }
 
-    /// The blocks which this node holds.
+    /// Locks and returns the state of the blocks on this node.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock()
     }
 
-    /// The signed digests of a lane.
+    /// Returns the signed digests of a lane.
     #[must_use]
     pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
         let mut windows = self.windows.lock();
@@ -172,14 +172,15 @@ impl CopyContext {
         Arc::clone(windows.entry(lane).or_insert_with(new))
     }
 
-    /// The length of a block that is present, in bytes.
+    /// Returns the length in bytes of a block that is present.
     #[must_use]
     pub fn block_length(&self, index: u64) -> u32 {
         let short = self.short.get().filter(|(last, _)| *last == index);
         short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
     }
 
-    /// Whether block `index` may have `length` bytes; the last one of a stream may be shorter.
+    /// Returns whether block `index` may have `length` bytes. The last block of a stream may be
+    /// shorter than the others.
     #[must_use]
     pub fn takes_length(&self, index: u64, length: u32) -> bool {
         let whole = self.layout.block_length(index);
@@ -189,7 +190,7 @@ impl CopyContext {
         length == whole
     }
 
-    /// Sends a report.
+    /// Sends a report to the thread that talks to the head.
     pub fn tell(&self, notice: Notice) {
         (self.config.notices)(notice);
     }
@@ -203,8 +204,8 @@ impl CopyContext {
 
     /// Reports, once, that everything is present: held by a receiver, or read by the head.
     ///
-    /// A node which had everything before the copy waits until the chain has ended: links of a copy
-    /// that is over before they were greeted would be lost.
+    /// A node that had everything before the copy waits until its lanes have ended. Otherwise the
+    /// copy could be over before its links were greeted, and they would be lost.
     pub fn tell_if_complete(&self) {
         let mut lanes = self.lanes.get().into_iter().flatten();
         let had_all = self.had > 0 && self.had == self.layout.blocks();
@@ -225,18 +226,18 @@ impl CopyContext {
         }
     }
 
-    /// Whether the copy is over on this node.
+    /// Returns whether the copy is over on this node.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// From now on the copy is made stable, read back, or renamed.
+    /// Marks the copy as finishing: its file is made stable, read back, or renamed.
     pub fn finish(&self) {
         self.finishing.store(true, Ordering::Relaxed);
     }
 
-    /// A snapshot of the copy for `garland top`, under `name`.
+    /// Returns a snapshot of the copy for `garland top`, under `name`.
     #[must_use]
     pub fn view(&self, name: &str) -> CopyView {
         let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
@@ -267,8 +268,8 @@ impl CopyContext {
 
     /// Ends the copy on this node: no thread waits any longer.
     pub fn close(&self) {
-        // A lane first stores that it is at work and then checks whether the copy is over: either
-        // it sees this, or its links are cut here.
+        // A lane first stores that it is at work and then checks whether the copy is over. So it
+        // either sees this flag, or its links are cut below.
         self.closing.store(true, Ordering::SeqCst);
         self.config.store.stop();
         self.pool.close();
@@ -278,7 +279,7 @@ impl CopyContext {
         self.side_feeds.close();
     }
 
-    /// Fails the copy when its store fails between two calls.
+    /// Makes the copy fail when its store fails between two calls.
     pub fn watch_store(self: &Arc<Self>) {
         let watching = Arc::downgrade(self);
         self.config.store.watch(Box::new(move |reason| {
@@ -288,14 +289,14 @@ impl CopyContext {
         }));
     }
 
-    /// A lane of this copy.
+    /// Returns a lane of this copy.
     #[must_use]
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
         self.lanes.get()?.get(usize::from(number))
     }
 
-    /// Cuts silent links if there is another rail. A node with one rail whose wire is dead becomes
-    /// silent itself.
+    /// Cuts silent links if this node is on several lanes. With only one lane, and a dead wire, the
+    /// node becomes silent itself.
     pub fn cut_silent_links(&self) {
         let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.config.lane_count > 1);
         lanes.for_each(|lane| lane.cut_silent());
@@ -333,7 +334,8 @@ impl CopyContext {
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
             for error in self.side_feeds.route(&route, &self.closing) {
-                self.tell(Notice::Failed(format!("feeding a node beside a lane: {error}")));
+                let reason = format!("cannot start a thread that feeds a detached node: {error}");
+                self.tell(Notice::Failed(reason));
             }
             let route = route.firm();
             lane.cut_others(&route);
@@ -341,8 +343,8 @@ impl CopyContext {
         }
     }
 
-    /// Sets how threads are started that feed a downstream on the side of a lane. Called once,
-    /// before the threads of the lanes run.
+    /// Sets the function that starts threads which feed a downstream on the side of a lane. Called
+    /// once, before the threads of the lanes run.
     pub fn start_side_feeds_by(&self, start: Box<Starter>) {
         self.side_feeds.start_by(start);
     }
@@ -357,7 +359,7 @@ impl CopyContext {
         self.side_feeds.take_threads()
     }
 
-    /// The report for a heartbeat.
+    /// Returns the report for a heartbeat.
     #[must_use]
     pub fn report(&self) -> Report {
         let received = |lane: &Arc<LaneHandle>| LaneReport {
@@ -365,14 +367,14 @@ impl CopyContext {
             hop: lane.hop(),
         };
         let lanes: Vec<_> = self.lanes.get().into_iter().flatten().map(received).collect();
-        // A source holds everything from the start: report what it has sent.
+        // A source holds everything from the start: report the blocks that it has sent.
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
             held: if self.config.is_source { given() } else { self.sink().held() },
             had: self.had,
             whole: self.sink().whole(),
             lanes,
-            // An ordered store is read back file by file, and every node has all files.
+            // An ordered store is compared file by file, not by blocks.
             holder: self.config.is_source
                 || self.config.store.is_holder() && !self.config.store.is_ordered(),
             depths: self.stages.depths(),
@@ -387,7 +389,8 @@ impl CopyContext {
         }
     }
 
-    /// The call on its disk which makes no progress for longest, at least for a second.
+    /// Returns the call on the node's disk that has made no progress for longest, at least for a
+    /// second.
     #[must_use]
     pub fn pending(&self) -> Option<PendingCall> {
         let stored =
@@ -396,7 +399,7 @@ impl CopyContext {
         stored.into_iter().chain(given).max_by_key(PendingCall::weight)
     }
 
-    /// Whether its disk hangs: then the end of its threads is not awaited.
+    /// Returns whether the node's disk hangs. Then the end of its threads is not awaited.
     #[must_use]
     pub fn hangs(&self) -> bool {
         self.pending().is_some_and(|call| call.overdue_ns() >= HANGS_NS)

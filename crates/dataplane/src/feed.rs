@@ -24,29 +24,29 @@ pub struct Prepared {
 #[derive(Debug, Error)]
 pub enum FeedError {
     /// It cannot be read.
-    #[error("reading {0}: {1}")]
+    #[error("cannot read {0}: {1}")]
     Read(String, String),
-    /// Its bytes have changed.
+    /// The source has changed.
     #[error("{0} changed while it was copied")]
     Changed(String),
     /// A stream has passed the block, which is no longer kept.
-    #[error("{0} can't be read twice, and block {1} isn't kept any more")]
+    #[error("{0} cannot be read twice, and block {1} is no longer kept")]
     Gone(String, u64),
     /// A stream has ended early, or a remote source has failed; the message is that of the source.
     #[error("{0}")]
     Broken(String),
     /// It has not arrived from a remote source yet; it may be requested again.
-    #[error("it hasn't come yet")]
+    #[error("the block has not arrived yet")]
     NotYet,
     /// It does not exist: the source has ended after this many blocks.
     #[error("the source has only {0} blocks")]
     Ended(u64),
 }
 
-/// Prepares the blocks which a lane sends.
+/// Prepares the blocks that a lane sends.
 pub trait Feeder: Send {
     /// Prepares block `index`, sealed under `incarnation`, and records the time. A block that is
-    /// sent `again` is not part of the lane's sequence.
+    /// sent `again` is out of the lane's order.
     fn prepare(
         &mut self,
         index: u64,
@@ -65,7 +65,7 @@ pub struct Wrapper {
 }
 
 impl Wrapper {
-    /// A wrapper for `lane` of the copy of `member`.
+    /// Returns a wrapper for `lane` of the copy of `member`.
     #[must_use]
     pub fn new(member: &CopyContext, lane: u16) -> Self {
         let mut frame = Frame::bare(Kind::Block, member.config.copy, lane, 0);
@@ -74,8 +74,8 @@ impl Wrapper {
         Self { frame, sealer: None }
     }
 
-    /// Seals the first `packed` bytes of `buffer`: a block of `length` bytes in the encoding
-    /// `form`.
+    /// Seals the first `packed` bytes of `buffer`, which are a block of `length` bytes in the
+    /// encoding `form`.
     pub fn wrap(
         &mut self,
         keys: &Keys,
@@ -103,7 +103,7 @@ impl Wrapper {
     }
 }
 
-/// Feeds from a node's store.
+/// Prepares blocks by reading them back from a node's store.
 pub struct StoreFeeder {
     member: Arc<CopyContext>,
     wrapper: Wrapper,
@@ -111,7 +111,7 @@ pub struct StoreFeeder {
 }
 
 impl StoreFeeder {
-    /// A feeder for `lane` of the copy of `member`.
+    /// Returns a feeder for `lane` of the copy of `member`.
     #[must_use]
     pub fn new(member: Arc<CopyContext>, lane: u16) -> Self {
         let wrapper = Wrapper::new(&member, lane);

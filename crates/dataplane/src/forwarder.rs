@@ -9,7 +9,7 @@ use garland_sys::tcp;
 
 use crate::recorder::LaneTracer;
 
-/// Bytes that are copied at a time.
+/// The number of bytes that one call reads or writes at most.
 const SLICE: usize = 256 << 10;
 
 /// The most bytes that a relay collects before it forwards them. Larger slices cost more than the
@@ -19,11 +19,11 @@ pub const SLICE_MAX: usize = 64 << 10;
 /// A downstream which receives a block.
 #[derive(Debug)]
 pub struct DownstreamWriter<'a> {
-    /// The link's epoch.
+    /// The epoch of the link to it.
     pub epoch: u32,
-    /// Its index in the plan.
+    /// The index of the downstream in the plan.
     pub peer: u16,
-    /// Its link.
+    /// The socket of the link.
     pub stream: &'a TcpStream,
     /// The error that broke the link; nothing is written after it.
     pub error: Option<io::Error>,
@@ -46,8 +46,8 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// A forwarder which collects `slice` bytes before it forwards them: less would wake the CPU
-    /// too often, more would make a long chain slow to fill.
+    /// Returns a forwarder that collects `slice` bytes before it forwards them. Fewer bytes would
+    /// wake the CPU too often; more would make a long chain slow to fill.
     #[must_use]
     pub fn new(slice: usize) -> Self {
         Self { scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_upstream_is_made_up_by_zeros() {
+    fn a_broken_upstream_is_replaced_by_zeros() {
         let (mut source, up) = pair();
         let (down, mut sink) = pair();
         source.write_all(b"only this").unwrap();

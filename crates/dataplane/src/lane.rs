@@ -1,4 +1,4 @@
-//! The thread of a lane: executes the orders of its relay machine on real sockets.
+//! The thread of a lane: executes the orders of the lane's relay machine on sockets.
 
 mod blocks;
 mod digests;
@@ -25,8 +25,8 @@ use crate::forwarder::Forwarder;
 use crate::recorder::{LaneTracer, Recorder, peer_index};
 use crate::writer::Arrived;
 
-/// A relay forwards a block in this many slices: a chain of N nodes takes the time of N slices to
-/// fill.
+/// The number of slices in which a relay forwards a block. A chain of N nodes takes the time of N
+/// slices to fill.
 const SLICES: usize = 4;
 
 /// A lane on this node.
@@ -44,13 +44,13 @@ pub struct Lane {
     /// The signed digests of the lane's blocks, shared with the threads that feed on its side.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
-    /// The index of the upstream in the plan and the epoch of the link, by the present route.
+    /// The index of the upstream in the plan and the epoch of its link, by the present route.
     upstream: Option<(u16, u32)>,
     /// The downstreams of the present route.
     downstreams: Vec<DownstreamHop>,
-    /// It fed a downstream on the side, and is no longer needed.
+    /// Whether this lane fed a downstream on the side and is no longer needed.
     is_over: bool,
-    /// Links that neighbours opened before the route that names them arrived.
+    /// Links that neighbours opened before the route that names the links arrived.
     early: Vec<(LinkSide, u32, TcpStream)>,
     /// The header of the next block to be received.
     header: Option<(Frame, [u8; FRAME_LEN])>,
@@ -63,17 +63,17 @@ pub struct Lane {
 
 /// A downstream of the present route.
 struct DownstreamHop {
-    /// Its index in the plan.
+    /// The index of the downstream in the plan.
     peer: u16,
-    /// The link's epoch.
+    /// The epoch of the link to it.
     epoch: u32,
-    /// Its address, if this node opens the link.
+    /// The address of the downstream, if this node opens the link.
     address: Option<SocketAddr>,
 }
 
 impl Lane {
-    /// A lane without links. `ends` are its handle and the receiver of its commands; the head has
-    /// no `writer`.
+    /// Returns a lane without links. `handle` is its handle and `commands` the receiver of its
+    /// commands; a source has no `writer`.
     #[must_use]
     pub fn new(
         member: Arc<CopyContext>,
@@ -140,7 +140,8 @@ impl Lane {
                 return;
             }
             if let Err(error) = self.wait(more) {
-                self.member.tell(Notice::Failed(format!("waiting for its links: {error}")));
+                let reason = format!("cannot wait for data on its links: {error}");
+                self.member.tell(Notice::Failed(reason));
                 return;
             }
         }
@@ -150,8 +151,8 @@ impl Lane {
         self.unread.pop_front().or_else(|| self.commands.try_recv().ok())
     }
 
-    /// Executes orders until there are none, or a block was sent: requests of downstreams must not
-    /// wait until all blocks are sent. Returns whether there may be more orders.
+    /// Executes orders until there are none, or one block was sent: requests of downstreams must
+    /// not wait until all blocks are sent. Returns whether there may be more orders.
     fn obey_all(&mut self) -> bool {
         while let Some(order) = self.poll() {
             let feeds = matches!(order, RelayOrder::Feed { .. });
@@ -214,8 +215,8 @@ impl Lane {
                 } else if expected.iter().max().is_none_or(|&newest| newest < epoch) {
                     self.early.push((side, epoch, stream));
                 }
-                // Otherwise it is from a neighbour that was replaced, or of a dial that outlasted
-                // its route: closing the link is the answer.
+                // Otherwise the link comes from a neighbour that was replaced, or from a connection
+                // attempt that outlasted its route: it is closed here.
             }
         }
     }

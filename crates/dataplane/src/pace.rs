@@ -1,14 +1,14 @@
-//! Emulated disks, which set the pace of reads and writes on nodes of a lab.
+//! Emulated disks, which limit the rate of reads and writes on nodes of a lab.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use garland_sys::clock;
 
-/// The most delay of its own which an emulated disk makes up for, in nanoseconds.
+/// The largest delay of its own that an emulated disk compensates for, in nanoseconds.
 const MOST_LATE_NS: u64 = 100_000_000;
 
-/// A disk that does one request after another, reads and writes alike, at a given rate.
+/// A disk that executes one request after another, reads and writes alike, at a given rate.
 #[derive(Debug)]
 pub struct Pace {
     bytes_per_second: u64,
@@ -18,22 +18,22 @@ pub struct Pace {
 /// The present work of a disk, in monotonic nanoseconds.
 #[derive(Debug, Default)]
 struct Queue {
-    /// The time at which it has done all requests.
+    /// The time at which all requests will be done.
     free_ns: u64,
-    /// How much later than `free_ns` the last request returned. The next caller could not have
-    /// called earlier, and a machine short of CPU time is not a slow disk.
+    /// How much later than `free_ns` the last request returned. A lack of CPU time caused this
+    /// delay and delayed the next caller, so the next request counts as made that much earlier.
     late_ns: u64,
 }
 
 impl Pace {
-    /// An idle disk.
+    /// Returns an idle disk with this rate.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), queue: Mutex::default() }
     }
 
-    /// Does `work`, which reads or writes `bytes` bytes, and takes at least the time which this
-    /// disk needs.
+    /// Runs `work`, which reads or writes `bytes` bytes. Returns no earlier than the emulated disk
+    /// would.
     pub fn pass<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let takes = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_second);
         let takes = u64::try_from(takes).unwrap_or(u64::MAX);

@@ -27,14 +27,14 @@ struct State {
 /// The memory limit for all buffers of a copy, in bytes.
 const BUDGET: usize = 24 << 20;
 
-/// How often a wait for a buffer polls whether to continue.
+/// How often a wait for a buffer checks whether to continue.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The fewest buffers of a copy.
 const FEWEST: usize = 3;
 
-/// The number of buffers of `size` bytes for a copy of `blocks` blocks: limited by the memory, and
-/// by the number of blocks.
+/// Returns the number of buffers of `size` bytes for a copy of `blocks` blocks. It is limited by
+/// the memory and by the number of blocks.
 #[must_use]
 pub fn count(size: usize, blocks: u64) -> usize {
     let most = (BUDGET / size.max(1)).clamp(FEWEST, 256);
@@ -42,7 +42,7 @@ pub fn count(size: usize, blocks: u64) -> usize {
 }
 
 impl Pool {
-    /// A pool of at most `count` buffers of `size` bytes.
+    /// Returns a pool of at most `count` buffers of `size` bytes.
     #[must_use]
     pub fn new(size: usize, count: usize) -> Self {
         let state = State {
@@ -61,8 +61,8 @@ impl Pool {
         self.lock().take(self.size)
     }
 
-    /// Takes a buffer; waits until one is free. None once the pool is closed, or when `over`
-    /// returns true, which is polled.
+    /// Takes a buffer; waits until one is free. Returns none once the pool is closed, or when
+    /// `over`, which is called repeatedly, returns true.
     #[must_use]
     pub fn take_unless(&self, mut over: impl FnMut() -> bool) -> Option<Vec<u8>> {
         let mut state = self.lock();
@@ -106,7 +106,7 @@ impl Pool {
         self.returned.notify_all();
     }
 
-    /// The total time of all waits in nanoseconds, present ones included.
+    /// Returns the total time of all waits in nanoseconds, present ones included.
     #[must_use]
     pub fn waited_ns(&self) -> u64 {
         let now = clock::now_ns();
@@ -168,15 +168,15 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_a_buffer_can_be_called_off() {
+    fn a_wait_for_a_buffer_can_be_cancelled() {
         let pool = Pool::new(4096, 1);
         let held = pool.try_take();
-        let mut asked = 0;
-        let called_off = || {
-            asked += 1;
-            asked == 3
+        let mut polls = 0;
+        let is_cancelled = || {
+            polls += 1;
+            polls == 3
         };
-        assert!(held.is_some() && pool.take_unless(called_off).is_none());
+        assert!(held.is_some() && pool.take_unless(is_cancelled).is_none());
         assert!(pool.waited_ns() > 0);
     }
 }

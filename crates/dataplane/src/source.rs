@@ -29,9 +29,9 @@ use garland_sys::error::reason;
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// It cannot be opened or read.
-    #[error("{operation} {path}: {reason}")]
+    #[error("cannot {operation} {path}: {reason}")]
     Io {
-        /// What was tried.
+        /// The operation that failed, as an infinitive.
         operation: &'static str,
         /// The source.
         path: String,
@@ -39,7 +39,7 @@ pub enum SourceError {
         reason: String,
     },
     /// It is not a file.
-    #[error("{path} is {is}, and only plain files can be copied so far")]
+    #[error("cannot copy {path}: it is {is}, not a regular file")]
     NotAFile {
         /// The source.
         path: String,
@@ -54,11 +54,11 @@ pub struct Source {
     file: File,
     path: PathBuf,
     identity: Identity,
-    /// Its stamp when it was opened, for the records of digests.
+    /// The stamp of the file when it was opened, for the records of digests.
     opened: Opened,
     /// The number of bytes that are copied, from its beginning.
     length: u64,
-    /// The bytes that it occupies on the disk.
+    /// The number of bytes that the file occupies on the disk.
     room: u64,
     disk: Option<Arc<Pace>>,
     usage: Option<Arc<Usage>>,
@@ -93,21 +93,21 @@ impl Source {
             reason: reason(error),
         };
         // Non-blocking: the open of a pipe would wait for its writer.
-        let file = File::from(root.open_entry(path).map_err(|e| error("opening", &e))?);
-        let stat = file.metadata().map_err(|e| error("asking about", &e))?;
+        let file = File::from(root.open_entry(path).map_err(|e| error("open", &e))?);
+        let stat = file.metadata().map_err(|e| error("get the status of", &e))?;
         let kind = stat.file_type();
         if kind.is_block_device() {
-            return Self::of_device(file, path).map_err(|e| error("asking about", &e));
+            return Self::of_device(file, path).map_err(|e| error("get the status of", &e));
         }
         if !kind.is_file() {
-            let is = if kind.is_dir() { "a folder" } else { "a device or a pipe" };
+            let is = if kind.is_dir() { "a directory" } else { "a device or a pipe" };
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
-        let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
-        let opened = Opened::now(&file).map_err(|e| error("asking about", &e))?;
+        let identity = Identity::of(&file).map_err(|e| error("get the status of", &e))?;
+        let opened = Opened::now(&file).map_err(|e| error("get the status of", &e))?;
         if identity.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
             // Like files in /proc.
-            let is = "a file that doesn't tell its length";
+            let is = "a file that has content although its length is 0";
             return Err(SourceError::NotAFile { path: path.display().to_string(), is });
         }
         let (path, length) = (path.to_owned(), identity.length);
@@ -120,7 +120,7 @@ impl Source {
         Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe })
     }
 
-    /// The whole of a block device.
+    /// Returns the whole of a block device as a source.
     fn of_device(file: File, path: &Path) -> io::Result<Self> {
         let length = rustix::fs::seek(&file, SeekFrom::End(0))?;
         let identity = Identity { length, modified: (0, 0), changed: (0, 0) };
@@ -129,14 +129,15 @@ impl Source {
         Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe })
     }
 
-    /// The bytes that it occupies on the disk: fewer than its length if it has holes.
+    /// Returns the number of bytes that the file occupies on the disk: fewer than its length if it
+    /// has holes.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// The first `length` bytes of an open file on `disk`, the node's emulated disk; the time of
-    /// reads is added to `usage`. `path` is for messages.
+    /// Returns the first `length` bytes of an open file as a source. Messages call it `path`;
+    /// `disk` is the node's emulated disk; the time of reads is added to `usage`.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
@@ -159,19 +160,19 @@ impl Source {
         Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
     }
 
-    /// Puts the file on the emulated disk which a node's copies share.
+    /// Puts the file on the emulated disk that the copies of a node share.
     #[must_use]
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }
 
-    /// Sets the stripe which the file contains.
+    /// Sets the stripe of the source that the file contains.
     #[must_use]
     pub fn with_stripe(self, stripe: Option<Stripe>) -> Self {
         Self { stripe, ..self }
     }
 
-    /// The file itself.
+    /// Returns the open file.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -181,7 +182,7 @@ impl Source {
         records.note(&self.file, &self.opened, layout, digests);
     }
 
-    /// The permission bits.
+    /// Returns the permission bits.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
@@ -191,7 +192,7 @@ impl Source {
         Ok(if stat.file_type().is_block_device() { 0o600 } else { stat.mode() & 0o7777 })
     }
 
-    /// The modification time, in seconds and nanoseconds since 1970.
+    /// Returns the modification time, in seconds and nanoseconds since 1970.
     #[must_use]
     pub fn modified(&self) -> (i64, u32) {
         let (seconds, nanos) = self.identity.modified;
@@ -255,7 +256,7 @@ impl Identity {
     fn of(file: &File) -> io::Result<Self> {
         let stat = file.metadata()?;
         if stat.file_type().is_block_device() {
-            // A device has no stamp; a second read is compared by digests.
+            // A device has no stamp; if it is read again the digests are compared.
             let length = rustix::fs::seek(file, SeekFrom::End(0))?;
             return Ok(Self { length, modified: (0, 0), changed: (0, 0) });
         }

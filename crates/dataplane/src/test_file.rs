@@ -1,5 +1,5 @@
-//! The file of a test: without a name, or unlinked right after it was created. Its space is
-//! reserved, and the file system is never filled.
+//! A file for a disk test: it has no name, or is unlinked right after its creation. Its space is
+//! reserved, and part of the file system stays free.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,11 +20,10 @@ use rustix::io::Errno;
 use crate::store::{partial_name, remove_stale};
 use garland_sys::error::reason;
 
-/// The beginning of the hidden name, after a dot, where a name is needed.
+/// The beginning of the hidden name, after a dot. Only some file systems need a name.
 const NAME: &str = "garland-disk";
 
-/// The space that is left free: this fraction of the file system, or a number of bytes if that is
-/// less.
+/// The space that stays free: this fraction of the file system, but at most this many bytes.
 const RESERVE_PART: u64 = 20;
 const RESERVE_MAX: u64 = 4 << 30;
 
@@ -39,22 +38,22 @@ impl TestFile {
     /// Creates a file of `size` bytes in the directory `path`.
     ///
     /// # Errors
-    /// When there is no such directory, or it cannot be written, or has no space; in words.
+    /// When there is no such directory, it cannot be written, or it has not enough space.
     pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, String> {
         let path = Path::new(OsStr::from_bytes(path));
         let shown = path.display();
         let folder = root
             .open_dir(path, false)
-            .map_err(|error| format!("opening the folder {shown}: {}", reason(&error)))?;
+            .map_err(|error| format!("cannot open the directory {shown}: {}", reason(&error)))?;
         let (free, reserve) = room(&folder).map_err(|error| {
-            format!("asking how much room there is on {shown}: {}", reason(&error))
+            format!("cannot determine the free space on {shown}: {}", reason(&error))
         })?;
         refuse_to_fill(&shown.to_string(), size, free, reserve)?;
         let file = unnamed(&folder)
-            .map_err(|error| format!("creating a file in {shown}: {}", reason(&error)))?;
+            .map_err(|error| format!("cannot create a file in {shown}: {}", reason(&error)))?;
         // Other tests may reserve space at the same time: give up if too little is left.
         allocate(&file, size).map_err(|error| {
-            format!("reserving {} on {shown}: {}", bytes::format(size), reason(&error))
+            format!("cannot reserve {} on {shown}: {}", bytes::format(size), reason(&error))
         })?;
         let (left, _) = room(&folder).unwrap_or((reserve, reserve));
         if left < reserve {
@@ -68,7 +67,7 @@ impl TestFile {
         &self.file
     }
 
-    /// The bytes that were free before.
+    /// The number of bytes that were free before the file was created.
     pub fn free(&self) -> u64 {
         self.free
     }
@@ -84,12 +83,12 @@ impl TestFile {
     }
 }
 
-/// The bytes that are free for this user, and those that are to stay free.
+/// Returns the number of bytes that are free for this user, and the number that must stay free.
 fn room(folder: &OwnedFd) -> io::Result<(u64, u64)> {
     let stat = fstatvfs(folder)?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
     if stat.f_blocks == 0 {
-        // For example an unlimited tmpfs: memory is checked elsewhere.
+        // For example a tmpfs without a limit.
         return Ok((u64::MAX, 0));
     }
     Ok((bytes(stat.f_bavail), (bytes(stat.f_blocks) / RESERVE_PART).min(RESERVE_MAX)))
@@ -105,8 +104,8 @@ fn refuse_to_fill(path: &str, size: u64, free: u64, reserve: u64) -> Result<(), 
 fn too_little(path: &str, size: u64, free: u64, reserve: u64) -> String {
     let [size, free, reserve] = [size, free, reserve].map(bytes::format);
     format!(
-        "no room on {path}: the test takes {size} and leaves {reserve} free, but only {free} are \
-         free; take a smaller file"
+        "not enough space on {path}: the test needs {size} and leaves {reserve} free, but only \
+         {free} are free; use a smaller file"
     )
 }
 
@@ -139,7 +138,7 @@ fn named_and_forgotten(folder: &OwnedFd, flags: OFlags) -> io::Result<File> {
 /// Reserves the space on the disk.
 fn allocate(file: &File, size: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, size) {
-        // Not supported everywhere; then a full disk is found during the test.
+        // Not all file systems support this; a full disk is then detected during the test.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
         Err(error) => Err(error.into()),
@@ -171,9 +170,13 @@ mod tests {
         let path = std::env::temp_dir();
         let root = Root::confined(&path).unwrap();
         let error = TestFile::create(&root, b"/", 1 << 45).unwrap_err();
-        assert!(error.starts_with("no room on /: the test takes 32.00 TiB and leaves "), "{error}");
-        let error = TestFile::create(&root, b"/no-such-folder", 1 << 20).unwrap_err();
-        assert_eq!(error, "opening the folder /no-such-folder: no such file or directory");
+        let start = "not enough space on /: the test needs 32.00 TiB and leaves ";
+        assert!(error.starts_with(start), "{error}");
+        let error = TestFile::create(&root, b"/no-such-directory", 1 << 20).unwrap_err();
+        assert_eq!(
+            error,
+            "cannot open the directory /no-such-directory: no such file or directory"
+        );
         assert!(refuse_to_fill("/", 90, 100, 10).is_ok());
         assert!(refuse_to_fill("/", 91, 100, 10).is_err());
         assert!(refuse_to_fill("/", u64::MAX, 100, 10).is_err());

@@ -14,15 +14,15 @@ use crate::context::{CopyContext, LaneCommand, Notice};
 use crate::recorder::{At, Recorder};
 use garland_sys::error::reason;
 
-/// A complete block.
+/// A received block, complete.
 pub struct Arrived {
-    /// Its header.
+    /// The header.
     pub frame: Frame,
     /// The bytes of the header, which the seal covers.
     pub header: [u8; FRAME_LEN],
-    /// Its bytes.
+    /// A buffer that begins with the bytes of the block.
     pub buffer: Vec<u8>,
-    /// The number of bytes in the buffer.
+    /// The number of bytes of the block in the buffer, as received.
     pub length: usize,
 }
 
@@ -65,15 +65,15 @@ fn at(frame: &Frame) -> At {
     At::block(frame.lane, frame.index)
 }
 
-/// Blocks of a stream that arrived before their turn. The sink admits no more than there are
-/// buffers.
+/// Writes blocks in order, and keeps those that arrive early. The sink admits no more of them than
+/// there are buffers.
 #[derive(Default)]
 struct Turns {
     next: u64,
     early: BTreeMap<u64, Arrived>,
-    /// The number of bytes of the next one that are no longer needed.
+    /// The number of bytes of the next block that need not be written any more.
     done: usize,
-    /// For blocks that are present already.
+    /// A buffer for blocks that are present already.
     buffer: Vec<u8>,
 }
 
@@ -85,8 +85,8 @@ impl Turns {
         self.early.insert(arrived.frame.index, arrived);
     }
 
-    /// Writes the next blocks in order, as far as they are here: received ones, and those this node
-    /// had before. Returns whether the store accepted them.
+    /// Writes the next blocks in order, as far as they have arrived or were present before. Returns
+    /// whether the store accepted them.
     fn go_on(
         &mut self,
         member: &Arc<CopyContext>,
@@ -121,15 +121,16 @@ impl Turns {
 
 /// The result for a block that was present before.
 enum PresentBlock {
-    /// It is written.
+    /// The block is written.
     Whole,
-    /// It has changed and must be sent; this many of its bytes are no longer needed.
+    /// The block has changed and must be sent; this many of its bytes need not be written any more.
     Some(usize),
     /// The store failed.
     Failed,
 }
 
-/// Makes the store take a block that was present before. Bytes that it needs are read and verified.
+/// Makes the store use a block that was present before. Bytes that the store needs are read and
+/// verified.
 fn bring(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -146,7 +147,7 @@ fn bring(
         Err(error) => {
             if !member.is_closing() {
                 let (name, reason) = (member.config.store.name(), reason(&error));
-                member.tell(Notice::Failed(format!("writing {name}: {reason}")));
+                member.tell(Notice::Failed(format!("cannot write {name}: {reason}")));
             }
             return PresentBlock::Failed;
         }
@@ -158,7 +159,7 @@ fn bring(
     result
 }
 
-/// The number of the block's bytes that are written, or not needed.
+/// Returns the number of the block's bytes that are written, or need not be.
 fn bring_bytes(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -179,9 +180,9 @@ fn bring_bytes(
     store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
 }
 
-/// Opens a block in its buffer and compares its contents with the digest which the source signed.
-/// Finds wrong bytes of whichever node sealed it, and errors between hashing and sealing. Returns
-/// whether they are equal.
+/// Opens a block in its buffer and compares its contents with the digest that the source signed.
+/// Returns whether they match. This detects wrong bytes from any node that sealed the block, and
+/// errors between hashing and sealing.
 fn verify(
     member: &CopyContext,
     keys: &mut Keys,
@@ -198,7 +199,7 @@ fn verify(
     sound
 }
 
-/// Decompresses blocks, and holds the result.
+/// Decompresses blocks, and keeps the last result.
 #[derive(Default)]
 struct Unwrapping {
     unpacker: Unpacker,
@@ -208,7 +209,7 @@ struct Unwrapping {
 }
 
 impl Unwrapping {
-    /// The digest of an opened block's contents; none if they do not match the header.
+    /// Returns the digest of an opened block's contents; none if they do not match the header.
     fn digest(&mut self, zeros: &Zeros, frame: &Frame, buffer: &[u8]) -> Option<[u8; 32]> {
         // A block that is sent again may have another encoding.
         self.holds = None;
@@ -220,7 +221,7 @@ impl Unwrapping {
         }
     }
 
-    /// The contents of an opened block; none if they do not match the header.
+    /// Returns the contents of an opened block; none if they do not match the header.
     fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
         let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
         match frame.form {
@@ -232,7 +233,7 @@ impl Unwrapping {
                 self.holds = whole.then_some(frame.index);
                 whole.then_some(&self.room[..])
             }
-            // The store writes these by itself.
+            // The store needs no bytes for these.
             Encoding::Zeros | Encoding::Hole => Some(&[]),
         }
     }
@@ -250,7 +251,7 @@ fn write(
     let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
     let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
         // It was decompressed before, to compare its digest.
-        let reason = format!("unpacking block {} again failed", frame.index);
+        let reason = format!("cannot decompress block {} a second time", frame.index);
         member.tell(Notice::Failed(reason));
         return false;
     };
@@ -268,10 +269,10 @@ fn write(
     recorder.took(Stage::Write, at(&frame), began, length);
     if let Err(error) = written {
         if member.is_closing() {
-            // The wait was ended.
+            // The end of the copy interrupted the write.
             return false;
         }
-        let reason = format!("writing {}: {}", member.config.store.name(), reason(&error));
+        let reason = format!("cannot write {}: {}", member.config.store.name(), reason(&error));
         member.tell(Notice::Failed(reason));
         return false;
     }

@@ -1,7 +1,7 @@
-//! What a lane has transferred and waited for, readable while it works.
+//! Counts what a lane has transferred and waited for, readable by other threads meanwhile.
 //!
-//! Only the lane's thread writes it. The times come from the trace (`recorder`): a copy without a
-//! trace has bytes and no waits.
+//! Only the lane's thread writes these values. The times come from the trace (`recorder`): in a
+//! copy without a trace only bytes are counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ pub enum Awaited {
 }
 
 impl Awaited {
-    /// What a waiting stage waits for.
+    /// Returns what a waiting stage waits for.
     pub fn of(stage: Stage) -> Self {
         match stage {
             Stage::WaitUpstream => Self::Up,
@@ -34,7 +34,7 @@ impl Awaited {
         }
     }
 
-    /// The index in arrays over all variants.
+    /// Returns the index in arrays over all variants.
     fn place(self) -> usize {
         match self {
             Self::Up => 0,
@@ -45,7 +45,7 @@ impl Awaited {
     }
 }
 
-/// The code for work in `present`, after four for waits.
+/// The code for work in `Flow::present`; codes 0 to 3 stand for waits.
 const WORK: u64 = 4;
 
 /// The bytes which a lane has transferred, and the times of its waits.
@@ -55,8 +55,8 @@ pub struct Flow {
     went: AtomicU64,
     /// Completed waits in nanoseconds.
     settled: [AtomicU64; 4],
-    /// Nanoseconds in calls for the present block, upstream and downstream. They are divided into
-    /// work and waits when the block has passed, which takes long on a slow link.
+    /// The nanoseconds of calls for the present block, upstream and downstream. They are divided
+    /// into work and waits only when the block has passed, which takes long on a slow link.
     block: [AtomicU64; 2],
     /// The present activity and its beginning: nanoseconds times 8, plus a code. 0 if nothing is
     /// recorded.
@@ -74,12 +74,12 @@ impl Flow {
         self.went.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// From `now_ns` on the thread waits for `what`, or is in a call that may block.
+    /// Records that from `now_ns` on the thread waits for `what`, or is in a call that may block.
     pub fn awaits(&self, what: Awaited, now_ns: u64) {
         self.present.store(now_ns << 3 | what.place() as u64, Ordering::Relaxed);
     }
 
-    /// From `now_ns` on the thread works.
+    /// Records that from `now_ns` on the thread works.
     pub fn works(&self, now_ns: u64) {
         self.present.store(now_ns << 3 | WORK, Ordering::Relaxed);
     }
@@ -89,21 +89,21 @@ impl Flow {
         self.settled[what.place()].fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Adds a call for the present block which may have waited.
+    /// Adds a call for the present block that may have waited.
     pub fn called(&self, what: Awaited, ns: u64) {
         if let Some(side) = self.block.get(what.place()) {
             side.fetch_add(ns, Ordering::Relaxed);
         }
     }
 
-    /// The present block has passed; its calls included these waits.
+    /// Records that the present block has passed, and that its calls included these waits.
     pub fn passed(&self, up_ns: u64, down_ns: u64) {
         self.waited(Awaited::Up, up_ns);
         self.waited(Awaited::Down, down_ns);
         self.block.iter().for_each(|side| side.store(0, Ordering::Relaxed));
     }
 
-    /// A snapshot, which includes the present wait.
+    /// Returns a snapshot, which includes the present wait.
     #[must_use]
     pub fn view(&self, lane: u16) -> LaneView {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -21,20 +21,21 @@ pub(super) struct SideFeeds {
 }
 
 struct SideFeed {
-    /// The side-fed part of the lane's route; without downstreams once it has ended.
+    /// The side-fed part of the lane's route; without downstreams once the feed has ended.
     route: Route,
     handle: Arc<LaneHandle>,
     thread: JoinHandle<()>,
 }
 
 impl SideFeeds {
-    /// Sets how threads are started. Called once, before the threads of the lanes run.
+    /// Sets the function that starts threads. Called once, before the threads of the lanes run.
     pub fn start_by(&self, start: Box<Starter>) {
         let _ = self.start.set(start);
     }
 
-    /// Feeds exactly the side-fed downstreams of a lane's route; starts no thread once the copy is
-    /// `closing`. Returns the errors of threads that could not be started.
+    /// Starts and ends threads so that exactly the side-fed downstreams of a lane's route are fed.
+    /// Starts none once the copy is `closing`. Returns the errors of threads that could not be
+    /// started.
     pub fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<io::Error> {
         let wanted: Vec<Route> = route.loose().collect();
         let mut feeds = self.lock();
@@ -62,7 +63,7 @@ impl SideFeeds {
         errors
     }
 
-    /// Bytes of blocks that were sent on the side of this lane.
+    /// Returns the bytes of blocks that were sent on the side of this lane.
     pub fn sent(&self, lane: u16) -> u64 {
         let feeds = self.lock();
         let of_lane = feeds.iter().filter(|feed| feed.route.lane == lane);

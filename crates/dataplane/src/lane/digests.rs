@@ -11,7 +11,7 @@ use crate::context::Notice;
 use garland_transport::link::break_reason;
 
 impl Lane {
-    /// The downstream of this link begins at `place` in the lane.
+    /// Records that the downstream of this link begins at `place` in the lane.
     pub(super) fn begin_digests(&mut self, epoch: u32, place: u64) {
         let downs = &self.downs;
         let is_open = |epoch| downs.iter().any(|down| down.0 == epoch);
@@ -72,7 +72,7 @@ impl Lane {
         self.send_with(stream, &frame, &window.bytes)
     }
 
-    /// Reads the window which this frame announced, and accepts it if the source signed it.
+    /// Reads the window that this frame announces, and accepts it if the source signed it.
     pub(super) fn take_digests(&mut self, frame: &Frame) {
         let length = frame.length as usize;
         if length > WINDOW_BYTES_MAX {

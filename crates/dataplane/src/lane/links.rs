@@ -1,4 +1,4 @@
-//! The links of a lane: opened, used, lost, and kept for the next copy.
+//! Opens and closes the links of a lane, sends frames, and keeps idle links for the next copy.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -24,7 +24,7 @@ impl Lane {
             }
             LinkSide::Down => {
                 if let Err(error) = tcp::pace(&stream, self.member.config.pace) {
-                    let reason = format!("holding its link to a rate: {}", reason(&error));
+                    let reason = format!("cannot limit the rate of its link: {}", reason(&error));
                     return self.member.tell(Notice::Failed(reason));
                 }
                 self.downs.retain(|(of, _)| *of != epoch);
@@ -34,7 +34,7 @@ impl Lane {
         }
     }
 
-    /// Connects to a neighbour in a thread of its own: a new route may arrive meanwhile.
+    /// Connects to a neighbour in a separate thread: a new route may arrive meanwhile.
     pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
         let hop = Hop { copy: self.member.config.copy, lane: self.number, epoch };
         let peer = match side {
@@ -62,16 +62,16 @@ impl Lane {
             trace.took(Stage::Dial, at, began);
             let command = match dialed {
                 Ok(stream) => LaneCommand::Link(side, epoch, stream),
-                Err(error) => lost(format!("linking to {address}: {error}")),
+                Err(error) => lost(format!("cannot connect to {address}: {error}")),
             };
             handle.post(command);
         });
         if let Err(error) = begun {
-            outside.post(lost(format!("linking to {address}: {}", reason(&error))));
+            outside.post(lost(format!("cannot connect to {address}: {}", reason(&error))));
         }
     }
 
-    /// A frame of this lane, without a block.
+    /// Returns a frame of this lane, without a block.
     pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
         Frame::bare(kind, self.member.config.copy, self.number, index)
     }
@@ -136,9 +136,9 @@ impl Lane {
         }
     }
 
-    /// Reads from an upstream that has sent the whole lane. If it sends anything, that is the
-    /// greeting of the next copy, which the upstream has learned of earlier; then the link goes to
-    /// the pool. A closed link is lost as usual.
+    /// Reads from an upstream that has sent the whole lane. Any further byte belongs to the
+    /// greeting of the next copy, which the upstream learned of before this node; then the link
+    /// goes to the pool. A closed link is lost as usual.
     pub(super) fn hand_over_upstream(&mut self, link_pool: &LinkPool) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {

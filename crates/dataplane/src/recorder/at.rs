@@ -1,9 +1,9 @@
-//! What a span is about.
+//! The lane, peer and block that a span belongs to.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, NO_BLOCK, NONE, Span, Stage};
 
-/// The index of a node in the plan, as records contain it.
+/// Returns the index of a node in the plan, in the width that records have.
 pub fn peer_index(id: NodeId) -> u16 {
     u16::try_from(id.0).unwrap_or(NONE)
 }
@@ -20,15 +20,15 @@ pub struct At {
 }
 
 impl At {
-    /// The node itself: no lane, no peer, no block.
+    /// The node as a whole: no lane, no peer, no block.
     pub const HERE: Self = Self { lane: NONE, peer: NONE, block: NO_BLOCK };
 
-    /// A block of a lane, without a peer.
+    /// Returns a block of a lane, without a peer.
     pub fn block(lane: u16, index: u64) -> Self {
         Self { lane, ..Self::HERE }.of(index)
     }
 
-    /// The exchange of an order and its answer.
+    /// Returns the exchange of an order and its answer.
     pub fn exchange(exchange: Exchange) -> Self {
         Self { block: exchange.number(), ..Self::HERE }
     }
@@ -43,7 +43,7 @@ impl At {
         Self { block: u32::try_from(index).unwrap_or(NO_BLOCK), ..self }
     }
 
-    /// A span from `begin_ns` to `end_ns` that is busy all the time.
+    /// Returns a span from `begin_ns` to `end_ns` that is busy all the time.
     pub fn span(self, stage: Stage, begin_ns: u64, end_ns: u64) -> Span {
         let end_ns = end_ns.max(begin_ns);
         Span {

@@ -1,10 +1,10 @@
-//! A shell command at one end of a copy: bytes go to it or come from it through a pipe, its exit
-//! code is the verdict, and the end of its standard error is the reason.
+//! A shell command as the source or destination of a copy. A pipe carries the bytes; the exit code
+//! is the verdict, and the last lines of standard error are the reason of a failure.
 //!
 //! The command runs in a process group of its own, together with a guard: a second shell, which
-//! holds the pipe open and waits for a line. If the agent is killed the line never comes; the guard
-//! then kills the group, before the command could take the closed pipe for the end of the bytes.
-//! The guard also keeps the number of the group from being reused.
+//! holds the pipe open and waits for a line. If the agent is killed the line never arrives; the
+//! guard then kills the group, before the command can take the closed pipe for the end of the
+//! bytes. The guard also keeps the number of the group from being reused.
 
 mod stderr;
 
@@ -26,7 +26,7 @@ use self::stderr::StderrTail;
 /// The guard's script: unless it reads `over` it kills its group, itself included.
 const GUARD: &str = "read -r word && [ \"$word\" = over ] || kill -s KILL 0";
 
-/// How long a killed command is waited for; it may hang in the kernel.
+/// How long to wait for a killed command, which may hang in the kernel.
 const DYING: Duration = Duration::from_secs(1);
 
 /// Called with the reason if a command fails.
@@ -41,14 +41,14 @@ pub struct Shell {
 }
 
 /// The process that kills the group unless it is dismissed. The number of the group stays reserved
-/// until the guard was waited for.
+/// until the guard has been reaped.
 struct Guard {
     child: Child,
     word: Option<PipeWriter>,
     over: bool,
 }
 
-/// The end of a command.
+/// The result of a command, once it has ended.
 #[derive(Default)]
 struct Ending {
     state: Mutex<State>,
@@ -59,15 +59,15 @@ struct Ending {
 struct State {
     /// The verdict once the command has ended: the reason if it failed.
     verdict: Option<Result<(), String>>,
-    /// Called when it fails.
+    /// Called when the command fails.
     watcher: Option<Watcher>,
 }
 
-/// What a command is started with.
+/// The parameters of a command.
 struct Start<'a> {
-    /// The command line, in the system's bytes.
+    /// The command line, as raw bytes.
     line: &'a [u8],
-    /// The working directory; by default the one of this process.
+    /// The working directory; by default that of this process.
     folder: Option<&'a Path>,
     input: Stdio,
     output: Stdio,
@@ -136,7 +136,7 @@ impl Shell {
         Ok(Self { line, group, guard: Mutex::new(guard), ending })
     }
 
-    /// The command line as messages show it.
+    /// Returns the command line for messages.
     pub fn line(&self) -> &str {
         &self.line
     }
@@ -160,7 +160,7 @@ impl Shell {
         self.guard().dismiss();
     }
 
-    /// Waits until the command has ended, by itself or by [`Shell::kill`].
+    /// Waits until the command has ended, on its own or by [`Shell::kill`].
     ///
     /// # Errors
     /// When the command failed; the message is the reason.
@@ -174,7 +174,7 @@ impl Shell {
         }
     }
 
-    /// The verdict, if the command ends within `moment`.
+    /// Waits for the command, at most for `moment`. Returns its verdict if it has ended.
     pub fn verdict(&self, moment: Duration) -> Option<Result<(), String>> {
         let runs = |state: &mut State| state.verdict.is_none();
         let mut state = self.ending.lock();
@@ -187,7 +187,7 @@ impl Shell {
     pub fn kill(&self) {
         let mut guard = self.guard();
         let mut state = self.ending.lock();
-        // The caller knows that it fails.
+        // The caller knows that the command fails.
         state.watcher = None;
         // Processes which a successful command left running are not killed.
         if !matches!(state.verdict, Some(Ok(()))) && !guard.over {
@@ -224,7 +224,7 @@ impl Guard {
     /// Makes the guard exit without killing the group.
     fn dismiss(&mut self) {
         if let Some(mut word) = self.word.take() {
-            // Fails if the guard is gone already; then it holds nothing.
+            // Fails if the guard has exited already; then it holds nothing open.
             let _ = word.write_all(b"over\n");
         }
     }
@@ -242,7 +242,7 @@ impl Ending {
         let verdict = match ended {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(failure(line, status, stderr)),
-            Err(error) => Err(format!("waiting for `{line}`: {error}")),
+            Err(error) => Err(format!("cannot get the exit code of `{line}`: {error}")),
         };
         let mut state = self.lock();
         state.verdict = Some(verdict.clone());
@@ -271,7 +271,7 @@ fn failure(line: &str, status: ExitStatus, stderr: Option<StderrTail>) -> String
     }
 }
 
-/// A command line without control characters, shortened for messages.
+/// Returns a command line without control characters, shortened for messages.
 fn shown(line: &[u8]) -> String {
     const LONGEST: usize = 60;
     let text = String::from_utf8_lossy(line);

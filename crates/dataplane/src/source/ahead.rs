@@ -19,10 +19,10 @@ use crate::context::CopyContext;
 use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
 
-/// The most bytes that are prepared ahead of a lane's sender.
+/// The most bytes of blocks that are prepared ahead of a lane's sender.
 pub const AHEAD: u64 = 8 << 20;
 
-/// The most bytes that are prepared for all lanes together.
+/// The most bytes of blocks that are prepared for all lanes together.
 const AHEAD_OF_ALL: u64 = 64 << 20;
 
 /// The initial number of blocks that are prepared ahead.
@@ -32,23 +32,23 @@ const AHEAD_FIRST: u64 = 4;
 /// With several lanes each starts with one.
 const WORKERS: usize = 2;
 
-/// The most threads of a lane whose disk is slow: this many reads are concurrent.
+/// The most threads of a lane, which it has if the disk is slow: that many reads are concurrent.
 const WORKERS_MAX: usize = 4;
 
-/// How long a lane waits at a time for a stream's next block.
+/// How long a lane waits for the next block of a stream before it does other work.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How often a waiting lane polls whether the copy is over.
+/// How often a waiting lane checks whether the copy is over.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Prepares the blocks of one lane from the source.
+/// Prepares the blocks of one lane by reading the source.
 pub struct SourceFeeder {
     shared: Arc<Shared>,
     /// Prepares blocks that are sent again, independent of the read-ahead.
     repairs: BlockMaker,
 }
 
-/// Prepares blocks for one thread.
+/// The tools with which one thread prepares blocks.
 struct BlockMaker {
     wrapper: Wrapper,
     packer: Packer,
@@ -73,12 +73,13 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The blocks that are being prepared: the places from `wanted` on, under one incarnation.
+/// The blocks that are being prepared: those of the lane from place `wanted` on, sealed under one
+/// incarnation.
 struct Ahead {
     incarnation: u64,
-    /// The next place which the sender takes.
+    /// The place in the lane of the next block for the sender.
     wanted: u64,
-    /// The next place which a worker takes.
+    /// The place of the next block for a worker.
     unclaimed: u64,
     ready: BTreeMap<u64, Result<Prepared, FeedError>>,
     spare: Vec<Vec<u8>>,
@@ -86,7 +87,7 @@ struct Ahead {
     /// The number of blocks that may be prepared ahead, now and at most.
     ahead: u64,
     ahead_most: u64,
-    /// The sender had to wait since the last thread was added.
+    /// Whether the sender had to wait since the last thread was added.
     starved: bool,
     workers: Vec<std::thread::JoinHandle<()>>,
 }
@@ -172,7 +173,7 @@ impl SourceFeeder {
         let shared = &self.shared;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
         let mut state = shared.lock();
-        // It may have been withheld until now.
+        // The block may have been withheld until now: make the workers check again.
         shared.changed.notify_all();
         if (state.wanted, state.incarnation) != (place, incarnation) {
             let old = std::mem::take(&mut state.ready);
@@ -195,7 +196,7 @@ impl SourceFeeder {
                 shared.changed.notify_all();
             }
             if !shared.member.layout.open {
-                // A wait for a remote source ends when the copy is over.
+                // A remote source may never answer: the wait ends when the copy is over.
                 let _ = shared.changed.wait_for(&mut state, POLL);
                 if shared.member.is_closing() {
                     return Err(FeedError::NotYet);
@@ -250,7 +251,7 @@ impl Shared {
             stages.read.leave();
             idle = recorder.now();
             let mut state = self.lock();
-            // While the disk is slow, another read may run concurrently.
+            // On a slow disk one more concurrent read may help.
             let disk = !self.member.layout.open;
             let waits = disk && worked < took / 2 && state.starved && !state.over;
             if waits && state.workers.len() < WORKERS_MAX {
@@ -276,7 +277,7 @@ impl Shared {
                 return None;
             }
             let end = self.blocks.len().min(state.wanted + state.ahead);
-            // Blocks that are withheld are not read; the sender returns for them later.
+            // Blocks that are withheld are not read yet; the sender requests them later.
             let serves = |place| self.member.sink().serves(self.blocks.index(place));
             if state.unclaimed < end && serves(state.unclaimed) {
                 let place = state.unclaimed;
@@ -366,7 +367,7 @@ impl Shared {
         (form, packed)
     }
 
-    /// Whether a block that is not prepared yet is no longer wanted.
+    /// Returns whether a block that is not prepared yet is no longer wanted.
     fn is_stale(&self, index: u64, incarnation: u64) -> bool {
         let place = self.blocks.ordinal(index).unwrap_or(0);
         let state = self.lock();

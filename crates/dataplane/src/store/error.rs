@@ -6,13 +6,13 @@ use std::io;
 use garland_sys::error::reason;
 use thiserror::Error;
 
-/// Why bytes cannot be put where they should go.
+/// Why a destination cannot be opened, written or committed.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// A system call on a path failed.
-    #[error("{operation} {path}: {reason}")]
+    #[error("cannot {operation} {path}: {reason}")]
     Path {
-        /// What was tried.
+        /// The operation that failed, as an infinitive.
         operation: &'static str,
         /// The path.
         path: String,
@@ -24,9 +24,9 @@ pub enum StoreError {
     NoSpace {
         /// The directory.
         path: String,
-        /// Bytes of the source.
+        /// The number of bytes needed.
         needed: u64,
-        /// Bytes free for this user.
+        /// The number of bytes that are free for this user.
         free: u64,
     },
     /// A file without a name cannot be created.
@@ -41,7 +41,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// `operation` on `path` failed with a system error.
+    /// Returns the error that `operation` on `path` failed with a system error.
     pub(super) fn path(
         operation: &'static str,
         path: impl fmt::Display,
@@ -50,7 +50,7 @@ impl StoreError {
         Self::refused(operation, path, reason(error))
     }
 
-    /// `operation` on `path` is refused.
+    /// Returns the error that `operation` on `path` is refused.
     pub(super) fn refused(
         operation: &'static str,
         path: impl fmt::Display,

@@ -45,8 +45,8 @@ pub use stripe_files::MANIFEST;
 pub use tree::PreviousTree;
 
 /// Opens the destination of a copy of `layout`, or of one `stripe` of it, below `root`. Hidden
-/// names contain `tag`; `disk` is the emulated disk of a lab's node. The time which a scratch file
-/// is in use is added to `usage`.
+/// names contain `tag`; `disk` is the emulated disk of a lab's node. The time during which a
+/// scratch file is in use is added to `usage`.
 ///
 /// # Errors
 /// When the path cannot be created, is not allowed, or has no space left.
@@ -92,7 +92,7 @@ fn open_file(
     let Destination::File { path, below, name, mode, times, fsync, room, force_device } =
         destination
     else {
-        return Err(StoreError::Incomplete("it is no file".to_owned()));
+        return Err(StoreError::Incomplete("the destination is not a file".to_owned()));
     };
     let given = Path::new(OsStr::from_bytes(path));
     let known = (!layout.open).then_some(layout.length);
@@ -118,7 +118,7 @@ fn open_file(
     Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
 }
 
-/// Opens the partial file which an interrupted copy `left`.
+/// Opens the partial file that an interrupted copy `left`.
 ///
 /// # Errors
 /// When it cannot be resumed.
@@ -131,13 +131,13 @@ pub fn resume(
     left: Left,
 ) -> Result<Box<dyn Store>, StoreError> {
     let Destination::File { path, name, mode, times, fsync, .. } = destination else {
-        return Err(StoreError::Incomplete("only files are gone on with".to_owned()));
+        return Err(StoreError::Incomplete("only a copy to a file can be resumed".to_owned()));
     };
     let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
     Ok(on_disk(disk, file.with(Metadata { mode: *mode, times: *times, fsync: *fsync })))
 }
 
-/// Opens a tree of which `old` is already in place.
+/// Opens the destination of a tree of which `old` is already in place.
 ///
 /// # Errors
 /// When the directory cannot be opened.
@@ -149,7 +149,7 @@ pub fn refresh(
     old: PreviousTree,
 ) -> Result<Box<dyn Store>, StoreError> {
     let Destination::Tree(tree) = destination else {
-        return Err(StoreError::Incomplete("only trees have files".to_owned()));
+        return Err(StoreError::Incomplete("the destination is not a tree".to_owned()));
     };
     Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, Some(old))?))
 }

@@ -1,4 +1,4 @@
-//! Writing into a pipe at the pace of its reader, until it is stopped.
+//! Writes into a pipe at the rate of its reader, until the writing is stopped.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fs::File;
@@ -10,7 +10,7 @@ use garland_sys::event::{self, Interest, Wake};
 
 /// The write end of a pipe.
 pub struct Outflow {
-    /// None once it is closed.
+    /// None once the pipe is closed.
     pipe: Mutex<Option<File>>,
     stop: Arc<Wake>,
 }
@@ -38,12 +38,13 @@ impl Outflow {
         Ok(())
     }
 
-    /// Closes this end. The reader sees the end of the bytes if no other process holds it open.
+    /// Closes the write end. The reader sees the end of the bytes unless another process holds the
+    /// write end open.
     pub fn close(&self) {
         *self.lock() = None;
     }
 
-    /// Whether the pipe was closed, here or by its reader.
+    /// Returns whether the pipe was closed, here or by its reader.
     pub fn is_closed(&self) -> bool {
         self.lock().is_none()
     }
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_for_a_reader_can_be_stopped() {
+    fn a_write_that_waits_for_a_reader_can_be_stopped() {
         let (_reader, writer) = io::pipe().unwrap();
         let outflow = Outflow::into(writer.into()).unwrap();
         std::thread::scope(|scope| {
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_to_their_end_and_a_reader_may_go() {
+    fn all_bytes_arrive_and_a_reader_may_leave() {
         let (mut reader, writer) = io::pipe().unwrap();
         let outflow = Outflow::into(writer.into()).unwrap();
         let bytes = vec![7; 1 << 20];

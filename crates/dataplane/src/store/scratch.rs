@@ -1,4 +1,5 @@
-//! A file without a name: bytes are written to the disk as in any copy, and vanish when it ends.
+//! A file without a name: bytes are written to the disk as in any copy, and vanish when the copy
+//! ends.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -13,7 +14,7 @@ use crate::recorder::Collector;
 use crate::test_file::TestFile;
 use crate::usage::Usage;
 
-/// A file without a name, and the emulated disk that it is on.
+/// A store that writes to a file without a name.
 pub struct ScratchStore {
     file: TestFile,
     path: String,
@@ -60,7 +61,7 @@ impl Store for ScratchStore {
         let sync = || self.usage.during(|| self.file.file().sync_all());
         trace
             .time(Stage::Fsync, sync)
-            .map_err(|error| StoreError::path("making stable", self.name(), &error))
+            .map_err(|error| StoreError::path("sync", self.name(), &error))
     }
 
     fn is_holder(&self) -> bool {

@@ -1,5 +1,5 @@
-//! Trees of files as the source of a copy. A scan fixes the stream; then the stream is read like a
-//! file, and the lanes need not know about trees.
+//! Trees of files as the source of a copy. A scan determines the stream, which is then read like a
+//! file: lanes do not distinguish the two.
 //!
 //! Memory: 56 bytes and a record (its name and some 30 bytes) per file, directory or link, on this
 //! machine only; twice that during the scan. Nodes keep none of it.

@@ -18,10 +18,10 @@ pub const FOLDER: OFlags =
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
-/// One source, as the user named it.
+/// One source of a tree.
 #[derive(Debug)]
 pub struct Place {
-    /// The directory of its top.
+    /// The directory that contains its top-level entries.
     pub folder: OwnedFd,
     /// The path of that directory, for messages; ends in a slash unless it is empty.
     pub path: Vec<u8>,
@@ -29,7 +29,7 @@ pub struct Place {
     pub first: u32,
 }
 
-/// The name in record `number`.
+/// Returns the name in record `number`; empty if the record has none.
 pub fn name_of(index: &Index, number: u32) -> Vec<u8> {
     let mut bytes = index.bytes(number);
     match Parser::default().step(&mut bytes) {
@@ -38,7 +38,7 @@ pub fn name_of(index: &Index, number: u32) -> Vec<u8> {
     }
 }
 
-/// The names from the top to record `number`.
+/// Returns the names on the path from the top down to record `number`.
 pub fn names_to(index: &Index, number: u32) -> Vec<Vec<u8>> {
     let mut names = vec![name_of(index, number)];
     let mut at = number;
@@ -53,7 +53,7 @@ pub fn names_to(index: &Index, number: u32) -> Vec<Vec<u8>> {
 /// Opens the files of a tree; caches the last directory.
 #[derive(Debug, Default)]
 pub struct Opener {
-    /// Source, record number and descriptor of that directory.
+    /// The last directory: the index of its source, its record number, and its descriptor.
     last: Option<((usize, Option<u32>), OwnedFd)>,
 }
 
@@ -64,7 +64,7 @@ impl Opener {
         Ok(File::from(openat(folder, name_of(index, number), FILE, Mode::empty())?))
     }
 
-    /// The status of the file of record `number`.
+    /// Returns the status of the file of record `number`.
     pub fn stat(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<Stat> {
         let folder = self.folder(places, index, number)?;
         Ok(statat(folder, name_of(index, number), AtFlags::SYMLINK_NOFOLLOW)?)
@@ -86,7 +86,7 @@ impl Opener {
     }
 }
 
-/// The path of record `number`, for messages.
+/// Returns the path of record `number` for messages.
 pub fn path_of(places: &[Place], index: &Index, number: u32) -> Vec<u8> {
     let at = places.partition_point(|place| place.first <= number).saturating_sub(1);
     [places[at].path.clone(), names_to(index, number).join(&b'/')].concat()

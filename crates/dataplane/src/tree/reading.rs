@@ -1,4 +1,4 @@
-//! Reads the files of a stream that are in place.
+//! Reads a tree's stream from files that already exist at its destination.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use super::index::{Body, Index, Stamp};
 use super::making::Bodies;
 use super::place::{Opener, Place};
 
-/// Files below some directories, all of which are intact.
+/// A reader of the files of a stream, all of which must be intact.
 pub struct Reading<'a> {
     /// The records of the stream.
     pub index: &'a Index,
@@ -18,7 +18,8 @@ pub struct Reading<'a> {
     pub places: &'a [Place],
     /// Opens the files.
     pub opener: Opener,
-    /// A file without its final name: its record number, and its bytes so far.
+    /// A file that is still being written, under a hidden name: its record number, the file, and
+    /// the number of its bytes so far.
     pub partial: Option<(u32, &'a File, u64)>,
     file: Option<(u32, File)>,
     /// The record number of the file that could not be read.
@@ -26,7 +27,7 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Files which all have their final names.
+    /// Returns a reader of files that all have their final names.
     pub fn new(index: &'a Index, places: &'a [Place], opener: Opener) -> Self {
         Self { index, places, opener, partial: None, file: None, failed: None }
     }
@@ -64,7 +65,7 @@ impl Bodies for Reading<'_> {
     }
 }
 
-/// Reads from a partial file; missing bytes are zeros.
+/// Reads from a partial file. Bytes beyond its end are zeros.
 fn read_with_hole(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {

@@ -1,4 +1,4 @@
-//! A tree as the source of a copy: its stream is made from the files while it is read.
+//! A tree as the source of a copy. Its stream is generated from the files while it is read.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::pace::Pace;
 use crate::source::Content;
 use garland_sys::error::reason;
 
-/// Limit in bytes for blocks that are kept because a later one was requested first.
+/// The most bytes of blocks that are kept because a later block was requested first.
 const EARLY: usize = 64 << 20;
 
 /// Files and directories of this machine, as one stream.
@@ -35,7 +35,7 @@ pub struct TreeSource {
     tally: Tally,
     /// What the scan left out.
     left_out: Vec<LeftOut>,
-    /// Directories which nodes do not sweep, though they sweep others.
+    /// Directories in which nodes remove nothing although removal was requested.
     unswept: Vec<PathBuf>,
     /// The files that could not be read or have changed, by record number, and why.
     failed: Mutex<BTreeMap<u32, String>>,
@@ -62,8 +62,8 @@ struct OpenFiles {
 }
 
 impl TreeSource {
-    /// Scans all `sources`. A source that ends in a slash stands for its content, any other one for
-    /// itself.
+    /// Scans all `sources`. Of a source whose path ends in a slash only the content is copied; any
+    /// other one is copied under its own name.
     ///
     /// # Errors
     /// When a source does not exist, cannot be opened, or is of a kind that cannot be copied.
@@ -82,7 +82,7 @@ impl TreeSource {
         Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
     }
 
-    /// Puts the tree on the emulated disk which a node's copies share.
+    /// Puts the tree on the emulated disk that the copies of a node share.
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }
@@ -93,15 +93,15 @@ impl TreeSource {
         self.tally
     }
 
-    /// Directories which nodes are asked to sweep but do not: not all of their content could be
-    /// read here.
+    /// Returns the directories in which nodes remove nothing although removal was requested: not
+    /// all of their content could be read here.
     #[must_use]
     pub fn unswept(&self) -> &[PathBuf] {
         &self.unswept
     }
 
-    /// The outline that is sent before the catalogue; none if two sources have an entry of one
-    /// name.
+    /// Returns the outline that is sent before the catalogue; none if two sources have an entry of
+    /// the same name.
     #[must_use]
     pub fn outline(&self) -> Option<TreeOutline> {
         outline(&self.index)
@@ -112,7 +112,7 @@ impl TreeSource {
         Catalogue::of(&self.index)
     }
 
-    /// What is left out, as far as known.
+    /// Returns the files that are left out, as far as they are known.
     #[must_use]
     pub fn left_out(&self) -> Vec<LeftOut> {
         let failed = self.failed();
@@ -123,7 +123,7 @@ impl TreeSource {
             let numbers = (0..self.index.len()).filter(|number| {
                 matches!(self.index.body(*number), Body::NameOf(first) if failed.contains_key(&first))
             });
-            let reason = || "a name of a file that failed".to_owned();
+            let reason = || "a hard link to a file that could not be copied".to_owned();
             all.extend(numbers.map(|number| LeftOut::failed(&path(number), reason())));
         }
         all
@@ -137,49 +137,54 @@ impl TreeSource {
         self.failed().entry(number).or_insert(reason);
     }
 
-    /// Makes the bytes of the stream at the offset `at`; `judge` tells whether end marks are
-    /// determined now, or are known.
+    /// Fills `bytes` with the stream's bytes at the offset `at`. If `judge` is set the end marks of
+    /// files are determined; otherwise they are known already.
     fn make(&self, open: &mut OpenFiles, at: u64, bytes: &mut [u8], judge: bool) {
         let mut given = FirstReading { source: self, open, judge };
-        // Errors have been recorded; such bytes are zeros.
+        // Errors have been recorded already; the bytes are zeros.
         let _ = make(&self.index, &mut given, at, bytes);
     }
 
-    /// Reads bytes of a file. If they cannot be read they are zeros, and the file has failed.
+    /// Reads bytes of a file. If that fails the bytes are zeros, and the file is recorded as
+    /// failed.
     fn read_file(&self, open: &mut OpenFiles, number: u32, offset: u64, bytes: &mut [u8]) {
         let read = open.file(self, number).and_then(|file| file.read_exact_at(bytes, offset));
         if let Err(error) = read {
             bytes.fill(0);
             let short = error.kind() == io::ErrorKind::UnexpectedEof;
-            let why =
-                if short { CHANGED.to_owned() } else { format!("reading it: {}", reason(&error)) };
+            let why = if short {
+                CHANGED.to_owned()
+            } else {
+                format!("cannot read it: {}", reason(&error))
+            };
             self.fail(number, why);
         }
     }
 
-    /// Determines whether a file whose bytes have all been read is unchanged.
+    /// Checks that a file whose bytes have all been read is unchanged; otherwise it has failed.
     fn judge(&self, open: &mut OpenFiles, number: u32, stamp: Stamp) {
         let now = open.file(self, number).and_then(|file| Ok(fstat(file)?));
         match now {
             Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(open, number, &stat),
             Ok(_) => self.fail(number, CHANGED.to_owned()),
-            Err(error) => self.fail(number, format!("reading it: {}", reason(&error))),
+            Err(error) => self.fail(number, format!("cannot read it: {}", reason(&error))),
         }
         open.file = None;
     }
 
-    /// A file of length 0 may have bytes nevertheless, like those in /proc.
+    /// Fails a file that has content although its length is 0, like those in /proc.
     fn look_behind(&self, open: &mut OpenFiles, number: u32, stat: &Stat) {
         let has = |file: &File| file.read_at(&mut [0], 0).is_ok_and(|got| got > 0);
         if stat.st_size == 0 && open.file(self, number).is_ok_and(has) {
-            self.fail(number, "it doesn't tell its length".to_owned());
+            self.fail(number, EMPTY.to_owned());
         }
     }
 }
 
 const CHANGED: &str = "it changed while it was copied";
+const EMPTY: &str = "it has content although its length is 0, like files in /proc";
 
-/// The files, for the first reading of the stream.
+/// The files of a tree, for the first reading of its stream.
 struct FirstReading<'a> {
     source: &'a TreeSource,
     open: &'a mut OpenFiles,
@@ -256,7 +261,7 @@ impl Content for TreeSource {
         "the tree".to_owned()
     }
 
-    /// The first file that has changed; if there is none, the tree.
+    /// Returns the path of the first file that has changed; if there is none, the tree's name.
     fn changed(&self, layout: Layout, index: u64) -> String {
         let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
         let mut open = OpenFiles::default();
@@ -283,7 +288,7 @@ impl Content for TreeSource {
         Some(absence(&self.left_out()))
     }
 
-    /// Every file is checked by itself, and fails alone.
+    /// Always true: each file is checked, and fails, separately.
     fn is_unchanged(&self) -> bool {
         true
     }

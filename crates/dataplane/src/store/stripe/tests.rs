@@ -137,7 +137,7 @@ fn a_commit_that_fails_in_its_middle_is_taken_back() {
     let is_manifest = |path: &PathBuf| path.to_string_lossy().contains("/.x.stripe-1of2.toml.");
     fs::remove_file(hidden.into_iter().find(is_manifest).unwrap()).unwrap();
     let error = new.commit(&trace).unwrap_err().to_string();
-    assert!(error.starts_with("finishing /x.stripe-1of2.toml: "), "{error}");
+    assert!(error.starts_with("cannot finish /x.stripe-1of2.toml: "), "{error}");
     new.abandon();
     new.withdraw();
     drop(new);

@@ -1,4 +1,4 @@
-//! Opening the directories of a tree without following symbolic links.
+//! Opens the directories of a tree without following symbolic links.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -30,7 +30,7 @@ pub fn descend<'a>(
 pub fn allow_owner(folder: &OwnedFd, stat: &Stat) {
     let mode = stat.st_mode & 0o7777;
     if mode & OWNER != OWNER {
-        // Only the owner and root may; for anybody else a later call reports the error.
+        // Only the owner and root may do this; for other users a later call reports the error.
         let _ = fchmod(folder, Mode::from_raw_mode(mode | OWNER));
     }
 }

@@ -1,4 +1,4 @@
-//! Applying the records of a tree's stream.
+//! Applies the records of a tree's stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -24,14 +24,14 @@ use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
 
-/// File systems that are remembered, to be made stable.
+/// The number of file systems that are remembered, to be made stable.
 const DEVICES: usize = 64;
 
-/// Failed files with hard links that are remembered.
+/// The number of failed files with hard links that are remembered.
 const FAILED: usize = 10_000;
 
-/// Extracts a tree into a directory. Its memory grows with the depth of the tree, not with its
-/// size.
+/// Extracts a tree into a directory. The memory needed grows with the depth of the tree, not with
+/// its size.
 pub struct TreeExtractor {
     maker: Maker,
     top: OwnedFd,
@@ -39,17 +39,18 @@ pub struct TreeExtractor {
     top_meta: Option<Meta>,
     /// The open directories, from the top down to the present one.
     folders: Vec<Inside>,
-    /// The number of present directories, nested, that do not exist because the outermost failed.
+    /// The number of nested directories of the present path that do not exist because the outermost
+    /// of them failed.
     skipped: usize,
     partial: Option<PartialFile>,
     /// The number of the last record.
     number: u32,
     /// The parts of the tree which were in place before the copy.
     old: Option<Arc<PreviousTree>>,
-    /// The present file, if it is in place already and its bytes are skipped.
+    /// The present file, if it is kept and its bytes are skipped.
     kept: Option<Kept>,
     linked: Linked,
-    /// Removes what is not in the tree, if requested.
+    /// Removes files that are not in the tree, if that was requested.
     sweeper: Option<Sweeper>,
     /// The number of names that were removed.
     removed: Arc<AtomicU64>,
@@ -107,12 +108,13 @@ impl TreeExtractor {
         Ok(Self { proofs, ..self })
     }
 
-    /// Keeps the files of `old` that are in place already.
+    /// Sets the files that are in place already, to be kept.
     pub fn over(self, old: Arc<PreviousTree>) -> Self {
         Self { old: Some(old), ..self }
     }
 
-    /// The file that is being written: the number of its record, the file, and its bytes so far.
+    /// Returns the file that is being written: its record number, the file, and the number of its
+    /// bytes so far.
     ///
     /// # Errors
     /// When the process has no file descriptors left.
@@ -122,7 +124,7 @@ impl TreeExtractor {
         Ok(Some((self.number, file, there)))
     }
 
-    /// Whether the next bytes are written to a file, not skipped.
+    /// Returns whether the next bytes are written to a file, not skipped.
     pub fn needs_bytes(&self) -> bool {
         self.partial.is_some()
     }
@@ -135,7 +137,7 @@ impl TreeExtractor {
     /// Applies a record.
     ///
     /// # Errors
-    /// When the error affects all that follows, too.
+    /// When the error affects the rest of the tree, too.
     pub fn apply(&mut self, record: Record) -> io::Result<()> {
         if self.skipped > 0 {
             match record {
@@ -187,8 +189,8 @@ impl TreeExtractor {
             }
             Record::Name { name, first } => {
                 let named = match self.name(&name, &first) {
-                    // Another copy into the same directory may have removed the hidden name, which
-                    // is not locked, as that of a killed agent.
+                    // The hidden name is not locked: another copy into the same directory may have
+                    // removed it as that of a killed agent.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         self.name(&name, &first)
                     }
@@ -206,14 +208,14 @@ impl TreeExtractor {
         Ok(())
     }
 
-    /// Marks `name` in the present directory as part of the tree.
+    /// Records that `name` in the present directory is part of the tree.
     pub fn keep(&mut self, name: &[u8]) {
         if self.skipped == 0 {
             self.sweeper.iter_mut().for_each(|sweeper| sweeper.keep(name));
         }
     }
 
-    /// The counter of removed names.
+    /// Returns the counter of removed names.
     pub fn removed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.removed)
     }
@@ -225,8 +227,8 @@ impl TreeExtractor {
         sweeper.sweep(folder, &path, &mut self.troubles)
     }
 
-    /// Whether the file that begins is in place already and stays. Files that are to be read back
-    /// are always written: what was read earlier proves nothing about the medium.
+    /// Returns whether the file that begins is in place already and is kept. Files that are to be
+    /// read back are always written: earlier reads may have come from the page cache.
     fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
         let old = self.old.as_ref().filter(|_| self.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
@@ -240,7 +242,7 @@ impl TreeExtractor {
     /// Writes the next bytes of the present file, if it could be created.
     ///
     /// # Errors
-    /// When the error affects all that follows, too.
+    /// When the error affects the rest of the tree, too.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(partial) = &mut self.partial else { return Ok(()) };
         let Err(error) = partial.write(bytes) else { return Ok(()) };
@@ -249,10 +251,10 @@ impl TreeExtractor {
         self.give_up(&name, linked, &error)
     }
 
-    /// Ends the present file, and gives it its name if it is `whole`.
+    /// Ends the present file, and gives it its final name if it is `whole`.
     ///
     /// # Errors
-    /// When the error affects all that follows, too.
+    /// When the error affects the rest of the tree, too.
     pub fn finish(&mut self, whole: bool) -> io::Result<()> {
         if !whole {
             self.abandon();
@@ -263,7 +265,7 @@ impl TreeExtractor {
         let Some(mut partial) = self.partial.take() else { return Ok(()) };
         let entry = DirEntry::new(self.ground(), &partial.name, &self.maker);
         let ended = partial.end();
-        // A file without all of its metadata is reported, but it is put in place.
+        // A file without all of its metadata is put in place, and reported.
         let applied = partial.apply_metadata();
         let shown = ended.and_then(|()| partial.show(&entry));
         if let Err(error) = shown {
@@ -274,7 +276,7 @@ impl TreeExtractor {
         self.note_if(&partial.name, applied)
     }
 
-    /// Records the digest of a file, if it is to be read back.
+    /// Records the digest of a file, if the file is to be read back.
     fn remember_digest(&mut self, partial: &mut PartialFile) -> io::Result<()> {
         let path = self.path_of(&partial.name);
         let (Some(proofs), Some((length, digest))) = (&mut self.proofs, partial.digest()) else {
@@ -283,8 +285,8 @@ impl TreeExtractor {
         proofs.note(&path, length, digest)
     }
 
-    /// Makes all files stable and, if requested, reads them back from the medium. Files that differ
-    /// are added to the troubles.
+    /// Makes all files stable and, if requested, reads them back from the medium. Records each file
+    /// that differs as an error.
     ///
     /// # Errors
     /// When the digests cannot be read.
@@ -306,7 +308,7 @@ impl TreeExtractor {
     /// fsync per file.
     ///
     /// # Errors
-    /// When a file system fails to.
+    /// When a file system cannot be synced.
     pub fn make_stable(&self) -> io::Result<()> {
         self.devices.values().try_for_each(|folder| Ok(syncfs(folder)?))
     }
@@ -314,7 +316,7 @@ impl TreeExtractor {
     /// Succeeds if everything is in place.
     ///
     /// # Errors
-    /// What is not, in words.
+    /// The texts of the first errors, and the number of all.
     pub fn troubles(&self) -> Result<(), String> {
         self.troubles.none()
     }
@@ -340,7 +342,7 @@ impl TreeExtractor {
         let folder = match directory::open(above, name) {
             Ok(folder) => folder,
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                return Err(io::Error::other("it is no folder, and isn't replaced by one"));
+                return Err(io::Error::other("it is not a directory and is not replaced by one"));
             }
             Err(error) => return Err(error.into()),
         };
@@ -368,14 +370,14 @@ impl TreeExtractor {
         let (Some((last, above)), false) =
             (first.split_last(), self.failed.contains(&first.join(&b'/')))
         else {
-            return Err(io::Error::other("the file that this is a name of isn't there"));
+            return Err(io::Error::other("the file that it is a hard link to is missing"));
         };
         let folder = directory::descend(&self.top, above.iter().map(Vec::as_slice))?;
         let entry = DirEntry::new(self.ground(), name, &self.maker);
         entry.check()?;
         linkat(&folder, last.as_slice(), entry.folder(), entry.hidden(), AtFlags::empty())?;
         let shown = entry.show();
-        // rename(2) leaves the hidden name in place if both are links to one file already.
+        // rename(2) leaves the hidden name in place if both names are links to one file already.
         entry.remove();
         shown
     }
@@ -397,7 +399,7 @@ impl TreeExtractor {
             let path = self.path_of(name);
             self.failed.insert(path);
             if self.failed.len() > FAILED {
-                let message = format!("more than {FAILED} files with several names failed");
+                let message = format!("more than {FAILED} files with hard links failed");
                 return Err(io::Error::other(message));
             }
         }
@@ -414,7 +416,7 @@ impl TreeExtractor {
         self.troubles.note(&path, error)
     }
 
-    /// The path of `name` in the present directory, relative to the top.
+    /// Returns the path of `name` in the present directory, relative to the top.
     fn path_of(&self, name: &[u8]) -> Vec<u8> {
         let names = self.folders.iter().map(|inside| inside.name.as_slice());
         names.chain([name]).collect::<Vec<_>>().join(&b'/')

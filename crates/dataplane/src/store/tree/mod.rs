@@ -2,7 +2,7 @@
 //!
 //! Blocks are written in order and cannot be read back: a node that misses a block gets it from the
 //! head. If parts of the tree are in place already, the position of every file in the stream is
-//! known; then blocks are made of the files, old and new ones, and other nodes are fed from them.
+//! known. Then blocks are generated from the files, old and new ones, also for other nodes.
 
 mod dir_entry;
 mod directory;
@@ -32,7 +32,7 @@ use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;
 pub use crate::store::tree::previous::PreviousTree;
 
-/// The directory which a tree is extracted into.
+/// A store that extracts a tree into a directory.
 pub struct TreeStore {
     name: String,
     device: Option<u64>,
@@ -40,7 +40,7 @@ pub struct TreeStore {
     /// The parts of the tree which were in place before the copy.
     old: Option<Arc<PreviousTree>>,
     removed: Arc<AtomicU64>,
-    /// Steps of the stream that were done.
+    /// The number of steps of the stream that were completed.
     steps: Arc<AtomicU64>,
     state: Mutex<State>,
 }
@@ -67,14 +67,14 @@ impl TreeStore {
         let limits = LimitCheck::new(top.as_deref(), excludes, *removes, *attributes);
         let limits = limits.map_err(|error| {
             let path = String::from_utf8_lossy(path);
-            StoreError::refused("excluding from", path, error.to_string())
+            StoreError::refused("exclude files from", path, error.to_string())
         })?;
         let (folder, path, _) = open_below(root, path, below.as_deref())?;
         let name = path.display().to_string();
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
         let below = |old: PreviousTree| Ok(Arc::new(old.below(folder.try_clone()?)));
         let old = old.map(below).transpose();
-        let old = old.map_err(|error| StoreError::path("opening the folder", &name, &error))?;
+        let old = old.map_err(|error| StoreError::path("open the directory", &name, &error))?;
         let mut extractor = TreeExtractor::new(folder, tag);
         if let Some(old) = &old {
             extractor = extractor.over(Arc::clone(old));
@@ -82,7 +82,7 @@ impl TreeStore {
         if verify {
             extractor = extractor
                 .proving()
-                .map_err(|error| StoreError::path("noting digests in", &name, &error))?;
+                .map_err(|error| StoreError::path("store digests in", &name, &error))?;
         }
         let removed = extractor.removed();
         let steps: Arc<AtomicU64> = Arc::default();
@@ -151,17 +151,17 @@ impl Store for TreeStore {
         old.read(partial.as_ref(), offset, bytes)
     }
 
-    /// All files have their final names already. Makes them stable, and fails with those that could
-    /// not be put in place.
+    /// Makes the files stable, which have their final names already. Fails if some could not be put
+    /// in place.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         let state = self.state();
         if !state.parser.is_over() {
-            return Err(StoreError::Incomplete("the tree has no end".to_owned()));
+            return Err(StoreError::Incomplete("the stream of the tree ended early".to_owned()));
         }
         if self.fsync {
             trace
                 .time(Stage::Fsync, || state.extractor.make_stable())
-                .map_err(|error| StoreError::path("making stable", &self.name, &error))?;
+                .map_err(|error| StoreError::path("sync", &self.name, &error))?;
         }
         state.extractor.troubles().map_err(StoreError::Incomplete)
     }
@@ -170,7 +170,7 @@ impl Store for TreeStore {
         let mut state = self.state();
         trace
             .time(Stage::Fsync, || state.extractor.prove(over))
-            .map_err(|error| StoreError::path("verifying", &self.name, &error))
+            .map_err(|error| StoreError::path("verify", &self.name, &error))
     }
 
     fn abandon(&self) {

@@ -50,7 +50,7 @@ fn a_file_appears_when_it_is_whole_and_only_then() {
 }
 
 #[test]
-fn what_the_medium_has_is_compared_with_what_came() {
+fn the_medium_is_compared_with_what_was_received() {
     let dir = folder("proofs");
     let mut extractor = extractor(&dir).proving().unwrap();
     extractor.apply(enter(b"d")).unwrap();
@@ -64,16 +64,17 @@ fn what_the_medium_has_is_compared_with_what_came() {
     fs::write(dir.join("d/rotten"), b"nEw").unwrap();
     fs::write(dir.join("d/short"), b"ne").unwrap();
     extractor.prove(&|| false).unwrap();
-    let wanted = "all but 2: d/rotten: its medium hasn't what was written; look at the disk; \
-                  d/short: it isn't what was written any more";
+    let wanted = "copied everything except 2 entries: d/rotten: its content on the disk differs \
+                  from what was written; check the disk; d/short: its type or length differs from \
+                  what was written";
     assert_eq!(extractor.troubles(), Err(wanted.to_owned()));
-    assert!(extractor.prove(&|| true).is_err(), "nobody waits for it");
+    assert!(extractor.prove(&|| true).is_err(), "the copy is over");
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something hidden is left");
     fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
-fn nothing_goes_through_a_link_and_no_folder_is_replaced() {
+fn links_are_not_followed_and_no_directory_is_replaced() {
     let (dir, outside) = (folder("through"), folder("outside"));
     symlink(&outside, dir.join("out")).unwrap();
     fs::create_dir(dir.join("d")).unwrap();
@@ -96,17 +97,18 @@ fn nothing_goes_through_a_link_and_no_folder_is_replaced() {
     assert_eq!(fs::read(dir.join("f")).unwrap(), b"kept");
     assert!(dir.join("d").is_dir() && !dir.join("e").exists());
     let said = extractor.troubles().unwrap_err();
-    let wanted = "all but 4: out: it is no folder, and isn't replaced by one; \
-                  f: it is no folder, and isn't replaced by one; \
-                  d: it is a folder, and isn't replaced; \
-                  e: the file that this is a name of isn't there";
+    let wanted = "copied everything except 4 entries: \
+                  out: it is not a directory and is not replaced by one; \
+                  f: it is not a directory and is not replaced by one; \
+                  d: it is a directory and is not replaced; \
+                  e: the file that it is a hard link to is missing";
     assert_eq!(said, wanted);
     fs::remove_dir_all(dir).unwrap();
     fs::remove_dir_all(outside).unwrap();
 }
 
 #[test]
-fn names_of_one_file_stay_so_however_often_they_come() {
+fn hard_links_may_be_repeated() {
     let dir = folder("names");
     for _ in 0..2 {
         let mut extractor = extractor(&dir);
