@@ -5,7 +5,7 @@
 //! common to all heads, and waits at each. So two heads never wait for each other. The queue of an
 //! agent is first come, first served; requests that do not wait never overtake it.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Budget {
     /// Reserves `bytes` bytes, if they are free and the queue is empty. A single copy gets any
     /// amount.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Reservation, Busy> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.queue.is_empty() && state.fits(bytes) {
             Ok(self.share(&mut state, bytes))
         } else {
@@ -65,7 +65,7 @@ impl Budget {
 
     /// Joins the end of the queue for `bytes` bytes.
     pub fn queue(self: &Arc<Self>, bytes: usize) -> QueueTicket {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.next += 1;
         let number = state.next;
         state.queue.push_back(number);
@@ -76,10 +76,6 @@ impl Budget {
         state.taken += bytes;
         state.copies += 1;
         Reservation { budget: Arc::clone(self), bytes }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -92,7 +88,7 @@ impl State {
 impl QueueTicket {
     /// Waits for the memory, without a timeout. Returns none once the ticket has left the queue.
     pub fn wait(&self) -> Option<Reservation> {
-        let mut state = self.budget.lock();
+        let mut state = self.budget.state.lock();
         loop {
             let place = state.queue.iter().position(|&number| number == self.number)?;
             if place == 0 && state.fits(self.bytes) {
@@ -108,7 +104,7 @@ impl QueueTicket {
 
     /// Leaves the queue.
     pub fn leave(&self) {
-        self.budget.lock().queue.retain(|&number| number != self.number);
+        self.budget.state.lock().queue.retain(|&number| number != self.number);
         self.budget.changed.notify_all();
     }
 }
@@ -122,7 +118,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut state = self.budget.lock();
+        let mut state = self.budget.state.lock();
         state.copies -= 1;
         state.taken -= self.bytes;
         self.budget.changed.notify_all();

@@ -1,7 +1,7 @@
 //! Detects disk calls that make no progress. A call that hangs in the kernel cannot be ended, but
 //! another thread can report it.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
 use garland_protocol::{DiskCall, PendingCall};
@@ -76,7 +76,7 @@ impl Calls {
         call: impl FnOnce() -> T,
     ) -> T {
         let number = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let number = state.next;
             state.next += 1;
             let allowance = u128::from(bytes) * 1_000_000_000 / u128::from(SLOWEST);
@@ -92,19 +92,18 @@ impl Calls {
             number
         };
         let result = call();
-        self.lock().calls.retain(|call| call.number != number);
+        self.state.lock().calls.retain(|call| call.number != number);
         result
     }
 
     /// Returns the most overdue of the calls without progress. `steps` is the number of steps that
     /// their store has completed. Must be called several times per second.
-    #[must_use]
     pub fn pending(&self, steps: u64) -> Option<PendingCall> {
         self.pending_at(clock::now_ns(), steps)
     }
 
     fn pending_at(&self, now: u64, steps: u64) -> Option<PendingCall> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let pause = now.saturating_sub(std::mem::replace(&mut state.polled_ns, now));
         for call in &mut state.calls {
             if pause > PAUSE_NS {
@@ -122,10 +121,6 @@ impl Calls {
         }
         let noted = state.calls.iter().filter(|call| now.saturating_sub(call.moved_ns) >= NOTED_NS);
         noted.map(|call| call.pending(now)).max_by_key(PendingCall::weight)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

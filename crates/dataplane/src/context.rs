@@ -8,6 +8,7 @@ mod side_feeds;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -17,6 +18,7 @@ use garland_protocol::{
     CopyId, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, PendingCall,
     RelayEvent, Report, Route, Secret, Sink, Summed,
 };
+use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
@@ -76,7 +78,8 @@ pub struct CopyContext {
     /// CPU time in nanoseconds which the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
-    side_feeds: SideFeeds,
+    /// The threads that feed on the side of lanes.
+    pub(crate) side_feeds: SideFeeds,
     closing: AtomicBool,
     finishing: AtomicBool,
     first: AtomicBool,
@@ -127,7 +130,6 @@ pub struct CopyConfig {
 
 impl CopyContext {
     /// Returns a copy without lanes. `sink` has the blocks that are present at the start.
-    #[must_use]
     pub fn new(config: CopyConfig, sink: Sink) -> Self {
         let layout = sink.layout();
         let (room, count) = Self::room(layout, config.lane_count, config.buffers);
@@ -164,7 +166,6 @@ impl CopyContext {
     }
 
     /// Returns the signed digests of a lane.
-    #[must_use]
     pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
         let mut windows = self.windows.lock();
         let CopyConfig { copy, digest_key, .. } = &self.config;
@@ -173,7 +174,6 @@ impl CopyContext {
     }
 
     /// Returns the length in bytes of a block that is present.
-    #[must_use]
     pub fn block_length(&self, index: u64) -> u32 {
         let short = self.short.get().filter(|(last, _)| *last == index);
         short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
@@ -181,7 +181,6 @@ impl CopyContext {
 
     /// Returns whether block `index` may have `length` bytes. The last block of a stream may be
     /// shorter than the others.
-    #[must_use]
     pub fn takes_length(&self, index: u64, length: u32) -> bool {
         let whole = self.layout.block_length(index);
         if self.layout.open && length < whole {
@@ -207,9 +206,8 @@ impl CopyContext {
     /// A node that had everything before the copy waits until its lanes have ended. Otherwise the
     /// copy could be over before its links were greeted, and they would be lost.
     pub fn tell_if_complete(&self) {
-        let mut lanes = self.lanes.get().into_iter().flatten();
         let had_all = self.had > 0 && self.had == self.layout.blocks();
-        if had_all && !lanes.all(|lane| lane.ended.load(Ordering::Relaxed)) {
+        if had_all && !self.all_lanes().iter().all(|lane| lane.ended.load(Ordering::Relaxed)) {
             return;
         }
         let root = {
@@ -226,8 +224,15 @@ impl CopyContext {
         }
     }
 
+    /// Reports that the store cannot write, unless the copy is over.
+    pub fn fail_to_write(&self, error: &io::Error) {
+        if !self.is_closing() {
+            let (name, reason) = (self.config.store.name(), reason(error));
+            self.tell(Notice::Failed(format!("cannot write {name}: {reason}")));
+        }
+    }
+
     /// Returns whether the copy is over on this node.
-    #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
@@ -238,9 +243,8 @@ impl CopyContext {
     }
 
     /// Returns a snapshot of the copy for `garland top`, under `name`.
-    #[must_use]
     pub fn view(&self, name: &str) -> CopyView {
-        let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
+        let lanes = (0..).zip(self.all_lanes());
         let (held, blocks) = {
             let sink = self.sink();
             (sink.held(), sink.wanted())
@@ -273,9 +277,7 @@ impl CopyContext {
         self.closing.store(true, Ordering::SeqCst);
         self.config.store.stop();
         self.pool.close();
-        for lane in self.lanes.get().into_iter().flatten() {
-            lane.close();
-        }
+        self.all_lanes().iter().for_each(|lane| lane.close());
         self.side_feeds.close();
     }
 
@@ -289,38 +291,42 @@ impl CopyContext {
         }));
     }
 
+    fn all_lanes(&self) -> &[Arc<LaneHandle>] {
+        self.lanes.get().map_or(&[], Vec::as_slice)
+    }
+
     /// Returns a lane of this copy.
-    #[must_use]
     pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
-        self.lanes.get()?.get(usize::from(number))
+        self.all_lanes().get(usize::from(number))
     }
 
     /// Cuts silent links if this node is on several lanes. With only one lane, and a dead wire, the
     /// node becomes silent itself.
     pub fn cut_silent_links(&self) {
-        let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.config.lane_count > 1);
-        lanes.for_each(|lane| lane.cut_silent());
+        if self.config.lane_count > 1 {
+            self.all_lanes().iter().for_each(|lane| lane.cut_silent());
+        }
     }
 
     /// Samples the kernel's counters if the last sample is old enough.
     pub fn sample(&self) {
-        self.config.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));
+        self.config.trace.sample(self.all_lanes());
     }
 
     /// Samples the kernel's counters at once.
     pub fn sample_now(&self) {
-        self.config.trace.sample_now(self.lanes.get().map_or(&[], Vec::as_slice));
+        self.config.trace.sample_now(self.all_lanes());
     }
 
     /// Wakes all lanes but one, to check again whether they can continue.
     pub fn wake_others(&self, number: u16) {
-        let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
+        let lanes = (0..).zip(self.all_lanes());
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
     /// Wakes all lanes, to check again whether they can continue.
     pub fn wake_all(&self) {
-        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
+        self.all_lanes().iter().for_each(|lane| lane.wake.raise());
     }
 
     /// Serves the blocks before `bound`; requests for others wait.
@@ -343,30 +349,18 @@ impl CopyContext {
         }
     }
 
-    /// Sets the function that starts threads which feed a downstream on the side of a lane. Called
-    /// once, before the threads of the lanes run.
-    pub fn start_side_feeds_by(&self, start: Box<Starter>) {
-        self.side_feeds.start_by(start);
-    }
-
-    /// Makes the threads that feed on the side of a lane check again whether they can continue.
-    pub fn wake_side_feeds(&self) {
-        self.side_feeds.wake();
-    }
-
     /// Takes the threads that feed on the side of a lane, to be joined after the copy is over.
     pub fn take_side_threads(&self) -> impl Iterator<Item = JoinHandle<()>> {
         self.side_feeds.take_threads()
     }
 
     /// Returns the report for a heartbeat.
-    #[must_use]
     pub fn report(&self) -> Report {
         let received = |lane: &Arc<LaneHandle>| LaneReport {
             received: lane.received.load(Ordering::Relaxed),
             hop: lane.hop(),
         };
-        let lanes: Vec<_> = self.lanes.get().into_iter().flatten().map(received).collect();
+        let lanes: Vec<_> = self.all_lanes().iter().map(received).collect();
         // A source holds everything from the start: report the blocks that it has sent.
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
@@ -391,7 +385,6 @@ impl CopyContext {
 
     /// Returns the call on the node's disk that has made no progress for longest, at least for a
     /// second.
-    #[must_use]
     pub fn pending(&self) -> Option<PendingCall> {
         let stored =
             self.config.store.calls().and_then(|calls| calls.pending(self.config.store.steps()));
@@ -400,7 +393,6 @@ impl CopyContext {
     }
 
     /// Returns whether the node's disk hangs. Then the end of its threads is not awaited.
-    #[must_use]
     pub fn hangs(&self) -> bool {
         self.pending().is_some_and(|call| call.overdue_ns() >= HANGS_NS)
     }

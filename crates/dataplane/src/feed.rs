@@ -66,7 +66,6 @@ pub struct Wrapper {
 
 impl Wrapper {
     /// Returns a wrapper for `lane` of the copy of `member`.
-    #[must_use]
     pub fn new(member: &CopyContext, lane: u16) -> Self {
         let mut frame = Frame::bare(Kind::Block, member.config.copy, lane, 0);
         frame.sealed = member.config.sealed;
@@ -90,11 +89,10 @@ impl Wrapper {
         frame.length = u32::try_from(length).expect("a block is short");
         frame.form = form;
         frame.packed = u32::try_from(packed).expect("a block is short");
+        let header = frame.to_bytes(keys);
         if !frame.sealed {
-            let header = frame.to_bytes(keys);
             return Prepared { header, buffer, length: packed };
         }
-        let header = frame.to_bytes(keys);
         let same = self.sealer.take().filter(|sealer| sealer.seals(incarnation, index));
         let sealer = same.unwrap_or_else(|| keys.sealer(frame.sealer, incarnation, index));
         let tag = self.sealer.insert(sealer).seal(frame, &header, &mut buffer[..packed]);
@@ -112,7 +110,6 @@ pub struct StoreFeeder {
 
 impl StoreFeeder {
     /// Returns a feeder for `lane` of the copy of `member`.
-    #[must_use]
     pub fn new(member: Arc<CopyContext>, lane: u16) -> Self {
         let wrapper = Wrapper::new(&member, lane);
         Self { member, wrapper, spare: None }

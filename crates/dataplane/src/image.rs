@@ -54,7 +54,6 @@ impl Image {
     }
 
     /// Returns the length in bytes.
-    #[must_use]
     pub fn length(&self) -> u64 {
         self.length
     }

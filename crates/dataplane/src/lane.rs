@@ -6,23 +6,24 @@ mod links;
 mod sent_digests;
 mod waiting;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
 use garland_protocol::{
-    DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
+    DigestWindows, Downstream, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent,
+    RelayOrder, Route,
 };
 
 use self::sent_digests::SentDigests;
 use crate::context::{CopyContext, LaneCommand, LaneHandle, Notice};
 use crate::feed::Feeder;
 use crate::forwarder::Forwarder;
-use crate::recorder::{LaneTracer, Recorder, peer_index};
+use crate::recorder::{LaneTracer, Recorder};
 use crate::writer::Arrived;
 
 /// The number of slices in which a relay forwards a block. A chain of N nodes takes the time of N
@@ -44,10 +45,8 @@ pub struct Lane {
     /// The signed digests of the lane's blocks, shared with the threads that feed on its side.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
-    /// The index of the upstream in the plan and the epoch of its link, by the present route.
-    upstream: Option<(u16, u32)>,
-    /// The downstreams of the present route.
-    downstreams: Vec<DownstreamHop>,
+    /// The present route.
+    route: Route,
     /// Whether this lane fed a downstream on the side and is no longer needed.
     is_over: bool,
     /// Links that neighbours opened before the route that names the links arrived.
@@ -61,20 +60,9 @@ pub struct Lane {
     unread: VecDeque<LaneCommand>,
 }
 
-/// A downstream of the present route.
-struct DownstreamHop {
-    /// The index of the downstream in the plan.
-    peer: u16,
-    /// The epoch of the link to it.
-    epoch: u32,
-    /// The address of the downstream, if this node opens the link.
-    address: Option<SocketAddr>,
-}
-
 impl Lane {
     /// Returns a lane without links. `handle` is its handle and `commands` the receiver of its
     /// commands; a source has no `writer`.
-    #[must_use]
     pub fn new(
         member: Arc<CopyContext>,
         (number, blocks): (u16, LaneBlocks),
@@ -98,8 +86,7 @@ impl Lane {
             downs: Vec::new(),
             windows,
             sent_digests: SentDigests::default(),
-            upstream: None,
-            downstreams: Vec::new(),
+            route: Route { lane: number, upstream: None, downstreams: Vec::new() },
             is_over: false,
             early: Vec::new(),
             header: None,
@@ -181,34 +168,27 @@ impl Lane {
         }
     }
 
-    fn windows(&self) -> MutexGuard<'_, DigestWindows> {
-        self.windows.lock()
-    }
-
     fn apply_command(&mut self, command: LaneCommand) {
         match command {
             LaneCommand::Event(RelayEvent::Route(route)) => self.take_route(route),
             LaneCommand::Event(event) => {
-                let landed = if let RelayEvent::Landed(index, landing) = event {
-                    Some((index, landing))
-                } else {
-                    None
+                let landed = match event {
+                    RelayEvent::Landed(index, landing) => Some((index, landing)),
+                    _ => None,
                 };
                 self.handle(event);
                 if let Some((index, landing)) = landed {
                     if landing == Landing::Written && self.member.config.acknowledge {
                         self.member.tell(Notice::Written(index));
                     }
-                    self.member.wake_side_feeds();
+                    self.member.side_feeds.wake();
                     self.member.tell_if_complete();
                 }
             }
             LaneCommand::Link(side, epoch, stream) => {
-                let feeder = self.upstream.map(|(_, epoch)| epoch).into_iter();
-                let fed = self.downstreams.iter().map(|fed| fed.epoch);
                 let expected: Vec<u32> = match side {
-                    LinkSide::Up => feeder.collect(),
-                    LinkSide::Down => fed.collect(),
+                    LinkSide::Up => self.route.epoch_up().into_iter().collect(),
+                    LinkSide::Down => self.route.epochs_down().collect(),
                 };
                 if expected.contains(&epoch) {
                     self.open(side, epoch, stream);
@@ -225,16 +205,7 @@ impl Lane {
         self.tracer.route(&route);
         self.handle.note_peers(&route);
         self.is_over = self.relay.is_beside() && route.downstreams.is_empty();
-        let before = self.upstream.map(|(_, epoch)| epoch);
-        self.upstream = route.upstream.map(|(id, epoch, _)| (peer_index(id), epoch));
-        let fed = route.downstreams.iter();
-        self.downstreams = fed
-            .map(|down| DownstreamHop {
-                peer: peer_index(down.node),
-                epoch: down.epoch,
-                address: down.address,
-            })
-            .collect();
+        let before = std::mem::replace(&mut self.route, route.clone()).epoch_up();
         let up = route.upstream.filter(|(_, epoch, _)| before != Some(*epoch));
         self.handle(RelayEvent::Route(route));
         if let Some((_, epoch, Some(address))) = up {
@@ -245,11 +216,15 @@ impl Lane {
         }
     }
 
+    /// Returns the downstream of the link with this epoch, by the present route.
+    fn downstream(&self, epoch: u32) -> Option<&Downstream> {
+        self.route.downstreams.iter().find(|down| down.epoch == epoch)
+    }
+
     fn obey(&mut self, order: RelayOrder) {
         match order {
             RelayOrder::OpenDown(_, epoch) => {
-                let fed = self.downstreams.iter().find(|fed| fed.epoch == epoch);
-                if let Some(address) = fed.and_then(|fed| fed.address) {
+                if let Some(address) = self.downstream(epoch).and_then(|down| down.address) {
                     self.dial(LinkSide::Down, epoch, address);
                 }
             }
@@ -260,18 +235,9 @@ impl Lane {
             RelayOrder::CloseUp => {
                 self.close_up();
             }
-            RelayOrder::AskUp(kind, index) => {
-                if let Some((_, stream)) = &self.up {
-                    let sent = self.send(stream, &self.frame(kind, index));
-                    self.after_up(sent);
-                }
-            }
+            RelayOrder::AskUp(kind, index) => self.send_up(&self.frame(kind, index)),
             RelayOrder::TellUp(first, bits) => {
-                if let Some((_, stream)) = &self.up {
-                    let have = Frame { bits, ..self.frame(Kind::Have, first) };
-                    let sent = self.send(stream, &have);
-                    self.after_up(sent);
-                }
+                self.send_up(&Frame { bits, ..self.frame(Kind::Have, first) });
             }
             RelayOrder::SendDown(epoch, kind, index) => {
                 if kind == Kind::End {

@@ -37,7 +37,7 @@ pub fn start(
     }
     // Set before any thread runs, and only here.
     let _ = member.lanes.set(handles);
-    member.start_side_feeds_by(side_starter(member, all, source));
+    member.side_feeds.start_by(side_starter(member, all, source));
     let mut begun = Vec::new();
     let begin = || -> io::Result<()> {
         for (number, blocks, handle, commands) in lanes {

@@ -1,6 +1,6 @@
 //! Emulated disks, which limit the rate of reads and writes on nodes of a lab.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use garland_sys::clock;
@@ -25,9 +25,16 @@ struct Queue {
     late_ns: u64,
 }
 
+/// Runs `work`, which reads or writes `bytes` bytes, on the emulated `disk`, if there is one.
+pub fn on<T>(disk: Option<&Pace>, bytes: usize, work: impl FnOnce() -> T) -> T {
+    match disk {
+        Some(disk) => disk.pass(bytes, work),
+        None => work(),
+    }
+}
+
 impl Pace {
     /// Returns an idle disk with this rate.
-    #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), queue: Mutex::default() }
     }
@@ -38,23 +45,19 @@ impl Pace {
         let takes = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_second);
         let takes = u64::try_from(takes).unwrap_or(u64::MAX);
         let done_ns = {
-            let mut queue = self.queue();
+            let mut queue = self.queue.lock();
             let asked_ns = clock::now_ns().saturating_sub(std::mem::take(&mut queue.late_ns));
             queue.free_ns = asked_ns.max(queue.free_ns).saturating_add(takes);
             queue.free_ns
         };
         let result = work();
         std::thread::sleep(Duration::from_nanos(done_ns.saturating_sub(clock::now_ns())));
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         if queue.free_ns == done_ns {
             queue.late_ns = clock::now_ns().saturating_sub(done_ns).min(MOST_LATE_NS);
         }
         drop(queue);
         result
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock()
     }
 }
 
@@ -78,17 +81,20 @@ mod tests {
     #[test]
     fn its_own_delays_are_made_up_for_and_idle_time_is_not() {
         let disk = Pace::new(10_000_000);
-        let late = || disk.queue().late_ns;
+        let late = || disk.queue.lock().late_ns;
         let started = clock::now_ns();
         // Work that takes a busy machine twice as long as the disk.
         disk.pass(100_000, || std::thread::sleep(Duration::from_millis(20)));
         assert!(late() >= 10_000_000, "{} ns", late());
         disk.pass(100_000, || ());
         let took = clock::now_ns() - started;
-        assert!(disk.queue().free_ns - started < took, "both were due before the first came back");
+        assert!(
+            disk.queue.lock().free_ns - started < took,
+            "both were due before the first came back"
+        );
         std::thread::sleep(Duration::from_millis(50));
         let (idle, made_up) = (clock::now_ns(), late());
         disk.pass(100_000, || ());
-        assert!(disk.queue().free_ns > idle - made_up, "what wasn't asked for isn't done");
+        assert!(disk.queue.lock().free_ns > idle - made_up, "what wasn't asked for isn't done");
     }
 }

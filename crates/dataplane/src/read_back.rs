@@ -6,8 +6,7 @@ use garland_protocol::{Checksum, ReadBack, Summed, Summing};
 
 use crate::context::CopyContext;
 use crate::recorder::At;
-use crate::store::Store;
-use garland_sys::error::reason;
+use crate::store::{Store, StoreError};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
@@ -17,12 +16,12 @@ const PIECE: usize = 256 << 10;
 ///
 /// # Errors
 /// When a block differs from what was received, or cannot be read.
-pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
+pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let store = &*member.config.store;
     if wanted.verify {
         member.config.faults.rot().into_iter().for_each(|place| spoil(store, place));
         let over = || member.is_closing();
-        store.prove(&member.config.trace, &over).map_err(|error| error.to_string())?;
+        store.prove(&member.config.trace, &over)?;
     }
     // `prove` has compared an ordered store file by file.
     if wanted == ReadBack::default() || !store.is_holder() || store.is_ordered() {
@@ -34,7 +33,7 @@ pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     read
 }
 
-fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
+fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let (store, layout) = (&member.config.store, member.layout);
     let mut whole = wanted.checksum.map(Summing::new);
     let mut piece = vec![0; PIECE.min(layout.block_size as usize)];
@@ -45,23 +44,24 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
         let mut done = 0;
         while done < length {
             if member.is_closing() {
-                return Err("the copy ended while the file was being read back".to_owned());
+                let reason = "the copy ended while the file was being read back".to_owned();
+                return Err(StoreError::Failed(reason));
             }
             let part = usize::try_from(length - done).unwrap_or(PIECE).min(piece.len());
             let bytes = &mut piece[..part];
             store.read_at(begin + done, bytes).map_err(|error| {
-                format!("cannot read back block {index} of {}: {}", store.name(), reason(&error))
+                StoreError::path("read back", format!("block {index} of {}", store.name()), &error)
             })?;
             block.update(bytes);
             whole.iter_mut().for_each(|whole| whole.update(bytes));
             done += part as u64;
         }
         if wanted.verify && member.sink().content(index) != Some(block.finish()) {
-            return Err(format!(
+            return Err(StoreError::Failed(format!(
                 "block {index} of {} ({length} bytes from offset {begin} of the source) differs on \
                  the disk from what was written; check the disk",
                 store.name()
-            ));
+            )));
         }
     }
     if let (Some(checksum), Some(whole)) = (wanted.checksum, whole) {

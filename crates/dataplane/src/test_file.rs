@@ -2,6 +2,7 @@
 //! reserved, and part of the file system stays free.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,8 +18,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::store::{partial_name, remove_stale};
-use garland_sys::error::reason;
+use crate::store::{StoreError, partial_name, remove_stale};
 
 /// The beginning of the hidden name, after a dot. Only some file systems need a name.
 const NAME: &str = "garland-disk";
@@ -39,26 +39,21 @@ impl TestFile {
     ///
     /// # Errors
     /// When there is no such directory, it cannot be written, or it has not enough space.
-    pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, String> {
+    pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, StoreError> {
         let path = Path::new(OsStr::from_bytes(path));
-        let shown = path.display();
-        let folder = root
-            .open_dir(path, false)
-            .map_err(|error| format!("cannot open the directory {shown}: {}", reason(&error)))?;
-        let (free, reserve) = room(&folder).map_err(|error| {
-            format!("cannot determine the free space on {shown}: {}", reason(&error))
-        })?;
-        refuse_to_fill(&shown.to_string(), size, free, reserve)?;
-        let file = unnamed(&folder)
-            .map_err(|error| format!("cannot create a file in {shown}: {}", reason(&error)))?;
+        let failed = |operation| move |error| StoreError::path(operation, path.display(), &error);
+        let folder = root.open_dir(path, false).map_err(failed("open the directory"))?;
+        let unknown = failed("determine the free space on");
+        let (free, reserve) = room(&folder).map_err(unknown)?;
+        refuse_to_fill(&path.display(), size, free, reserve)?;
+        let file = unnamed(&folder).map_err(failed("create a file in"))?;
         // Other tests may reserve space at the same time: give up if too little is left.
         allocate(&file, size).map_err(|error| {
-            format!("cannot reserve {} on {shown}: {}", bytes::format(size), reason(&error))
+            let space = format!("{} on {}", bytes::format(size), path.display());
+            StoreError::path("reserve", space, &error)
         })?;
         let (left, _) = room(&folder).unwrap_or((reserve, reserve));
-        if left < reserve {
-            return Err(too_little(&shown.to_string(), size, left.saturating_add(size), reserve));
-        }
+        refuse_to_fill(&path.display(), size, left.saturating_add(size), reserve)?;
         Ok(Self { file, free })
     }
 
@@ -94,19 +89,20 @@ fn room(folder: &OwnedFd) -> io::Result<(u64, u64)> {
     Ok((bytes(stat.f_bavail), (bytes(stat.f_blocks) / RESERVE_PART).min(RESERVE_MAX)))
 }
 
-fn refuse_to_fill(path: &str, size: u64, free: u64, reserve: u64) -> Result<(), String> {
-    match size.checked_add(reserve) {
-        Some(needed) if needed <= free => Ok(()),
-        _ => Err(too_little(path, size, free, reserve)),
+fn refuse_to_fill(
+    path: &impl fmt::Display,
+    size: u64,
+    free: u64,
+    reserve: u64,
+) -> Result<(), StoreError> {
+    if size.checked_add(reserve).is_some_and(|needed| needed <= free) {
+        return Ok(());
     }
-}
-
-fn too_little(path: &str, size: u64, free: u64, reserve: u64) -> String {
     let [size, free, reserve] = [size, free, reserve].map(bytes::format);
-    format!(
+    Err(StoreError::Failed(format!(
         "not enough space on {path}: the test needs {size} and leaves {reserve} free, but only \
          {free} are free; use a smaller file"
-    )
+    )))
 }
 
 fn unnamed(folder: &OwnedFd) -> io::Result<File> {
@@ -148,11 +144,11 @@ fn allocate(file: &File, size: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Scratch;
 
     #[test]
     fn the_file_has_no_name_in_either_way() {
-        let path = std::env::temp_dir().join(format!("garland-disk-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new("test-file");
         let root = Root::confined(&path).unwrap();
         let test = TestFile::create(&root, b"/", 1 << 20).unwrap();
         assert_eq!(test.file().metadata().unwrap().len(), 1 << 20);
@@ -162,23 +158,23 @@ mod tests {
         let file = named_and_forgotten(&folder, flags).unwrap();
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "the stale one is gone, too");
         drop((test, file));
-        std::fs::remove_dir_all(path).unwrap();
     }
 
     #[test]
     fn the_disk_is_not_filled() {
         let path = std::env::temp_dir();
         let root = Root::confined(&path).unwrap();
-        let error = TestFile::create(&root, b"/", 1 << 45).unwrap_err();
+        let error = TestFile::create(&root, b"/", 1 << 45).unwrap_err().to_string();
         let start = "not enough space on /: the test needs 32.00 TiB and leaves ";
         assert!(error.starts_with(start), "{error}");
         let error = TestFile::create(&root, b"/no-such-directory", 1 << 20).unwrap_err();
+        let error = error.to_string();
         assert_eq!(
             error,
             "cannot open the directory /no-such-directory: no such file or directory"
         );
-        assert!(refuse_to_fill("/", 90, 100, 10).is_ok());
-        assert!(refuse_to_fill("/", 91, 100, 10).is_err());
-        assert!(refuse_to_fill("/", u64::MAX, 100, 10).is_err());
+        assert!(refuse_to_fill(&"/", 90, 100, 10).is_ok());
+        assert!(refuse_to_fill(&"/", 91, 100, 10).is_err());
+        assert!(refuse_to_fill(&"/", u64::MAX, 100, 10).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Measures how long a disk was in use, from the calls of its users.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use garland_sys::clock;
 
@@ -22,14 +22,14 @@ impl Usage {
     /// Runs `work` and adds the time it takes.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             if state.users == 0 {
                 state.since_ns = clock::now_ns();
             }
             state.users += 1;
         }
         let result = work();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.users -= 1;
         if state.users == 0 {
             state.used_ns += clock::now_ns().saturating_sub(state.since_ns);
@@ -38,18 +38,13 @@ impl Usage {
     }
 
     /// Returns the total time in nanoseconds.
-    #[must_use]
     pub fn used_ns(&self) -> u64 {
-        let state = self.lock();
+        let state = self.0.lock();
         let present = match state.users {
             0 => 0,
             _ => clock::now_ns().saturating_sub(state.since_ns),
         };
         state.used_ns + present
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
     }
 }
 

@@ -12,7 +12,6 @@ use garland_sys::clock;
 use crate::compress::{Unpacker, Zeros};
 use crate::context::{CopyContext, LaneCommand, Notice};
 use crate::recorder::{At, Recorder};
-use garland_sys::error::reason;
 
 /// A received block, complete.
 pub struct Arrived {
@@ -31,13 +30,13 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
     let _watch = member.config.awake.watch();
     let mut keys = Keys::new(&member.config.secret, member.config.copy);
-    let mut turns = member.config.store.is_ordered().then(Turns::default);
+    let mut order = member.config.store.is_ordered().then(OrderedWrites::default);
     let mut unwrapping = Unwrapping::default();
     let mut recorder = Recorder::new(&member.config.trace, Stage::Write);
     let mut began = recorder.now();
     loop {
-        if let Some(turns) = &mut turns
-            && !turns.go_on(member, &mut unwrapping, &mut recorder)
+        if let Some(order) = &mut order
+            && !order.write_ready(member, &mut unwrapping, &mut recorder)
         {
             return;
         }
@@ -51,8 +50,8 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
             member.pool.give(arrived.buffer);
             member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
-        } else if let Some(turns) = &mut turns {
-            turns.enter(member, arrived);
+        } else if let Some(order) = &mut order {
+            order.enter(member, arrived);
         } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
             return;
         } else {
@@ -68,7 +67,7 @@ fn at(frame: &Frame) -> At {
 /// Writes blocks in order, and keeps those that arrive early. The sink admits no more of them than
 /// there are buffers.
 #[derive(Default)]
-struct Turns {
+struct OrderedWrites {
     next: u64,
     early: BTreeMap<u64, Arrived>,
     /// The number of bytes of the next block that need not be written any more.
@@ -77,7 +76,7 @@ struct Turns {
     buffer: Vec<u8>,
 }
 
-impl Turns {
+impl OrderedWrites {
     fn enter(&mut self, member: &CopyContext, arrived: Arrived) {
         if arrived.frame.index != self.next {
             land(member, &arrived.frame, Landing::Opened);
@@ -87,7 +86,7 @@ impl Turns {
 
     /// Writes the next blocks in order, as far as they have arrived or were present before. Returns
     /// whether the store accepted them.
-    fn go_on(
+    fn write_ready(
         &mut self,
         member: &Arc<CopyContext>,
         unwrapping: &mut Unwrapping,
@@ -98,13 +97,12 @@ impl Turns {
                 if member.is_closing() {
                     return false;
                 }
-                match bring(member, &mut self.buffer, self.next, recorder) {
-                    PresentBlock::Whole => {}
-                    PresentBlock::Some(done) => {
-                        self.done = done;
-                        continue;
-                    }
-                    PresentBlock::Failed => return false,
+                let Some(done) = bring(member, &mut self.buffer, self.next, recorder) else {
+                    return false;
+                };
+                if done < member.block_length(self.next) as usize {
+                    self.done = done;
+                    continue;
                 }
             } else if let Some(arrived) = self.early.remove(&self.next) {
                 let done = std::mem::take(&mut self.done);
@@ -119,44 +117,25 @@ impl Turns {
     }
 }
 
-/// The result for a block that was present before.
-enum PresentBlock {
-    /// The block is written.
-    Whole,
-    /// The block has changed and must be sent; this many of its bytes need not be written any more.
-    Some(usize),
-    /// The store failed.
-    Failed,
-}
-
 /// Makes the store use a block that was present before. Bytes that the store needs are read and
-/// verified.
+/// verified. Returns the number of bytes that are written, or need not be: if it is less than the
+/// block's length, the block has changed and must be sent. Returns none if the store failed.
 fn bring(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
     index: u64,
     recorder: &mut Recorder,
-) -> PresentBlock {
+) -> Option<usize> {
     let length = member.block_length(index) as usize;
     let began = recorder.now();
     let done = member.writing.measure(|| bring_bytes(member, buffer, index, length));
     recorder.took(Stage::Write, At::HERE.of(index), began, length);
-    let result = match done {
-        Ok(done) if done == length => PresentBlock::Whole,
-        Ok(done) => PresentBlock::Some(done),
-        Err(error) => {
-            if !member.is_closing() {
-                let (name, reason) = (member.config.store.name(), reason(&error));
-                member.tell(Notice::Failed(format!("cannot write {name}: {reason}")));
-            }
-            return PresentBlock::Failed;
-        }
-    };
-    let whole = matches!(result, PresentBlock::Whole);
-    member.sink().landed(index, if whole { Landing::Written } else { Landing::Changed });
+    let done = done.inspect_err(|error| member.fail_to_write(error)).ok()?;
+    let landing = if done == length { Landing::Written } else { Landing::Changed };
+    member.sink().landed(index, landing);
     member.wake_all();
     member.tell_if_complete();
-    result
+    Some(done)
 }
 
 /// Returns the number of the block's bytes that are written, or need not be.
@@ -268,12 +247,8 @@ fn write(
     });
     recorder.took(Stage::Write, at(&frame), began, length);
     if let Err(error) = written {
-        if member.is_closing() {
-            // The end of the copy interrupted the write.
-            return false;
-        }
-        let reason = format!("cannot write {}: {}", member.config.store.name(), reason(&error));
-        member.tell(Notice::Failed(reason));
+        // The end of the copy interrupts writes; that is no failure.
+        member.fail_to_write(&error);
         return false;
     }
     member.pool.give(buffer);

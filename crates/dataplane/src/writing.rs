@@ -1,7 +1,7 @@
 //! Measures how long a copy's writer slept in its writes: it waited for the disk, or for the reader
 //! of a pipe. A writer that waits for a CPU counts as awake.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use garland_sys::clock;
 use garland_sys::schedule::Account;
@@ -23,31 +23,26 @@ struct State {
 impl Writing {
     /// Sets the calling thread as the writer.
     pub fn begin(&self) {
-        self.lock().account = Some(Account::of_this_thread());
+        self.0.lock().account = Some(Account::of_this_thread());
     }
 
     /// Runs `write` and adds the time that the thread sleeps in it.
     pub fn measure<T>(&self, write: impl FnOnce() -> T) -> T {
         {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             state.present = Some((clock::now_ns(), state.awake_ns()));
         }
         let written = write();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.blocked_ns += state.asleep_now();
         state.present = None;
         written
     }
 
     /// Returns the total time asleep in writes in nanoseconds, the present write included.
-    #[must_use]
     pub fn blocked_ns(&self) -> u64 {
-        let state = self.lock();
+        let state = self.0.lock();
         state.blocked_ns + state.asleep_now()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
     }
 }
 

@@ -27,7 +27,7 @@ fn a_missing_source() {
 fn a_folder_as_source() {
     let said = refused("folder", 3, &["folder", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: cannot copy folder: it is a directory, not a regular file
+    error: cannot copy folder: it is a directory
     hint: folders are copied with -r
     ");
 }
@@ -45,7 +45,7 @@ fn a_device_as_source() {
 fn a_file_without_length_as_source() {
     let said = refused("proc", 3, &["/proc/cpuinfo", "local1:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: cannot copy /proc/cpuinfo: it is a file that has content although its length is 0, not a regular file
+    error: cannot copy /proc/cpuinfo: it has content although its length is 0, like files in /proc
     hint: to copy its bytes as a stream, give '|cat /proc/cpuinfo' as the source
     ");
 }

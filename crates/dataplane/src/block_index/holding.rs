@@ -11,7 +11,7 @@ use garland_sys::threads;
 
 use super::records::Records;
 use super::stamp::stamp;
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 
 /// An open file and the digests of its blocks.
 pub struct Holding {
@@ -46,12 +46,7 @@ impl Holding {
         }
         progress();
         let read = |index: u64, bytes: &mut [u8]| {
-            let length = bytes.len();
-            let mut read = || file.read_exact_at(bytes, layout.offset(index));
-            match disk {
-                Some(disk) => disk.pass(length, read),
-                None => read(),
-            }
+            pace::on(disk, bytes.len(), || file.read_exact_at(bytes, layout.offset(index)))
         };
         let all = LaneBlocks::all(layout.blocks());
         let digests = digest_all(layout, all, 1, read, progress, stop)?;

@@ -38,7 +38,6 @@ pub struct Records {
 
 impl Records {
     /// Returns the records in `folder`, which only this user may write.
-    #[must_use]
     pub fn at(folder: PathBuf) -> Self {
         Self { folder: Some(folder) }
     }
@@ -168,32 +167,16 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
+    use crate::tests::Scratch;
 
-    struct Place(PathBuf);
-
-    impl Place {
-        fn new(name: &str) -> Self {
-            let path =
-                std::env::temp_dir().join(format!("garland-known-{name}-{}", std::process::id()));
-            fs::create_dir_all(path.join("records")).unwrap();
-            Self(path)
-        }
-
-        fn records(&self) -> Records {
-            Records::at(self.0.join("records"))
-        }
-
-        fn file(&self) -> File {
-            let path = self.0.join("file");
-            fs::write(&path, vec![7; LEAST as usize]).unwrap();
-            OpenOptions::new().read(true).write(true).open(path).unwrap()
-        }
-    }
-
-    impl Drop for Place {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    /// Returns a directory with room for records, the records, and a file.
+    fn place(name: &str) -> (Scratch, Records, File) {
+        let scratch = Scratch::new(name);
+        fs::create_dir(scratch.join("records")).unwrap();
+        let (records, path) = (Records::at(scratch.join("records")), scratch.join("file"));
+        fs::write(&path, vec![7; LEAST as usize]).unwrap();
+        let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        (scratch, records, file)
     }
 
     fn layout() -> Layout {
@@ -208,8 +191,7 @@ mod tests {
 
     #[test]
     fn a_file_is_known_until_it_changes() {
-        let place = Place::new("changes");
-        let (records, file) = (place.records(), place.file());
+        let (_scratch, records, file) = place("records-changes");
         records.settle(&file, layout(), digests());
         assert_eq!(records.recall(&file, layout()), Some(digests()));
         let other = Layout { block_size: 8192, ..layout() };
@@ -225,8 +207,7 @@ mod tests {
 
     #[test]
     fn an_invalid_record_is_ignored() {
-        let place = Place::new("broken");
-        let (records, file) = (place.records(), place.file());
+        let (_scratch, records, file) = place("records-broken");
         records.settle(&file, layout(), digests());
         let path = records.path_of(&stamp(&file).unwrap()).unwrap();
         let whole = fs::read(&path).unwrap();
@@ -245,8 +226,8 @@ mod tests {
 
     #[test]
     fn old_and_surplus_records_are_removed() {
-        let place = Place::new("many");
-        let folder = place.0.join("records");
+        let (scratch, ..) = place("records-many");
+        let folder = scratch.join("records");
         for number in 0..COUNT + 5 {
             fs::write(folder.join(number.to_string()), b"x").unwrap();
         }

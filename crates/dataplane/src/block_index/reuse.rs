@@ -14,10 +14,9 @@ use garland_sys::threads;
 
 use super::holding::Holding;
 use super::trees::FoundTree;
-use crate::context::{CopyContext, Notice};
-use crate::pace::Pace;
+use crate::context::CopyContext;
+use crate::pace::{self, Pace};
 use crate::store::{Left, PreviousTree};
-use garland_sys::error::reason;
 
 /// The parts of a copy that its destination already has.
 pub enum Reuse {
@@ -133,17 +132,14 @@ impl Bringing {
         (index, digest, file): &(u64, [u8; 32], usize),
         bytes: &mut [u8],
     ) -> bool {
-        let (index, length) = (*index, bytes.len());
-        let mut read = || self.files[*file].read(index, bytes, digest);
-        let is_same = match &self.disk {
-            Some(disk) => disk.pass(length, read),
-            None => read(),
-        };
+        let index = *index;
+        let is_same = pace::on(self.disk.as_deref(), bytes.len(), || {
+            self.files[*file].read(index, bytes, digest)
+        });
         if is_same
             && let Err(error) = member.config.store.write_at(member.layout.offset(index), bytes)
         {
-            let reason = format!("cannot write {}: {}", member.config.store.name(), reason(&error));
-            member.tell(Notice::Failed(reason));
+            member.fail_to_write(&error);
             return false;
         }
         member.sink().landed(index, if is_same { Landing::Written } else { Landing::Changed });

@@ -9,7 +9,7 @@ use garland_protocol::{TreeOutline, content_digest, root_digest};
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 
 use super::stamp::unsettled_since_ns;
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make};
 
 /// The memory limit in bytes for the index of a tree; larger trees are sent completely.
@@ -65,11 +65,8 @@ impl Coming {
             }
             let bytes = &mut buffer[..layout.block_length(block) as usize];
             let (at, length) = (layout.offset(block), bytes.len());
-            let is_here = own.has(at, at + length as u64)
-                && match disk {
-                    Some(disk) => disk.pass(length, || own.read(at, bytes)),
-                    None => own.read(at, bytes),
-                };
+            let is_here =
+                own.has(at, at + length as u64) && pace::on(disk, length, || own.read(at, bytes));
             digests.push(is_here.then(|| content_digest(bytes)));
             progress();
         }
@@ -123,7 +120,8 @@ impl Own {
         let opener = std::mem::take(&mut self.opener);
         let mut reading = Reading::new(&self.index, &self.places, opener);
         let made = make(&self.index, &mut reading, at, bytes).is_ok();
-        let Reading { opener, failed, .. } = reading;
+        let Reading { mut opener, failed, .. } = reading;
+        opener.close_file();
         self.opener = opener;
         if let Some(number) = failed {
             self.index.unsee(number);

@@ -52,7 +52,6 @@ impl Packer {
 }
 
 /// Returns the buffer size in bytes that compressing `length` bytes may need.
-#[must_use]
 pub fn room(length: usize) -> usize {
     lz4_flex::block::get_maximum_output_size(length).max(zstd::zstd_safe::compress_bound(length))
 }

@@ -6,7 +6,7 @@
 //! and ratio of an encoding are known from the blocks it has compressed, or else from a sample of
 //! one block in sixteen.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use garland_protocol::Encoding;
 
@@ -47,13 +47,11 @@ struct Figures(Option<(f64, f64)>);
 
 impl PackingPace {
     /// Returns no measurements yet.
-    #[must_use]
     pub fn new(packing: Packing) -> Self {
         Self { packing, state: Mutex::default() }
     }
 
     /// Returns whether blocks may be compressed.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.packing != Packing::None
     }
@@ -62,7 +60,7 @@ impl PackingPace {
     pub fn sent(&self, bytes: usize, ns: u64, lanes: usize) {
         if self.packing == Packing::Auto && bytes > 0 {
             let took = ns as f64 / bytes as f64 / lanes.max(1) as f64;
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.wire = Some(mixed(state.wire, took));
         }
     }
@@ -75,20 +73,19 @@ impl PackingPace {
         }
         let took = ns as f64 / bytes as f64 / threads.max(1) as f64;
         let left = packed as f64 / bytes as f64;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(figures) = state.of(form) else { return };
         let (old_took, old_left) = figures.0.unzip();
         figures.0 = Some((mixed(old_took, took), mixed(old_left, left)));
     }
 
     /// Returns the best encoding for the next block.
-    #[must_use]
     pub fn choose(&self) -> Encoding {
         match self.packing {
             Packing::None => Encoding::Plain,
             Packing::Lz4 => Encoding::Lz4,
             Packing::Zstd => Encoding::Zstd,
-            Packing::Auto => self.lock().choose(),
+            Packing::Auto => self.state.lock().choose(),
         }
     }
 
@@ -106,7 +103,7 @@ impl PackingPace {
             return;
         }
         let chosen = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let due = state.blocks.is_multiple_of(EVERY);
             state.blocks = state.blocks.wrapping_add(1);
             if !due {
@@ -121,10 +118,6 @@ impl PackingPace {
             let packed = packer.pack(form, piece, room).unwrap_or(piece.len());
             self.packed(form, (piece.len(), packed), clock().saturating_sub(began), threads);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 

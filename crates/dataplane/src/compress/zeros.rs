@@ -5,7 +5,6 @@ use parking_lot::Mutex;
 use garland_protocol::content_digest;
 
 /// Returns whether all of `bytes` are zero. Stops at the first 64 bytes that are not.
-#[must_use]
 pub fn are_zeros(bytes: &[u8]) -> bool {
     const STEP: usize = 64;
     let chunks = bytes.chunks_exact(STEP);
@@ -21,7 +20,6 @@ pub struct Zeros(Mutex<Option<(usize, [u8; 32])>>);
 
 impl Zeros {
     /// Returns the digest of `length` zeros.
-    #[must_use]
     pub fn digest(&self, length: usize) -> [u8; 32] {
         let mut known = self.0.lock();
         match *known {

@@ -9,7 +9,7 @@ use garland_core::trace::Stage;
 use garland_protocol::{LaneView, Waits};
 use garland_sys::clock;
 
-/// What a lane's thread waits for.
+/// What a lane's thread waits for; the numbers of the variants are indexes in [`Flow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// The upstream.
@@ -31,16 +31,6 @@ impl Awaited {
             // The permission to send comes from the downstream.
             Stage::WaitDownstream | Stage::Control => Self::Down,
             _ => Self::Rest,
-        }
-    }
-
-    /// Returns the index in arrays over all variants.
-    fn place(self) -> usize {
-        match self {
-            Self::Up => 0,
-            Self::Down => 1,
-            Self::Disk => 2,
-            Self::Rest => 3,
         }
     }
 }
@@ -76,7 +66,7 @@ impl Flow {
 
     /// Records that from `now_ns` on the thread waits for `what`, or is in a call that may block.
     pub fn awaits(&self, what: Awaited, now_ns: u64) {
-        self.present.store(now_ns << 3 | what.place() as u64, Ordering::Relaxed);
+        self.present.store(now_ns << 3 | what as u64, Ordering::Relaxed);
     }
 
     /// Records that from `now_ns` on the thread works.
@@ -86,12 +76,12 @@ impl Flow {
 
     /// Adds a completed wait.
     pub fn waited(&self, what: Awaited, ns: u64) {
-        self.settled[what.place()].fetch_add(ns, Ordering::Relaxed);
+        self.settled[what as usize].fetch_add(ns, Ordering::Relaxed);
     }
 
     /// Adds a call for the present block that may have waited.
     pub fn called(&self, what: Awaited, ns: u64) {
-        if let Some(side) = self.block.get(what.place()) {
+        if let Some(side) = self.block.get(what as usize) {
             side.fetch_add(ns, Ordering::Relaxed);
         }
     }
@@ -104,7 +94,6 @@ impl Flow {
     }
 
     /// Returns a snapshot, which includes the present wait.
-    #[must_use]
     pub fn view(&self, lane: u16) -> LaneView {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let present = read(&self.present);

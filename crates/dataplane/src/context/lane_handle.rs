@@ -1,6 +1,6 @@
 //! The handle of a lane's thread: sends commands to the thread, and can cut its links.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -82,7 +82,7 @@ impl LaneHandle {
 
     /// Sets the stream of a link, so that other threads can cut it; none when the link is closed.
     pub fn note(&self, side: LinkSide, epoch: u32, stream: Option<&TcpStream>) {
-        let mut links = self.links();
+        let mut links = self.links.lock();
         let link = links.iter_mut().find(|link| link.side == side && link.epoch == epoch);
         if let Some(link) = link {
             link.stream = stream.and_then(|stream| stream.try_clone().ok());
@@ -94,7 +94,7 @@ impl LaneHandle {
         let up = route.upstream.map(|(id, epoch, _)| (LinkSide::Up, epoch, peer_index(id)));
         let downs = route.downstreams.iter();
         let downs = downs.map(|down| (LinkSide::Down, down.epoch, peer_index(down.node)));
-        let mut links = self.links();
+        let mut links = self.links.lock();
         let mut before = std::mem::take(&mut *links);
         *links = up
             .into_iter()
@@ -107,30 +107,27 @@ impl LaneHandle {
     }
 
     /// Returns whether the route has links, so that the node is on this lane.
-    #[must_use]
     pub fn is_used(&self) -> bool {
-        !self.links().is_empty()
+        !self.links.lock().is_empty()
     }
 
     /// Calls `question` for every open link on one side. Returns each other node's index in the
     /// plan with the answer.
     pub fn ask<T>(&self, side: LinkSide, question: impl Fn(&TcpStream) -> T) -> Vec<(u16, T)> {
-        let links = self.links();
+        let links = self.links.lock();
         let used = links.iter().filter(|link| link.side == side);
         used.filter_map(|link| Some((link.peer, question(link.stream.as_ref()?)))).collect()
     }
 
     /// Returns the kernel's TCP statistics of the first open link downstream; none over MPTCP.
-    #[must_use]
     pub fn account(&self) -> Option<TcpInfo> {
         self.ask(LinkSide::Down, TcpInfo::of).into_iter().next()?.1.ok()
     }
 
     /// Returns the statistics of the only link downstream, for a report; none if there are several,
     /// or over MPTCP.
-    #[must_use]
     pub fn hop(&self) -> Option<HopReport> {
-        let links = self.links();
+        let links = self.links.lock();
         let mut down = links.iter().filter(|link| link.side == LinkSide::Down);
         let link = down.next().filter(|_| down.next().is_none())?;
         let info = TcpInfo::of(link.stream.as_ref()?).ok()?;
@@ -147,7 +144,7 @@ impl LaneHandle {
     /// probes are retransmitted in vain.
     pub fn cut_silent(&self) {
         let silent = |info: &TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
-        for link in self.links().iter().filter(|link| link.side == LinkSide::Down) {
+        for link in self.links.lock().iter().filter(|link| link.side == LinkSide::Down) {
             let info = link.stream.as_ref().and_then(|stream| TcpInfo::of(stream).ok());
             if info.as_ref().is_some_and(silent) {
                 link.cut();
@@ -156,7 +153,7 @@ impl LaneHandle {
     }
 
     pub(super) fn cut_others(&self, route: &Route) {
-        for link in self.links().iter() {
+        for link in self.links.lock().iter() {
             let stays = match link.side {
                 LinkSide::Up => route.epoch_up() == Some(link.epoch),
                 LinkSide::Down => route.epochs_down().any(|epoch| epoch == link.epoch),
@@ -170,13 +167,9 @@ impl LaneHandle {
     /// Cuts the links of a thread that is at work, and wakes the thread.
     pub(super) fn close(&self) {
         if !self.at_rest.load(Ordering::SeqCst) {
-            self.links().iter().for_each(Link::cut);
+            self.links.lock().iter().for_each(Link::cut);
         }
         self.wake.raise();
-    }
-
-    fn links(&self) -> MutexGuard<'_, Vec<Link>> {
-        self.links.lock()
     }
 }
 

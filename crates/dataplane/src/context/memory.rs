@@ -17,14 +17,12 @@ impl CopyContext {
 
     /// Returns the number of buffers for the writer of a copy of `layout` over `lanes` lanes. It
     /// exceeds the number of lanes: a lane holds a buffer while it waits for its downstream.
-    #[must_use]
     pub fn buffer_count(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         Self::room(layout, lanes, buffers).1
     }
 
     /// Returns the memory in bytes that a copy of `layout` over `lanes` lanes may use: its buffers,
     /// those of its lanes, the digests of the blocks, and its threads.
-    #[must_use]
     pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         const DIGEST: u64 = 40;
         /// The assumed number of blocks of a stream: 64 GiB in blocks of 1 MiB.

@@ -5,14 +5,14 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 
 use garland_core::trace::{NONE, Stage};
-use garland_protocol::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
+use garland_protocol::{Downstream, FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
 use garland_sys::clock;
 
-use super::{DownstreamHop, Lane};
+use super::Lane;
 use crate::context::{Awaited, LaneCommand, Notice};
 use crate::feed::FeedError;
 use crate::forwarder::{DownstreamWriter, SLICE_MAX};
-use crate::recorder::LaneTracer;
+use crate::recorder::{LaneTracer, peer_index};
 use crate::writer::Arrived;
 use garland_transport::link::break_reason;
 
@@ -30,7 +30,7 @@ impl Lane {
                 let (began, since) = (self.tracer.begin(), clock::now_ns());
                 self.send_digests(index, to);
                 let block = &prepared.buffer[..prepared.length];
-                let mut writers = writers(&self.downs, &self.downstreams, to);
+                let mut writers = writers(&self.downs, &self.route.downstreams, to);
                 send_block(&mut writers, &prepared.header, block, &mut self.tracer);
                 let (peers, errors) = outcome(writers);
                 self.tracer.fed(began, index, prepared.length, &peers);
@@ -75,7 +75,7 @@ impl Lane {
         let Some((_, up)) = &self.up else { return };
         self.tracer.awaits(Awaited::Up);
         let began = self.tracer.begin();
-        let mut writers = writers(&self.downs, &self.downstreams, forward);
+        let mut writers = writers(&self.downs, &self.route.downstreams, forward);
         writers.iter_mut().for_each(|down| down.give(&header));
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
         let moved = self.forwarder.transfer(up, &mut writers, keep, length, &mut self.tracer);
@@ -153,10 +153,11 @@ impl Lane {
 /// Returns writers for the links with the epochs `to`.
 fn writers<'a>(
     downs: &'a [(u32, TcpStream)],
-    fed: &[DownstreamHop],
+    route: &[Downstream],
     to: &[u32],
 ) -> Vec<DownstreamWriter<'a>> {
-    let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);
+    let of = |epoch| route.iter().find(|down| down.epoch == epoch);
+    let peer = |epoch: u32| of(epoch).map_or(NONE, |down| peer_index(down.node));
     let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
     these
         .map(|(epoch, stream)| DownstreamWriter {

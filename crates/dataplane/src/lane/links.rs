@@ -10,6 +10,7 @@ use garland_sys::{tcp, threads};
 
 use super::Lane;
 use crate::context::{CopyConfig, LaneCommand, Notice};
+use crate::recorder::peer_index;
 use garland_sys::error::reason;
 use garland_transport::link::{self, Hop, LinkError, break_reason};
 use garland_transport::link_pool::LinkPool;
@@ -38,12 +39,10 @@ impl Lane {
     pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
         let hop = Hop { copy: self.member.config.copy, lane: self.number, epoch };
         let peer = match side {
-            LinkSide::Up => self.upstream.map(|(peer, _)| peer),
-            LinkSide::Down => {
-                self.downstreams.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer)
-            }
+            LinkSide::Up => self.route.upstream.map(|(peer, ..)| peer),
+            LinkSide::Down => self.downstream(epoch).map(|down| down.node),
         };
-        let at = self.tracer.neighbor(peer.unwrap_or(NONE));
+        let at = self.tracer.neighbor(peer.map_or(NONE, peer_index));
         let began = self.tracer.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         let lost = move |reason| {
@@ -90,8 +89,10 @@ impl Lane {
         stream.write_all(&[&frame.to_bytes(&self.member.keys)[..], bytes].concat())
     }
 
-    pub(super) fn after_up(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
+    /// Sends a frame to the upstream, if there is one.
+    pub(super) fn send_up(&mut self, frame: &Frame) {
+        let Some((_, stream)) = &self.up else { return };
+        if let Err(error) = self.send(stream, frame) {
             self.lose_up(break_reason(&error));
         }
     }
@@ -164,8 +165,7 @@ impl Lane {
         }
         for (epoch, stream) in std::mem::take(&mut self.downs) {
             self.forget(LinkSide::Down, epoch);
-            let fed = self.downstreams.iter().find(|fed| fed.epoch == epoch);
-            let address = fed.and_then(|fed| fed.address);
+            let address = self.downstream(epoch).and_then(|down| down.address);
             // A link with a rate limit keeps it.
             let fit = self.relay.is_down_over(epoch) && self.member.config.pace == 0;
             if address.is_some() && fit {

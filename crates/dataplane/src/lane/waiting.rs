@@ -66,9 +66,11 @@ impl Lane {
     fn awaited(&self, reads: bool, held: bool, sink: &Sink) -> Option<Stage> {
         if held {
             Some(Stage::WaitBuffer)
-        } else if self.up.is_none() && self.upstream.is_some() || reads && self.relay.is_owed() {
+        } else if self.up.is_none() && self.route.upstream.is_some()
+            || reads && self.relay.is_owed()
+        {
             Some(Stage::WaitUpstream)
-        } else if self.downs.len() < self.downstreams.len() {
+        } else if self.downs.len() < self.route.downstreams.len() {
             Some(Stage::WaitDownstream)
         } else if self.relay.is_behind_writer(sink) {
             Some(Stage::WaitBuffer)

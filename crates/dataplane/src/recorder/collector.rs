@@ -1,6 +1,6 @@
 //! Collects the trace of one copy on one node from the node's threads.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
@@ -154,19 +154,19 @@ impl Collector {
             return None;
         }
         let thread = self.threads.fetch_add(1, Ordering::Relaxed);
-        self.lock().counters.add_thread(thread, stage, Account::of_this_thread());
+        self.gathered.lock().counters.add_thread(thread, stage, Account::of_this_thread());
         Some((thread, self.budget.ring()))
     }
 
     /// Takes the ring of a thread that has ended.
     pub fn take_in(&self, ring: Ring) {
-        self.lock().rings.push(ring);
+        self.gathered.lock().rings.push(ring);
     }
 
     /// Records a span of a thread without a ring.
     pub fn note(&self, span: Span) {
         if self.is_on() {
-            self.lock().notes.push(span);
+            self.gathered.lock().notes.push(span);
         }
     }
 
@@ -195,14 +195,14 @@ impl Collector {
     pub fn sample_now(&self, lanes: &[Arc<LaneHandle>]) {
         if self.is_on() {
             self.sampled_ns.store(clock::now_ns(), Ordering::Relaxed);
-            self.lock().counters.sample(lanes);
+            self.gathered.lock().counters.sample(lanes);
         }
     }
 
     /// Samples the counters of a lane's link which is about to be closed.
     pub fn sample_link(&self, lane: u16, handle: &LaneHandle, side: LinkSide) {
         if self.is_on() {
-            self.lock().counters.sample_link(lane, handle, side);
+            self.gathered.lock().counters.sample_link(lane, handle, side);
         }
     }
 
@@ -210,7 +210,7 @@ impl Collector {
     /// spans are lost.
     pub fn finish(&self) -> Trace {
         let (rings, counters) = {
-            let mut gathered = self.lock();
+            let mut gathered = self.gathered.lock();
             let notes = std::mem::replace(&mut gathered.notes, Ring::new(0));
             let mut rings = std::mem::take(&mut gathered.rings);
             rings.push(notes);
@@ -231,9 +231,5 @@ impl Collector {
         let mut trace = Trace { origin: self.origin.clone(), records };
         trace.put_in_order();
         trace
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Gathered> {
-        self.gathered.lock()
     }
 }

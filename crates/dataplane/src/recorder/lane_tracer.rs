@@ -11,6 +11,11 @@ use super::meter::Meter;
 use super::thread::Recorder;
 use crate::context::{Awaited, Flow};
 
+/// The stages in which a lane waits: for the upstream, the downstream, a buffer, or permission to
+/// send.
+const WAITS: [Stage; 4] =
+    [Stage::WaitUpstream, Stage::WaitDownstream, Stage::WaitBuffer, Stage::Control];
+
 /// Records the spans of a lane.
 #[derive(Debug, Default)]
 pub struct LaneTracer {
@@ -22,8 +27,7 @@ pub struct LaneTracer {
     /// block.
     downs: Vec<(u16, u64)>,
     meter: Meter,
-    /// Waits since the last block, in this order: for the upstream, for the downstream, for a
-    /// buffer, for permission to send.
+    /// Waits since the last block, by the stages of [`WAITS`].
     waits: [Wait; 4],
     /// The waits so far, readable by other threads during the copy.
     flow: Arc<Flow>,
@@ -122,7 +126,8 @@ impl LaneTracer {
         }
         let now = self.recorder.now();
         self.got(Awaited::of(stage), since_ns, now);
-        let Some(wait) = slot(&mut self.waits, stage) else { return };
+        let Some(at) = WAITS.iter().position(|other| *other == stage) else { return };
+        let wait = &mut self.waits[at];
         if wait.busy_ns == 0 {
             wait.begin_ns = since_ns;
         }
@@ -213,14 +218,10 @@ impl LaneTracer {
     fn note_waits(&mut self, at: At, (begin_ns, end_ns): (u64, u64), (up_ns, down_ns): (u64, u64)) {
         let (up, down) = (at.with(self.up), at.with(self.slowest()));
         self.downs.iter_mut().for_each(|(_, ns)| *ns = 0);
-        let within = [
-            (Stage::WaitUpstream, up, up_ns),
-            (Stage::WaitDownstream, down, down_ns),
-            (Stage::WaitBuffer, at, 0),
-            (Stage::Control, At { block: Exchange::Operation.number(), ..down }, 0),
-        ];
-        for (stage, at, within_ns) in within {
-            let Some(wait) = slot(&mut self.waits, stage).map(std::mem::take) else { continue };
+        let operation = At { block: Exchange::Operation.number(), ..down };
+        let within = [(up, up_ns), (down, down_ns), (at, 0), (operation, 0)];
+        let waits = std::mem::take(&mut self.waits);
+        for ((stage, wait), (at, within_ns)) in WAITS.into_iter().zip(waits).zip(within) {
             if wait.busy_ns + within_ns == 0 {
                 continue;
             }
@@ -240,15 +241,5 @@ impl Drop for LaneTracer {
         if self.recorder.is_on() {
             self.note_waits(At { lane: self.lane, ..At::HERE }, (0, 0), (0, 0));
         }
-    }
-}
-
-fn slot(waits: &mut [Wait; 4], stage: Stage) -> Option<&mut Wait> {
-    match stage {
-        Stage::WaitUpstream => waits.first_mut(),
-        Stage::WaitDownstream => waits.get_mut(1),
-        Stage::WaitBuffer => waits.get_mut(2),
-        Stage::Control => waits.get_mut(3),
-        _ => None,
     }
 }

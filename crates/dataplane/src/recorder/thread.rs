@@ -27,7 +27,6 @@ struct Work {
 
 impl Recorder {
     /// Returns a recorder for the calling thread, which does the work of `stage`.
-    #[must_use]
     pub fn new(collector: &Arc<Collector>, stage: Stage) -> Self {
         let work = collector.add_thread(stage).map(|(thread, room)| {
             let (collector, ring) = (Arc::clone(collector), Ring::new(room));

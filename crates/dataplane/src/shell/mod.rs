@@ -8,7 +8,7 @@
 
 mod stderr;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -63,19 +63,6 @@ struct State {
     watcher: Option<Watcher>,
 }
 
-/// The parameters of a command.
-struct Start<'a> {
-    /// The command line, as raw bytes.
-    line: &'a [u8],
-    /// The working directory; by default that of this process.
-    folder: Option<&'a Path>,
-    input: Stdio,
-    output: Stdio,
-    /// The write end which the guard keeps open, so that the command does not see the end of its
-    /// input.
-    held: Option<PipeWriter>,
-}
-
 impl Shell {
     /// Starts a command that reads from the returned pipe.
     ///
@@ -84,8 +71,7 @@ impl Shell {
     pub fn reading(line: &[u8], folder: Option<&Path>) -> io::Result<(Self, PipeWriter)> {
         let (input, writer) = io::pipe()?;
         let held = Some(writer.try_clone()?);
-        let (input, output) = (Stdio::from(input), Stdio::null());
-        Ok((Self::start(Start { line, folder, input, output, held })?, writer))
+        Ok((Self::start(line, folder, input.into(), Stdio::null(), held)?, writer))
     }
 
     /// Starts a command that writes to the returned pipe.
@@ -94,12 +80,18 @@ impl Shell {
     /// When the system cannot start it.
     pub fn writing(line: &[u8], folder: Option<&Path>) -> io::Result<(Self, PipeReader)> {
         let (reader, output) = io::pipe()?;
-        let (input, output) = (Stdio::null(), Stdio::from(output));
-        Ok((Self::start(Start { line, folder, input, output, held: None })?, reader))
+        Ok((Self::start(line, folder, Stdio::null(), output.into(), None)?, reader))
     }
 
-    fn start(start: Start<'_>) -> io::Result<Self> {
-        let Start { line, folder, input, output, held } = start;
+    /// Starts the command `line`, by default in the working directory of this process. The guard
+    /// keeps `held`, the write end of the command's input, open.
+    fn start(
+        line: &[u8],
+        folder: Option<&Path>,
+        input: Stdio,
+        output: Stdio,
+        held: Option<PipeWriter>,
+    ) -> io::Result<Self> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(OsStr::from_bytes(line));
         command.stdin(input).stdout(output).stderr(Stdio::piped()).process_group(0);
@@ -143,7 +135,7 @@ impl Shell {
 
     /// Calls `watcher` when the command fails, at once if it already has.
     pub fn watch(&self, watcher: Watcher) {
-        let mut state = self.ending.lock();
+        let mut state = self.ending.state.lock();
         match state.verdict.clone() {
             None => state.watcher = Some(watcher),
             Some(Ok(())) => {}
@@ -157,7 +149,7 @@ impl Shell {
     /// Releases the guard's end of the pipe: once the caller closes its own, the command sees the
     /// end of its input.
     pub fn release(&self) {
-        self.guard().dismiss();
+        self.guard.lock().dismiss();
     }
 
     /// Waits until the command has ended, on its own or by [`Shell::kill`].
@@ -165,7 +157,7 @@ impl Shell {
     /// # Errors
     /// When the command failed; the message is the reason.
     pub fn wait(&self) -> Result<(), String> {
-        let mut state = self.ending.lock();
+        let mut state = self.ending.state.lock();
         loop {
             if let Some(verdict) = &state.verdict {
                 return verdict.clone();
@@ -177,7 +169,7 @@ impl Shell {
     /// Waits for the command, at most for `moment`. Returns its verdict if it has ended.
     pub fn verdict(&self, moment: Duration) -> Option<Result<(), String>> {
         let runs = |state: &mut State| state.verdict.is_none();
-        let mut state = self.ending.lock();
+        let mut state = self.ending.state.lock();
         let _ = self.ending.ended.wait_while_for(&mut state, runs, moment);
         state.verdict.clone()
     }
@@ -185,8 +177,8 @@ impl Shell {
     /// Kills the process group of the command unless it has succeeded. It does not see the end of
     /// its input.
     pub fn kill(&self) {
-        let mut guard = self.guard();
-        let mut state = self.ending.lock();
+        let mut guard = self.guard.lock();
+        let mut state = self.ending.state.lock();
         // The caller knows that the command fails.
         state.watcher = None;
         // Processes which a successful command left running are not killed.
@@ -197,10 +189,6 @@ impl Shell {
         let _ = self.ending.ended.wait_while_for(&mut state, lives, DYING);
         drop(state);
         guard.end();
-    }
-
-    fn guard(&self) -> MutexGuard<'_, Guard> {
-        self.guard.lock()
     }
 }
 
@@ -244,7 +232,7 @@ impl Ending {
             Ok(status) => Err(failure(line, status, stderr)),
             Err(error) => Err(format!("cannot get the exit code of `{line}`: {error}")),
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.verdict = Some(verdict.clone());
         let watcher = state.watcher.take();
         self.ended.notify_all();
@@ -252,10 +240,6 @@ impl Ending {
         if let (Err(reason), Some(watcher)) = (verdict, watcher) {
             watcher(reason);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -288,24 +272,17 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-
-    fn folder(test: &str) -> std::path::PathBuf {
-        let path =
-            std::env::temp_dir().join(format!("garland-shell-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        path
-    }
+    use crate::tests::Scratch;
 
     #[test]
     fn bytes_go_in_and_the_exit_code_comes_out() {
-        let dir = folder("in");
+        let dir = Scratch::new("shell-in");
         let (shell, mut input) = Shell::reading(b"cat > 'a b'; exit 3", Some(&dir)).unwrap();
         input.write_all(b"these").unwrap();
         drop(input);
         shell.release();
         assert_eq!(shell.wait(), Err("`cat > 'a b'; exit 3` ended with code 3".to_owned()));
         assert_eq!(std::fs::read(dir.join("a b")).unwrap(), b"these");
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
@@ -318,14 +295,13 @@ mod tests {
 
     #[test]
     fn one_that_is_killed_never_sees_its_input_end() {
-        let dir = folder("killed");
+        let dir = Scratch::new("shell-killed");
         let (shell, mut input) = Shell::reading(b"cat > x; echo > ended", Some(&dir)).unwrap();
         input.write_all(b"half").unwrap();
         shell.kill();
         drop(input);
         assert!(shell.wait().unwrap_err().contains("killed by signal 9"));
         assert!(!dir.join("ended").exists());
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! does not wait for them. The distance, and the number of threads, grow while the sender has to
 //! wait.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -75,6 +75,7 @@ struct Shared {
 
 /// The blocks that are being prepared: those of the lane from place `wanted` on, sealed under one
 /// incarnation.
+#[derive(Default)]
 struct Ahead {
     incarnation: u64,
     /// The place in the lane of the next block for the sender.
@@ -107,18 +108,8 @@ impl SourceFeeder {
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(member.layout.block_size)).max(3);
         let ahead_most = member.config.buffers.map_or(fitting, u64::from);
-        let state = Ahead {
-            incarnation: 1,
-            wanted: 0,
-            unclaimed: 0,
-            ready: BTreeMap::new(),
-            spare: Vec::new(),
-            over: false,
-            ahead: ahead_most.min(AHEAD_FIRST),
-            ahead_most,
-            starved: false,
-            workers: Vec::new(),
-        };
+        let ahead = ahead_most.min(AHEAD_FIRST);
+        let state = Ahead { incarnation: 1, ahead, ahead_most, ..Ahead::default() };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         member.calls.go_to(source.device());
         let name = source.name().into();
@@ -126,7 +117,7 @@ impl SourceFeeder {
         let workers = if lanes == 1 { WORKERS } else { 1 };
         let repairs = BlockMaker::new(&shared.member, lane);
         let feeder = Self { shared, repairs };
-        (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.lock()))?;
+        (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.state.lock()))?;
         Ok(feeder)
     }
 }
@@ -149,7 +140,7 @@ impl Feeder for SourceFeeder {
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
-        self.shared.lock().spare.push(buffer);
+        self.shared.state.lock().spare.push(buffer);
     }
 }
 
@@ -162,7 +153,7 @@ impl SourceFeeder {
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError> {
         let Self { shared, repairs } = self;
-        let buffer = shared.lock().spare.pop();
+        let buffer = shared.state.lock().spare.pop();
         let buffer = buffer.unwrap_or_else(|| shared.new_buffer());
         let is_over = || shared.member.is_closing();
         shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
@@ -172,7 +163,7 @@ impl SourceFeeder {
     fn take(&self, index: u64, incarnation: u64) -> Result<Prepared, FeedError> {
         let shared = &self.shared;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
-        let mut state = shared.lock();
+        let mut state = shared.state.lock();
         // The block may have been withheld until now: make the workers check again.
         shared.changed.notify_all();
         if (state.wanted, state.incarnation) != (place, incarnation) {
@@ -214,11 +205,11 @@ impl SourceFeeder {
 
 impl Drop for SourceFeeder {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
+        self.shared.state.lock().over = true;
         self.shared.changed.notify_all();
         loop {
             // A worker may have added another one just before it ended.
-            let Some(worker) = self.shared.lock().workers.pop() else { return };
+            let Some(worker) = self.shared.state.lock().workers.pop() else { return };
             // A panic has been printed already.
             let _ = worker.join();
         }
@@ -250,7 +241,7 @@ impl Shared {
             let worked = clock::thread_cpu_ns().saturating_sub(worked);
             stages.read.leave();
             idle = recorder.now();
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             // On a slow disk one more concurrent read may help.
             let disk = !self.member.layout.open;
             let waits = disk && worked < took / 2 && state.starved && !state.over;
@@ -271,7 +262,7 @@ impl Shared {
     }
 
     fn claim(&self) -> Option<(u64, u64, Vec<u8>)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.over {
                 return None;
@@ -370,12 +361,8 @@ impl Shared {
     /// Returns whether a block that is not prepared yet is no longer wanted.
     fn is_stale(&self, index: u64, incarnation: u64) -> bool {
         let place = self.blocks.ordinal(index).unwrap_or(0);
-        let state = self.lock();
+        let state = self.state.lock();
         let near = (state.wanted..state.wanted + state.ahead).contains(&place);
         state.over || state.incarnation != incarnation || !near || self.member.is_closing()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ahead> {
-        self.state.lock()
     }
 }

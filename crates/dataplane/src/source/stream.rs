@@ -57,7 +57,6 @@ struct State {
 
 impl StreamSource {
     /// Returns the bytes of `input`, in blocks of `layout`, as a source that messages call `name`.
-    #[must_use]
     pub fn of(input: OwnedFd, name: &str, layout: Layout) -> Self {
         let (name, input) = (name.to_owned(), File::from(input));
         let block = layout.block_size as usize;
@@ -103,7 +102,7 @@ impl StreamSource {
             Ok(true) => self.verdict(stale),
             Err(error) => Some(Err(format!("cannot read {}: {}", self.name, reason(&error)))),
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if filled == self.block || filled > 0 && matches!(over, Some(Ok(()))) {
             block.truncate(filled);
             state.length += filled as u64;
@@ -155,10 +154,6 @@ impl StreamSource {
         }
         Ok(false)
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
 }
 
 impl State {
@@ -174,7 +169,7 @@ impl State {
 
 impl Content for StreamSource {
     fn read(&self, _: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let state = self.lock();
+        let state = self.state.lock();
         let block = state.block(index).filter(|block| block.len() == bytes.len());
         bytes.copy_from_slice(block.ok_or_else(|| FeedError::Gone(self.name(), index))?);
         Ok(())
@@ -186,7 +181,7 @@ impl Content for StreamSource {
         index: u64,
         stale: &dyn Fn() -> bool,
     ) -> Result<u32, FeedError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if index < state.first {
                 return Err(FeedError::Gone(self.name(), index));
@@ -213,7 +208,7 @@ impl Content for StreamSource {
     }
 
     fn release(&self, index: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.first < index {
             let Some(mut block) = state.kept.pop_front() else { break };
             state.first += 1;
@@ -227,7 +222,7 @@ impl Content for StreamSource {
     }
 
     fn length(&self) -> u64 {
-        self.lock().length
+        self.state.lock().length
     }
 
     fn name(&self) -> String {

@@ -23,7 +23,7 @@ impl CommandStore {
     /// Starts the command `line` in `folder`; by default in the agent's working directory.
     pub fn start(line: &[u8], folder: Option<&Path>) -> Result<Self, StoreError> {
         let failed = |error: io::Error| {
-            StoreError::Command(format!("cannot start a shell: {}", reason(&error)))
+            StoreError::Failed(format!("cannot start a shell: {}", reason(&error)))
         };
         let (shell, input) = Shell::reading(line, folder).map_err(failed)?;
         let input = Outflow::into(OwnedFd::from(input)).map_err(failed)?;
@@ -41,7 +41,7 @@ impl Store for CommandStore {
         trace.time(Stage::Commit, || {
             self.input.close();
             self.shell.release();
-            self.shell.wait().map_err(StoreError::Command)
+            self.shell.wait().map_err(StoreError::Failed)
         })
     }
 

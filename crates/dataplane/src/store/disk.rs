@@ -9,7 +9,7 @@ use garland_protocol::DiskCall;
 
 use super::{Store, StoreError};
 use crate::calls::Calls;
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 use crate::recorder::Collector;
 use crate::shell::Watcher;
 
@@ -44,10 +44,7 @@ impl DiskStore {
     /// Runs `call`, and returns no earlier than the emulated disk would for `bytes` bytes. This
     /// wait is not part of a watched call, since the real disk does not cause it.
     fn paced<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
-        match &self.pace {
-            Some(pace) => pace.pass(bytes, call),
-            None => call(),
-        }
+        pace::on(self.pace.as_deref(), bytes, call)
     }
 }
 

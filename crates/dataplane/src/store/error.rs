@@ -29,20 +29,14 @@ pub enum StoreError {
         /// The number of bytes that are free for this user.
         free: u64,
     },
-    /// A file without a name cannot be created.
+    /// The destination does not have what it should, or its command failed; the text says how.
     #[error("{0}")]
-    Scratch(String),
-    /// A command could not be started, or failed.
-    #[error("{0}")]
-    Command(String),
-    /// Parts of a tree are missing; the rest is in place.
-    #[error("{0}")]
-    Incomplete(String),
+    Failed(String),
 }
 
 impl StoreError {
     /// Returns the error that `operation` on `path` failed with a system error.
-    pub(super) fn path(
+    pub(crate) fn path(
         operation: &'static str,
         path: impl fmt::Display,
         error: &io::Error,

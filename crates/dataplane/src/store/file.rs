@@ -121,12 +121,8 @@ impl FileStore {
             true => root.open_or_make_dir(&folder_path),
             false => root.open_dir(&folder_path, false).map(|folder| (folder, Vec::new())),
         };
-        let (folder, parents) = opened.map_err(|error| {
-            StoreError::path("open the directory", folder_path.display(), &error)
-        })?;
-        let mut store = Self::create_in(folder, &folder_path, name, size, tag, None)?;
-        store.parents = parents;
-        Ok(store)
+        let (folder, parents) = opened.map_err(unopened(&folder_path))?;
+        Self::create_in((folder, folder_path, parents), name, size, tag, None)
     }
 
     /// Creates the hidden file for `name` in the directory `below` the directory `path`. Both are
@@ -138,11 +134,8 @@ impl FileStore {
         size: Size,
         tag: &str,
     ) -> Result<Self, StoreError> {
-        let (folder, path, parents) = open_below(root, path, Some(below))?;
         let name = OsStr::from_bytes(name).to_owned();
-        let mut store = Self::create_in(folder, &path, name, size, tag, None)?;
-        store.parents = parents;
-        Ok(store)
+        Self::create_in(open_below(root, path, Some(below))?, name, size, tag, None)
     }
 
     /// Resumes the partial file that an interrupted copy `left`.
@@ -156,25 +149,27 @@ impl FileStore {
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
-        let folder = root.open_dir(&folder_path, false).map_err(|error| {
-            StoreError::path("open the directory", folder_path.display(), &error)
-        })?;
-        Self::create_in(folder, &folder_path, name, Size::whole(length), tag, Some(left))
+        let folder = root.open_dir(&folder_path, false).map_err(unopened(&folder_path))?;
+        let directory = (folder, folder_path, Vec::new());
+        Self::create_in(directory, name, Size::whole(length), tag, Some(left))
     }
 
     /// Creates the hidden file for `name` in an open directory, or resumes the one that is `left`.
     pub(super) fn create_in(
-        folder: OwnedFd,
-        folder_path: &Path,
+        (folder, folder_path, parents): Directory,
         name: OsString,
         size: Size,
         tag: &str,
         left: Option<Left>,
     ) -> Result<Self, StoreError> {
         let path = folder_path.join(&name);
-        Self::refuse_others(&folder, &name, &path)?;
+        let error = |error| StoreError::path("create", path.display(), &error);
+        // This fails if the name is too long: report that before the copy, not at its end.
+        if let Some(is) = unreplaceable(&folder, &name).map_err(error)? {
+            return Err(StoreError::refused("file-replace", path.display(), is));
+        }
         let there = left.as_ref().map_or(0, Left::allocated);
-        Self::check_space(&folder, folder_path, size.room.saturating_sub(there))?;
+        Self::check_space(&folder, &folder_path, size.room.saturating_sub(there))?;
         remove_stale(&folder, &name);
         let partial = partial_name(&name, tag);
         let file = match left {
@@ -183,17 +178,15 @@ impl FileStore {
                 .map(|()| left.into_file())
                 .map_err(io::Error::from),
         };
-        let error = |error| StoreError::path("create", path.display(), &error);
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, times: None, fsync: true };
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
-        let (path, parents) = (path.clone(), Vec::new());
         let store = Self {
             folder,
             file,
             partial,
             name,
-            path,
+            path: path.clone(),
             parents,
             metadata,
             settled,
@@ -225,16 +218,6 @@ impl FileStore {
     /// Returns the final name, without the directory.
     pub(super) fn file_name(&self) -> &OsStr {
         &self.name
-    }
-
-    /// Fails if `name` exists and is not a file: a file replaces only files.
-    fn refuse_others(folder: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), StoreError> {
-        match unreplaceable(folder, name) {
-            Ok(None) => Ok(()),
-            // For example the name is too long: report that before the copy, not at its end.
-            Err(error) => Err(StoreError::path("create", path.display(), &error)),
-            Ok(Some(is)) => Err(StoreError::refused("replace", path.display(), is)),
-        }
     }
 
     fn check_space(folder: &OwnedFd, path: &Path, needed: u64) -> Result<(), StoreError> {
@@ -278,9 +261,8 @@ impl FileStore {
         })?;
         self.settled.store(true, Ordering::Release);
         if self.metadata.fsync {
-            trace.time(Stage::Fsync, || rustix::fs::fsync(&self.folder))?;
-            for parent in &self.parents {
-                trace.time(Stage::Fsync, || rustix::fs::fsync(parent))?;
+            for folder in std::iter::once(&self.folder).chain(&self.parents) {
+                trace.time(Stage::Fsync, || rustix::fs::fsync(folder))?;
             }
         }
         Ok(())
@@ -345,22 +327,23 @@ impl Store for FileStore {
     }
 }
 
-/// Opens the directory `path`, or the directory `below` in it; creates missing directories. Returns
-/// the directory, its path, and the directories in which directories may have been created.
-pub fn open_below(
-    root: &Root,
-    path: &[u8],
-    below: Option<&[u8]>,
-) -> Result<(OwnedFd, PathBuf, Vec<OwnedFd>), StoreError> {
+/// An open directory, its path, and the directories in which directories were created for it.
+type Directory = (OwnedFd, PathBuf, Vec<OwnedFd>);
+
+/// Returns the error of opening the directory `path`.
+fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
+    move |error| StoreError::path("open the directory", path.display(), &error)
+}
+
+/// Opens the directory `path`, or the directory `below` in it; creates missing directories.
+pub fn open_below(root: &Root, path: &[u8], below: Option<&[u8]>) -> Result<Directory, StoreError> {
     let path = Path::new(OsStr::from_bytes(path));
-    let failed =
-        |path: &Path, error| StoreError::path("open the directory", path.display(), &error);
-    let (folder, mut parents) = root.open_or_make_dir(path).map_err(|error| failed(path, error))?;
+    let (folder, mut parents) = root.open_or_make_dir(path).map_err(unopened(path))?;
     let Some(below) = below.map(OsStr::from_bytes) else {
         return Ok((folder, path.to_owned(), parents));
     };
     let path = path.join(below);
-    let inner = confine::open_below(&folder, below).map_err(|error| failed(&path, error))?;
+    let inner = confine::open_below(&folder, below).map_err(unopened(&path))?;
     parents.push(folder);
     Ok((inner, path, parents))
 }
@@ -419,16 +402,7 @@ mod tests {
 
     use super::*;
     use crate::recorder::Budget;
-
-    fn nothing_noted() -> std::sync::Arc<Collector> {
-        Collector::new(Budget::NOTHING, CopyId([0; 16]), 1, 0, None)
-    }
-
-    fn folder(test: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("garland-file-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        path
-    }
+    use crate::tests::{Scratch, untraced};
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap();
@@ -440,22 +414,21 @@ mod tests {
 
     #[test]
     fn a_file_appears_whole_and_shorter_than_the_old_one() {
-        let dir = folder("whole");
+        let dir = Scratch::new("file-whole");
         let root = Root::confined(&dir).unwrap();
         std::fs::write(dir.join("x"), b"a longer old file").unwrap();
         let file = FileStore::create(&root, b"/x", b"s", "", Size::whole(3), "t1").unwrap();
         file.write_at(0, b"new").unwrap();
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"a longer old file");
-        file.commit(&nothing_noted()).unwrap();
+        file.commit(&untraced()).unwrap();
         drop(file);
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
         assert_eq!(names(&dir), ["x"]);
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn new_directories_of_a_file_are_synced_with_it() {
-        let dir = folder("parents");
+        let dir = Scratch::new("file-parents");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir(dir.join("there")).unwrap();
         let synced = |path: &[u8], fsync: bool| {
@@ -476,12 +449,11 @@ mod tests {
             "and each directory with a new one in it"
         );
         assert_eq!(synced(b"/there/d/e/", false), 0);
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn an_abandoned_file_leaves_nothing_and_stale_ones_are_removed() {
-        let dir = folder("stale");
+        let dir = Scratch::new("file-stale");
         let root = Root::confined(&dir).unwrap();
         drop(FileStore::create(&root, b"/d/", b"x", "", Size::whole(10), "t1").unwrap());
         assert_eq!(names(&dir.join("d")), Vec::<String>::new());
@@ -490,12 +462,11 @@ mod tests {
         let other = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t3").unwrap();
         assert_eq!(names(&dir.join("d")), [".x.t2.garland-part", ".x.t3.garland-part"]);
         drop((alive, other));
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn only_files_are_replaced_and_space_is_checked() {
-        let dir = folder("replace");
+        let dir = Scratch::new("file-replace");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir_all(dir.join("d/x")).unwrap();
         let error = FileStore::create(&root, b"/d", b"x", "", Size::whole(1), "t").err().unwrap();
@@ -506,6 +477,5 @@ mod tests {
         let error =
             FileStore::create(&root, b"/none/y", b"y", "", Size::whole(1), "t").err().unwrap();
         assert_eq!(error.to_string(), "cannot open the directory /none: no such file or directory");
-        std::fs::remove_dir_all(dir).unwrap();
     }
 }

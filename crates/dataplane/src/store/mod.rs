@@ -60,7 +60,29 @@ pub fn open(
     usage: &Arc<Usage>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
-        Destination::File { .. } => open_file(destination, root, layout, stripe, tag, disk),
+        Destination::File { path, below, name, mode, times, fsync, room, force_device } => {
+            let given = Path::new(OsStr::from_bytes(path));
+            let known = (!layout.open).then_some(layout.length);
+            if stripe.is_none()
+                && below.is_none()
+                && let Some(store) = special::open(root, given, known, (*force_device, *fsync))?
+            {
+                return Ok(store);
+            }
+            let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
+            // The file of a stream has no known length: it grows.
+            let whole = known.unwrap_or(0);
+            let length = stripe.map_or(whole, |stripe| stripe.length(whole));
+            let size = Size { length, room: length.min(*room) };
+            let file = match below.as_deref().filter(|_| stripe.is_none()) {
+                Some(below) => FileStore::create_below(root, (path, below), name, size, tag)?,
+                None => FileStore::create(root, path, name, &suffix, size, tag)?,
+            };
+            let file = file.with(Metadata { mode: *mode, times: *times, fsync: *fsync });
+            let Some(stripe) = stripe else { return Ok(on_disk(disk, file)) };
+            let files = StripeFiles::of(&file, &suffix, tag)?;
+            Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
+        }
         Destination::Tree(tree) => Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, None)?)),
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
@@ -80,44 +102,6 @@ pub fn open(
     }
 }
 
-/// Opens a file, one stripe of a file, a block device or a named pipe.
-fn open_file(
-    destination: &Destination,
-    root: &Root,
-    layout: Layout,
-    stripe: Option<Stripe>,
-    tag: &str,
-    disk: Option<&Arc<Pace>>,
-) -> Result<Box<dyn Store>, StoreError> {
-    let Destination::File { path, below, name, mode, times, fsync, room, force_device } =
-        destination
-    else {
-        return Err(StoreError::Incomplete("the destination is not a file".to_owned()));
-    };
-    let given = Path::new(OsStr::from_bytes(path));
-    let known = (!layout.open).then_some(layout.length);
-    let how = (*force_device, *fsync);
-    if stripe.is_none()
-        && below.is_none()
-        && let Some(store) = special::open(root, given, known, how)?
-    {
-        return Ok(store);
-    }
-    let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
-    // The file of a stream has no known length: it grows.
-    let whole = if layout.open { 0 } else { layout.length };
-    let length = stripe.map_or(whole, |stripe| stripe.length(whole));
-    let size = Size { length, room: length.min(*room) };
-    let file = match below.as_deref().filter(|_| stripe.is_none()) {
-        Some(below) => FileStore::create_below(root, (path, below), name, size, tag)?,
-        None => FileStore::create(root, path, name, &suffix, size, tag)?,
-    };
-    let file = file.with(Metadata { mode: *mode, times: *times, fsync: *fsync });
-    let Some(stripe) = stripe else { return Ok(on_disk(disk, file)) };
-    let files = StripeFiles::of(&file, &suffix, tag)?;
-    Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
-}
-
 /// Opens the partial file that an interrupted copy `left`.
 ///
 /// # Errors
@@ -131,7 +115,7 @@ pub fn resume(
     left: Left,
 ) -> Result<Box<dyn Store>, StoreError> {
     let Destination::File { path, name, mode, times, fsync, .. } = destination else {
-        return Err(StoreError::Incomplete("only a copy to a file can be resumed".to_owned()));
+        return Err(StoreError::Failed("only a copy to a file can be resumed".to_owned()));
     };
     let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
     Ok(on_disk(disk, file.with(Metadata { mode: *mode, times: *times, fsync: *fsync })))
@@ -149,7 +133,7 @@ pub fn refresh(
     old: PreviousTree,
 ) -> Result<Box<dyn Store>, StoreError> {
     let Destination::Tree(tree) = destination else {
-        return Err(StoreError::Incomplete("the destination is not a tree".to_owned()));
+        return Err(StoreError::Failed("the destination is not a tree".to_owned()));
     };
     Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, Some(old))?))
 }

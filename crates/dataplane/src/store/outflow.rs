@@ -1,6 +1,6 @@
 //! Writes into a pipe at the rate of its reader, until the writing is stopped.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,7 +25,7 @@ impl Outflow {
     /// Writes all of `bytes`; waits while the pipe is full. Once the reader is gone all bytes are
     /// dropped.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
-        let mut open = self.lock();
+        let mut open = self.pipe.lock();
         while let Some(mut pipe) = open.as_ref().filter(|_| !bytes.is_empty()) {
             match pipe.write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
@@ -41,12 +41,12 @@ impl Outflow {
     /// Closes the write end. The reader sees the end of the bytes unless another process holds the
     /// write end open.
     pub fn close(&self) {
-        *self.lock() = None;
+        *self.pipe.lock() = None;
     }
 
     /// Returns whether the pipe was closed, here or by its reader.
     pub fn is_closed(&self) -> bool {
-        self.lock().is_none()
+        self.pipe.lock().is_none()
     }
 
     /// Makes the present and all later waits fail.
@@ -59,10 +59,6 @@ impl Outflow {
         let stop = Interest { fd: self.stop.as_fd(), write: false };
         let ready = event::wait(&[room, stop], None)?;
         if ready[1].read { Err(io::Error::other("the copy is over")) } else { Ok(()) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<File>> {
-        self.pipe.lock()
     }
 }
 

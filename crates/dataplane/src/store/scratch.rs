@@ -9,7 +9,7 @@ use garland_core::trace::Stage;
 use garland_sys::confine::Root;
 
 use super::{Store, StoreError};
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 use crate::recorder::Collector;
 use crate::test_file::TestFile;
 use crate::usage::Usage;
@@ -32,16 +32,13 @@ impl ScratchStore {
         disk: Option<Arc<Pace>>,
         usage: Arc<Usage>,
     ) -> Result<Self, StoreError> {
-        let file = TestFile::create(root, path, length).map_err(StoreError::Scratch)?;
+        let file = TestFile::create(root, path, length)?;
         let path = String::from_utf8_lossy(path).into_owned();
         Ok(Self { file, path, fsync, disk, usage })
     }
 
     fn pass<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
-        self.usage.during(|| match &self.disk {
-            Some(disk) => disk.pass(bytes, work),
-            None => work(),
-        })
+        self.usage.during(|| pace::on(self.disk.as_deref(), bytes, work))
     }
 }
 

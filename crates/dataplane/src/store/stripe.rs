@@ -6,7 +6,7 @@
 //! committed, removes the older pair. At every moment one of the two pairs is whole, and `withdraw`
 //! restores the older one.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io;
 
 use garland_core::plan::Stripe;
@@ -47,10 +47,6 @@ impl StripeStore {
         Self { stripe, file, files, manifest, phase }
     }
 
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock()
-    }
-
     /// Runs a call on the manifest, watched like those on the file's disk.
     fn during<T>(&self, call: impl FnOnce() -> T) -> T {
         match self.file.calls() {
@@ -74,7 +70,7 @@ impl Store for StripeStore {
     }
 
     fn prepare(&self, trace: &Collector) -> Result<(), StoreError> {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if !matches!(*phase, Phase::Writing) {
             return Ok(());
         }
@@ -89,7 +85,7 @@ impl Store for StripeStore {
     /// it, so that no manifest ever describes another stripe.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.prepare(trace)?;
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         let Phase::Prepared(manifest) = std::mem::replace(&mut *phase, Phase::Settled) else {
             return Ok(());
         };
@@ -101,7 +97,7 @@ impl Store for StripeStore {
     }
 
     fn settle(&self) {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if matches!(*phase, Phase::Committed(_)) {
             *phase = Phase::Settled;
             self.during(|| self.files.remove_asides());
@@ -109,7 +105,7 @@ impl Store for StripeStore {
     }
 
     fn withdraw(&self) {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if let Phase::Committed(aside) = std::mem::replace(&mut *phase, Phase::Settled) {
             self.during(|| self.files.bring_back(aside));
         }
@@ -125,7 +121,7 @@ impl Store for StripeStore {
 
     fn abandon(&self) {
         self.file.abandon();
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if let Phase::Prepared(manifest) = &*phase {
             manifest.abandon();
             *phase = Phase::Settled;

@@ -60,7 +60,8 @@ impl StripeFiles {
         let error = |error: io::Error| self.error("write", &self.manifest, &error);
         let folder = self.folder.try_clone().map_err(error)?;
         let (name, size) = (self.manifest.clone(), Size::whole(bytes.len() as u64));
-        let file = FileStore::create_in(folder, &self.folder_path, name, size, &self.tag, None)?;
+        let directory = (folder, self.folder_path.clone(), Vec::new());
+        let file = FileStore::create_in(directory, name, size, &self.tag, None)?;
         let file = file.with(self.metadata);
         file.write_at(0, bytes).map_err(error)?;
         file.prepare(trace)?;

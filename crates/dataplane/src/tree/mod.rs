@@ -18,7 +18,7 @@ pub use catalogue::{Catalogue, Gathered};
 pub use index::{Body, Index, Stamp};
 pub use left_out::LeftOut;
 pub use making::make;
-pub use place::{Opener, Place};
+pub use place::{Opener, Place, open_directory, open_file};
 pub use reading::Reading;
 pub use scan::{ScanError, ScanOptions, Tally};
 pub use source::TreeSource;

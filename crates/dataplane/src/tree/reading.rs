@@ -21,7 +21,6 @@ pub struct Reading<'a> {
     /// A file that is still being written, under a hidden name: its record number, the file, and
     /// the number of its bytes so far.
     pub partial: Option<(u32, &'a File, u64)>,
-    file: Option<(u32, File)>,
     /// The record number of the file that could not be read.
     pub failed: Option<u32>,
 }
@@ -29,19 +28,7 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Returns a reader of files that all have their final names.
     pub fn new(index: &'a Index, places: &'a [Place], opener: Opener) -> Self {
-        Self { index, places, opener, partial: None, file: None, failed: None }
-    }
-
-    fn read_named(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
-            let file = self.opener.open(self.places, self.index, number)?;
-            self.file = Some((number, file));
-        }
-        let (_, file) = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        file.read_exact_at(bytes, offset)
+        Self { index, places, opener, partial: None, failed: None }
     }
 }
 
@@ -56,7 +43,13 @@ impl Bodies for Reading<'_> {
         let left = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let (grown, old) = bytes.split_at_mut(left);
         let grown = there.map_or(Ok(()), |(_, file, _)| read_with_hole(file, offset, grown));
-        let read = grown.and_then(|()| self.read_named(number, offset + left as u64, old));
+        let read = grown.and_then(|()| match old {
+            [] => Ok(()),
+            old => {
+                let file = self.opener.file(self.places, self.index, number)?;
+                file.read_exact_at(old, offset + left as u64)
+            }
+        });
         read.inspect_err(|_| self.failed = Some(number))
     }
 

@@ -8,14 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::tree::{DEPTH_MAX, Meta, RECORD_MAX, Record};
-use rustix::fs::{
-    Access, AtFlags, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat, statat,
-};
+use rustix::fs::{Access, AtFlags, Dir, FileType, Stat, accessat, fstat, readlinkat, statat};
 use rustix::process::geteuid;
 
 use super::index::{Body, Stamp, TOP};
 use super::left_out::LeftOut;
-use super::place::{FOLDER, Place, names_to};
+use super::place::{Place, names_to, open_directory, open_file};
 use super::scan::{Scan, ScanError, ScanOptions};
 use crate::attributes;
 use garland_sys::error::reason;
@@ -103,10 +101,9 @@ impl<'a> Walk<'a> {
         let folder = self.begin(source, source)?;
         self.path = with_slash(source);
         self.top = self.path.len();
-        let meta = fstat(&folder).map_err(io::Error::from).and_then(|stat| {
-            let attributes = self.attributes(&folder)?;
-            Ok(meta(&stat, attributes))
-        });
+        let meta = fstat(&folder)
+            .map_err(io::Error::from)
+            .and_then(|stat| Ok(meta(&stat, self.attributes(&folder)?)));
         let meta = meta.map_err(|error| unopened(source, &error))?;
         self.scan.index.push(TOP, &Record::Top(meta), Body::None);
         self.inside(&folder, TOP)
@@ -211,7 +208,7 @@ impl<'a> Walk<'a> {
             self.leave_out(LeftOut::failed(&self.path, reason));
             return Ok(());
         }
-        let opened = openat(above, name, FOLDER, Mode::empty()).map_err(io::Error::from);
+        let opened = open_directory(above, name).map_err(io::Error::from);
         let opened = opened.and_then(|fd| Ok((self.attributes(&fd)?, fd)));
         let (attributes, folder) = match opened {
             Ok(opened) => opened,
@@ -245,8 +242,7 @@ impl<'a> Walk<'a> {
             accessat(folder, name, Access::READ_OK, AtFlags::EACCESS)?;
         }
         let attributes = if self.options.attributes {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-            attributes::read(openat(folder, name, flags, Mode::empty())?)?
+            attributes::read(open_file(folder, name)?)?
         } else {
             Vec::new()
         };

@@ -16,18 +16,11 @@ use super::saved_attributes::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::left::partial_name;
 
-/// An open directory and its known properties.
-#[derive(Clone, Copy)]
-pub struct Ground<'a> {
-    /// The directory.
-    pub folder: &'a OwnedFd,
-    /// The known properties of the directory.
-    pub saved: &'a SavedAttributes,
-}
-
 /// The final name of a file, link or directory, and its hidden name.
 pub struct DirEntry<'a> {
-    ground: Ground<'a>,
+    folder: &'a OwnedFd,
+    /// The known properties of the directory.
+    saved: &'a SavedAttributes,
     name: &'a OsStr,
     maker: &'a Maker,
     hidden: OnceCell<OsString>,
@@ -43,9 +36,14 @@ pub struct Maker {
 }
 
 impl<'a> DirEntry<'a> {
-    /// The entry `name` in the directory `ground`.
-    pub fn new(ground: Ground<'a>, name: &'a [u8], maker: &'a Maker) -> Self {
-        Self { ground, name: OsStr::from_bytes(name), maker, hidden: OnceCell::new() }
+    /// Returns the entry `name` in the directory `folder`, whose known properties are `saved`.
+    pub fn new(
+        (folder, saved): (&'a OwnedFd, &'a SavedAttributes),
+        name: &'a [u8],
+        maker: &'a Maker,
+    ) -> Self {
+        let name = OsStr::from_bytes(name);
+        Self { folder, saved, name, maker, hidden: OnceCell::new() }
     }
 
     /// Checks that the name does not exist, or belongs to something that a file may replace.
@@ -86,12 +84,12 @@ impl<'a> DirEntry<'a> {
 
     /// Returns the directory.
     pub fn folder(&self) -> &OwnedFd {
-        self.ground.folder
+        self.folder
     }
 
     /// Returns the known properties of the directory.
     pub fn saved(&self) -> &SavedAttributes {
-        self.ground.saved
+        self.saved
     }
 
     /// Learns the defaults of new files from one that was created here.

@@ -12,7 +12,7 @@ use garland_sys::process;
 use rustix::fs::{AtFlags, Mode, fstat, linkat, mkdirat, symlinkat, syncfs};
 use rustix::io::Errno;
 
-use super::dir_entry::{DirEntry, Ground, Maker};
+use super::dir_entry::{DirEntry, Maker};
 use super::directory::{self, OWNER};
 use super::keep::{Kept, Linked};
 use super::metadata::{apply, apply_to_link};
@@ -23,6 +23,7 @@ use super::saved_attributes::SavedAttributes;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
+use crate::tree::open_directory;
 
 /// The number of file systems that are remembered, to be made stable.
 const DEVICES: usize = 64;
@@ -71,46 +72,42 @@ struct Inside {
 }
 
 impl TreeExtractor {
-    /// Extracts a tree into the directory `top`. Hidden names of partial files contain `tag`.
-    pub fn new(top: OwnedFd, tag: &str) -> Self {
+    /// Extracts a tree into the directory `top`, and keeps the files of `old` that are in place
+    /// already. Hidden names of partial files contain `tag`. If `verify` is set, records the
+    /// digests of all files, which [`Self::prove`] compares with the medium.
+    ///
+    /// # Errors
+    /// When the file for the digests cannot be created.
+    pub fn new(
+        top: OwnedFd,
+        tag: &str,
+        old: Option<Arc<PreviousTree>>,
+        verify: bool,
+    ) -> io::Result<Self> {
         remove_all_stale(&top);
         let mut extractor = Self {
             maker: Maker { tag: tag.to_owned(), umask: process::umask() },
-            top,
             top_saved: SavedAttributes::default(),
             top_meta: None,
             folders: Vec::new(),
             skipped: 0,
             partial: None,
             number: 0,
-            old: None,
+            old,
             kept: None,
             linked: Linked::default(),
             sweeper: None,
             removed: Arc::default(),
             failed: BTreeSet::new(),
             devices: BTreeMap::new(),
-            proofs: None,
+            proofs: verify.then(|| Proofs::create(&top, tag)).transpose()?,
             troubles: Troubles::default(),
+            top,
         };
         if let Ok(top) = extractor.top.try_clone() {
             extractor.remember(&top);
         }
-        extractor
-    }
-
-    /// Records the digests of all files, which [`Self::prove`] compares with the medium.
-    ///
-    /// # Errors
-    /// When the file for the digests cannot be created.
-    pub fn proving(self) -> io::Result<Self> {
-        let proofs = Some(Proofs::create(&self.top, &self.maker.tag)?);
-        Ok(Self { proofs, ..self })
-    }
-
-    /// Sets the files that are in place already, to be kept.
-    pub fn over(self, old: Arc<PreviousTree>) -> Self {
-        Self { old: Some(old), ..self }
+        Ok(extractor)
     }
 
     /// Returns the file that is being written: its record number, the file, and the number of its
@@ -174,12 +171,9 @@ impl TreeExtractor {
             }
             Record::File { name, meta, linked, .. } if self.keeps(&name, &meta, linked) => {}
             Record::File { name, meta, length, sparse, linked } => {
-                let entry = DirEntry::new(self.ground(), &name, &self.maker);
+                let entry = self.entry(&name);
                 match PartialFile::create(&entry, &name, meta, length, (sparse, linked)) {
-                    Ok(partial) if self.proofs.is_some() => {
-                        self.partial = Some(partial.digested());
-                    }
-                    Ok(partial) => self.partial = Some(partial),
+                    Ok(partial) => self.partial = Some(partial.digested(self.proofs.is_some())),
                     Err(error) => self.give_up(&name, linked, &error)?,
                 }
             }
@@ -233,7 +227,7 @@ impl TreeExtractor {
         let old = self.old.as_ref().filter(|_| self.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
         let mut others = std::mem::take(&mut self.linked);
-        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let entry = self.entry(name);
         let kept = Kept::find(&entry, name, meta, stamp, (linked, &mut others));
         (self.kept, self.linked) = (kept, others);
         self.kept.is_some()
@@ -263,7 +257,7 @@ impl TreeExtractor {
             return self.note_if(&kept.name, kept.apply_metadata());
         }
         let Some(mut partial) = self.partial.take() else { return Ok(()) };
-        let entry = DirEntry::new(self.ground(), &partial.name, &self.maker);
+        let entry = self.entry(&partial.name);
         let ended = partial.end();
         // A file without all of its metadata is put in place, and reported.
         let applied = partial.apply_metadata();
@@ -300,7 +294,7 @@ impl TreeExtractor {
     pub fn abandon(&mut self) {
         self.kept = None;
         if let Some(partial) = self.partial.take() {
-            partial.remove(&DirEntry::new(self.ground(), &partial.name, &self.maker));
+            partial.remove(&self.entry(&partial.name));
         }
     }
 
@@ -321,15 +315,15 @@ impl TreeExtractor {
         self.troubles.none()
     }
 
-    fn ground(&self) -> Ground<'_> {
-        let top = Ground { folder: &self.top, saved: &self.top_saved };
-        self.folders
-            .last()
-            .map_or(top, |inside| Ground { folder: &inside.folder, saved: &inside.saved })
+    /// Returns the entry `name` of the present directory.
+    fn entry<'a>(&'a self, name: &'a [u8]) -> DirEntry<'a> {
+        let top = (&self.top, &self.top_saved);
+        let inside = self.folders.last().map_or(top, |inside| (&inside.folder, &inside.saved));
+        DirEntry::new(inside, name, &self.maker)
     }
 
     fn enter(&mut self, name: &[u8]) -> io::Result<OwnedFd> {
-        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let entry = self.entry(name);
         let above = entry.folder();
         let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWNER)) {
             Ok(()) => true,
@@ -339,7 +333,7 @@ impl TreeExtractor {
             }
             Err(error) => return Err(error.into()),
         };
-        let folder = match directory::open(above, name) {
+        let folder = match open_directory(above, name) {
             Ok(folder) => folder,
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 return Err(io::Error::other("it is not a directory and is not replaced by one"));
@@ -355,7 +349,7 @@ impl TreeExtractor {
     }
 
     fn link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
-        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let entry = self.entry(name);
         entry.check()?;
         symlinkat(target, entry.folder(), entry.hidden())?;
         let applied = apply_to_link(entry.folder(), entry.hidden(), meta);
@@ -373,7 +367,7 @@ impl TreeExtractor {
             return Err(io::Error::other("the file that it is a hard link to is missing"));
         };
         let folder = directory::descend(&self.top, above.iter().map(Vec::as_slice))?;
-        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let entry = self.entry(name);
         entry.check()?;
         linkat(&folder, last.as_slice(), entry.folder(), entry.hidden(), AtFlags::empty())?;
         let shown = entry.show();

@@ -2,16 +2,16 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use garland_core::tree::Meta;
 use garland_sys::process;
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{FileType, Stat, fstat};
 
 use super::dir_entry::DirEntry;
 use super::metadata::apply_changes;
 use crate::attributes;
-use crate::tree::Stamp;
+use crate::tree::{Stamp, open_file};
 
 /// The number of files with hard links that are remembered.
 const LINKED: usize = 10_000;
@@ -39,7 +39,7 @@ impl Kept {
         stamp: Stamp,
         linked: (bool, &mut Linked),
     ) -> Option<Self> {
-        let file = open(entry.folder(), name).ok()?;
+        let file = open_file(entry.folder(), name).ok()?;
         let stat = fstat(&file).ok()?;
         let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let user = process::user_id();
@@ -73,11 +73,6 @@ impl Linked {
             _ => false,
         }
     }
-}
-
-fn open(folder: &OwnedFd, name: &[u8]) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    Ok(File::from(openat(folder, name, flags, Mode::empty())?))
 }
 
 /// Returns whether all extended attributes of a file are among those in `meta`.

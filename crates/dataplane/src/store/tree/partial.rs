@@ -64,9 +64,9 @@ impl PartialFile {
         Ok(Self { file, name, meta, length, written, sparse, linked, hidden, final_mode, summing })
     }
 
-    /// Computes the digest while the file is written.
-    pub fn digested(self) -> Self {
-        Self { summing: Some(Summing::new(Checksum::B3)), ..self }
+    /// Sets whether the digest is computed while the file is written.
+    pub fn digested(self, digested: bool) -> Self {
+        Self { summing: digested.then(|| Summing::new(Checksum::B3)), ..self }
     }
 
     /// Takes the length and the digest, if the digest was computed.

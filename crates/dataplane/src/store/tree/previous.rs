@@ -70,12 +70,12 @@ impl PreviousTree {
         at: u64,
         bytes: &mut [u8],
     ) -> io::Result<()> {
-        let kept = || self.opener.lock();
-        let opener = std::mem::take(&mut *kept());
+        let opener = std::mem::take(&mut *self.opener.lock());
         let mut reading = Reading::new(&self.index, &self.places, opener);
         reading.partial = partial.map(|(number, file, there)| (*number, file, *there));
         let made = make(&self.index, &mut reading, at, bytes);
-        *kept() = reading.opener;
+        reading.opener.close_file();
+        *self.opener.lock() = reading.opener;
         made
     }
 }

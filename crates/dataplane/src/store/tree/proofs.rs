@@ -13,6 +13,7 @@ use super::directory;
 use super::trouble::Troubles;
 use crate::store::forget::forget;
 use crate::store::left::partial_name;
+use crate::tree::open_file;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
@@ -142,8 +143,7 @@ fn digest_of(top: &OwnedFd, proof: &Proof) -> io::Result<[u8; 32]> {
     let mut names: Vec<&[u8]> = proof.path.split(|&byte| byte == b'/').collect();
     let name = names.pop().unwrap_or_default();
     let folder = directory::descend(top, names)?;
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = File::from(openat(&folder, name, flags, Mode::empty())?);
+    let file = open_file(&folder, name)?;
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
         || u64::try_from(stat.st_size) != Ok(proof.length)

@@ -43,13 +43,10 @@ impl SavedAttributes {
     /// Returns the mode for creating a file under this umask, if that mode gives the file all of
     /// `meta` except the time; none if it does not, or if the defaults are not known yet.
     pub fn initial_mode(&self, meta: &Meta, umask: u32) -> Option<u32> {
-        let defaults = self
-            .defaults
-            .get()
-            .filter(|defaults| defaults.plain && defaults.owner == meta.owner)?;
+        let defaults = self.defaults.get()?;
         let mode = meta.mode & 0o7777;
         let whole = mode & 0o777 & !umask == mode && meta.attributes.is_empty();
-        (whole && defaults.plain).then_some(mode)
+        (whole && defaults.plain && defaults.owner == meta.owner).then_some(mode)
     }
 
     /// Returns whether files without a name are supported, as far as it is known.

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use super::directory;
 use super::trouble::Troubles;
 use crate::store::left::is_partial_name;
+use crate::tree::open_directory;
 
 /// The number of names that are remembered of all open directories together: 24 MiB at most.
 const NAMES: usize = 1 << 20;
@@ -171,7 +172,7 @@ impl Sweeper {
             let message = format!("directories are nested more than {DEPTH_MAX} deep");
             return Err(io::Error::other(message));
         }
-        let folder = directory::open(above.folder, name)?;
+        let folder = open_directory(above.folder, name)?;
         let stat = fstat(&folder)?;
         if stat.st_dev != above.device {
             return Err(io::Error::other(
