@@ -53,11 +53,11 @@ struct OpenCall {
 /// The observed progress of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CallState {
-    /// The I/O counter of its thread.
+    /// The I/O counter of the thread that makes the call.
     thread: Option<u64>,
-    /// The number of reads, writes and flushes which its disk has completed.
+    /// The number of reads, writes and flushes that the disk has completed.
     disk: Option<(u64, u64, u64)>,
-    /// The number of steps that its store has completed.
+    /// The number of steps that the store has completed.
     steps: u64,
 }
 

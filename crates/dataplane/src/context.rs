@@ -43,9 +43,9 @@ const HANGS_NS: u64 = 1_000_000_000;
 
 /// The state of one copy on one node.
 pub struct CopyContext {
-    /// Its parameters.
+    /// The parameters of the copy.
     pub config: CopyConfig,
-    /// The signed digests, by lane.
+    /// The signed digests of blocks, by lane.
     windows: Mutex<BTreeMap<u16, Arc<Mutex<DigestWindows>>>>,
     /// The keys to authenticate frames and to seal blocks.
     pub keys: Arc<Keys>,
@@ -88,7 +88,7 @@ pub struct CopyContext {
 
 /// The parameters of a [`CopyContext`].
 pub struct CopyConfig {
-    /// The copy.
+    /// The ID of the copy.
     pub copy: CopyId,
     /// This node's index in the plan.
     pub me: NodeId,
@@ -118,9 +118,9 @@ pub struct CopyConfig {
     pub pace: u64,
     /// The pool of links that outlive the copy.
     pub link_pool: Option<Arc<LinkPool>>,
-    /// The trace.
+    /// Collects the trace of the copy on this node.
     pub trace: Arc<Collector>,
-    /// Injected faults.
+    /// The faults that are injected into this node.
     pub faults: Faults,
     /// Measures how long its threads are awake.
     pub awake: Arc<Awake>,

@@ -23,7 +23,7 @@ pub struct Prepared {
 /// Why a block cannot be sent.
 #[derive(Debug, Error)]
 pub enum FeedError {
-    /// It cannot be read.
+    /// The block cannot be read.
     #[error("cannot read {0}: {1}")]
     Read(String, String),
     /// The source has changed.

@@ -45,7 +45,7 @@ pub struct Lane {
     /// The signed digests of the lane's blocks, shared with the threads that feed on its side.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
-    /// The present route.
+    /// The present route of the lane.
     route: Route,
     /// Whether this lane fed a downstream on the side and is no longer needed.
     is_over: bool,

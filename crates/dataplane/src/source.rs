@@ -33,7 +33,7 @@ pub enum SourceError {
     Io {
         /// The operation that failed, as an infinitive.
         operation: &'static str,
-        /// The source.
+        /// The path of the source.
         path: String,
         /// Why it failed.
         reason: String,
@@ -44,9 +44,9 @@ pub enum SourceError {
     /// It cannot be copied as a file.
     #[error("cannot copy {path}: {is}")]
     NotAFile {
-        /// The source.
+        /// The path of the source.
         path: String,
-        /// Why it cannot, as a sentence.
+        /// The reason, as a sentence.
         is: &'static str,
     },
 }

@@ -57,7 +57,7 @@ impl TestFile {
         Ok(Self { file, free })
     }
 
-    /// The file.
+    /// Returns the open file.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -131,7 +131,7 @@ fn named_and_forgotten(folder: &OwnedFd, flags: OFlags) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
-/// Reserves the space on the disk.
+/// Reserves disk space for a file.
 fn allocate(file: &File, size: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, size) {
         // Not all file systems support this; a full disk is then detected during the test.

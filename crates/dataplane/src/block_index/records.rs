@@ -103,7 +103,7 @@ impl Records {
 /// The stamp of a file when it was opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
-    /// The stamp.
+    /// The stamp of the file when it was opened.
     pub stamp: FileStamp,
     /// Whether every later change will change the stamp.
     settled: bool,

@@ -12,13 +12,13 @@ use garland_sys::clock;
 /// What a lane's thread waits for; the numbers of the variants are indexes in [`Flow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// The upstream.
+    /// Bytes from the upstream.
     Up,
-    /// The downstream.
+    /// The downstream, to take bytes or to give permission.
     Down,
-    /// The node's own disk.
+    /// The node's own disk: a block of the reader, or a buffer that the writer frees.
     Disk,
-    /// Work.
+    /// Nothing: the lane has no work.
     Rest,
 }
 

@@ -11,11 +11,11 @@ pub fn peer_index(id: NodeId) -> u16 {
 /// The lane, peer and block of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
-    /// The lane's number.
+    /// The number of the lane.
     pub lane: u16,
     /// The other node's index in the plan.
     pub peer: u16,
-    /// The block's index in the copy.
+    /// The index of the block in the copy.
     pub block: u32,
 }
 
@@ -33,12 +33,12 @@ impl At {
         Self { block: exchange.number(), ..Self::HERE }
     }
 
-    /// Sets the peer.
+    /// Returns these with another peer.
     pub fn with(self, peer: u16) -> Self {
         Self { peer, ..self }
     }
 
-    /// Sets the block.
+    /// Returns these with another block.
     pub fn of(self, index: u64) -> Self {
         Self { block: u32::try_from(index).unwrap_or(NO_BLOCK), ..self }
     }

@@ -20,7 +20,7 @@ const KEPT: usize = 256;
 /// The number of answers that are kept in total.
 const KEPT_IN_ALL: usize = 1 << 16;
 
-/// The probes and their answers.
+/// Decides when nodes are probed, and keeps their answers.
 #[derive(Debug)]
 pub struct ClockProbes {
     /// The number of round trips that remain of each node's burst.
@@ -39,7 +39,7 @@ impl ClockProbes {
         Self { left: vec![0; nodes], bursts, between, next_ns: u64::MAX }
     }
 
-    /// Adds a node.
+    /// Adds a node at the end of the plan.
     pub fn grow(&mut self) {
         self.left.push(0);
     }

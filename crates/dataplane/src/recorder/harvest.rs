@@ -24,7 +24,7 @@ impl Harvest {
         Self(vec![Slot::default(); nodes])
     }
 
-    /// Adds a node.
+    /// Adds a node at the end of the plan.
     pub fn grow(&mut self) {
         self.0.push(Slot::default());
     }

@@ -13,7 +13,7 @@ use super::collector::Collector;
 /// A delay below this, in nanoseconds, is normal for any thread.
 const LATE_NS: u64 = 100_000_000;
 
-/// A thread's heartbeats.
+/// Measures the delays of a thread's heartbeats.
 #[derive(Debug)]
 pub struct Pulse {
     every_ns: u64,

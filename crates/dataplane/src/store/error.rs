@@ -14,7 +14,7 @@ pub enum StoreError {
     Path {
         /// The operation that failed, as an infinitive.
         operation: &'static str,
-        /// The path.
+        /// The path, or another name of the destination.
         path: String,
         /// Why it failed.
         reason: String,

@@ -166,7 +166,7 @@ impl FileStore {
         let error = |error| StoreError::path("create", path.display(), &error);
         // This fails if the name is too long: report that before the copy, not at its end.
         if let Some(is) = unreplaceable(&folder, &name).map_err(error)? {
-            return Err(StoreError::refused("file-replace", path.display(), is));
+            return Err(StoreError::refused("replace", path.display(), is));
         }
         let there = left.as_ref().map_or(0, Left::allocated);
         Self::check_space(&folder, &folder_path, size.room.saturating_sub(there))?;

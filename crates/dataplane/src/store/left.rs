@@ -25,7 +25,7 @@ const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
 /// The partial file of an interrupted copy, locked.
 pub struct Left {
     file: File,
-    /// Its hidden name.
+    /// The hidden name of the file.
     pub name: OsString,
 }
 

@@ -11,7 +11,7 @@ use super::place::name_of;
 /// The level of Zstandard: names and numbers compress well at any level.
 const LEVEL: i32 = 1;
 
-/// The records of a tree as they are sent.
+/// The records of a tree in the form in which they are sent to nodes.
 pub struct Catalogue {
     /// The records in parcels, each compressed separately.
     parcels: Vec<Vec<u8>>,
@@ -45,7 +45,7 @@ impl Catalogue {
         Some(Self { parcels: parcels.collect::<Option<_>>()? })
     }
 
-    /// The parcels.
+    /// Returns the parcels, in order.
     pub fn parcels(&self) -> &[Vec<u8>] {
         &self.parcels
     }
@@ -70,7 +70,7 @@ impl Gathered {
         outline.bytes.saturating_mul(2).saturating_add(records)
     }
 
-    /// An empty catalogue.
+    /// Returns a catalogue without records.
     pub fn new(outline: &TreeOutline) -> Self {
         Self { outline: outline.clone(), records: Vec::new() }
     }

@@ -30,7 +30,7 @@ struct Entry {
 /// What follows a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Nothing.
+    /// No bytes.
     None,
     /// The bytes of a file, which had this stamp when it was scanned, and an end mark.
     File(Stamp),
@@ -65,7 +65,7 @@ impl Stamp {
         Self { inode: 0, length, changed: 0, changed_nanos: 0 }
     }
 
-    /// Whether the file was examined.
+    /// Returns whether the file was examined.
     pub fn is_seen(&self) -> bool {
         self.inode != 0
     }
@@ -112,7 +112,7 @@ impl Index {
         self.push_bytes(folder, &record.to_bytes(), body)
     }
 
-    /// Adds a record by its bytes.
+    /// Adds a record, given its encoded bytes. Returns its number.
     pub fn push_bytes(&mut self, folder: u32, bytes: &[u8], body: Body) -> u32 {
         let (at, record) = (self.length, self.records.len() as u64);
         self.records.extend_from_slice(bytes);
@@ -125,7 +125,7 @@ impl Index {
         self.len() - 1
     }
 
-    /// The number of records.
+    /// Returns the number of records.
     #[allow(clippy::len_without_is_empty)] // It would have no caller.
     pub fn len(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
@@ -155,7 +155,7 @@ impl Index {
         (self.entries[number as usize].at, end)
     }
 
-    /// The bytes of record `number`.
+    /// Returns the encoded bytes of record `number`.
     pub fn bytes(&self, number: u32) -> &[u8] {
         let entry = &self.entries[number as usize];
         let next = self.entries.get(number as usize + 1);
@@ -163,7 +163,7 @@ impl Index {
         &self.records[entry.record as usize..end]
     }
 
-    /// What follows record `number`.
+    /// Returns what follows record `number`.
     pub fn body(&self, number: u32) -> Body {
         self.entries[number as usize].body
     }

@@ -29,7 +29,7 @@ pub struct Place {
     pub folder: OwnedFd,
     /// The path of that directory, for messages; ends in a slash unless it is empty.
     pub path: Vec<u8>,
-    /// The number of its first record.
+    /// The number of the source's first record.
     pub first: u32,
 }
 

@@ -14,7 +14,7 @@ use super::place::{Opener, Place};
 pub struct Reading<'a> {
     /// The records of the stream.
     pub index: &'a Index,
-    /// The directories.
+    /// The directories of the files.
     pub places: &'a [Place],
     /// Opens the files.
     pub opener: Opener,

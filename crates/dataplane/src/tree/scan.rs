@@ -32,7 +32,7 @@ pub enum ScanError {
     Io {
         /// The operation that failed, as an infinitive.
         operation: &'static str,
-        /// The source.
+        /// The path of the source.
         path: String,
         /// Why it failed.
         reason: String,
@@ -40,9 +40,9 @@ pub enum ScanError {
     /// A source is of a kind that cannot be copied.
     #[error("cannot copy {path}: it is {is}, not a file, directory or symbolic link")]
     Kind {
-        /// The source.
+        /// The path of the source.
         path: String,
-        /// What it is.
+        /// The kind of the file.
         is: &'static str,
     },
     /// Two sources have the same name.
@@ -59,11 +59,11 @@ pub enum ScanError {
 /// The number of files, directories and links to copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Directories.
+    /// The number of directories.
     pub folders: u64,
-    /// Symbolic links, and further hard links to files.
+    /// The number of symbolic links, and of further hard links to files.
     pub links: u64,
 }
 

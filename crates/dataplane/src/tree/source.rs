@@ -47,7 +47,7 @@ pub struct TreeSource {
 /// is read once in order.
 #[derive(Default)]
 struct FirstTime {
-    /// The next block.
+    /// The index of the next block.
     next: u64,
     /// Blocks that were read before a later one that was requested first.
     early: BTreeMap<u64, Vec<u8>>,
@@ -97,7 +97,7 @@ impl TreeSource {
         outline(&self.index)
     }
 
-    /// The catalogue.
+    /// Returns the catalogue; none if it cannot be compressed.
     pub fn catalogue(&self) -> Option<Catalogue> {
         Catalogue::of(&self.index)
     }

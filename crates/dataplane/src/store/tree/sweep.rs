@@ -71,7 +71,7 @@ impl Sweeper {
         }
     }
 
-    /// Enters a directory.
+    /// Enters a directory of the tree.
     pub fn enter(&mut self) {
         self.folders.push(Swept::default());
     }
