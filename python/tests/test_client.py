@@ -68,8 +68,8 @@ class Copies(unittest.TestCase):
             garland.copy(self.source, "local[1-3]:/x", self.options())
         (node,) = caught.exception.failed
         self.assertEqual((node.name, node.verdict), ("local2", "failed"))
-        self.assertIn("it is a folder", node.reason or "")
-        self.assertIn("local2: replacing", str(caught.exception))
+        self.assertIn("it is a directory", node.reason or "")
+        self.assertIn("local2: cannot replace", str(caught.exception))
         assert caught.exception.result is not None
         self.assertEqual(len(caught.exception.result.nodes), 3)
         self.assertEqual((self.roots / "local3" / "x").read_bytes(), data)

@@ -362,7 +362,7 @@ fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     if let Some(longer) = member.config.faults.fsync() {
         member.config.trace.time(Stage::Fsync, || std::thread::sleep(longer));
     }
-    read_back(member, wanted)
+    read_back(member, wanted).map_err(|error| error.to_string())
 }
 
 /// The number of bytes from which a partial file is left for the next copy.

@@ -115,10 +115,14 @@ fn what_cannot_be_is_said_before_anything_is_copied() {
     let missing = balance(&garland, &scratch, &["--sizes", "1MB", "local[1-2]:/none"]);
     insta::assert_snapshot!(
         missing.with_code(3).out,
-        @"failed  local[1-2]: opening the folder /none: no such file or directory"
+        @"failed  local[1-2]: cannot open the directory /none: no such file or directory"
     );
     let full = balance(&garland, &scratch, &["--sizes", "1MB,60TiB", "local[1-2]:/"]).with_code(3);
-    assert!(full.out.contains("no room on /: the test takes 60.00 TiB and leaves"), "{}", full.out);
+    assert!(
+        full.out.contains("not enough space on /: the test needs 60.00 TiB and"),
+        "{}",
+        full.out
+    );
     nothing_written(&scratch, &["local1", "local2"]);
 }
 
@@ -134,7 +138,7 @@ fn a_pair_that_cannot_copy_is_left_out_and_the_others_do() {
     let verdicts: Vec<_> = list(&result, "nodes").iter().map(|node| &node["verdict"]).collect();
     assert_eq!(verdicts, ["failed", "skipped", "ok", "ok"]);
     let reason = &result["nodes"][0]["reason"];
-    assert_eq!(reason, "creating a file in /: read-only file system");
+    assert_eq!(reason, "cannot create a file in /: read-only file system");
     assert_eq!(list(&result, "points").len(), 2, "none and one of one pair");
     scratch.assert_nothing_left();
 }

@@ -140,10 +140,14 @@ fn what_cannot_be_is_said_before_anything_is_written() {
     let missing = disk(&garland, &scratch, &["--size", "1MiB", "local[1-2]:/none"]).with_code(3);
     insta::assert_snapshot!(
         missing.out,
-        @"failed  local[1-2]: opening the folder /none: no such file or directory"
+        @"failed  local[1-2]: cannot open the directory /none: no such file or directory"
     );
     let full = disk(&garland, &scratch, &["--size", "60TiB", "local1:/"]).with_code(3);
-    assert!(full.out.contains("no room on /: the test takes 60.00 TiB and leaves"), "{}", full.out);
+    assert!(
+        full.out.contains("not enough space on /: the test needs 60.00 TiB and"),
+        "{}",
+        full.out
+    );
     for (arguments, reason) in [
         (["--size", "0", "local1"], "--size 0: allowed are 1.00 MiB to"),
         (["--time", "0s", "local1"], "--time 0s: 0 ns a measurement: allowed are"),
@@ -163,7 +167,8 @@ fn memory_and_small_disks_are_named() {
     let garland = garland(&scratch).over(wire);
     let said =
         disk(&garland, &scratch, &["--size", "24MiB", "--time", "20ms", "local1:/"]).with_code(3);
-    let reason = "no room on /: the test takes 24.00 MiB and leaves 1.20 MiB free, but only";
+    let reason =
+        "not enough space on /: the test needs 24.00 MiB and leaves 1.20 MiB free, but only";
     assert!(said.out.contains(reason), "{}", said.out);
     let said =
         disk(&garland, &scratch, &["--size", "16MiB", "--time", "20ms", "local1:/"]).with_code(0);
@@ -179,7 +184,7 @@ fn a_folder_that_can_t_be_written_is_named() {
     let said = disk(&garland(&scratch).over(wire), &scratch, &["--size", "1MiB", "local1:/"]);
     insta::assert_snapshot!(
         said.with_code(3).out,
-        @"failed  local1: creating a file in /: read-only file system"
+        @"failed  local1: cannot create a file in /: read-only file system"
     );
     scratch.assert_nothing_left();
 }

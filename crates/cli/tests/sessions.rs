@@ -174,7 +174,7 @@ fn a_copy_that_some_nodes_could_not_take() {
     rate    RATE (RATE) whole command, RATE (RATE) stream
     time    PHASES
     ok      local[1,4]
-    failed  local[2-3,5]: replacing /x/f: it is a folder
+    failed  local[2-3,5]: cannot replace /x/f: it is a directory
     run     RUN
     [exit 1]
     ");
@@ -187,7 +187,7 @@ fn a_copy_that_no_node_could_take() {
     insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/no/such"])), @r"
     97.66 KiB to 0 of 3 nodes in TIME
     time    PHASES
-    failed  local[1-3]: opening the folder /no: no such file or directory
+    failed  local[1-3]: cannot open the directory /no: no such file or directory
     run     RUN
     [exit 3]
     ");

@@ -6,14 +6,14 @@ use std::os::fd::AsFd;
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
 use rustix::io::Errno;
 
-/// The kernel's limit for a list of names, and for a value, in bytes.
+/// The kernel's limit in bytes for a list of names, and for a value.
 const MOST: usize = 64 << 10;
 
-/// Buffer size for a short list of names, in bytes.
+/// The size in bytes of a buffer for a short list of names.
 const FEW: usize = 128;
 
 /// Prefixes of the attributes that are copied: the user's, access control lists, capabilities, and
-/// those of root. The others describe the machine.
+/// root's. All other attributes describe the machine.
 const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
 
 /// Reads the attributes of an open file or directory; empty where the file system does not support
@@ -51,7 +51,7 @@ pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()>
         fsetxattr(&fd, name.as_slice(), value, XattrFlags::empty()).map_err(|error| {
             let name = String::from_utf8_lossy(name);
             let reason = garland_sys::error::reason(&error.into());
-            io::Error::other(format!("setting the attribute {name}: {reason}"))
+            io::Error::other(format!("cannot set the extended attribute {name}: {reason}"))
         })?;
     }
     Ok(())

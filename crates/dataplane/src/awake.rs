@@ -1,16 +1,16 @@
-//! The time which the busiest thread of an agent's copies was awake: running, or waiting for a CPU.
-//! If every thread sleeps at times, the copy is limited by something other than CPU time.
+//! Measures how long the busiest thread of an agent's copies was awake: running, or waiting for a
+//! CPU. If every thread sleeps at times, something other than CPU time limits the copy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_sys::schedule::Account;
 
-/// The longest time which a watched thread was awake, in nanoseconds.
+/// The longest time that any watched thread was awake, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Awake(AtomicU64);
 
-/// Watches a thread until it is dropped.
+/// Measures a thread until this value is dropped.
 #[derive(Debug)]
 pub struct Watch {
     awake: Arc<Awake>,
@@ -19,14 +19,14 @@ pub struct Watch {
 }
 
 impl Awake {
-    /// Watches the calling thread.
+    /// Starts to measure the calling thread.
     #[must_use]
     pub fn watch(self: &Arc<Self>) -> Watch {
         let account = Account::of_this_thread();
         Watch { awake: Arc::clone(self), before_ns: account.awake_ns(), account }
     }
 
-    /// The longest time since the last call, among threads that have ended.
+    /// Returns the longest time in nanoseconds of the threads that have ended since the last call.
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::AcqRel)
     }

@@ -1,11 +1,11 @@
-//! The memory which all copies of an agent share, and the queue for it.
+//! The memory that all copies of an agent share, and the queue for it.
 //!
-//! A copy first requests memory on all agents at once, without waiting. If any agent has none free,
-//! the copy releases what it got and requests it from one agent after another, in an order common
-//! to all heads, waiting at each: so two heads never wait for each other. The queue of an agent is
-//! first come, first served; requests that do not wait never overtake it.
+//! A copy first requests memory on all agents at once, without waiting. If any agent has too
+//! little, the copy releases what it got and requests it from one agent after another, in an order
+//! common to all heads, and waits at each. So two heads never wait for each other. The queue of an
+//! agent is first come, first served; requests that do not wait never overtake it.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Budget {
 struct State {
     taken: usize,
     copies: u32,
-    /// The numbers of those that wait.
+    /// The numbers of the tickets that wait.
     queue: VecDeque<u64>,
     next: u64,
 }
@@ -44,7 +44,7 @@ pub struct QueueTicket {
     bytes: usize,
 }
 
-/// The memory is in use.
+/// The error of a request for memory that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// The number of copies that use it.
@@ -52,9 +52,10 @@ pub struct Busy {
 }
 
 impl Budget {
-    /// Reserves `bytes`, if they are free and the queue is empty. A single copy gets any amount.
+    /// Reserves `bytes` bytes, if they are free and the queue is empty. A single copy gets any
+    /// amount.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Reservation, Busy> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.queue.is_empty() && state.fits(bytes) {
             Ok(self.share(&mut state, bytes))
         } else {
@@ -62,9 +63,9 @@ impl Budget {
         }
     }
 
-    /// Joins the end of the queue for `bytes`.
+    /// Joins the end of the queue for `bytes` bytes.
     pub fn queue(self: &Arc<Self>, bytes: usize) -> QueueTicket {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.next += 1;
         let number = state.next;
         state.queue.push_back(number);
@@ -76,10 +77,6 @@ impl Budget {
         state.copies += 1;
         Reservation { budget: Arc::clone(self), bytes }
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
 }
 
 impl State {
@@ -89,9 +86,9 @@ impl State {
 }
 
 impl QueueTicket {
-    /// Waits for the memory, without a timeout; none once the ticket is given up.
+    /// Waits for the memory, without a timeout. Returns none once the ticket has left the queue.
     pub fn wait(&self) -> Option<Reservation> {
-        let mut state = self.budget.lock();
+        let mut state = self.budget.state.lock();
         loop {
             let place = state.queue.iter().position(|&number| number == self.number)?;
             if place == 0 && state.fits(self.bytes) {
@@ -107,13 +104,13 @@ impl QueueTicket {
 
     /// Leaves the queue.
     pub fn leave(&self) {
-        self.budget.lock().queue.retain(|&number| number != self.number);
+        self.budget.state.lock().queue.retain(|&number| number != self.number);
         self.budget.changed.notify_all();
     }
 }
 
 impl Reservation {
-    /// Whether it suffices for `bytes`.
+    /// Returns whether the reservation suffices for `bytes` bytes.
     pub fn covers(&self, bytes: usize) -> bool {
         bytes <= self.bytes
     }
@@ -121,7 +118,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut state = self.budget.lock();
+        let mut state = self.budget.state.lock();
         state.copies -= 1;
         state.taken -= self.bytes;
         self.budget.changed.notify_all();
@@ -133,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_busy_until_there_is_room() {
+    fn a_request_that_does_not_fit_is_refused_until_memory_is_free() {
         let budget = Arc::new(Budget::default());
         let one = budget.take(26 << 20).unwrap();
         let two = budget.take(26 << 20).unwrap();
@@ -146,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_comes_first_in_the_order_of_coming() {
+    fn the_queue_is_first_come_first_served() {
         let budget = Arc::new(Budget::default());
         let all = budget.take(BYTES).unwrap();
         let [large, small, gone] = [BYTES, 1, BYTES].map(|bytes| budget.queue(bytes));

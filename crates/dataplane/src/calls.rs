@@ -1,7 +1,7 @@
-//! Disk calls that are under way: which of them makes no progress, and since when. A call that
-//! hangs in the kernel cannot be ended, but another thread can report it.
+//! Detects disk calls that make no progress. A call that hangs in the kernel cannot be ended, but
+//! another thread can report it.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
 use garland_protocol::{DiskCall, PendingCall};
@@ -12,8 +12,8 @@ use garland_sys::thread_io::Thread;
 /// Time without progress from which a call is reported, in nanoseconds.
 const NOTED_NS: u64 = 1_000_000_000;
 
-/// A longer pause between two polls means that the process was suspended: it is not held against
-/// the disk.
+/// A longer pause between two polls, in nanoseconds, means that the process was suspended. Such a
+/// pause does not count as a time without progress.
 const PAUSE_NS: u64 = 1_000_000_000;
 
 /// The rate of a very slow disk in bytes per second.
@@ -22,11 +22,11 @@ const SLOWEST: u64 = 5_000_000;
 /// The length of a reported path in characters.
 const PATH_MAX: usize = 300;
 
-/// The calls of one store or source.
+/// The calls in progress of one store or source.
 #[derive(Debug, Default)]
 pub struct Calls {
     state: Mutex<State>,
-    /// The disk, if all calls go to one whose counters are known.
+    /// The disk, if all calls go to a single one whose counters can be read.
     disk: OnceLock<Option<BlockDevice>>,
 }
 
@@ -45,7 +45,7 @@ struct OpenCall {
     path: Arc<str>,
     allowance_ns: u64,
     thread: Thread,
-    /// The last time at which it made progress, as far as known.
+    /// The time of its last known progress, in monotonic nanoseconds.
     moved_ns: u64,
     seen: Option<CallState>,
 }
@@ -53,21 +53,21 @@ struct OpenCall {
 /// The observed progress of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CallState {
-    /// The I/O counter of its thread.
+    /// The I/O counter of the thread that makes the call.
     thread: Option<u64>,
-    /// The number of reads, writes and flushes which its disk has completed.
+    /// The number of reads, writes and flushes that the disk has completed.
     disk: Option<(u64, u64, u64)>,
-    /// The number of steps which its store has done.
+    /// The number of steps that the store has completed.
     steps: u64,
 }
 
 impl Calls {
-    /// Sets the disk which the calls go to, if known. Only the first call counts.
+    /// Sets the disk that the calls go to, if it is known. Later settings are ignored.
     pub fn go_to(&self, device: Option<u64>) {
         self.disk.get_or_init(|| device.and_then(BlockDevice::of));
     }
 
-    /// Does a call of `bytes` bytes, which is watched meanwhile.
+    /// Runs `call`, which transfers `bytes` bytes, and watches it meanwhile.
     pub fn during<T>(
         &self,
         operation: DiskCall,
@@ -76,7 +76,7 @@ impl Calls {
         call: impl FnOnce() -> T,
     ) -> T {
         let number = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let number = state.next;
             state.next += 1;
             let allowance = u128::from(bytes) * 1_000_000_000 / u128::from(SLOWEST);
@@ -92,19 +92,18 @@ impl Calls {
             number
         };
         let result = call();
-        self.lock().calls.retain(|call| call.number != number);
+        self.state.lock().calls.retain(|call| call.number != number);
         result
     }
 
-    /// The most overdue of the calls without progress; `steps` are those of their store so far.
-    /// Polled several times per second.
-    #[must_use]
+    /// Returns the most overdue of the calls without progress. `steps` is the number of steps that
+    /// their store has completed. Must be called several times per second.
     pub fn pending(&self, steps: u64) -> Option<PendingCall> {
         self.pending_at(clock::now_ns(), steps)
     }
 
     fn pending_at(&self, now: u64, steps: u64) -> Option<PendingCall> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let pause = now.saturating_sub(std::mem::replace(&mut state.polled_ns, now));
         for call in &mut state.calls {
             if pause > PAUSE_NS {
@@ -122,10 +121,6 @@ impl Calls {
         }
         let noted = state.calls.iter().filter(|call| now.saturating_sub(call.moved_ns) >= NOTED_NS);
         noted.map(|call| call.pending(now)).max_by_key(PendingCall::weight)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -148,8 +143,9 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// What is reported `seconds` after a call of `bytes` bytes began which does not return, with
-    /// ten polls per second; `steps` are those of its store by tenth of a second.
+    /// Returns the report `seconds` after the beginning of a call of `bytes` bytes that does not
+    /// return, with ten polls per second. `steps` maps a tenth of a second to the steps of the
+    /// store.
     fn seen(bytes: u64, seconds: u64, steps: impl Fn(u64) -> u64) -> Option<PendingCall> {
         let calls = Calls::default();
         let (release, hang) = channel::<()>();
@@ -191,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_on_is_not_stuck_however_long_it_takes() {
+    fn a_call_with_progress_is_not_stuck_however_long_it_takes() {
         // A step every four seconds.
         let call = seen(0, 100, |tenth| tenth / 40);
         assert!(call.is_none_or(|call| call.silent_ns <= 4 * SECOND));
     }
 
     #[test]
-    fn nothing_is_stuck_because_nobody_looked() {
+    fn a_pause_between_polls_is_not_a_stuck_call() {
         let calls = Calls::default();
         let start = clock::now_ns();
         calls.during(DiskCall::Write, &"/d/y".into(), 0, || {

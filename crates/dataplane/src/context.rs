@@ -8,6 +8,7 @@ mod side_feeds;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -17,6 +18,7 @@ use garland_protocol::{
     CopyId, CopyView, DigestKey, DigestWindows, Keys, LaneReport, LaneView, PendingCall,
     RelayEvent, Report, Route, Secret, Sink, Summed,
 };
+use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, process};
 
@@ -36,14 +38,14 @@ use crate::store::Store;
 use crate::writing::Writing;
 use garland_transport::link_pool::LinkPool;
 
-/// Time without progress after which a call is considered to hang when a copy ends, in nanoseconds.
+/// When a copy ends, a call that is overdue by this many nanoseconds is considered to hang.
 const HANGS_NS: u64 = 1_000_000_000;
 
 /// The state of one copy on one node.
 pub struct CopyContext {
-    /// Its parameters.
+    /// The parameters of the copy.
     pub config: CopyConfig,
-    /// The signed digests, by lane.
+    /// The signed digests of blocks, by lane.
     windows: Mutex<BTreeMap<u16, Arc<Mutex<DigestWindows>>>>,
     /// The keys to authenticate frames and to seal blocks.
     pub keys: Arc<Keys>,
@@ -76,7 +78,8 @@ pub struct CopyContext {
     /// CPU time in nanoseconds which the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
-    side_feeds: SideFeeds,
+    /// The threads that feed on the side of lanes.
+    pub(crate) side_feeds: SideFeeds,
     closing: AtomicBool,
     finishing: AtomicBool,
     first: AtomicBool,
@@ -85,7 +88,7 @@ pub struct CopyContext {
 
 /// The parameters of a [`CopyContext`].
 pub struct CopyConfig {
-    /// The copy.
+    /// The ID of the copy.
     pub copy: CopyId,
     /// This node's index in the plan.
     pub me: NodeId,
@@ -115,9 +118,9 @@ pub struct CopyConfig {
     pub pace: u64,
     /// The pool of links that outlive the copy.
     pub link_pool: Option<Arc<LinkPool>>,
-    /// The trace.
+    /// Collects the trace of the copy on this node.
     pub trace: Arc<Collector>,
-    /// Injected faults.
+    /// The faults that are injected into this node.
     pub faults: Faults,
     /// Measures how long its threads are awake.
     pub awake: Arc<Awake>,
@@ -126,8 +129,7 @@ pub struct CopyConfig {
 }
 
 impl CopyContext {
-    /// A copy without lanes; `sink` is what is present at the start.
-    #[must_use]
+    /// Returns a copy without lanes. `sink` has the blocks that are present at the start.
     pub fn new(config: CopyConfig, sink: Sink) -> Self {
         let layout = sink.layout();
         let (room, count) = Self::room(layout, config.lane_count, config.buffers);
@@ -158,13 +160,12 @@ impl CopyContext {
         }
     }
 
-    /// The blocks which this node holds.
+    /// Locks and returns the state of the blocks on this node.
     pub fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock()
     }
 
-    /// The signed digests of a lane.
-    #[must_use]
+    /// Returns the signed digests of a lane.
     pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
         let mut windows = self.windows.lock();
         let CopyConfig { copy, digest_key, .. } = &self.config;
@@ -172,15 +173,14 @@ impl CopyContext {
         Arc::clone(windows.entry(lane).or_insert_with(new))
     }
 
-    /// The length of a block that is present, in bytes.
-    #[must_use]
+    /// Returns the length in bytes of a block that is present.
     pub fn block_length(&self, index: u64) -> u32 {
         let short = self.short.get().filter(|(last, _)| *last == index);
         short.map_or_else(|| self.layout.block_length(index), |(_, length)| *length)
     }
 
-    /// Whether block `index` may have `length` bytes; the last one of a stream may be shorter.
-    #[must_use]
+    /// Returns whether block `index` may have `length` bytes. The last block of a stream may be
+    /// shorter than the others.
     pub fn takes_length(&self, index: u64, length: u32) -> bool {
         let whole = self.layout.block_length(index);
         if self.layout.open && length < whole {
@@ -189,7 +189,7 @@ impl CopyContext {
         length == whole
     }
 
-    /// Sends a report.
+    /// Sends a report to the thread that talks to the head.
     pub fn tell(&self, notice: Notice) {
         (self.config.notices)(notice);
     }
@@ -203,12 +203,11 @@ impl CopyContext {
 
     /// Reports, once, that everything is present: held by a receiver, or read by the head.
     ///
-    /// A node which had everything before the copy waits until the chain has ended: links of a copy
-    /// that is over before they were greeted would be lost.
+    /// A node that had everything before the copy waits until its lanes have ended. Otherwise the
+    /// copy could be over before its links were greeted, and they would be lost.
     pub fn tell_if_complete(&self) {
-        let mut lanes = self.lanes.get().into_iter().flatten();
         let had_all = self.had > 0 && self.had == self.layout.blocks();
-        if had_all && !lanes.all(|lane| lane.ended.load(Ordering::Relaxed)) {
+        if had_all && !self.all_lanes().iter().all(|lane| lane.ended.load(Ordering::Relaxed)) {
             return;
         }
         let root = {
@@ -225,21 +224,27 @@ impl CopyContext {
         }
     }
 
-    /// Whether the copy is over on this node.
-    #[must_use]
+    /// Reports that the store cannot write, unless the copy is over.
+    pub fn fail_to_write(&self, error: &io::Error) {
+        if !self.is_closing() {
+            let (name, reason) = (self.config.store.name(), reason(error));
+            self.tell(Notice::Failed(format!("cannot write {name}: {reason}")));
+        }
+    }
+
+    /// Returns whether the copy is over on this node.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// From now on the copy is made stable, read back, or renamed.
+    /// Marks the copy as finishing: its file is made stable, read back, or renamed.
     pub fn finish(&self) {
         self.finishing.store(true, Ordering::Relaxed);
     }
 
-    /// A snapshot of the copy for `garland top`, under `name`.
-    #[must_use]
+    /// Returns a snapshot of the copy for `garland top`, under `name`.
     pub fn view(&self, name: &str) -> CopyView {
-        let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
+        let lanes = (0..).zip(self.all_lanes());
         let (held, blocks) = {
             let sink = self.sink();
             (sink.held(), sink.wanted())
@@ -267,18 +272,16 @@ impl CopyContext {
 
     /// Ends the copy on this node: no thread waits any longer.
     pub fn close(&self) {
-        // A lane first stores that it is at work and then checks whether the copy is over: either
-        // it sees this, or its links are cut here.
+        // A lane first stores that it is at work and then checks whether the copy is over. So it
+        // either sees this flag, or its links are cut below.
         self.closing.store(true, Ordering::SeqCst);
         self.config.store.stop();
         self.pool.close();
-        for lane in self.lanes.get().into_iter().flatten() {
-            lane.close();
-        }
+        self.all_lanes().iter().for_each(|lane| lane.close());
         self.side_feeds.close();
     }
 
-    /// Fails the copy when its store fails between two calls.
+    /// Makes the copy fail when its store fails between two calls.
     pub fn watch_store(self: &Arc<Self>) {
         let watching = Arc::downgrade(self);
         self.config.store.watch(Box::new(move |reason| {
@@ -288,38 +291,42 @@ impl CopyContext {
         }));
     }
 
-    /// A lane of this copy.
-    #[must_use]
-    pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
-        self.lanes.get()?.get(usize::from(number))
+    fn all_lanes(&self) -> &[Arc<LaneHandle>] {
+        self.lanes.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Cuts silent links if there is another rail. A node with one rail whose wire is dead becomes
-    /// silent itself.
+    /// Returns a lane of this copy.
+    pub fn lane(&self, number: u16) -> Option<&Arc<LaneHandle>> {
+        self.all_lanes().get(usize::from(number))
+    }
+
+    /// Cuts silent links if this node is on several lanes. With only one lane, and a dead wire, the
+    /// node becomes silent itself.
     pub fn cut_silent_links(&self) {
-        let lanes = self.lanes.get().into_iter().flatten().filter(|_| self.config.lane_count > 1);
-        lanes.for_each(|lane| lane.cut_silent());
+        if self.config.lane_count > 1 {
+            self.all_lanes().iter().for_each(|lane| lane.cut_silent());
+        }
     }
 
     /// Samples the kernel's counters if the last sample is old enough.
     pub fn sample(&self) {
-        self.config.trace.sample(self.lanes.get().map_or(&[], Vec::as_slice));
+        self.config.trace.sample(self.all_lanes());
     }
 
     /// Samples the kernel's counters at once.
     pub fn sample_now(&self) {
-        self.config.trace.sample_now(self.lanes.get().map_or(&[], Vec::as_slice));
+        self.config.trace.sample_now(self.all_lanes());
     }
 
     /// Wakes all lanes but one, to check again whether they can continue.
     pub fn wake_others(&self, number: u16) {
-        let lanes = (0..).zip(self.lanes.get().into_iter().flatten());
+        let lanes = (0..).zip(self.all_lanes());
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
     /// Wakes all lanes, to check again whether they can continue.
     pub fn wake_all(&self) {
-        self.lanes.get().into_iter().flatten().for_each(|lane| lane.wake.raise());
+        self.all_lanes().iter().for_each(|lane| lane.wake.raise());
     }
 
     /// Serves the blocks before `bound`; requests for others wait.
@@ -333,7 +340,8 @@ impl CopyContext {
     pub fn route(&self, route: Route) {
         if let Some(lane) = self.lane(route.lane) {
             for error in self.side_feeds.route(&route, &self.closing) {
-                self.tell(Notice::Failed(format!("feeding a node beside a lane: {error}")));
+                let reason = format!("cannot start a thread that feeds a detached node: {error}");
+                self.tell(Notice::Failed(reason));
             }
             let route = route.firm();
             lane.cut_others(&route);
@@ -341,38 +349,26 @@ impl CopyContext {
         }
     }
 
-    /// Sets how threads are started that feed a downstream on the side of a lane. Called once,
-    /// before the threads of the lanes run.
-    pub fn start_side_feeds_by(&self, start: Box<Starter>) {
-        self.side_feeds.start_by(start);
-    }
-
-    /// Makes the threads that feed on the side of a lane check again whether they can continue.
-    pub fn wake_side_feeds(&self) {
-        self.side_feeds.wake();
-    }
-
     /// Takes the threads that feed on the side of a lane, to be joined after the copy is over.
     pub fn take_side_threads(&self) -> impl Iterator<Item = JoinHandle<()>> {
         self.side_feeds.take_threads()
     }
 
-    /// The report for a heartbeat.
-    #[must_use]
+    /// Returns the report for a heartbeat.
     pub fn report(&self) -> Report {
         let received = |lane: &Arc<LaneHandle>| LaneReport {
             received: lane.received.load(Ordering::Relaxed),
             hop: lane.hop(),
         };
-        let lanes: Vec<_> = self.lanes.get().into_iter().flatten().map(received).collect();
-        // A source holds everything from the start: report what it has sent.
+        let lanes: Vec<_> = self.all_lanes().iter().map(received).collect();
+        // A source holds everything from the start: report the blocks that it has sent.
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
             held: if self.config.is_source { given() } else { self.sink().held() },
             had: self.had,
             whole: self.sink().whole(),
             lanes,
-            // An ordered store is read back file by file, and every node has all files.
+            // An ordered store is compared file by file, not by blocks.
             holder: self.config.is_source
                 || self.config.store.is_holder() && !self.config.store.is_ordered(),
             depths: self.stages.depths(),
@@ -387,8 +383,8 @@ impl CopyContext {
         }
     }
 
-    /// The call on its disk which makes no progress for longest, at least for a second.
-    #[must_use]
+    /// Returns the call on the node's disk that has made no progress for longest, at least for a
+    /// second.
     pub fn pending(&self) -> Option<PendingCall> {
         let stored =
             self.config.store.calls().and_then(|calls| calls.pending(self.config.store.steps()));
@@ -396,8 +392,7 @@ impl CopyContext {
         stored.into_iter().chain(given).max_by_key(PendingCall::weight)
     }
 
-    /// Whether its disk hangs: then the end of its threads is not awaited.
-    #[must_use]
+    /// Returns whether the node's disk hangs. Then the end of its threads is not awaited.
     pub fn hangs(&self) -> bool {
         self.pending().is_some_and(|call| call.overdue_ns() >= HANGS_NS)
     }

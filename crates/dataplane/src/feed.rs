@@ -23,30 +23,30 @@ pub struct Prepared {
 /// Why a block cannot be sent.
 #[derive(Debug, Error)]
 pub enum FeedError {
-    /// It cannot be read.
-    #[error("reading {0}: {1}")]
+    /// The block cannot be read.
+    #[error("cannot read {0}: {1}")]
     Read(String, String),
-    /// Its bytes have changed.
+    /// The source has changed.
     #[error("{0} changed while it was copied")]
     Changed(String),
     /// A stream has passed the block, which is no longer kept.
-    #[error("{0} can't be read twice, and block {1} isn't kept any more")]
+    #[error("{0} cannot be read twice, and block {1} is no longer kept")]
     Gone(String, u64),
     /// A stream has ended early, or a remote source has failed; the message is that of the source.
     #[error("{0}")]
     Broken(String),
     /// It has not arrived from a remote source yet; it may be requested again.
-    #[error("it hasn't come yet")]
+    #[error("the block has not arrived yet")]
     NotYet,
     /// It does not exist: the source has ended after this many blocks.
     #[error("the source has only {0} blocks")]
     Ended(u64),
 }
 
-/// Prepares the blocks which a lane sends.
+/// Prepares the blocks that a lane sends.
 pub trait Feeder: Send {
     /// Prepares block `index`, sealed under `incarnation`, and records the time. A block that is
-    /// sent `again` is not part of the lane's sequence.
+    /// sent `again` is out of the lane's order.
     fn prepare(
         &mut self,
         index: u64,
@@ -65,8 +65,7 @@ pub struct Wrapper {
 }
 
 impl Wrapper {
-    /// A wrapper for `lane` of the copy of `member`.
-    #[must_use]
+    /// Returns a wrapper for `lane` of the copy of `member`.
     pub fn new(member: &CopyContext, lane: u16) -> Self {
         let mut frame = Frame::bare(Kind::Block, member.config.copy, lane, 0);
         frame.sealed = member.config.sealed;
@@ -74,8 +73,8 @@ impl Wrapper {
         Self { frame, sealer: None }
     }
 
-    /// Seals the first `packed` bytes of `buffer`: a block of `length` bytes in the encoding
-    /// `form`.
+    /// Seals the first `packed` bytes of `buffer`, which are a block of `length` bytes in the
+    /// encoding `form`.
     pub fn wrap(
         &mut self,
         keys: &Keys,
@@ -90,11 +89,10 @@ impl Wrapper {
         frame.length = u32::try_from(length).expect("a block is short");
         frame.form = form;
         frame.packed = u32::try_from(packed).expect("a block is short");
+        let header = frame.to_bytes(keys);
         if !frame.sealed {
-            let header = frame.to_bytes(keys);
             return Prepared { header, buffer, length: packed };
         }
-        let header = frame.to_bytes(keys);
         let same = self.sealer.take().filter(|sealer| sealer.seals(incarnation, index));
         let sealer = same.unwrap_or_else(|| keys.sealer(frame.sealer, incarnation, index));
         let tag = self.sealer.insert(sealer).seal(frame, &header, &mut buffer[..packed]);
@@ -103,7 +101,7 @@ impl Wrapper {
     }
 }
 
-/// Feeds from a node's store.
+/// Prepares blocks by reading them back from a node's store.
 pub struct StoreFeeder {
     member: Arc<CopyContext>,
     wrapper: Wrapper,
@@ -111,8 +109,7 @@ pub struct StoreFeeder {
 }
 
 impl StoreFeeder {
-    /// A feeder for `lane` of the copy of `member`.
-    #[must_use]
+    /// Returns a feeder for `lane` of the copy of `member`.
     pub fn new(member: Arc<CopyContext>, lane: u16) -> Self {
         let wrapper = Wrapper::new(&member, lane);
         Self { member, wrapper, spare: None }

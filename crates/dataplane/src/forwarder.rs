@@ -9,7 +9,7 @@ use garland_sys::tcp;
 
 use crate::recorder::LaneTracer;
 
-/// Bytes that are copied at a time.
+/// The number of bytes that one call reads or writes at most.
 const SLICE: usize = 256 << 10;
 
 /// The most bytes that a relay collects before it forwards them. Larger slices cost more than the
@@ -19,11 +19,11 @@ pub const SLICE_MAX: usize = 64 << 10;
 /// A downstream which receives a block.
 #[derive(Debug)]
 pub struct DownstreamWriter<'a> {
-    /// The link's epoch.
+    /// The epoch of the link to it.
     pub epoch: u32,
-    /// Its index in the plan.
+    /// The index of the downstream in the plan.
     pub peer: u16,
-    /// Its link.
+    /// The socket of the link.
     pub stream: &'a TcpStream,
     /// The error that broke the link; nothing is written after it.
     pub error: Option<io::Error>,
@@ -46,9 +46,8 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// A forwarder which collects `slice` bytes before it forwards them: less would wake the CPU
-    /// too often, more would make a long chain slow to fill.
-    #[must_use]
+    /// Returns a forwarder that collects `slice` bytes before it forwards them. Fewer bytes would
+    /// wake the CPU too often; more would make a long chain slow to fill.
     pub fn new(slice: usize) -> Self {
         Self { scratch: Vec::new(), slice: slice.clamp(1, SLICE_MAX) }
     }
@@ -67,31 +66,9 @@ impl Forwarder {
         length: usize,
         tracer: &mut LaneTracer,
     ) -> io::Result<()> {
-        let moved = match downs {
-            [] => self.receive(up, keep, length, tracer),
-            downs => self.relay(up, downs, keep, length, tracer),
-        };
+        let moved = self.relay(up, downs, keep, length, tracer);
         set_low_water(up, 1);
         moved
-    }
-
-    fn receive(
-        &mut self,
-        up: &TcpStream,
-        mut keep: Option<&mut [u8]>,
-        length: usize,
-        tracer: &mut LaneTracer,
-    ) -> io::Result<()> {
-        let mut done = 0;
-        let mut now = tracer.now();
-        while done < length {
-            let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
-            set_low_water(up, self.slice.min(length - done));
-            let came = take_slice(&mut self.scratch, up, kept, length - done)?;
-            done += came.len();
-            now = tracer.received(now, came.len());
-        }
-        Ok(())
     }
 
     fn relay(
@@ -102,8 +79,8 @@ impl Forwarder {
         length: usize,
         tracer: &mut LaneTracer,
     ) -> io::Result<()> {
-        let mut done = 0;
-        let mut water = 0;
+        let (mut done, mut water) = (0, 0);
+        let mut now = tracer.now();
         while done < length {
             let least = self.slice.min(length - done);
             if least != water {
@@ -112,13 +89,14 @@ impl Forwarder {
             }
             let kept = keep.as_deref_mut().map(|keep| &mut keep[done..length]);
             let rest = length - done;
-            match copy_slice(&mut self.scratch, up, downs, kept, rest, tracer) {
-                Ok(bytes) => done += bytes,
-                Err(error) => {
-                    downs.iter_mut().for_each(|down| pad(down, rest));
-                    return Err(error);
-                }
+            let came = take_slice(&mut self.scratch, up, kept, rest)
+                .inspect_err(|_| downs.iter_mut().for_each(|down| pad(down, rest)))?;
+            now = tracer.received(now, came.len());
+            for down in &mut *downs {
+                down.give(came);
+                now = tracer.sent(now, down.peer, came.len());
             }
+            done += came.len();
         }
         Ok(())
     }
@@ -128,25 +106,6 @@ impl Forwarder {
 /// the thread is woken more often.
 fn set_low_water(up: &TcpStream, bytes: usize) {
     let _ = tcp::set_low_water(up, u32::try_from(bytes).unwrap_or(u32::MAX));
-}
-
-/// Moves the bytes that have arrived, at most `length`. Returns their number.
-fn copy_slice(
-    scratch: &mut Vec<u8>,
-    up: &TcpStream,
-    downs: &mut [DownstreamWriter<'_>],
-    keep: Option<&mut [u8]>,
-    length: usize,
-    tracer: &mut LaneTracer,
-) -> io::Result<usize> {
-    let began = tracer.now();
-    let came = take_slice(scratch, up, keep, length)?;
-    let mut now = tracer.received(began, came.len());
-    for down in downs {
-        down.give(came);
-        now = tracer.sent(now, down.peer, came.len());
-    }
-    Ok(came.len())
 }
 
 /// Reads the bytes that have arrived, at most `length`, into `keep` or else `scratch`.
@@ -233,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_upstream_is_made_up_by_zeros() {
+    fn a_broken_upstream_is_replaced_by_zeros() {
         let (mut source, up) = pair();
         let (down, mut sink) = pair();
         source.write_all(b"only this").unwrap();

@@ -1,5 +1,5 @@
-//! The number of blocks in each stage of the pipeline over time: the depth that was achieved, as
-//! opposed to the one that was allowed.
+//! Measures how many blocks are in each stage of the pipeline over time: the depth that is
+//! achieved, as opposed to the one that is allowed.
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -18,7 +18,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The depths of all stages that had blocks.
+    /// Returns the depths of all stages that had blocks.
     pub fn depths(&self) -> Vec<StageDepth> {
         let stages =
             [(Stage::Read, &self.read), (Stage::Ready, &self.ready), (Stage::Write, &self.write)];
@@ -36,27 +36,27 @@ struct State {
     most: u32,
     /// The time of the last change, in monotonic nanoseconds.
     since_ns: u64,
-    /// Nanoseconds with at least one block.
+    /// The time with at least one block, in nanoseconds.
     busy_ns: u64,
-    /// Blocks times nanoseconds.
+    /// The number of blocks, integrated over time: blocks times nanoseconds.
     area: u128,
 }
 
 impl Gauge {
-    /// A block enters the stage.
+    /// Records that a block enters the stage.
     pub fn enter(&self) {
         let mut state = self.settled();
         state.now += 1;
         state.most = state.most.max(state.now);
     }
 
-    /// A block leaves the stage.
+    /// Records that a block leaves the stage.
     pub fn leave(&self) {
         let mut state = self.settled();
         state.now = state.now.saturating_sub(1);
     }
 
-    /// All blocks leave the stage.
+    /// Records that all blocks leave the stage.
     pub fn clear(&self) {
         self.settled().now = 0;
     }
@@ -67,7 +67,7 @@ impl Gauge {
         Some(StageDepth { stage, mean: u32::try_from(mean).unwrap_or(u32::MAX), most: state.most })
     }
 
-    /// The state with the time up to now included.
+    /// Returns the state, brought up to the present time.
     fn settled(&self) -> MutexGuard<'_, State> {
         let mut state = self.0.lock();
         let now_ns = clock::now_ns();

@@ -1,4 +1,4 @@
-//! The program as it is sent to nodes: without debug sections.
+//! The running program as it is sent to nodes: without debug sections.
 //!
 //! All agents and heads of one build send the same bytes, whether or not their own file has debug
 //! sections, so that they have one digest.
@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read, Take};
 
-/// The path of the running program, which is valid even if its file was replaced.
+/// The path of the running program. It is valid even if the program's file was replaced.
 const RUNNING: &str = "/proc/self/exe";
 
 /// Bytes of a 64-bit ELF header (System V ABI, chapter 4).
@@ -30,7 +30,7 @@ impl Image {
         Self::of(File::open(RUNNING)?)
     }
 
-    /// The program in a file, whose offset is 0.
+    /// Returns the program in `file`, whose position must be 0.
     ///
     /// # Errors
     /// When it cannot be read, or is too short.
@@ -53,8 +53,7 @@ impl Image {
         Ok(Self { length, head: Cursor::new(head), rest })
     }
 
-    /// The length in bytes.
-    #[must_use]
+    /// Returns the length in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
@@ -69,8 +68,8 @@ impl Read for Image {
     }
 }
 
-/// The length in bytes of the program headers after a 64-bit, little-endian ELF header; none for
-/// any other format.
+/// Returns the length in bytes of the program headers that follow a 64-bit, little-endian ELF
+/// header; none for any other format.
 fn program_headers(head: &[u8]) -> Option<usize> {
     let short = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
     let usual = head.starts_with(b"\x7fELF\x02\x01")
@@ -79,7 +78,7 @@ fn program_headers(head: &[u8]) -> Option<usize> {
     Some(short(56) * PROGRAM_HEADER).filter(|&bytes| usual && bytes > 0)
 }
 
-/// The end of the last loaded segment.
+/// Returns the offset in the file at which the last loaded segment ends.
 fn loaded(program_headers: &[u8]) -> u64 {
     let parts = program_headers.chunks_exact(PROGRAM_HEADER);
     parts.map(|part| long(part, 8).saturating_add(long(part, 32))).max().unwrap_or(0)
@@ -91,7 +90,7 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Clears the reference to the section table, which is cut off.
+/// Clears the reference to the section table, which is not sent.
 fn forget_sections(head: &mut [u8]) {
     head[40..48].fill(0);
     head[60..64].fill(0);
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_has_the_length_that_it_says_and_no_sections() {
+    fn an_image_has_the_reported_length_and_no_sections() {
         let mut image = Image::running().expect("this test can be read");
         let mut bytes = Vec::new();
         image.read_to_end(&mut bytes).expect("it can be read");

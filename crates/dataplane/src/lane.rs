@@ -1,4 +1,4 @@
-//! The thread of a lane: executes the orders of its relay machine on real sockets.
+//! The thread of a lane: executes the orders of the lane's relay machine on sockets.
 
 mod blocks;
 mod digests;
@@ -6,27 +6,28 @@ mod links;
 mod sent_digests;
 mod waiting;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
 use garland_protocol::{
-    DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
+    DigestWindows, Downstream, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent,
+    RelayOrder, Route,
 };
 
 use self::sent_digests::SentDigests;
 use crate::context::{CopyContext, LaneCommand, LaneHandle, Notice};
 use crate::feed::Feeder;
 use crate::forwarder::Forwarder;
-use crate::recorder::{LaneTracer, Recorder, peer_index};
+use crate::recorder::{LaneTracer, Recorder};
 use crate::writer::Arrived;
 
-/// A relay forwards a block in this many slices: a chain of N nodes takes the time of N slices to
-/// fill.
+/// The number of slices in which a relay forwards a block. A chain of N nodes takes the time of N
+/// slices to fill.
 const SLICES: usize = 4;
 
 /// A lane on this node.
@@ -44,13 +45,11 @@ pub struct Lane {
     /// The signed digests of the lane's blocks, shared with the threads that feed on its side.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
-    /// The index of the upstream in the plan and the epoch of the link, by the present route.
-    upstream: Option<(u16, u32)>,
-    /// The downstreams of the present route.
-    downstreams: Vec<DownstreamHop>,
-    /// It fed a downstream on the side, and is no longer needed.
+    /// The present route of the lane.
+    route: Route,
+    /// Whether this lane fed a downstream on the side and is no longer needed.
     is_over: bool,
-    /// Links that neighbours opened before the route that names them arrived.
+    /// Links that neighbours opened before the route that names the links arrived.
     early: Vec<(LinkSide, u32, TcpStream)>,
     /// The header of the next block to be received.
     header: Option<(Frame, [u8; FRAME_LEN])>,
@@ -61,20 +60,9 @@ pub struct Lane {
     unread: VecDeque<LaneCommand>,
 }
 
-/// A downstream of the present route.
-struct DownstreamHop {
-    /// Its index in the plan.
-    peer: u16,
-    /// The link's epoch.
-    epoch: u32,
-    /// Its address, if this node opens the link.
-    address: Option<SocketAddr>,
-}
-
 impl Lane {
-    /// A lane without links. `ends` are its handle and the receiver of its commands; the head has
-    /// no `writer`.
-    #[must_use]
+    /// Returns a lane without links. `handle` is its handle and `commands` the receiver of its
+    /// commands; a source has no `writer`.
     pub fn new(
         member: Arc<CopyContext>,
         (number, blocks): (u16, LaneBlocks),
@@ -98,8 +86,7 @@ impl Lane {
             downs: Vec::new(),
             windows,
             sent_digests: SentDigests::default(),
-            upstream: None,
-            downstreams: Vec::new(),
+            route: Route { lane: number, upstream: None, downstreams: Vec::new() },
             is_over: false,
             early: Vec::new(),
             header: None,
@@ -140,7 +127,8 @@ impl Lane {
                 return;
             }
             if let Err(error) = self.wait(more) {
-                self.member.tell(Notice::Failed(format!("waiting for its links: {error}")));
+                let reason = format!("cannot wait for data on its links: {error}");
+                self.member.tell(Notice::Failed(reason));
                 return;
             }
         }
@@ -150,8 +138,8 @@ impl Lane {
         self.unread.pop_front().or_else(|| self.commands.try_recv().ok())
     }
 
-    /// Executes orders until there are none, or a block was sent: requests of downstreams must not
-    /// wait until all blocks are sent. Returns whether there may be more orders.
+    /// Executes orders until there are none, or one block was sent: requests of downstreams must
+    /// not wait until all blocks are sent. Returns whether there may be more orders.
     fn obey_all(&mut self) -> bool {
         while let Some(order) = self.poll() {
             let feeds = matches!(order, RelayOrder::Feed { .. });
@@ -180,42 +168,35 @@ impl Lane {
         }
     }
 
-    fn windows(&self) -> MutexGuard<'_, DigestWindows> {
-        self.windows.lock()
-    }
-
     fn apply_command(&mut self, command: LaneCommand) {
         match command {
             LaneCommand::Event(RelayEvent::Route(route)) => self.take_route(route),
             LaneCommand::Event(event) => {
-                let landed = if let RelayEvent::Landed(index, landing) = event {
-                    Some((index, landing))
-                } else {
-                    None
+                let landed = match event {
+                    RelayEvent::Landed(index, landing) => Some((index, landing)),
+                    _ => None,
                 };
                 self.handle(event);
                 if let Some((index, landing)) = landed {
                     if landing == Landing::Written && self.member.config.acknowledge {
                         self.member.tell(Notice::Written(index));
                     }
-                    self.member.wake_side_feeds();
+                    self.member.side_feeds.wake();
                     self.member.tell_if_complete();
                 }
             }
             LaneCommand::Link(side, epoch, stream) => {
-                let feeder = self.upstream.map(|(_, epoch)| epoch).into_iter();
-                let fed = self.downstreams.iter().map(|fed| fed.epoch);
                 let expected: Vec<u32> = match side {
-                    LinkSide::Up => feeder.collect(),
-                    LinkSide::Down => fed.collect(),
+                    LinkSide::Up => self.route.epoch_up().into_iter().collect(),
+                    LinkSide::Down => self.route.epochs_down().collect(),
                 };
                 if expected.contains(&epoch) {
                     self.open(side, epoch, stream);
                 } else if expected.iter().max().is_none_or(|&newest| newest < epoch) {
                     self.early.push((side, epoch, stream));
                 }
-                // Otherwise it is from a neighbour that was replaced, or of a dial that outlasted
-                // its route: closing the link is the answer.
+                // Otherwise the link comes from a neighbour that was replaced, or from a connection
+                // attempt that outlasted its route: it is closed here.
             }
         }
     }
@@ -224,16 +205,7 @@ impl Lane {
         self.tracer.route(&route);
         self.handle.note_peers(&route);
         self.is_over = self.relay.is_beside() && route.downstreams.is_empty();
-        let before = self.upstream.map(|(_, epoch)| epoch);
-        self.upstream = route.upstream.map(|(id, epoch, _)| (peer_index(id), epoch));
-        let fed = route.downstreams.iter();
-        self.downstreams = fed
-            .map(|down| DownstreamHop {
-                peer: peer_index(down.node),
-                epoch: down.epoch,
-                address: down.address,
-            })
-            .collect();
+        let before = std::mem::replace(&mut self.route, route.clone()).epoch_up();
         let up = route.upstream.filter(|(_, epoch, _)| before != Some(*epoch));
         self.handle(RelayEvent::Route(route));
         if let Some((_, epoch, Some(address))) = up {
@@ -244,11 +216,15 @@ impl Lane {
         }
     }
 
+    /// Returns the downstream of the link with this epoch, by the present route.
+    fn downstream(&self, epoch: u32) -> Option<&Downstream> {
+        self.route.downstreams.iter().find(|down| down.epoch == epoch)
+    }
+
     fn obey(&mut self, order: RelayOrder) {
         match order {
             RelayOrder::OpenDown(_, epoch) => {
-                let fed = self.downstreams.iter().find(|fed| fed.epoch == epoch);
-                if let Some(address) = fed.and_then(|fed| fed.address) {
+                if let Some(address) = self.downstream(epoch).and_then(|down| down.address) {
                     self.dial(LinkSide::Down, epoch, address);
                 }
             }
@@ -259,18 +235,9 @@ impl Lane {
             RelayOrder::CloseUp => {
                 self.close_up();
             }
-            RelayOrder::AskUp(kind, index) => {
-                if let Some((_, stream)) = &self.up {
-                    let sent = self.send(stream, &self.frame(kind, index));
-                    self.after_up(sent);
-                }
-            }
+            RelayOrder::AskUp(kind, index) => self.send_up(&self.frame(kind, index)),
             RelayOrder::TellUp(first, bits) => {
-                if let Some((_, stream)) = &self.up {
-                    let have = Frame { bits, ..self.frame(Kind::Have, first) };
-                    let sent = self.send(stream, &have);
-                    self.after_up(sent);
-                }
+                self.send_up(&Frame { bits, ..self.frame(Kind::Have, first) });
             }
             RelayOrder::SendDown(epoch, kind, index) => {
                 if kind == Kind::End {

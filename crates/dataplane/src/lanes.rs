@@ -1,4 +1,4 @@
-//! Starting the threads of a node's lanes in one copy, and of their writer.
+//! Starts the threads of a node's lanes in one copy, and their writer.
 
 use std::io;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::lane::Lane;
 use crate::source::{Content, SourceFeeder};
 use crate::writer;
 
-/// Starts the lanes which this node is `on`, of `all` lanes of the copy. A node with a `source`
-/// feeds from it; any other feeds from its store, and has a writer.
+/// Starts the lanes that this node is `on`, of `all` lanes of the copy. A node with a `source`
+/// sends blocks of the source; any other sends blocks of its store, and has a writer.
 ///
 /// # Errors
 /// When the system has no file descriptors or threads left.
@@ -37,7 +37,7 @@ pub fn start(
     }
     // Set before any thread runs, and only here.
     let _ = member.lanes.set(handles);
-    member.start_side_feeds_by(side_starter(member, all, source));
+    member.side_feeds.start_by(side_starter(member, all, source));
     let mut begun = Vec::new();
     let begin = || -> io::Result<()> {
         for (number, blocks, handle, commands) in lanes {
@@ -88,7 +88,7 @@ fn side_starter(
         let relay = Relay::beside(blocks, epoch);
         let feeder = feeder(&member, source.as_ref(), number, blocks)?;
         let lane = Lane::new(member, (number, blocks), relay, (handle, commands), feeder, None);
-        let thread = threads::spawn("beside", move || lane.run())?;
+        let thread = threads::spawn("side-feed", move || lane.run())?;
         Ok((outside, thread))
     })
 }

@@ -1,5 +1,5 @@
-//! Joining threads without waiting for those that hang in the kernel: these are left behind until
-//! their disk answers or the process exits.
+//! Joining threads, except those that hang in the kernel: they keep running until their disk
+//! answers or the process exits.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,13 +8,14 @@ use garland_sys::clock;
 
 use crate::context::CopyContext;
 
-/// Timeout for a thread, unless its disk makes progress.
+/// How long a thread may take to end while no call on the disk is pending.
 const CAP: Duration = Duration::from_secs(10);
 
-/// The longest pause between two polls.
+/// The longest pause between two checks.
 const NAP: Duration = Duration::from_millis(2);
 
-/// Joins a thread of a copy that is over and returns its result; none if it hangs on its disk.
+/// Joins a thread of a copy that is over and returns its result; none if the thread hangs on the
+/// node's disk.
 pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     let began = clock::now_ns();
     let hangs = || match member.pending() {
@@ -24,8 +25,8 @@ pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     until(&thread, hangs).then(|| thread.join().ok())?
 }
 
-/// Joins all of `threads` until `deadline_ns`, except those that hang on their disk. Returns
-/// whether all have ended.
+/// Joins all of `threads`, except those that have not ended at `deadline_ns` or hang on the node's
+/// disk. Returns whether all have ended.
 pub fn join_all(
     member: &CopyContext,
     threads: impl Iterator<Item = JoinHandle<()>>,
@@ -44,7 +45,7 @@ pub fn join_all(
     all
 }
 
-/// The monotonic time in nanoseconds after `time` has passed.
+/// Returns the monotonic time in nanoseconds at which `time` will have passed.
 pub fn after(time: Duration) -> u64 {
     clock::now_ns().saturating_add(nanoseconds(time))
 }
@@ -60,7 +61,7 @@ fn until<T>(thread: &JoinHandle<T>, mut over: impl FnMut() -> bool) -> bool {
     while !thread.is_finished() {
         std::thread::sleep(nap);
         nap = (nap * 2).min(NAP);
-        // `over` takes locks: it is not polled during the first millisecond.
+        // `over` takes locks: do not call it during the first millisecond.
         if nap == NAP && over() {
             return thread.is_finished();
         }

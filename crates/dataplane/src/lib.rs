@@ -29,6 +29,8 @@ pub mod source;
 pub mod stall;
 pub mod store;
 pub mod test_file;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 pub mod usage;
 mod writer;

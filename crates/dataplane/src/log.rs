@@ -1,5 +1,5 @@
-//! The agent's log, for what concerns no head: lines on its standard error, which is a file for an
-//! agent that stays.
+//! The agent's log of events that are not reported to a head: lines on its standard error, which is
+//! a file if the agent is a standing one.
 
 use parking_lot::Mutex;
 use std::fs::File;
@@ -9,17 +9,17 @@ use std::os::unix::fs::FileExt;
 
 use garland_core::printable;
 
-/// The size from which a log is cut, in bytes.
+/// The size in bytes from which a log is truncated.
 const MAX: u64 = 256 << 10;
 
-/// Bytes at its end that are kept.
+/// The number of bytes at the end of a log that are kept.
 const KEPT: usize = 64 << 10;
 
-/// Writes a line to the agent's log. Errors are ignored: the reader may be gone.
+/// Writes a line to the agent's log. Errors are ignored: the reader may have exited.
 pub fn log(line: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock();
-    // Parts of the line may come from strangers, and it may be read on a terminal.
+    // Parts of the line may come from untrusted peers, and it may be shown on a terminal.
     let _ = writeln!(io::stderr(), "{}", printable::text(line));
     if let Ok(fd) = io::stderr().as_fd().try_clone_to_owned() {
         // Fails for logs that are not files, such as pipes.
@@ -27,7 +27,7 @@ pub fn log(line: &str) {
     }
 }
 
-/// Keeps the end of a file that has become too long and is opened for appending.
+/// Truncates a log that has become too long to its last lines. The file must be open for appending.
 fn cut(log: &File) -> io::Result<()> {
     let stat = log.metadata()?;
     if !stat.is_file() || stat.len() <= MAX {
@@ -46,17 +46,18 @@ mod tests {
     use std::fs::OpenOptions;
 
     use super::*;
+    use crate::tests::Scratch;
 
     #[test]
     fn a_long_log_keeps_its_end() {
-        let path = std::env::temp_dir().join(format!("garland-log-{}", std::process::id()));
+        let scratch = Scratch::new("log");
+        let path = scratch.join("log");
         let mut log = OpenOptions::new().create(true).read(true).append(true).open(&path).unwrap();
         for number in 0..40_000 {
             writeln!(log, "line {number}").unwrap();
             cut(&log).unwrap();
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
         assert!(text.len() as u64 <= MAX, "{} bytes", text.len());
         assert!(text.starts_with("line ") && text.ends_with("line 39998\nline 39999\n"));
     }

@@ -1,14 +1,14 @@
-//! Emulated disks, which set the pace of reads and writes on nodes of a lab.
+//! Emulated disks, which limit the rate of reads and writes on nodes of a lab.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use garland_sys::clock;
 
-/// The most delay of its own which an emulated disk makes up for, in nanoseconds.
+/// The largest delay of its own that an emulated disk compensates for, in nanoseconds.
 const MOST_LATE_NS: u64 = 100_000_000;
 
-/// A disk that does one request after another, reads and writes alike, at a given rate.
+/// A disk that executes one request after another, reads and writes alike, at a given rate.
 #[derive(Debug)]
 pub struct Pace {
     bytes_per_second: u64,
@@ -18,43 +18,46 @@ pub struct Pace {
 /// The present work of a disk, in monotonic nanoseconds.
 #[derive(Debug, Default)]
 struct Queue {
-    /// The time at which it has done all requests.
+    /// The time at which all requests will be done.
     free_ns: u64,
-    /// How much later than `free_ns` the last request returned. The next caller could not have
-    /// called earlier, and a machine short of CPU time is not a slow disk.
+    /// How much later than `free_ns` the last request returned. A lack of CPU time caused this
+    /// delay and delayed the next caller, so the next request counts as made that much earlier.
     late_ns: u64,
 }
 
+/// Runs `work`, which reads or writes `bytes` bytes, on the emulated `disk`, if there is one.
+pub fn on<T>(disk: Option<&Pace>, bytes: usize, work: impl FnOnce() -> T) -> T {
+    match disk {
+        Some(disk) => disk.pass(bytes, work),
+        None => work(),
+    }
+}
+
 impl Pace {
-    /// An idle disk.
-    #[must_use]
+    /// Returns an idle disk with this rate.
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), queue: Mutex::default() }
     }
 
-    /// Does `work`, which reads or writes `bytes` bytes, and takes at least the time which this
-    /// disk needs.
+    /// Runs `work`, which reads or writes `bytes` bytes. Returns no earlier than the emulated disk
+    /// would.
     pub fn pass<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let takes = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_second);
         let takes = u64::try_from(takes).unwrap_or(u64::MAX);
         let done_ns = {
-            let mut queue = self.queue();
+            let mut queue = self.queue.lock();
             let asked_ns = clock::now_ns().saturating_sub(std::mem::take(&mut queue.late_ns));
             queue.free_ns = asked_ns.max(queue.free_ns).saturating_add(takes);
             queue.free_ns
         };
         let result = work();
         std::thread::sleep(Duration::from_nanos(done_ns.saturating_sub(clock::now_ns())));
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         if queue.free_ns == done_ns {
             queue.late_ns = clock::now_ns().saturating_sub(done_ns).min(MOST_LATE_NS);
         }
         drop(queue);
         result
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock()
     }
 }
 
@@ -78,17 +81,20 @@ mod tests {
     #[test]
     fn its_own_delays_are_made_up_for_and_idle_time_is_not() {
         let disk = Pace::new(10_000_000);
-        let late = || disk.queue().late_ns;
+        let late = || disk.queue.lock().late_ns;
         let started = clock::now_ns();
         // Work that takes a busy machine twice as long as the disk.
         disk.pass(100_000, || std::thread::sleep(Duration::from_millis(20)));
         assert!(late() >= 10_000_000, "{} ns", late());
         disk.pass(100_000, || ());
         let took = clock::now_ns() - started;
-        assert!(disk.queue().free_ns - started < took, "both were due before the first came back");
+        assert!(
+            disk.queue.lock().free_ns - started < took,
+            "both were due before the first came back"
+        );
         std::thread::sleep(Duration::from_millis(50));
         let (idle, made_up) = (clock::now_ns(), late());
         disk.pass(100_000, || ());
-        assert!(disk.queue().free_ns > idle - made_up, "what wasn't asked for isn't done");
+        assert!(disk.queue.lock().free_ns > idle - made_up, "what wasn't asked for isn't done");
     }
 }

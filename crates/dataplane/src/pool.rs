@@ -13,7 +13,7 @@ pub struct Pool {
     size: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     free: Vec<Vec<u8>>,
     /// The number of buffers that may still be allocated.
@@ -27,45 +27,37 @@ struct State {
 /// The memory limit for all buffers of a copy, in bytes.
 const BUDGET: usize = 24 << 20;
 
-/// How often a wait for a buffer polls whether to continue.
+/// How often a wait for a buffer checks whether to continue.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The fewest buffers of a copy.
 const FEWEST: usize = 3;
 
-/// The number of buffers of `size` bytes for a copy of `blocks` blocks: limited by the memory, and
-/// by the number of blocks.
-#[must_use]
+/// Returns the number of buffers of `size` bytes for a copy of `blocks` blocks. It is limited by
+/// the memory and by the number of blocks.
 pub fn count(size: usize, blocks: u64) -> usize {
     let most = (BUDGET / size.max(1)).clamp(FEWEST, 256);
     most.min(usize::try_from(blocks).unwrap_or(most).max(FEWEST))
 }
 
 impl Pool {
-    /// A pool of at most `count` buffers of `size` bytes.
-    #[must_use]
+    /// Returns a pool of at most `count` buffers of `size` bytes.
     pub fn new(size: usize, count: usize) -> Self {
-        let state = State {
-            free: Vec::new(),
-            unmade: count,
-            closed: false,
-            waited_ns: 0,
-            waiting_since: Vec::new(),
-        };
+        let state = State { unmade: count, ..State::default() };
         Self { state: Mutex::new(state), returned: Condvar::new(), size }
     }
 
     /// Takes a buffer, if one is free.
     #[must_use]
     pub fn try_take(&self) -> Option<Vec<u8>> {
-        self.lock().take(self.size)
+        self.state.lock().take(self.size)
     }
 
-    /// Takes a buffer; waits until one is free. None once the pool is closed, or when `over`
-    /// returns true, which is polled.
+    /// Takes a buffer; waits until one is free. Returns none once the pool is closed, or when
+    /// `over`, which is called repeatedly, returns true.
     #[must_use]
     pub fn take_unless(&self, mut over: impl FnMut() -> bool) -> Option<Vec<u8>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(buffer) = state.take(self.size) {
             return Some(buffer);
         }
@@ -86,37 +78,32 @@ impl Pool {
     /// Begins a wait for the writer, to be ended by [`Self::end_waiting`] with the returned time.
     #[must_use]
     pub fn begin_waiting(&self) -> u64 {
-        self.lock().begin_waiting()
+        self.state.lock().begin_waiting()
     }
 
     /// Ends the wait that began at `since`.
     pub fn end_waiting(&self, since: u64) {
-        self.lock().end_waiting(since);
+        self.state.lock().end_waiting(since);
     }
 
     /// Returns a buffer.
     pub fn give(&self, buffer: Vec<u8>) {
-        self.lock().free.push(buffer);
+        self.state.lock().free.push(buffer);
         self.returned.notify_one();
     }
 
     /// Ends all waits, now and later.
     pub fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.returned.notify_all();
     }
 
-    /// The total time of all waits in nanoseconds, present ones included.
-    #[must_use]
+    /// Returns the total time of all waits in nanoseconds, present ones included.
     pub fn waited_ns(&self) -> u64 {
         let now = clock::now_ns();
-        let state = self.lock();
+        let state = self.state.lock();
         let waiting = state.waiting_since.iter().map(|&since| now.saturating_sub(since));
         state.waited_ns + waiting.sum::<u64>()
-    }
-
-    fn lock(&self) -> parking_lot::MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -168,15 +155,15 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_a_buffer_can_be_called_off() {
+    fn a_wait_for_a_buffer_can_be_cancelled() {
         let pool = Pool::new(4096, 1);
         let held = pool.try_take();
-        let mut asked = 0;
-        let called_off = || {
-            asked += 1;
-            asked == 3
+        let mut polls = 0;
+        let is_cancelled = || {
+            polls += 1;
+            polls == 3
         };
-        assert!(held.is_some() && pool.take_unless(called_off).is_none());
+        assert!(held.is_some() && pool.take_unless(is_cancelled).is_none());
         assert!(pool.waited_ns() > 0);
     }
 }

@@ -6,24 +6,24 @@ use garland_protocol::{Checksum, ReadBack, Summed, Summing};
 
 use crate::context::CopyContext;
 use crate::recorder::At;
-use crate::store::Store;
-use garland_sys::error::reason;
+use crate::store::{Store, StoreError};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Does what is `wanted` with all blocks of `member`; a digest is part of its report from then on.
+/// Compares all blocks of `member` with what was received, or computes the digest of its file, as
+/// `wanted` says. The digest becomes part of the node's report.
 ///
 /// # Errors
-/// When a block differs from what was received, or cannot be read; in words.
-pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
+/// When a block differs from what was received, or cannot be read.
+pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let store = &*member.config.store;
     if wanted.verify {
         member.config.faults.rot().into_iter().for_each(|place| spoil(store, place));
         let over = || member.is_closing();
-        store.prove(&member.config.trace, &over).map_err(|error| error.to_string())?;
+        store.prove(&member.config.trace, &over)?;
     }
-    // An ordered store has been compared file by file.
+    // `prove` has compared an ordered store file by file.
     if wanted == ReadBack::default() || !store.is_holder() || store.is_ordered() {
         return Ok(());
     }
@@ -33,7 +33,7 @@ pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     read
 }
 
-fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
+fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let (store, layout) = (&member.config.store, member.layout);
     let mut whole = wanted.checksum.map(Summing::new);
     let mut piece = vec![0; PIECE.min(layout.block_size as usize)];
@@ -44,23 +44,24 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
         let mut done = 0;
         while done < length {
             if member.is_closing() {
-                return Err("the copy ended while its file was read back".to_owned());
+                let reason = "the copy ended while the file was being read back".to_owned();
+                return Err(StoreError::Failed(reason));
             }
             let part = usize::try_from(length - done).unwrap_or(PIECE).min(piece.len());
             let bytes = &mut piece[..part];
             store.read_at(begin + done, bytes).map_err(|error| {
-                format!("reading block {index} of {} back: {}", store.name(), reason(&error))
+                StoreError::path("read back", format!("block {index} of {}", store.name()), &error)
             })?;
             block.update(bytes);
             whole.iter_mut().for_each(|whole| whole.update(bytes));
             done += part as u64;
         }
         if wanted.verify && member.sink().content(index) != Some(block.finish()) {
-            return Err(format!(
-                "block {index} of {} (of {length} bytes, from byte {begin} of the source on) is not \
-                 on its medium what was written; look at the disk",
+            return Err(StoreError::Failed(format!(
+                "block {index} of {} ({length} bytes from offset {begin} of the source) differs on \
+                 the disk from what was written; check the disk",
                 store.name()
-            ));
+            )));
         }
     }
     if let (Some(checksum), Some(whole)) = (wanted.checksum, whole) {
@@ -71,7 +72,7 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     Ok(())
 }
 
-/// Changes a byte of what was written, to emulate a disk that loses data.
+/// Inverts the written byte at the offset `place`, to emulate a disk that loses data.
 fn spoil(store: &dyn Store, place: u64) {
     let mut byte = [0];
     if store.read_at(place, &mut byte).is_ok() {

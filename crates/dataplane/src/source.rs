@@ -19,9 +19,9 @@ use thiserror::Error;
 pub use self::ahead::{AHEAD, SourceFeeder};
 pub use self::content::Content;
 pub use self::stream::StreamSource;
-use crate::block_index::{Opened, Records};
+use crate::block_index::{Opened, Records, stamp};
 use crate::feed::FeedError;
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 use crate::usage::Usage;
 use garland_sys::error::reason;
 
@@ -29,21 +29,24 @@ use garland_sys::error::reason;
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// It cannot be opened or read.
-    #[error("{operation} {path}: {reason}")]
+    #[error("cannot {operation} {path}: {reason}")]
     Io {
-        /// What was tried.
+        /// The operation that failed, as an infinitive.
         operation: &'static str,
-        /// The source.
+        /// The path of the source.
         path: String,
         /// Why it failed.
         reason: String,
     },
-    /// It is not a file.
-    #[error("{path} is {is}, and only plain files can be copied so far")]
+    /// It is a directory.
+    #[error("cannot copy {0}: it is a directory")]
+    Directory(String),
+    /// It cannot be copied as a file.
+    #[error("cannot copy {path}: {is}")]
     NotAFile {
-        /// The source.
+        /// The path of the source.
         path: String,
-        /// What it is instead.
+        /// The reason, as a sentence.
         is: &'static str,
     },
 }
@@ -53,24 +56,17 @@ pub enum SourceError {
 pub struct Source {
     file: File,
     path: PathBuf,
-    identity: Identity,
-    /// Its stamp when it was opened, for the records of digests.
+    /// The stamp of the file when it was opened. That of a device does not show its changes.
     opened: Opened,
+    is_device: bool,
     /// The number of bytes that are copied, from its beginning.
     length: u64,
-    /// The bytes that it occupies on the disk.
+    /// The number of bytes that the file occupies on the disk.
     room: u64,
     disk: Option<Arc<Pace>>,
     usage: Option<Arc<Usage>>,
     /// The stripe of the file that is copied; none for the whole file.
     stripe: Option<Stripe>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    length: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 impl Source {
@@ -87,56 +83,55 @@ impl Source {
     /// # Errors
     /// When it does not exist, cannot be read, is outside of the root, or is not a file.
     pub fn open_in(root: &Root, path: &Path) -> Result<Self, SourceError> {
+        let name = || path.display().to_string();
         let error = |operation, error: &io::Error| SourceError::Io {
             operation,
-            path: path.display().to_string(),
+            path: name(),
             reason: reason(error),
         };
+        let unknown = |e: io::Error| error("get the status of", &e);
         // Non-blocking: the open of a pipe would wait for its writer.
-        let file = File::from(root.open_entry(path).map_err(|e| error("opening", &e))?);
-        let stat = file.metadata().map_err(|e| error("asking about", &e))?;
+        let file = File::from(root.open_entry(path).map_err(|e| error("open", &e))?);
+        let stat = file.metadata().map_err(unknown)?;
         let kind = stat.file_type();
-        if kind.is_block_device() {
-            return Self::of_device(file, path).map_err(|e| error("asking about", &e));
+        if kind.is_dir() {
+            return Err(SourceError::Directory(name()));
         }
-        if !kind.is_file() {
-            let is = if kind.is_dir() { "a folder" } else { "a device or a pipe" };
-            return Err(SourceError::NotAFile { path: path.display().to_string(), is });
+        if !kind.is_file() && !kind.is_block_device() {
+            let is = "it is a device or a pipe, not a regular file";
+            return Err(SourceError::NotAFile { path: name(), is });
         }
-        let identity = Identity::of(&file).map_err(|e| error("asking about", &e))?;
-        let opened = Opened::now(&file).map_err(|e| error("asking about", &e))?;
-        if identity.length == 0 && file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
-            // Like files in /proc.
-            let is = "a file that doesn't tell its length";
-            return Err(SourceError::NotAFile { path: path.display().to_string(), is });
+        let source = Self::new(file, path.to_owned()).map_err(unknown)?;
+        let length = source.length;
+        if length == 0 && source.file.read_at(&mut [0], 0).is_ok_and(|got| got > 0) {
+            let is = "it has content although its length is 0, like files in /proc";
+            return Err(SourceError::NotAFile { path: name(), is });
         }
-        let (path, length) = (path.to_owned(), identity.length);
         // File systems that compress may store fewer bytes without any hole.
         let taken = stat.blocks().saturating_mul(512);
-        let sparse = taken < length
-            && rustix::fs::seek(&file, SeekFrom::Hole(0)).is_ok_and(|hole| hole < length);
-        let room = if sparse { taken } else { length };
-        let (disk, usage, stripe) = (None, None, None);
-        Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe })
+        let sparse = kind.is_file()
+            && taken < length
+            && rustix::fs::seek(&source.file, SeekFrom::Hole(0)).is_ok_and(|hole| hole < length);
+        Ok(Self { room: if sparse { taken } else { length }, ..source })
     }
 
-    /// The whole of a block device.
-    fn of_device(file: File, path: &Path) -> io::Result<Self> {
-        let length = rustix::fs::seek(&file, SeekFrom::End(0))?;
-        let identity = Identity { length, modified: (0, 0), changed: (0, 0) };
-        let (path, room, opened) = (path.to_owned(), length, Opened::now(&file)?);
-        let (disk, usage, stripe) = (None, None, None);
-        Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe })
+    /// Returns the whole of an open file or block device as a source.
+    fn new(file: File, path: PathBuf) -> io::Result<Self> {
+        let opened = Opened::now(&file)?;
+        let is_device = file.metadata()?.file_type().is_block_device();
+        let length = if is_device { length_of_device(&file)? } else { opened.stamp.length };
+        let (room, disk, usage, stripe) = (length, None, None, None);
+        Ok(Self { file, path, opened, is_device, length, room, disk, usage, stripe })
     }
 
-    /// The bytes that it occupies on the disk: fewer than its length if it has holes.
-    #[must_use]
+    /// Returns the number of bytes that the file occupies on the disk: fewer than its length if it
+    /// has holes.
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// The first `length` bytes of an open file on `disk`, the node's emulated disk; the time of
-    /// reads is added to `usage`. `path` is for messages.
+    /// Returns the first `length` bytes of an open file as a source. Messages call it `path`;
+    /// `disk` is the node's emulated disk; the time of reads is added to `usage`.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
@@ -147,10 +142,9 @@ impl Source {
         disk: Option<Arc<Pace>>,
         usage: Arc<Usage>,
     ) -> io::Result<Self> {
-        let identity = Identity::of(&file)?;
-        let (opened, length) = (Opened::now(&file)?, length.min(identity.length));
-        let (room, usage) = (length, Some(usage));
-        Ok(Self { file, path, identity, opened, length, room, disk, usage, stripe: None })
+        let whole = Self::new(file, path)?;
+        let length = length.min(whole.length);
+        Ok(Self { length, room: length, disk, usage: Some(usage), ..whole })
     }
 
     /// Puts the file on an emulated disk with this rate in bytes per second.
@@ -159,19 +153,19 @@ impl Source {
         Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
     }
 
-    /// Puts the file on the emulated disk which a node's copies share.
+    /// Puts the file on the emulated disk that the copies of a node share.
     #[must_use]
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }
 
-    /// Sets the stripe which the file contains.
+    /// Sets the stripe of the source that the file contains.
     #[must_use]
     pub fn with_stripe(self, stripe: Option<Stripe>) -> Self {
         Self { stripe, ..self }
     }
 
-    /// The file itself.
+    /// Returns the open file.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -181,21 +175,24 @@ impl Source {
         records.note(&self.file, &self.opened, layout, digests);
     }
 
-    /// The permission bits.
+    /// Returns the permission bits.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
     pub fn mode(&self) -> io::Result<u32> {
-        let stat = self.file.metadata()?;
         // The contents of a disk are only for its owner.
-        Ok(if stat.file_type().is_block_device() { 0o600 } else { stat.mode() & 0o7777 })
+        Ok(if self.is_device { 0o600 } else { self.file.metadata()?.mode() & 0o7777 })
     }
 
-    /// The modification time, in seconds and nanoseconds since 1970.
-    #[must_use]
+    /// Returns the modification time, in seconds and nanoseconds since 1970; 0 of a device.
     pub fn modified(&self) -> (i64, u32) {
-        let (seconds, nanos) = self.identity.modified;
-        (seconds, u32::try_from(nanos).unwrap_or(0))
+        if self.is_device { (0, 0) } else { self.opened.stamp.modified }
+    }
+
+    /// Returns the offset in the file of block `index` of what is copied.
+    fn offset(&self, layout: Layout, index: u64) -> u64 {
+        let offset = layout.offset(index);
+        self.stripe.map_or(offset, |stripe| stripe.offset(offset))
     }
 }
 
@@ -212,8 +209,7 @@ impl Content for Source {
         if self.room >= self.length {
             return false;
         }
-        let offset = layout.offset(index);
-        let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
+        let offset = self.offset(layout, index);
         let end = offset + u64::from(layout.block_length(index));
         match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
             Ok(data) => data >= end,
@@ -222,7 +218,11 @@ impl Content for Source {
     }
 
     fn is_unchanged(&self) -> bool {
-        Identity::of(&self.file).is_ok_and(|now| now == self.identity)
+        if self.is_device {
+            // A device has no stamp; if it is read again the digests are compared.
+            return length_of_device(&self.file).is_ok_and(|now| now >= self.length);
+        }
+        stamp(&self.file).is_ok_and(|now| now == self.opened.stamp)
     }
 
     fn device(&self) -> Option<u64> {
@@ -230,16 +230,11 @@ impl Content for Source {
     }
 
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let (length, offset) = (bytes.len(), layout.offset(index));
-        let offset = self.stripe.map_or(offset, |stripe| stripe.offset(offset));
-        let mut read = || self.file.read_exact_at(bytes, offset);
-        let paced = || match &self.disk {
-            Some(disk) => disk.pass(length, read),
-            None => read(),
-        };
+        let (disk, offset) = (self.disk.as_deref(), self.offset(layout, index));
+        let mut read = || pace::on(disk, bytes.len(), || self.file.read_exact_at(bytes, offset));
         let read = match &self.usage {
-            Some(usage) => usage.during(paced),
-            None => paced(),
+            Some(usage) => usage.during(read),
+            None => read(),
         };
         read.map_err(|error| {
             if error.kind() == io::ErrorKind::UnexpectedEof {
@@ -251,18 +246,6 @@ impl Content for Source {
     }
 }
 
-impl Identity {
-    fn of(file: &File) -> io::Result<Self> {
-        let stat = file.metadata()?;
-        if stat.file_type().is_block_device() {
-            // A device has no stamp; a second read is compared by digests.
-            let length = rustix::fs::seek(file, SeekFrom::End(0))?;
-            return Ok(Self { length, modified: (0, 0), changed: (0, 0) });
-        }
-        Ok(Self {
-            length: stat.len(),
-            modified: (stat.mtime(), stat.mtime_nsec()),
-            changed: (stat.ctime(), stat.ctime_nsec()),
-        })
-    }
+fn length_of_device(file: &File) -> io::Result<u64> {
+    Ok(rustix::fs::seek(file, SeekFrom::End(0))?)
 }

@@ -1,11 +1,11 @@
-//! Injected faults of a node (`--inject`), to test what must detect them.
+//! Faults that are injected into a node (`--inject`), to test their detection.
 
 use parking_lot::Mutex;
 use std::time::Duration;
 
 use garland_protocol::{Injection, Stall};
 
-/// The faults injected into this node; usually none.
+/// The faults that are injected into this node; usually none.
 #[derive(Debug, Default)]
 pub struct Faults {
     source: Option<Stalling>,
@@ -22,12 +22,12 @@ pub struct Faults {
 #[derive(Debug)]
 struct Stalling {
     stall: Stall,
-    /// Bytes until the next pause. During a pause all threads wait, as for one disk.
+    /// The number of bytes until the next pause. During a pause all threads wait, as for one disk.
     left: Mutex<u64>,
 }
 
 impl Faults {
-    /// The faults of `injections`; the last one of each kind counts.
+    /// Returns the faults of `injections`. Of each kind only the last one counts.
     pub fn new(injections: &[Injection]) -> Self {
         let mut faults = Self::default();
         let stalling = |stall: Stall| Some(Stalling { stall, left: Mutex::new(stall.first) });
@@ -45,33 +45,33 @@ impl Faults {
         faults
     }
 
-    /// Called before `bytes` bytes are read from the source.
+    /// Pauses before `bytes` bytes are read from the source, if that is injected.
     pub fn before_reading(&self, bytes: usize) {
         self.source.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Called before `bytes` bytes are written.
+    /// Pauses before `bytes` bytes are written, if that is injected.
     pub fn before_writing(&self, bytes: usize) {
         self.sink.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Called before `bytes` bytes are sent.
+    /// Pauses before `bytes` bytes are sent, if that is injected.
     pub fn before_sending(&self, bytes: usize) {
         self.sender.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// The additional time of making the file stable, if any.
+    /// Returns the additional time of making the file stable, if any.
     pub fn fsync(&self) -> Option<Duration> {
         Some(self.fsync).filter(|longer| !longer.is_zero())
     }
 
-    /// The offset of a byte which the medium corrupts.
+    /// Returns the offset of a byte that the medium corrupts, if any.
     pub fn rot(&self) -> Option<u64> {
         self.rot
     }
 
-    /// The position, among the `length` bytes at `offset`, of the byte which flips in the source's
-    /// memory, once.
+    /// Returns the position, among the `length` bytes at `offset`, of the byte that is corrupted in
+    /// the source's memory; only once.
     pub fn flip(&self, offset: u64, length: usize) -> Option<usize> {
         let mut flip = self.flip.lock();
         let byte = flip.and_then(|place| usize::try_from(place.checked_sub(offset)?).ok());
@@ -80,7 +80,7 @@ impl Faults {
         Some(byte)
     }
 
-    /// The delay of answers to the head's orders.
+    /// Returns the delay of answers to the head's orders.
     pub fn control(&self) -> Duration {
         self.control
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_come_before_their_bytes_and_hold_everybody_up() {
+    fn a_pause_precedes_its_bytes_and_stops_all_threads() {
         let stall = Stall { pause_ns: 20_000_000, every: 100, first: 0 };
         let faults = Faults::new(&[Injection::SinkDisk(stall)]);
         let began = clock::now_ns();

@@ -1,7 +1,8 @@
-//! The file of a test: without a name, or unlinked right after it was created. Its space is
-//! reserved, and the file system is never filled.
+//! A file for a disk test: it has no name, or is unlinked right after its creation. Its space is
+//! reserved, and part of the file system stays free.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,14 +18,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::store::{partial_name, remove_stale};
-use garland_sys::error::reason;
+use crate::store::{StoreError, partial_name, remove_stale};
 
-/// The beginning of the hidden name, after a dot, where a name is needed.
+/// The beginning of the hidden name, after a dot. Only some file systems need a name.
 const NAME: &str = "garland-disk";
 
-/// The space that is left free: this fraction of the file system, or a number of bytes if that is
-/// less.
+/// The space that stays free: this fraction of the file system, but at most this many bytes.
 const RESERVE_PART: u64 = 20;
 const RESERVE_MAX: u64 = 4 << 30;
 
@@ -39,36 +38,31 @@ impl TestFile {
     /// Creates a file of `size` bytes in the directory `path`.
     ///
     /// # Errors
-    /// When there is no such directory, or it cannot be written, or has no space; in words.
-    pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, String> {
+    /// When there is no such directory, it cannot be written, or it has not enough space.
+    pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, StoreError> {
         let path = Path::new(OsStr::from_bytes(path));
-        let shown = path.display();
-        let folder = root
-            .open_dir(path, false)
-            .map_err(|error| format!("opening the folder {shown}: {}", reason(&error)))?;
-        let (free, reserve) = room(&folder).map_err(|error| {
-            format!("asking how much room there is on {shown}: {}", reason(&error))
-        })?;
-        refuse_to_fill(&shown.to_string(), size, free, reserve)?;
-        let file = unnamed(&folder)
-            .map_err(|error| format!("creating a file in {shown}: {}", reason(&error)))?;
+        let failed = |operation| move |error| StoreError::path(operation, path.display(), &error);
+        let folder = root.open_dir(path, false).map_err(failed("open the directory"))?;
+        let unknown = failed("determine the free space on");
+        let (free, reserve) = room(&folder).map_err(unknown)?;
+        refuse_to_fill(&path.display(), size, free, reserve)?;
+        let file = unnamed(&folder).map_err(failed("create a file in"))?;
         // Other tests may reserve space at the same time: give up if too little is left.
         allocate(&file, size).map_err(|error| {
-            format!("reserving {} on {shown}: {}", bytes::format(size), reason(&error))
+            let space = format!("{} on {}", bytes::format(size), path.display());
+            StoreError::path("reserve", space, &error)
         })?;
         let (left, _) = room(&folder).unwrap_or((reserve, reserve));
-        if left < reserve {
-            return Err(too_little(&shown.to_string(), size, left.saturating_add(size), reserve));
-        }
+        refuse_to_fill(&path.display(), size, left.saturating_add(size), reserve)?;
         Ok(Self { file, free })
     }
 
-    /// The file.
+    /// Returns the open file.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The bytes that were free before.
+    /// The number of bytes that were free before the file was created.
     pub fn free(&self) -> u64 {
         self.free
     }
@@ -84,30 +78,31 @@ impl TestFile {
     }
 }
 
-/// The bytes that are free for this user, and those that are to stay free.
+/// Returns the number of bytes that are free for this user, and the number that must stay free.
 fn room(folder: &OwnedFd) -> io::Result<(u64, u64)> {
     let stat = fstatvfs(folder)?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
     if stat.f_blocks == 0 {
-        // For example an unlimited tmpfs: memory is checked elsewhere.
+        // For example a tmpfs without a limit.
         return Ok((u64::MAX, 0));
     }
     Ok((bytes(stat.f_bavail), (bytes(stat.f_blocks) / RESERVE_PART).min(RESERVE_MAX)))
 }
 
-fn refuse_to_fill(path: &str, size: u64, free: u64, reserve: u64) -> Result<(), String> {
-    match size.checked_add(reserve) {
-        Some(needed) if needed <= free => Ok(()),
-        _ => Err(too_little(path, size, free, reserve)),
+fn refuse_to_fill(
+    path: &impl fmt::Display,
+    size: u64,
+    free: u64,
+    reserve: u64,
+) -> Result<(), StoreError> {
+    if size.checked_add(reserve).is_some_and(|needed| needed <= free) {
+        return Ok(());
     }
-}
-
-fn too_little(path: &str, size: u64, free: u64, reserve: u64) -> String {
     let [size, free, reserve] = [size, free, reserve].map(bytes::format);
-    format!(
-        "no room on {path}: the test takes {size} and leaves {reserve} free, but only {free} are \
-         free; take a smaller file"
-    )
+    Err(StoreError::Failed(format!(
+        "not enough space on {path}: the test needs {size} and leaves {reserve} free, but only \
+         {free} are free; use a smaller file"
+    )))
 }
 
 fn unnamed(folder: &OwnedFd) -> io::Result<File> {
@@ -136,10 +131,10 @@ fn named_and_forgotten(folder: &OwnedFd, flags: OFlags) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
-/// Reserves the space on the disk.
+/// Reserves disk space for a file.
 fn allocate(file: &File, size: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, size) {
-        // Not supported everywhere; then a full disk is found during the test.
+        // Not all file systems support this; a full disk is then detected during the test.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
         Err(error) => Err(error.into()),
@@ -149,11 +144,11 @@ fn allocate(file: &File, size: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Scratch;
 
     #[test]
     fn the_file_has_no_name_in_either_way() {
-        let path = std::env::temp_dir().join(format!("garland-disk-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        let path = Scratch::new("test-file");
         let root = Root::confined(&path).unwrap();
         let test = TestFile::create(&root, b"/", 1 << 20).unwrap();
         assert_eq!(test.file().metadata().unwrap().len(), 1 << 20);
@@ -163,19 +158,23 @@ mod tests {
         let file = named_and_forgotten(&folder, flags).unwrap();
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "the stale one is gone, too");
         drop((test, file));
-        std::fs::remove_dir_all(path).unwrap();
     }
 
     #[test]
     fn the_disk_is_not_filled() {
         let path = std::env::temp_dir();
         let root = Root::confined(&path).unwrap();
-        let error = TestFile::create(&root, b"/", 1 << 45).unwrap_err();
-        assert!(error.starts_with("no room on /: the test takes 32.00 TiB and leaves "), "{error}");
-        let error = TestFile::create(&root, b"/no-such-folder", 1 << 20).unwrap_err();
-        assert_eq!(error, "opening the folder /no-such-folder: no such file or directory");
-        assert!(refuse_to_fill("/", 90, 100, 10).is_ok());
-        assert!(refuse_to_fill("/", 91, 100, 10).is_err());
-        assert!(refuse_to_fill("/", u64::MAX, 100, 10).is_err());
+        let error = TestFile::create(&root, b"/", 1 << 45).unwrap_err().to_string();
+        let start = "not enough space on /: the test needs 32.00 TiB and leaves ";
+        assert!(error.starts_with(start), "{error}");
+        let error = TestFile::create(&root, b"/no-such-directory", 1 << 20).unwrap_err();
+        let error = error.to_string();
+        assert_eq!(
+            error,
+            "cannot open the directory /no-such-directory: no such file or directory"
+        );
+        assert!(refuse_to_fill(&"/", 90, 100, 10).is_ok());
+        assert!(refuse_to_fill(&"/", 91, 100, 10).is_err());
+        assert!(refuse_to_fill(&"/", u64::MAX, 100, 10).is_err());
     }
 }

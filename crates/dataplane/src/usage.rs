@@ -1,10 +1,10 @@
-//! The time for which a disk was in use, as seen by its users.
+//! Measures how long a disk was in use, from the calls of its users.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use garland_sys::clock;
 
-/// The time in which at least one of several threads used it.
+/// The time during which at least one thread used the disk.
 #[derive(Debug, Default)]
 pub struct Usage(Mutex<State>);
 
@@ -19,17 +19,17 @@ struct State {
 }
 
 impl Usage {
-    /// Does `work`, and adds its time.
+    /// Runs `work` and adds the time it takes.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             if state.users == 0 {
                 state.since_ns = clock::now_ns();
             }
             state.users += 1;
         }
         let result = work();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.users -= 1;
         if state.users == 0 {
             state.used_ns += clock::now_ns().saturating_sub(state.since_ns);
@@ -37,19 +37,14 @@ impl Usage {
         result
     }
 
-    /// The total time in nanoseconds.
-    #[must_use]
+    /// Returns the total time in nanoseconds.
     pub fn used_ns(&self) -> u64 {
-        let state = self.lock();
+        let state = self.0.lock();
         let present = match state.users {
             0 => 0,
             _ => clock::now_ns().saturating_sub(state.since_ns),
         };
         state.used_ns + present
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
     }
 }
 
@@ -60,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_at_once_count_once_and_nobody_counts_nothing() {
+    fn concurrent_uses_count_once_and_idle_time_does_not() {
         let usage = Usage::default();
         let started = clock::now_ns();
         let at_it = || usage.during(|| std::thread::sleep(Duration::from_millis(100)));

@@ -12,17 +12,16 @@ use garland_sys::clock;
 use crate::compress::{Unpacker, Zeros};
 use crate::context::{CopyContext, LaneCommand, Notice};
 use crate::recorder::{At, Recorder};
-use garland_sys::error::reason;
 
-/// A complete block.
+/// A received block, complete.
 pub struct Arrived {
-    /// Its header.
+    /// The header.
     pub frame: Frame,
     /// The bytes of the header, which the seal covers.
     pub header: [u8; FRAME_LEN],
-    /// Its bytes.
+    /// A buffer that begins with the bytes of the block.
     pub buffer: Vec<u8>,
-    /// The number of bytes in the buffer.
+    /// The number of bytes of the block in the buffer, as received.
     pub length: usize,
 }
 
@@ -31,13 +30,13 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
     member.writing.begin();
     let _watch = member.config.awake.watch();
     let mut keys = Keys::new(&member.config.secret, member.config.copy);
-    let mut turns = member.config.store.is_ordered().then(Turns::default);
+    let mut order = member.config.store.is_ordered().then(OrderedWrites::default);
     let mut unwrapping = Unwrapping::default();
     let mut recorder = Recorder::new(&member.config.trace, Stage::Write);
     let mut began = recorder.now();
     loop {
-        if let Some(turns) = &mut turns
-            && !turns.go_on(member, &mut unwrapping, &mut recorder)
+        if let Some(order) = &mut order
+            && !order.write_ready(member, &mut unwrapping, &mut recorder)
         {
             return;
         }
@@ -51,8 +50,8 @@ pub fn write_blocks(member: &Arc<CopyContext>, arrivals: &Receiver<Arrived>) {
             member.pool.give(arrived.buffer);
             member.stages.write.leave();
             land(member, &arrived.frame, Landing::Changed);
-        } else if let Some(turns) = &mut turns {
-            turns.enter(member, arrived);
+        } else if let Some(order) = &mut order {
+            order.enter(member, arrived);
         } else if !write(member, &mut unwrapping, &mut recorder, (arrived, 0)) {
             return;
         } else {
@@ -65,19 +64,19 @@ fn at(frame: &Frame) -> At {
     At::block(frame.lane, frame.index)
 }
 
-/// Blocks of a stream that arrived before their turn. The sink admits no more than there are
-/// buffers.
+/// Writes blocks in order, and keeps those that arrive early. The sink admits no more of them than
+/// there are buffers.
 #[derive(Default)]
-struct Turns {
+struct OrderedWrites {
     next: u64,
     early: BTreeMap<u64, Arrived>,
-    /// The number of bytes of the next one that are no longer needed.
+    /// The number of bytes of the next block that need not be written any more.
     done: usize,
-    /// For blocks that are present already.
+    /// A buffer for blocks that are present already.
     buffer: Vec<u8>,
 }
 
-impl Turns {
+impl OrderedWrites {
     fn enter(&mut self, member: &CopyContext, arrived: Arrived) {
         if arrived.frame.index != self.next {
             land(member, &arrived.frame, Landing::Opened);
@@ -85,9 +84,9 @@ impl Turns {
         self.early.insert(arrived.frame.index, arrived);
     }
 
-    /// Writes the next blocks in order, as far as they are here: received ones, and those this node
-    /// had before. Returns whether the store accepted them.
-    fn go_on(
+    /// Writes the next blocks in order, as far as they have arrived or were present before. Returns
+    /// whether the store accepted them.
+    fn write_ready(
         &mut self,
         member: &Arc<CopyContext>,
         unwrapping: &mut Unwrapping,
@@ -98,13 +97,12 @@ impl Turns {
                 if member.is_closing() {
                     return false;
                 }
-                match bring(member, &mut self.buffer, self.next, recorder) {
-                    PresentBlock::Whole => {}
-                    PresentBlock::Some(done) => {
-                        self.done = done;
-                        continue;
-                    }
-                    PresentBlock::Failed => return false,
+                let Some(done) = bring(member, &mut self.buffer, self.next, recorder) else {
+                    return false;
+                };
+                if done < member.block_length(self.next) as usize {
+                    self.done = done;
+                    continue;
                 }
             } else if let Some(arrived) = self.early.remove(&self.next) {
                 let done = std::mem::take(&mut self.done);
@@ -119,46 +117,28 @@ impl Turns {
     }
 }
 
-/// The result for a block that was present before.
-enum PresentBlock {
-    /// It is written.
-    Whole,
-    /// It has changed and must be sent; this many of its bytes are no longer needed.
-    Some(usize),
-    /// The store failed.
-    Failed,
-}
-
-/// Makes the store take a block that was present before. Bytes that it needs are read and verified.
+/// Makes the store use a block that was present before. Bytes that the store needs are read and
+/// verified. Returns the number of bytes that are written, or need not be: if it is less than the
+/// block's length, the block has changed and must be sent. Returns none if the store failed.
 fn bring(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
     index: u64,
     recorder: &mut Recorder,
-) -> PresentBlock {
+) -> Option<usize> {
     let length = member.block_length(index) as usize;
     let began = recorder.now();
     let done = member.writing.measure(|| bring_bytes(member, buffer, index, length));
     recorder.took(Stage::Write, At::HERE.of(index), began, length);
-    let result = match done {
-        Ok(done) if done == length => PresentBlock::Whole,
-        Ok(done) => PresentBlock::Some(done),
-        Err(error) => {
-            if !member.is_closing() {
-                let (name, reason) = (member.config.store.name(), reason(&error));
-                member.tell(Notice::Failed(format!("writing {name}: {reason}")));
-            }
-            return PresentBlock::Failed;
-        }
-    };
-    let whole = matches!(result, PresentBlock::Whole);
-    member.sink().landed(index, if whole { Landing::Written } else { Landing::Changed });
+    let done = done.inspect_err(|error| member.fail_to_write(error)).ok()?;
+    let landing = if done == length { Landing::Written } else { Landing::Changed };
+    member.sink().landed(index, landing);
     member.wake_all();
     member.tell_if_complete();
-    result
+    Some(done)
 }
 
-/// The number of the block's bytes that are written, or not needed.
+/// Returns the number of the block's bytes that are written, or need not be.
 fn bring_bytes(
     member: &CopyContext,
     buffer: &mut Vec<u8>,
@@ -179,9 +159,9 @@ fn bring_bytes(
     store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
 }
 
-/// Opens a block in its buffer and compares its contents with the digest which the source signed.
-/// Finds wrong bytes of whichever node sealed it, and errors between hashing and sealing. Returns
-/// whether they are equal.
+/// Opens a block in its buffer and compares its contents with the digest that the source signed.
+/// Returns whether they match. This detects wrong bytes from any node that sealed the block, and
+/// errors between hashing and sealing.
 fn verify(
     member: &CopyContext,
     keys: &mut Keys,
@@ -198,7 +178,7 @@ fn verify(
     sound
 }
 
-/// Decompresses blocks, and holds the result.
+/// Decompresses blocks, and keeps the last result.
 #[derive(Default)]
 struct Unwrapping {
     unpacker: Unpacker,
@@ -208,7 +188,7 @@ struct Unwrapping {
 }
 
 impl Unwrapping {
-    /// The digest of an opened block's contents; none if they do not match the header.
+    /// Returns the digest of an opened block's contents; none if they do not match the header.
     fn digest(&mut self, zeros: &Zeros, frame: &Frame, buffer: &[u8]) -> Option<[u8; 32]> {
         // A block that is sent again may have another encoding.
         self.holds = None;
@@ -220,7 +200,7 @@ impl Unwrapping {
         }
     }
 
-    /// The contents of an opened block; none if they do not match the header.
+    /// Returns the contents of an opened block; none if they do not match the header.
     fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
         let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
         match frame.form {
@@ -232,7 +212,7 @@ impl Unwrapping {
                 self.holds = whole.then_some(frame.index);
                 whole.then_some(&self.room[..])
             }
-            // The store writes these by itself.
+            // The store needs no bytes for these.
             Encoding::Zeros | Encoding::Hole => Some(&[]),
         }
     }
@@ -250,7 +230,7 @@ fn write(
     let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
     let Some(bytes) = unwrapping.bytes(&frame, &buffer) else {
         // It was decompressed before, to compare its digest.
-        let reason = format!("unpacking block {} again failed", frame.index);
+        let reason = format!("cannot decompress block {} a second time", frame.index);
         member.tell(Notice::Failed(reason));
         return false;
     };
@@ -267,12 +247,8 @@ fn write(
     });
     recorder.took(Stage::Write, at(&frame), began, length);
     if let Err(error) = written {
-        if member.is_closing() {
-            // The wait was ended.
-            return false;
-        }
-        let reason = format!("writing {}: {}", member.config.store.name(), reason(&error));
-        member.tell(Notice::Failed(reason));
+        // The end of the copy interrupts writes; that is no failure.
+        member.fail_to_write(&error);
         return false;
     }
     member.pool.give(buffer);

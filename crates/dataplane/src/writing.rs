@@ -1,12 +1,12 @@
-//! The time for which a copy's writer slept in its writes. It waited for the disk, or a pipe's
-//! reader; a writer that waits for a CPU is awake.
+//! Measures how long a copy's writer slept in its writes: it waited for the disk, or for the reader
+//! of a pipe. A writer that waits for a CPU counts as awake.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 
-/// Measures the writer's writes.
+/// The time that a copy's writer slept in its writes.
 #[derive(Debug, Default)]
 pub struct Writing(Mutex<State>);
 
@@ -16,39 +16,33 @@ struct State {
     account: Option<Account>,
     /// Nanoseconds asleep in completed writes.
     blocked_ns: u64,
-    /// The beginning of the present write, and the time for which the thread had been awake by
-    /// then.
+    /// The beginning of the present write, and the time that the thread had been awake by then.
     present: Option<(u64, u64)>,
 }
 
 impl Writing {
     /// Sets the calling thread as the writer.
     pub fn begin(&self) {
-        self.lock().account = Some(Account::of_this_thread());
+        self.0.lock().account = Some(Account::of_this_thread());
     }
 
-    /// Does a write and measures it.
+    /// Runs `write` and adds the time that the thread sleeps in it.
     pub fn measure<T>(&self, write: impl FnOnce() -> T) -> T {
         {
-            let mut state = self.lock();
+            let mut state = self.0.lock();
             state.present = Some((clock::now_ns(), state.awake_ns()));
         }
         let written = write();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.blocked_ns += state.asleep_now();
         state.present = None;
         written
     }
 
-    /// The total time asleep in writes in nanoseconds, the present one included.
-    #[must_use]
+    /// Returns the total time asleep in writes in nanoseconds, the present write included.
     pub fn blocked_ns(&self) -> u64 {
-        let state = self.lock();
+        let state = self.0.lock();
         state.blocked_ns + state.asleep_now()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
     }
 }
 
@@ -89,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_hangs_shows_while_it_does() {
+    fn a_write_that_hangs_counts_while_it_hangs() {
         let writing = Writing::default();
         let (free, hang) = std::sync::mpsc::channel::<()>();
         std::thread::scope(|scope| {

@@ -38,7 +38,7 @@ impl BalanceFile {
         size: u64,
         stop: &AtomicBool,
     ) -> Result<(Self, DiskPlace), String> {
-        let file = TestFile::create(agent.root(), path, size)?;
+        let file = TestFile::create(agent.root(), path, size).map_err(|error| error.to_string())?;
         let path = String::from_utf8_lossy(path).into_owned();
         let both = size.saturating_mul(2);
         if file.free() < both {

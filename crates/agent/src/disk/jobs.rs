@@ -56,7 +56,7 @@ pub fn run(
 ) -> Result<(), String> {
     order.check()?;
     let size = order.size / u64::from(LONG) * u64::from(LONG);
-    let file = TestFile::create(root, &order.path, size)?;
+    let file = TestFile::create(root, &order.path, size).map_err(|error| error.to_string())?;
     let place = place::of(&file);
     place::refuse_memory(&place, size)?;
     tell(DiskEvent::Begun(Box::new(place.clone())));

@@ -81,8 +81,8 @@ fn what_the_medium_lost_fails_its_node_and_does_not_appear() {
     for lanes in ["1", "3"] {
         let words = ["--json", "--verify", "--block-size", "1MiB", "--rails", lanes];
         let spoilt = ["--inject", "rot:local2:1500000", "source.bin", "local[1-3]:/d/x"];
-        let wanted = "block 1 of /d/x (of 1048576 bytes, from byte 1048576 of the source on) is not \
-                      on its medium what was written; look at the disk";
+        let wanted = "block 1 of /d/x (1048576 bytes from offset 1048576 of the source) differs on \
+                      the disk from what was written; check the disk";
         for node in locals(3) {
             fs::create_dir_all(scratch.root(&node).join("d")).expect("it can be made");
         }

@@ -46,7 +46,7 @@ fn a_disk_that_fills_up_during_the_copy_fails_its_node_alone() {
     let filled = std::panic::catch_unwind(|| random_file(&disk.join("filler"), 64 << 20, 1));
     assert!(filled.is_err(), "the disk has no end");
     let result = copy.end().with_code(1).json();
-    let reason = "writing /x: no space left on device";
+    let reason = "cannot write /x: no space left on device";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_copied(&scratch, ["local1", "local3"].map(str::to_owned).into_iter(), "x", &from);
     assert_eq!(locals(3).filter(|node| verdict(&result, node).0 == "ok").count(), 2);

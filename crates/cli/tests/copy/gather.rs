@@ -94,9 +94,9 @@ fn a_node_without_the_file_fails_alone() {
     fs::create_dir_all(scratch.root("local4").join("log/x")).expect("it can be made");
     let garland = garland(&scratch);
     let result = garland.cp(&["--json", "local[1-4]:/log/x", "all"]).with_code(1).json();
-    let none = "opening /log/x: no such file or directory";
+    let none = "cannot open /log/x: no such file or directory";
     assert_eq!(verdict(&result, "local3"), ("failed", none));
-    let folder = "/log/x is a folder, and only plain files can be copied so far";
+    let folder = "cannot copy /log/x: it is a directory";
     assert_eq!(verdict(&result, "local4"), ("failed", folder));
     assert_gathered(&scratch, 1, "all/local1/x");
     assert!(!scratch.path("all/local3").exists());

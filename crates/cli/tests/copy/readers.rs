@@ -48,7 +48,7 @@ fn each_node_reads_its_part_and_nothing_is_sent_from_here() {
     let said = garland.cp(&["--shared", "--rails", "2", "source.bin", "local[1-5]:/x"]);
     let said = said.with_code(0).out;
     assert_copied(&scratch, locals(5), "x", &from);
-    let gone = "unread  local5: opening ";
+    let gone = "unread  local5: cannot open ";
     assert!(said.contains(gone) && said.contains("; this machine read its part\n"), "{said}");
     let said = garland.cp(&["--shared", "source.bin", "local[1-4]:/x"]).with_code(0).out;
     assert!(said.contains("nothing to send: all local[1-4] have it\n"), "{said}");

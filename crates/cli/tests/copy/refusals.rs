@@ -20,14 +20,14 @@ fn refused(name: &str, code: i32, arguments: &[&str]) -> RunOutput {
 #[test]
 fn a_missing_source() {
     let said = refused("missing", 3, &["nosuch", "local[1-2]:/x"]);
-    insta::assert_snapshot!(said.err, @"error: opening nosuch: no such file or directory");
+    insta::assert_snapshot!(said.err, @"error: cannot open nosuch: no such file or directory");
 }
 
 #[test]
 fn a_folder_as_source() {
     let said = refused("folder", 3, &["folder", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: folder is a folder, and only plain files can be copied so far
+    error: cannot copy folder: it is a directory
     hint: folders are copied with -r
     ");
 }
@@ -36,7 +36,7 @@ fn a_folder_as_source() {
 fn a_device_as_source() {
     let said = refused("device", 3, &["/dev/zero", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: /dev/zero is a device or a pipe, and only plain files can be copied so far
+    error: cannot copy /dev/zero: it is a device or a pipe, not a regular file
     hint: to copy its bytes as a stream, give '|cat /dev/zero' as the source
     ");
 }
@@ -45,7 +45,7 @@ fn a_device_as_source() {
 fn a_file_without_length_as_source() {
     let said = refused("proc", 3, &["/proc/cpuinfo", "local1:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: /proc/cpuinfo is a file that doesn't tell its length, and only plain files can be copied so far
+    error: cannot copy /proc/cpuinfo: it has content although its length is 0, like files in /proc
     hint: to copy its bytes as a stream, give '|cat /proc/cpuinfo' as the source
     ");
 }
@@ -57,7 +57,7 @@ fn a_name_that_is_too_long_is_found_before_the_copy() {
     let path = format!("/{}", "n".repeat(256));
     let arguments = ["--json", "source.bin", &format!("local[1-2]:{path}")];
     let result = garland(&scratch).cp(&arguments).with_code(3).json();
-    let reason = format!("creating {path}: file name too long");
+    let reason = format!("cannot create {path}: file name too long");
     assert_eq!(verdict(&result, "local1"), ("failed", reason.as_str()));
     scratch.assert_nothing_left();
 }
@@ -211,7 +211,7 @@ fn a_folder_where_the_file_should_be_fails_that_node_alone() {
     let result = said.json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
     assert_eq!(verdict(&result, "local3"), ("ok", ""));
-    let reason = "replacing /d/source.bin: it is a folder";
+    let reason = "cannot replace /d/source.bin: it is a directory";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     scratch.assert_nothing_left();
 }
@@ -224,7 +224,7 @@ fn a_missing_folder_fails_that_node_alone() {
     let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-2]:/d/x"]).with_code(1);
     let result = said.json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
-    let reason = "opening the folder /d: no such file or directory";
+    let reason = "cannot open the directory /d: no such file or directory";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_eq!(names_in(&scratch, "local1", "d"), ["x"]);
     scratch.assert_nothing_left();
@@ -240,7 +240,7 @@ fn a_read_only_destination_fails_that_node_alone() {
     let garland = garland(&scratch).over(wire);
     let result = garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1).json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
-    let reason = "creating /x: read-only file system";
+    let reason = "cannot create /x: read-only file system";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_eq!(verdict(&result, "local3"), ("ok", ""));
     scratch.assert_nothing_left();
@@ -251,7 +251,8 @@ fn with_no_node_left_nothing_is_done() {
     let scratch = Scratch::new("nobody");
     let _ = source(&scratch, 10);
     let said = garland(&scratch).cp(&["source.bin", "local[1-3]:/nosuch/x"]).with_code(3);
-    let failed = "failed  local[1-3]: opening the folder /nosuch: no such file or directory\n";
+    let failed =
+        "failed  local[1-3]: cannot open the directory /nosuch: no such file or directory\n";
     assert!(said.out.contains(failed), "{}", said.out);
     scratch.assert_nothing_left();
 }

@@ -113,7 +113,10 @@ fn zeros_and_streams_reach_every_byte_of_a_device() {
     // A stream that turns out too long ends when the device does.
     let result = garland.cp(&["--json", "|head -c 5000000 /dev/zero", "local1:/disk"]);
     let result = result.with_code(3).json();
-    assert_eq!(verdict(&result, "local1"), ("failed", "writing /disk: no space left on device"));
+    assert_eq!(
+        verdict(&result, "local1"),
+        ("failed", "cannot write /disk: no space left on device")
+    );
     drop(disks);
     scratch.assert_nothing_left();
 }
@@ -130,7 +133,7 @@ fn one_that_is_in_use_or_too_small_is_refused() {
     small.in_root(&scratch, "local1", "small");
     let garland = garland(&scratch);
     let result = garland.cp(&["--json", "source.bin", "local1:/small"]).with_code(3).json();
-    let reason = "writing to /small: it has 4194304 bytes, and 5242880 are to be written";
+    let reason = "cannot write to /small: it has 4194304 bytes, but 5242880 are needed";
     assert_eq!(verdict(&result, "local1"), ("failed", reason));
     run("mkswap", &[disks[1].0.as_os_str()]);
     run("mkfs.ext4", &["-q".as_ref(), disks[0].0.as_os_str()]);
@@ -140,7 +143,8 @@ fn one_that_is_in_use_or_too_small_is_refused() {
     let result = garland.cp(&["--json", "source.bin", "local[1-2]:/disk"]).with_code(1).json();
     run("umount", &[place.as_os_str()]);
     let (word, reason) = verdict(&result, "local1");
-    let wanted = format!("writing to /disk: it is mounted on {} (--force-device", place.display());
+    let wanted =
+        format!("cannot write to /disk: it is mounted on {}; --force-device", place.display());
     assert!(word == "failed" && reason.starts_with(&wanted), "{reason}");
     assert_eq!(verdict(&result, "local2"), ("ok", ""), "nobody uses it");
     assert!(head_of(&disks[0].0, 5 * MIB) != std::fs::read(&from).expect("it is there"));
@@ -171,7 +175,7 @@ fn a_named_pipe_gets_the_bytes_of_its_reader_who_may_come_late() {
     reader.read_exact(&mut [0; 10]).expect("it gets some");
     drop(reader);
     let result = copy.end().with_code(3).json();
-    assert_eq!(verdict(&result, "local1"), ("failed", "writing /fifo: broken pipe"));
+    assert_eq!(verdict(&result, "local1"), ("failed", "cannot write /fifo: broken pipe"));
     // One that never comes is given up.
     let copy = garland.start_cp(&["source.bin", "local1:/fifo"]);
     until("an agent", || scratch.processes().iter().any(|process| process.is_agent(Some(&root))));
@@ -189,7 +193,7 @@ fn memory_and_dev_null_will_do_and_other_devices_will_not() {
     let root = scratch.root("local1");
     run("mknod", &[root.join("tty").as_os_str(), "c".as_ref(), "5".as_ref(), "0".as_ref()]);
     let result = garland.cp(&["--json", "source.bin", "local1:/tty"]).with_code(3).json();
-    let reason = "writing to /tty: it is a character device, and of these only /dev/null will do";
+    let reason = "cannot write to /tty: it is a character device; only /dev/null is supported";
     assert_eq!(verdict(&result, "local1"), ("failed", reason));
     // What is in memory is a folder as any other.
     let shared = tempfile("/dev/shm", &scratch);

@@ -181,6 +181,6 @@ fn a_named_pipe_is_a_source_that_waits_for_its_writer() {
 fn what_has_no_name_needs_one() {
     let scratch = Scratch::new("stream-name");
     let said = garland(&scratch).cp(&["|echo x", "local1:/d/"]).with_code(3);
-    assert!(said.out.contains("it is a folder, and what is copied has no name"), "{}", said.out);
+    assert!(said.out.contains("it is a directory, and the source has no name"), "{}", said.out);
     scratch.assert_nothing_left();
 }

@@ -81,7 +81,7 @@ fn a_disk_that_is_full_fails_its_node_alone() {
     let mount = format!("mount -t tmpfs -o size=8m none '{}'", root.display());
     let garland = garland(&scratch).over(Wire::quick().and(&mount));
     let result = garland.cp(&["--json", "-r", "t", "local[1-3]:/"]).with_code(1).json();
-    let reason = "writing /: t/5/large: no space left on device";
+    let reason = "cannot write /: t/5/large: no space left on device";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     for node in ["local1", "local3"] {
         assert_eq!(verdict(&result, node), ("ok", ""));

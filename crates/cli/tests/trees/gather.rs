@@ -79,7 +79,7 @@ fn what_stays_behind_is_named_by_its_node() {
     let result = copy.end().with_code(1).json();
     let wanted = [
         "local2:/t/changes: it changed while it was copied",
-        "local2:/t/vanishes: reading it: no such file or directory",
+        "local2:/t/vanishes: cannot read it: no such file or directory",
         "local1:/t/pipe: a pipe",
         "local2:/t/pipe: a pipe",
     ];
@@ -88,7 +88,7 @@ fn what_stays_behind_is_named_by_its_node() {
     for node in locals(2) {
         assert_eq!(verdict(&result, &node), ("ok", ""));
     }
-    let none = "opening /t: no such file or directory";
+    let none = "cannot open /t: no such file or directory";
     assert_eq!(verdict(&result, "local3"), ("failed", none));
     let whole = ["t/", "t/0-large", "t/changes", "t/rest", "t/vanishes"];
     assert_eq!(paths(&scratch.path("all/local1")), whole);
@@ -162,8 +162,8 @@ fn nothing_that_comes_goes_through_a_link_that_is_here() {
     fs::create_dir_all(scratch.path("here/t/file/kept")).expect("it can be made");
     std::os::unix::fs::symlink(&outside, scratch.path("here/t/d")).expect("it can be made");
     let result = garland(&scratch).cp(&["--json", "-r", "local1:/t", "here"]).with_code(3).json();
-    let reason = "on this machine: all but 2: t/d: it is no folder, and isn't replaced by one; \
-                  t/file: it is a folder, and isn't replaced";
+    let reason = "on this machine: copied everything except 2 entries: t/d: it is not a \
+                  directory and is not replaced by one; t/file: it is a directory and is not replaced";
     assert_eq!(verdict(&result, "local1"), ("failed", reason));
     assert_eq!(paths(&outside), Vec::<String>::new());
     assert_eq!(paths(&scratch.path("here")), ["t/", "t/d", "t/file/", "t/file/kept/", "t/rest"]);
@@ -183,7 +183,7 @@ fn a_link_in_the_place_of_a_nodes_folder_is_not_followed() {
     let garland = garland(&scratch);
     for words in [&["-r", "local[1-2]:/t", "all"][..], &["local[1-2]:/t/x", "all"]] {
         let result = garland.cp(&[&["--json"], words].concat()).with_code(1).json();
-        let reason = "on this machine: opening the folder all/local1: \
+        let reason = "on this machine: cannot open the directory all/local1: \
                       it is a symbolic link, which is not followed";
         assert_eq!(verdict(&result, "local1"), ("failed", reason));
         assert_eq!(verdict(&result, "local2"), ("ok", ""));

@@ -21,9 +21,10 @@ fn no_kind_replaces_another_and_nothing_goes_through_a_link() {
     fs::write(there.join("d"), b"a file").expect("it can be written");
     symlink(&outside, there.join("l")).expect("it can be made");
     let result = garland(&scratch).cp(&["--json", "-r", "t", "local[1-3]:/"]).with_code(1).json();
-    let reason = "all but 3: t/d: it is no folder, and isn't replaced by one; \
-                  t/file: it is a folder, and isn't replaced; \
-                  t/l: it is no folder, and isn't replaced by one";
+    let reason = "copied everything except 3 entries: \
+                  t/d: it is not a directory and is not replaced by one; \
+                  t/file: it is a directory and is not replaced; \
+                  t/l: it is not a directory and is not replaced by one";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_eq!(
         paths(&scratch.root("local2")),
@@ -62,7 +63,7 @@ fn a_destination_that_is_a_file_fails_its_node() {
     write(&scratch, "t/x", b"");
     write(&scratch, "roots/local2/d", b"kept");
     let result = garland(&scratch).cp(&["--json", "-r", "t", "local[1-2]:/d"]).with_code(1).json();
-    let reason = "opening the folder /d: not a directory";
+    let reason = "cannot open the directory /d: not a directory";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
 }
@@ -100,7 +101,7 @@ fn what_may_not_be_read_is_named_and_the_rest_arrives() {
     assert_eq!(output.status.code(), Some(1), "{shown}");
     let result = serde_json::from_slice(&output.stdout).expect("it is a result");
     let wanted =
-        ["t/200: reading it: permission denied", "t/closed: opening it: permission denied"];
+        ["t/200: cannot read it: permission denied", "t/closed: cannot open it: permission denied"];
     assert_eq!(left_out(&result), wanted);
     for node in locals(2) {
         assert_eq!(verdict(&result, &node), ("ok", ""));
@@ -182,8 +183,8 @@ fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
     command.env_clear().envs(set).current_dir(scratch.folder());
     let result = Running::start(command).end().with_code(1).json();
     let (word, reason) = verdict(&result, "local1");
-    let wanted =
-        "all but one: t/ReadMe: its file system takes this name for readme, which is there";
+    let wanted = "copied everything except 1 entry: t/ReadMe: the file system ignores case, and \
+                  readme exists there";
     assert_eq!((word, reason), ("failed", wanted));
     assert_eq!(verdict(&result, "local2"), ("ok", ""));
     assert_eq!(paths(&scratch.path("found")), ["readme", "rest"]);

@@ -30,9 +30,7 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
     Source::open(path).map_err(|error| {
         let failure = Failure::nothing(&error);
         match error {
-            SourceError::NotAFile { is: "a folder", .. } => {
-                failure.hint("folders are copied with -r")
-            }
+            SourceError::Directory(_) => failure.hint("folders are copied with -r"),
             SourceError::NotAFile { .. } => failure.hint(format!(
                 "to copy its bytes as a stream, give '|cat {}' as the source",
                 path.display()

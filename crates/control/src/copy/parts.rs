@@ -88,9 +88,9 @@ impl Driver<'_> {
         let (member, wake) = (Arc::clone(&self.member), Arc::clone(&self.wake));
         let (tell, wanted) = (self.stored.0.clone(), self.job.read_back);
         let thread = threads::spawn("commit", move || {
-            let stored = read_back(&member, wanted).and_then(|()| {
-                member.config.store.commit(&member.config.trace).map_err(|error| error.to_string())
-            });
+            let stored = read_back(&member, wanted)
+                .and_then(|()| member.config.store.commit(&member.config.trace))
+                .map_err(|error| error.to_string());
             // Fails if the copy is over.
             let _ = tell.send(stored);
             wake.raise();

@@ -1,4 +1,4 @@
-//! The digests of a file's blocks, from a record or by reading the file.
+//! Finds the digests of a file's blocks, from a record or by reading the file.
 
 use std::fs::File;
 use std::io;
@@ -11,23 +11,23 @@ use garland_sys::threads;
 
 use super::records::Records;
 use super::stamp::stamp;
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 
 /// An open file and the digests of its blocks.
 pub struct Holding {
     /// The file.
     pub file: File,
-    /// Its stamp when its blocks were read.
+    /// The stamp of the file when its blocks were read.
     pub stamp: FileStamp,
-    /// Its division into blocks.
+    /// The division of the file into blocks.
     layout: Layout,
-    /// The digests of its blocks, as far as known.
+    /// The digests of the blocks, as far as they are known.
     digests: Vec<Option<[u8; 32]>>,
 }
 
 impl Holding {
-    /// The digests of an open file with blocks of `block_size` bytes, from its record or by reading
-    /// all of it. `progress` is called for every block that is read.
+    /// Returns the digests of an open file in blocks of `block_size` bytes, from its record or by
+    /// reading all of it. Calls `progress` for every block that is read.
     ///
     /// # Errors
     /// When the file cannot be read or changes meanwhile, or when `stop` returns true.
@@ -46,22 +46,18 @@ impl Holding {
         }
         progress();
         let read = |index: u64, bytes: &mut [u8]| {
-            let length = bytes.len();
-            let mut read = || file.read_exact_at(bytes, layout.offset(index));
-            match disk {
-                Some(disk) => disk.pass(length, read),
-                None => read(),
-            }
+            pace::on(disk, bytes.len(), || file.read_exact_at(bytes, layout.offset(index)))
         };
         let all = LaneBlocks::all(layout.blocks());
         let digests = digest_all(layout, all, 1, read, progress, stop)?;
         if stamp(&file)? != before {
-            return Err(io::Error::other("it changes"));
+            return Err(io::Error::other("it changed while it was read"));
         }
         Ok(Self { file, stamp: before, layout, digests: digests.into_iter().map(Some).collect() })
     }
 
-    /// The digests of some blocks of a file which had this stamp before they were read.
+    /// Returns a file of which only `blocks` are known: `read` has their digests. The file had this
+    /// stamp before they were read.
     pub fn of_part(
         (file, stamp): (File, FileStamp),
         layout: Layout,
@@ -75,33 +71,34 @@ impl Holding {
         Self { file, stamp, layout, digests }
     }
 
-    /// The root digest of the file, if all blocks are known.
+    /// Returns the root digest of the file, if all blocks are known.
     pub fn root(&self) -> Option<[u8; 32]> {
         let digests: Option<Vec<[u8; 32]>> = self.digests.iter().copied().collect();
         digests.map(|digests| root_digest(&digests))
     }
 
-    /// The digests of all blocks, if they are known.
+    /// Returns the file, its stamp and the digests of all blocks, if they are known.
     pub fn into_whole(self) -> Option<(File, FileStamp, Vec<[u8; 32]>)> {
         let digests: Option<Vec<[u8; 32]>> = self.digests.into_iter().collect();
         Some((self.file, self.stamp, digests?))
     }
 
-    /// Whether block `index` has this digest.
+    /// Returns whether block `index` has this digest.
     pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
         let own = usize::try_from(index).ok().and_then(|at| self.digests.get(at));
         own.is_some_and(|own| own.as_ref() == Some(digest))
     }
 
-    /// Reads block `index` into a buffer of the block's length. Returns whether it has this digest.
+    /// Reads block `index` into a buffer of the block's length. Returns whether the block has this
+    /// digest.
     pub fn read(&self, index: u64, bytes: &mut [u8], digest: &[u8; 32]) -> bool {
         let read = self.file.read_exact_at(bytes, self.layout.offset(index));
         read.is_ok() && content_digest(bytes) == *digest
     }
 }
 
-/// Computes the digests of `blocks` of `layout` with several `threads`, which call `read`;
-/// `progress` is called for every block.
+/// Computes the digests of `blocks` of `layout` with `at_once` threads, which call `read`. Calls
+/// `progress` for every block that the calling thread has read.
 ///
 /// # Errors
 /// When a block cannot be read, or `stop` returns true.
@@ -139,7 +136,7 @@ pub fn digest_all(
             .map_while(|_| threads::spawn_in(scope, "digest", || work(&|| ())).ok())
             .collect();
         let own = work(&progress);
-        let panicked = || Err(io::Error::other("a thread that digests has panicked"));
+        let panicked = || Err(io::Error::other("a thread that computes digests has panicked"));
         let others = others.into_iter().map(|other| other.join().unwrap_or_else(|_| panicked()));
         std::iter::once(own).chain(others).collect::<io::Result<Vec<_>>>()
     })?;

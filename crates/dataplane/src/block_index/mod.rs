@@ -1,11 +1,9 @@
-//! Which blocks of a copy its destination already has.
+//! Determines which blocks of a copy its destination already has.
 //!
-//! A file is known by the digests of its blocks. `records` keeps those of files that were written
-//! or read here, with a stamp that cannot be set back; files without a valid record are read. `ask`
-//! (on the head) and `comparison` (on an agent) find out what a node has; `reuse` copies it into
-//! the new file. If nodes can read the source themselves, each reads a part of it (`reader`), and
-//! the head combines the digests (`parts`). The files of trees (`trees`) are always read: there
-//! would be too many records.
+//! A file is identified by the digests of its blocks. `records` stores the digests of files that
+//! were written or read here, with a stamp that cannot be set back; files without a valid record
+//! are read. `reuse` copies blocks that are present into the new file. Files of trees (`trees`) are
+//! always read: there would be too many records.
 
 pub mod holding;
 pub mod records;

@@ -1,10 +1,11 @@
-//! Records of the digests of files, one file each in Garland's state directory on this host.
+//! Stores the digests of files, one record per file, in Garland's state directory on this host.
 //!
-//! They are not stored with the files: a directory may be read-only, on a network file system with
-//! many writers, or without extended attributes, and a record there would be copied along with its
-//! file. Records are valid until the machine boots again, since unstable data may be lost then and
-//! device numbers change. There are at most `COUNT` of at most `BYTES` together; the oldest are
-//! removed first, at the latest after `DAYS`. A lost record costs one reading of the file.
+//! Records are not stored with the files: a directory may be read-only, on a network file system
+//! with many writers, or without extended attributes, and a record there would be copied along with
+//! its file. Records are valid until the machine boots again, since a boot may lose unstable data
+//! and change device numbers. There are at most `COUNT` records of at most `BYTES` bytes together;
+//! the oldest are removed first, at the latest after `DAYS` days. A lost record costs one reading
+//! of the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -19,7 +20,7 @@ use garland_sys::process;
 
 use super::stamp::{is_trusted, stamp, unsettled_ns};
 
-/// Files below this size in bytes have no record: they are read as quickly as the record.
+/// Smaller files, in bytes, have no record: they are read as quickly as a record.
 const LEAST: u64 = 4 << 20;
 
 /// The largest record in bytes: that of a file of 2 TiB.
@@ -36,13 +37,13 @@ pub struct Records {
 }
 
 impl Records {
-    /// The records in `folder`, which only this user may write.
-    #[must_use]
+    /// Returns the records in `folder`, which only this user may write.
     pub fn at(folder: PathBuf) -> Self {
         Self { folder: Some(folder) }
     }
 
-    /// The digests of an open file's blocks, as far as known, if its stamp is unchanged.
+    /// Returns the digests of an open file's blocks, as far as they are known; none if the file has
+    /// no record or its stamp has changed.
     pub fn recall(&self, file: &File, layout: Layout) -> Option<Vec<Option<[u8; 32]>>> {
         let stamp = stamp(file).ok()?;
         let path = self.path_of(&stamp)?;
@@ -53,8 +54,8 @@ impl Records {
         (same && is_trusted(file)).then_some(known.digests)
     }
 
-    /// Records the digests of an open file after its last change. Waits until a further change
-    /// would show in its stamp.
+    /// Records the digests of an open file after its last change. Waits until any further change
+    /// would change the stamp.
     pub fn settle(&self, file: &File, layout: Layout, digests: Vec<Option<[u8; 32]>>) {
         let now = stamp(file).ok().filter(|stamp| self.is_worth(file, stamp));
         let Some((now, wait)) = now.and_then(|now| Some((now, unsettled_ns(&now)?))) else {
@@ -66,7 +67,7 @@ impl Records {
         }
     }
 
-    /// Records the digests of a file that was read since it was `opened`; its stamp must be
+    /// Records the digests of a file that was read since it was `opened`, if its stamp is
     /// unchanged.
     pub fn note(&self, file: &File, opened: &Opened, layout: Layout, digests: &[[u8; 32]]) {
         let same = opened.settled && stamp(file).is_ok_and(|now| now == opened.stamp);
@@ -89,7 +90,7 @@ impl Records {
             return;
         }
         tidy(folder);
-        // A file without a record is read again.
+        // If this fails the file is read again.
         let _ = write(&path, &bytes);
     }
 
@@ -102,14 +103,14 @@ impl Records {
 /// The stamp of a file when it was opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
-    /// The stamp.
+    /// The stamp of the file when it was opened.
     pub stamp: FileStamp,
-    /// Whether every later change shows in the stamp.
+    /// Whether every later change will change the stamp.
     settled: bool,
 }
 
 impl Opened {
-    /// The present stamp of an open file.
+    /// Returns the present stamp of an open file.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
@@ -119,7 +120,7 @@ impl Opened {
     }
 }
 
-/// The boot ID of this machine, if known.
+/// Returns a digest of the machine's boot ID, if that is known.
 fn boot() -> Option<[u8; 16]> {
     let id = process::boot_id();
     let [digest @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] =
@@ -155,7 +156,7 @@ fn tidy(folder: &Path) {
     for (place, (time, length, path)) in all.into_iter().enumerate() {
         bytes += length;
         if place >= COUNT || bytes > BYTES || oldest.is_some_and(|oldest| time < oldest) {
-            // Harmless if it fails.
+            // A record that cannot be removed does no harm.
             let _ = fs::remove_file(path);
         }
     }
@@ -166,32 +167,16 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
+    use crate::tests::Scratch;
 
-    struct Place(PathBuf);
-
-    impl Place {
-        fn new(name: &str) -> Self {
-            let path =
-                std::env::temp_dir().join(format!("garland-known-{name}-{}", std::process::id()));
-            fs::create_dir_all(path.join("records")).unwrap();
-            Self(path)
-        }
-
-        fn records(&self) -> Records {
-            Records::at(self.0.join("records"))
-        }
-
-        fn file(&self) -> File {
-            let path = self.0.join("file");
-            fs::write(&path, vec![7; LEAST as usize]).unwrap();
-            OpenOptions::new().read(true).write(true).open(path).unwrap()
-        }
-    }
-
-    impl Drop for Place {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    /// Returns a directory with room for records, the records, and a file.
+    fn place(name: &str) -> (Scratch, Records, File) {
+        let scratch = Scratch::new(name);
+        fs::create_dir(scratch.join("records")).unwrap();
+        let (records, path) = (Records::at(scratch.join("records")), scratch.join("file"));
+        fs::write(&path, vec![7; LEAST as usize]).unwrap();
+        let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        (scratch, records, file)
     }
 
     fn layout() -> Layout {
@@ -206,25 +191,23 @@ mod tests {
 
     #[test]
     fn a_file_is_known_until_it_changes() {
-        let place = Place::new("changes");
-        let (records, file) = (place.records(), place.file());
+        let (_scratch, records, file) = place("records-changes");
         records.settle(&file, layout(), digests());
         assert_eq!(records.recall(&file, layout()), Some(digests()));
         let other = Layout { block_size: 8192, ..layout() };
-        assert_eq!(records.recall(&file, other), None, "it isn't cut so");
+        assert_eq!(records.recall(&file, other), None, "its blocks have another size");
         let before = stamp(&file).unwrap();
         file.write_at(b"x", 5).unwrap();
         let modified =
             SystemTime::UNIX_EPOCH + Duration::new(before.modified.0 as u64, before.modified.1);
         file.set_modified(modified).unwrap();
         assert_eq!(stamp(&file).unwrap().modified, before.modified);
-        assert_eq!(records.recall(&file, layout()), None, "its last change can't be set back");
+        assert_eq!(records.recall(&file, layout()), None, "the change time cannot be set back");
     }
 
     #[test]
-    fn what_is_no_record_is_none() {
-        let place = Place::new("broken");
-        let (records, file) = (place.records(), place.file());
+    fn an_invalid_record_is_ignored() {
+        let (_scratch, records, file) = place("records-broken");
         records.settle(&file, layout(), digests());
         let path = records.path_of(&stamp(&file).unwrap()).unwrap();
         let whole = fs::read(&path).unwrap();
@@ -237,14 +220,14 @@ mod tests {
         let mut known = Known::parse(&whole).unwrap();
         known.boot = [0; 16];
         fs::write(&path, known.to_bytes()).unwrap();
-        assert_eq!(records.recall(&file, layout()), None, "another boot's");
+        assert_eq!(records.recall(&file, layout()), None, "from another boot");
         assert_eq!(Records::default().recall(&file, layout()), None);
     }
 
     #[test]
-    fn there_are_never_many() {
-        let place = Place::new("many");
-        let folder = place.0.join("records");
+    fn old_and_surplus_records_are_removed() {
+        let (scratch, ..) = place("records-many");
+        let folder = scratch.join("records");
         for number in 0..COUNT + 5 {
             fs::write(folder.join(number.to_string()), b"x").unwrap();
         }

@@ -1,4 +1,4 @@
-//! Which parts of a copy its destination already has, and copying them into the new file.
+//! The parts of a copy that its destination already has; copies them into the new file.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,10 +14,9 @@ use garland_sys::threads;
 
 use super::holding::Holding;
 use super::trees::FoundTree;
-use crate::context::{CopyContext, Notice};
-use crate::pace::Pace;
+use crate::context::CopyContext;
+use crate::pace::{self, Pace};
 use crate::store::{Left, PreviousTree};
-use garland_sys::error::reason;
 
 /// The parts of a copy that its destination already has.
 pub enum Reuse {
@@ -25,22 +24,22 @@ pub enum Reuse {
     Whole {
         /// The directory of the file.
         folder: OwnedFd,
-        /// The name in the directory.
+        /// The name of the file in the directory.
         name: OsString,
-        /// The path, for messages.
+        /// The path of the file, for messages.
         path: PathBuf,
         /// The file, open for reading.
         file: File,
-        /// The stamp when it was compared.
+        /// The stamp of the file when it was compared.
         stamp: FileStamp,
-        /// The digests of its blocks.
+        /// The digests of the file's blocks.
         digests: Vec<[u8; 32]>,
     },
     /// Some blocks of the source may be in these files.
     Some {
         /// The digests of the source.
         digests: Vec<[u8; 32]>,
-        /// The destination file, and the part of the source that this node can read itself.
+        /// The present destination file, and the part of the source that this node can read itself.
         others: Vec<Holding>,
         /// The partial file of an interrupted copy, whose blocks stay in place.
         left: Option<(Holding, Left)>,
@@ -62,9 +61,9 @@ pub struct Bringing {
     blocks: Vec<(u64, [u8; 32], usize)>,
 }
 
-/// Creates the sink of a copy which knows the digests of the source. It holds the blocks of the
-/// partial file and treats those of other files as in flight; these are returned, to be copied. The
-/// files are on `disk`, the node's emulated disk.
+/// Returns the sink of a copy that knows the digests of the source, and the blocks to be copied
+/// from `files`. The sink holds the blocks of the partial file `left` and treats those of `files`
+/// as in flight. `disk` is the node's emulated disk.
 pub fn sink_of(
     layout: Layout,
     digests: Vec<[u8; 32]>,
@@ -87,8 +86,8 @@ pub fn sink_of(
     (sink, Some(bringing).filter(|bringing| !bringing.blocks.is_empty()))
 }
 
-/// The sink of a tree which takes the blocks of `tree` in order and may have `window` blocks on the
-/// way, and the files that are in place.
+/// Returns the sink of a tree, which takes the blocks of `tree` in order and may have `window`
+/// blocks in flight, and the files that are in place.
 pub fn sink_of_tree(
     layout: Layout,
     digests: Vec<[u8; 32]>,
@@ -107,8 +106,8 @@ pub fn sink_of_tree(
     (sink, PreviousTree::new(tree.index, present, layout))
 }
 
-/// Starts a thread that copies blocks from other files and verifies each. A block that has changed
-/// is sent by the upstream.
+/// Starts a thread that copies blocks from other files and verifies each. The upstream sends blocks
+/// that have changed.
 ///
 /// # Errors
 /// When no thread can be started.
@@ -133,17 +132,14 @@ impl Bringing {
         (index, digest, file): &(u64, [u8; 32], usize),
         bytes: &mut [u8],
     ) -> bool {
-        let (index, length) = (*index, bytes.len());
-        let mut read = || self.files[*file].read(index, bytes, digest);
-        let is_same = match &self.disk {
-            Some(disk) => disk.pass(length, read),
-            None => read(),
-        };
+        let index = *index;
+        let is_same = pace::on(self.disk.as_deref(), bytes.len(), || {
+            self.files[*file].read(index, bytes, digest)
+        });
         if is_same
             && let Err(error) = member.config.store.write_at(member.layout.offset(index), bytes)
         {
-            let reason = format!("writing {}: {}", member.config.store.name(), reason(&error));
-            member.tell(Notice::Failed(reason));
+            member.fail_to_write(&error);
             return false;
         }
         member.sink().landed(index, if is_same { Landing::Written } else { Landing::Changed });

@@ -1,4 +1,4 @@
-//! Stamps, which show whether a file has changed.
+//! Stamps of files, which differ after any change of the file.
 
 use std::fs::File;
 use std::io;
@@ -7,11 +7,12 @@ use garland_protocol::FileStamp;
 use garland_sys::clock;
 use rustix::fs::{Stat, fstat, fstatfs};
 
-/// Two changes within one tick of the kernel's clock (10 ms at most) may have one time.
+/// The time in nanoseconds within which two changes may have the same time stamp: two ticks of the
+/// kernel's clock, which are 10 ms at most.
 pub const TICK_NS: i128 = 20_000_000;
 
-/// File systems of this machine whose times come from its own clock. On others (NFS, Lustre, FUSE)
-/// other machines change files by their own clocks, or attributes may be stale.
+/// The types of local file systems, whose times come from this machine's clock. On others (NFS,
+/// Lustre, FUSE) other machines change files by their own clocks, or attributes may be stale.
 const TRUSTED: [i64; 8] = [
     0xef53,      // ext2, ext3, ext4
     0x5846_5342, // XFS
@@ -23,7 +24,7 @@ const TRUSTED: [i64; 8] = [
     0xca45_1a4e, // bcachefs
 ];
 
-/// The present stamp of an open file.
+/// Returns the present stamp of an open file.
 ///
 /// # Errors
 /// When the status of the file cannot be read.
@@ -42,19 +43,19 @@ fn of(stat: &Stat) -> FileStamp {
     }
 }
 
-/// Whether the stamps of this file show all changes.
+/// Returns whether every change of this file changes its stamp.
 pub fn is_trusted(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| TRUSTED.contains(&system.f_type))
 }
 
-/// Nanoseconds until a change of a file with this stamp would show in it; none if its last change
-/// lies in the future.
+/// Returns the nanoseconds until every change of a file with this stamp would change the stamp;
+/// none if the last change lies in the future.
 pub fn unsettled_ns(stamp: &FileStamp) -> Option<u64> {
     unsettled_since_ns(stamp.changed)
 }
 
-/// Nanoseconds until a change of a file which was last changed at this time, in seconds and
-/// nanoseconds, would show; none if the time lies in the future.
+/// Returns the nanoseconds until every change of a file that was last changed at this time, in
+/// seconds and nanoseconds, would change its stamp; none if the time lies in the future.
 pub fn unsettled_since_ns((seconds, nanos): (i64, u32)) -> Option<u64> {
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let left = changed + TICK_NS - i128::from(clock::wall_ns());

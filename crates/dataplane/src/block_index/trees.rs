@@ -1,4 +1,4 @@
-//! The files of a tree that are already at its destination, read as part of the stream.
+//! Reads the files of a tree that are already at its destination, as parts of the tree's stream.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,10 @@ use garland_protocol::{TreeOutline, content_digest, root_digest};
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 
 use super::stamp::unsettled_since_ns;
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make};
 
-/// Memory limit in bytes for what is known of a tree's files; larger trees are sent completely.
+/// The memory limit in bytes for the index of a tree; larger trees are sent completely.
 pub const MEMORY: u64 = 20 << 20;
 
 /// A tree whose catalogue is being received.
@@ -25,12 +25,12 @@ pub struct Coming {
 pub struct FoundTree {
     /// The records of the stream, and the stamps of the files.
     pub index: Index,
-    /// The digests of the stream's blocks that can be made here.
+    /// The digests of the stream's blocks; none for those that cannot be generated here.
     pub digests: Vec<Option<[u8; 32]>>,
 }
 
 impl Coming {
-    /// A tree whose destination is `folder`; none if the directory has nothing of it.
+    /// Returns a tree whose destination is `folder`; none if no top-level entry exists there.
     pub fn new(folder: OwnedFd, outline: &TreeOutline) -> Option<Self> {
         let is_there = |name: &Vec<u8>| {
             let single = !name.is_empty() && !name.contains(&b'/') && name != b"..";
@@ -45,8 +45,8 @@ impl Coming {
         self.gathered.take(parcel)
     }
 
-    /// Reads the files that are in place; `progress` is called for every block. None if the
-    /// catalogue is invalid, or `stop` returns true.
+    /// Reads the files that are in place. Calls `progress` for every block. Returns none if the
+    /// catalogue is invalid, or if `stop` is set.
     pub fn read(
         self,
         layout: Layout,
@@ -65,11 +65,8 @@ impl Coming {
             }
             let bytes = &mut buffer[..layout.block_length(block) as usize];
             let (at, length) = (layout.offset(block), bytes.len());
-            let is_here = own.has(at, at + length as u64)
-                && match disk {
-                    Some(disk) => disk.pass(length, || own.read(at, bytes)),
-                    None => own.read(at, bytes),
-                };
+            let is_here =
+                own.has(at, at + length as u64) && pace::on(disk, length, || own.read(at, bytes));
             digests.push(is_here.then(|| content_digest(bytes)));
             progress();
         }
@@ -78,13 +75,13 @@ impl Coming {
 }
 
 impl FoundTree {
-    /// The root digest of the stream, if all of it is here.
+    /// Returns the root digest of the stream, if all of it is in place.
     pub fn root(&self) -> Option<[u8; 32]> {
         let digests: Option<Vec<[u8; 32]>> = self.digests.iter().copied().collect();
         digests.map(|digests| root_digest(&digests))
     }
 
-    /// Whether block `index` has this digest.
+    /// Returns whether block `index` has this digest.
     pub fn has(&self, index: u64, digest: &[u8; 32]) -> bool {
         let own = usize::try_from(index).ok().and_then(|at| self.digests.get(at));
         own.is_some_and(|own| own.as_ref() == Some(digest))
@@ -101,8 +98,8 @@ struct Own {
 }
 
 impl Own {
-    /// Whether all files between the offsets `at` and `end` of the stream are here. Without one of
-    /// them the block need not be read.
+    /// Returns whether all files between the offsets `at` and `end` of the stream are in place. If
+    /// one is missing the block need not be read.
     fn has(&mut self, at: u64, end: u64) -> bool {
         let mut all = true;
         let mut number = self.index.find(at);
@@ -117,12 +114,14 @@ impl Own {
         all
     }
 
-    /// Makes the bytes of the stream at the offset `at`. Returns whether the files could be read.
+    /// Fills `bytes` with the stream's bytes at the offset `at`. Returns whether the files could be
+    /// read.
     fn read(&mut self, at: u64, bytes: &mut [u8]) -> bool {
         let opener = std::mem::take(&mut self.opener);
         let mut reading = Reading::new(&self.index, &self.places, opener);
         let made = make(&self.index, &mut reading, at, bytes).is_ok();
-        let Reading { opener, failed, .. } = reading;
+        let Reading { mut opener, failed, .. } = reading;
+        opener.close_file();
         self.opener = opener;
         if let Some(number) = failed {
             self.index.unsee(number);
@@ -130,7 +129,8 @@ impl Own {
         made
     }
 
-    /// Whether the bytes between the offsets `at` and `end` include some of a missing file.
+    /// Returns whether the bytes between the offsets `at` and `end` include some of the file of
+    /// record `number`, and that file is missing.
     fn lacks(&self, number: u32, at: u64, end: u64) -> bool {
         let Body::File(stamp) = self.index.body(number) else { return false };
         let (begin, behind) = self.index.span(number);
@@ -138,8 +138,9 @@ impl Own {
         !stamp.is_seen() && body < end && at < behind
     }
 
-    /// Examines the file of record `number`; it is in place if it has the recorded length. A file
-    /// that has just been changed is ignored: it could change again without a new stamp.
+    /// Checks whether the file of record `number` exists with the recorded length, and if so sets
+    /// its stamp. A file that has just been changed is ignored if it changes again, or if its
+    /// change time lies in the future.
     fn look(&mut self, number: u32) {
         let Body::File(wanted) = self.index.body(number) else { return };
         let mut stat = || self.opener.stat(&self.places, &self.index, number);

@@ -23,7 +23,7 @@ pub enum Packing {
     Lz4,
     /// With Zstandard, which compresses more.
     Zstd,
-    /// With the one that yields the higher rate, as measured during the copy; not at all if neither
+    /// With the one that makes the copy faster, as measured during the copy; not at all if neither
     /// does.
     Auto,
 }
@@ -35,7 +35,7 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// Compresses `bytes` into `room` and returns the length; none if the result is not shorter.
+    /// Compresses `bytes` into `room`. Returns the length; none if the result is not shorter.
     pub fn pack(&mut self, form: Encoding, bytes: &[u8], room: &mut [u8]) -> Option<usize> {
         let packed = match form {
             Encoding::Lz4 => lz4_flex::block::compress_into(bytes, room).ok(),
@@ -51,8 +51,7 @@ impl Packer {
     }
 }
 
-/// The buffer size in bytes that compressing `length` bytes may need.
-#[must_use]
+/// Returns the buffer size in bytes that compressing `length` bytes may need.
 pub fn room(length: usize) -> usize {
     lz4_flex::block::get_maximum_output_size(length).max(zstd::zstd_safe::compress_bound(length))
 }

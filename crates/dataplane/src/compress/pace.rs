@@ -1,23 +1,24 @@
-//! Decides whether compression raises the rate of a copy, from measurements during the copy.
+//! Decides from measurements during a copy whether compression makes the copy faster.
 //!
-//! Preparing blocks, by several threads, and sending them overlap: the time per block is that of
-//! the slower of the two. Without compression it is the time to send all its bytes; with it, the
-//! larger of the time to compress and the time to send fewer bytes. Time and ratio of an encoding
-//! are known from the blocks it has compressed, or otherwise from a sample of one block in sixteen.
+//! Several threads prepare blocks while others are sent, so the time per block is that of the
+//! slower of the two. Without compression it is the time to send all bytes of the block. With
+//! compression it is the larger of the time to compress and the time to send fewer bytes. The time
+//! and ratio of an encoding are known from the blocks it has compressed, or else from a sample of
+//! one block in sixteen.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use garland_protocol::Encoding;
 
 use super::{Packer, Packing};
 
-/// Bytes of a sample.
+/// The size of a sample in bytes.
 const SAMPLE: usize = 64 << 10;
 
-/// An encoding that is not in use samples one block of this many.
+/// One block of this many is sampled for the encodings that are not in use.
 const EVERY: u32 = 16;
 
-/// An encoding is used if it reduces the time per block to this fraction.
+/// An encoding is used if it reduces the time per block below this fraction.
 const GAIN: f64 = 0.9;
 
 /// The weight of the newest measurement.
@@ -32,7 +33,7 @@ pub struct PackingPace {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// The time to send a byte over all lanes.
+    /// The time to send a byte with all lanes.
     wire: Option<f64>,
     lz4: Figures,
     zstd: Figures,
@@ -45,53 +46,51 @@ struct State {
 struct Figures(Option<(f64, f64)>);
 
 impl PackingPace {
-    /// No measurements.
-    #[must_use]
+    /// Returns no measurements yet.
     pub fn new(packing: Packing) -> Self {
         Self { packing, state: Mutex::default() }
     }
 
-    /// Whether blocks may be compressed.
-    #[must_use]
+    /// Returns whether blocks may be compressed.
     pub fn is_on(&self) -> bool {
         self.packing != Packing::None
     }
 
-    /// Sending `bytes` over one of `lanes` lanes took `ns`.
+    /// Records that sending `bytes` bytes over one of `lanes` lanes took `ns` nanoseconds.
     pub fn sent(&self, bytes: usize, ns: u64, lanes: usize) {
         if self.packing == Packing::Auto && bytes > 0 {
             let took = ns as f64 / bytes as f64 / lanes.max(1) as f64;
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.wire = Some(mixed(state.wire, took));
         }
     }
 
-    /// One of `threads` threads took `ns` to compress `bytes` to `packed` bytes.
+    /// Records that one of `threads` threads took `ns` nanoseconds to compress `bytes` bytes to
+    /// `packed` bytes.
     pub fn packed(&self, form: Encoding, (bytes, packed): (usize, usize), ns: u64, threads: usize) {
         if self.packing != Packing::Auto || bytes == 0 {
             return;
         }
         let took = ns as f64 / bytes as f64 / threads.max(1) as f64;
         let left = packed as f64 / bytes as f64;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(figures) = state.of(form) else { return };
         let (old_took, old_left) = figures.0.unzip();
         figures.0 = Some((mixed(old_took, took), mixed(old_left, left)));
     }
 
-    /// The best encoding for the next block.
-    #[must_use]
+    /// Returns the best encoding for the next block.
     pub fn choose(&self) -> Encoding {
         match self.packing {
             Packing::None => Encoding::Plain,
             Packing::Lz4 => Encoding::Lz4,
             Packing::Zstd => Encoding::Zstd,
-            Packing::Auto => self.lock().choose(),
+            Packing::Auto => self.state.lock().choose(),
         }
     }
 
-    /// Compresses a piece of a block with the encodings that are not in use, if it is time for a
-    /// sample; `clock` returns nanoseconds.
+    /// Compresses a piece of a block with the encodings that are not in use, if a sample is due.
+    /// `clock` returns nanoseconds.
     pub fn sample(
         &self,
         packer: &mut Packer,
@@ -104,7 +103,7 @@ impl PackingPace {
             return;
         }
         let chosen = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let due = state.blocks.is_multiple_of(EVERY);
             state.blocks = state.blocks.wrapping_add(1);
             if !due {
@@ -119,10 +118,6 @@ impl PackingPace {
             let packed = packer.pack(form, piece, room).unwrap_or(piece.len());
             self.packed(form, (piece.len(), packed), clock().saturating_sub(began), threads);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -166,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_wires_get_small_blocks_and_quick_ones_none() {
+    fn slow_wires_get_compressed_blocks_and_fast_ones_do_not() {
         assert_eq!(pace(80, 300).choose(), Encoding::Zstd);
         assert_eq!(pace(8, 300).choose(), Encoding::Zstd, "3 ns a byte against 4");
         assert_eq!(pace(4, 300).choose(), Encoding::Lz4);

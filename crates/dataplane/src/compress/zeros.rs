@@ -1,11 +1,10 @@
-//! Blocks of zeros, which need not be sent.
+//! Detects blocks of zeros, whose bytes need not be sent.
 
 use parking_lot::Mutex;
 
 use garland_protocol::content_digest;
 
-/// Whether all of `bytes` are zero; stops at the first that is not.
-#[must_use]
+/// Returns whether all of `bytes` are zero. Stops at the first 64 bytes that are not.
 pub fn are_zeros(bytes: &[u8]) -> bool {
     const STEP: usize = 64;
     let chunks = bytes.chunks_exact(STEP);
@@ -14,13 +13,13 @@ pub fn are_zeros(bytes: &[u8]) -> bool {
     chunks.into_iter().all(|chunk| or(chunk) == 0) && or(rest) == 0
 }
 
-/// The digests of blocks of zeros; all but the last block have one length.
+/// The digest of a block of zeros. Only the last one is cached: all but the last block of a copy
+/// have the same length.
 #[derive(Debug, Default)]
 pub struct Zeros(Mutex<Option<(usize, [u8; 32])>>);
 
 impl Zeros {
-    /// The digest of `length` zeros.
-    #[must_use]
+    /// Returns the digest of `length` zeros.
     pub fn digest(&self, length: usize) -> [u8; 32] {
         let mut known = self.0.lock();
         match *known {
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_byte_is_enough_wherever_it_is() {
+    fn a_single_other_byte_is_found_anywhere() {
         for length in [0, 1, 63, 64, 65, 1000] {
             let mut bytes = vec![0; length];
             assert!(are_zeros(&bytes));

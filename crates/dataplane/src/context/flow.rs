@@ -1,7 +1,7 @@
-//! What a lane has transferred and waited for, readable while it works.
+//! Counts what a lane has transferred and waited for, readable by other threads meanwhile.
 //!
-//! Only the lane's thread writes it. The times come from the trace (`recorder`): a copy without a
-//! trace has bytes and no waits.
+//! Only the lane's thread writes these values. The times come from the trace (`recorder`): in a
+//! copy without a trace only bytes are counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,21 +9,21 @@ use garland_core::trace::Stage;
 use garland_protocol::{LaneView, Waits};
 use garland_sys::clock;
 
-/// What a lane's thread waits for.
+/// What a lane's thread waits for; the numbers of the variants are indexes in [`Flow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// The upstream.
+    /// Bytes from the upstream.
     Up,
-    /// The downstream.
+    /// The downstream, to take bytes or to give permission.
     Down,
-    /// The node's own disk.
+    /// The node's own disk: a block of the reader, or a buffer that the writer frees.
     Disk,
-    /// Work.
+    /// Nothing: the lane has no work.
     Rest,
 }
 
 impl Awaited {
-    /// What a waiting stage waits for.
+    /// Returns what a waiting stage waits for.
     pub fn of(stage: Stage) -> Self {
         match stage {
             Stage::WaitUpstream => Self::Up,
@@ -33,19 +33,9 @@ impl Awaited {
             _ => Self::Rest,
         }
     }
-
-    /// The index in arrays over all variants.
-    fn place(self) -> usize {
-        match self {
-            Self::Up => 0,
-            Self::Down => 1,
-            Self::Disk => 2,
-            Self::Rest => 3,
-        }
-    }
 }
 
-/// The code for work in `present`, after four for waits.
+/// The code for work in `Flow::present`; codes 0 to 3 stand for waits.
 const WORK: u64 = 4;
 
 /// The bytes which a lane has transferred, and the times of its waits.
@@ -55,8 +45,8 @@ pub struct Flow {
     went: AtomicU64,
     /// Completed waits in nanoseconds.
     settled: [AtomicU64; 4],
-    /// Nanoseconds in calls for the present block, upstream and downstream. They are divided into
-    /// work and waits when the block has passed, which takes long on a slow link.
+    /// The nanoseconds of calls for the present block, upstream and downstream. They are divided
+    /// into work and waits only when the block has passed, which takes long on a slow link.
     block: [AtomicU64; 2],
     /// The present activity and its beginning: nanoseconds times 8, plus a code. 0 if nothing is
     /// recorded.
@@ -74,37 +64,36 @@ impl Flow {
         self.went.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// From `now_ns` on the thread waits for `what`, or is in a call that may block.
+    /// Records that from `now_ns` on the thread waits for `what`, or is in a call that may block.
     pub fn awaits(&self, what: Awaited, now_ns: u64) {
-        self.present.store(now_ns << 3 | what.place() as u64, Ordering::Relaxed);
+        self.present.store(now_ns << 3 | what as u64, Ordering::Relaxed);
     }
 
-    /// From `now_ns` on the thread works.
+    /// Records that from `now_ns` on the thread works.
     pub fn works(&self, now_ns: u64) {
         self.present.store(now_ns << 3 | WORK, Ordering::Relaxed);
     }
 
     /// Adds a completed wait.
     pub fn waited(&self, what: Awaited, ns: u64) {
-        self.settled[what.place()].fetch_add(ns, Ordering::Relaxed);
+        self.settled[what as usize].fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Adds a call for the present block which may have waited.
+    /// Adds a call for the present block that may have waited.
     pub fn called(&self, what: Awaited, ns: u64) {
-        if let Some(side) = self.block.get(what.place()) {
+        if let Some(side) = self.block.get(what as usize) {
             side.fetch_add(ns, Ordering::Relaxed);
         }
     }
 
-    /// The present block has passed; its calls included these waits.
+    /// Records that the present block has passed, and that its calls included these waits.
     pub fn passed(&self, up_ns: u64, down_ns: u64) {
         self.waited(Awaited::Up, up_ns);
         self.waited(Awaited::Down, down_ns);
         self.block.iter().for_each(|side| side.store(0, Ordering::Relaxed));
     }
 
-    /// A snapshot, which includes the present wait.
-    #[must_use]
+    /// Returns a snapshot, which includes the present wait.
     pub fn view(&self, lane: u16) -> LaneView {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let present = read(&self.present);

@@ -1,6 +1,6 @@
-//! The handle of a lane's thread: sends it commands, and can cut its links.
+//! The handle of a lane's thread: sends commands to the thread, and can cut its links.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,17 +14,17 @@ use garland_sys::tcp_info::TcpInfo;
 use super::Flow;
 use crate::recorder::peer_index;
 
-/// A link is silent if nothing was received for this long, ...
+/// A link is silent if nothing was received for this long and [`VAIN`] retransmissions failed.
 const UNHEARD: Duration = Duration::from_millis(1500);
 
-/// ... after this many retransmissions in a row.
+/// The number of consecutive retransmissions in vain after which a link may be silent.
 const VAIN: u8 = 2;
 
 /// A command for a lane's thread.
 pub enum LaneCommand {
     /// An event for its machine.
     Event(RelayEvent),
-    /// A link on this side, with this epoch.
+    /// A new link on this side, with this epoch.
     Link(LinkSide, u32, TcpStream),
 }
 
@@ -34,7 +34,7 @@ struct Link {
     epoch: u32,
     /// The index in the plan of the other node.
     peer: u16,
-    /// A duplicate descriptor while the link is in use, to cut a transfer that hangs.
+    /// A duplicate descriptor while the link is in use, to cut a transfer that hangs in it.
     stream: Option<TcpStream>,
 }
 
@@ -44,18 +44,18 @@ pub struct LaneHandle {
     /// Raised with every command.
     pub wake: Wake,
     links: Mutex<Vec<Link>>,
-    /// What it has transferred and waited for.
+    /// What the lane has transferred and waited for.
     pub flow: Arc<Flow>,
-    /// Blocks received.
+    /// The number of blocks received; on the source, the number of blocks sent.
     pub received: AtomicU64,
     /// The upstream has reported the end of the lane.
     pub ended: AtomicBool,
-    /// The thread waits, and its links are idle and stay so: they need not be cut.
+    /// Whether the thread waits and its links are idle and stay so: then they need not be cut.
     pub at_rest: AtomicBool,
 }
 
 impl LaneHandle {
-    /// A handle, and the receiver of its commands.
+    /// Returns a handle, and the receiver of its commands.
     ///
     /// # Errors
     /// When the system has no file descriptors left.
@@ -80,9 +80,9 @@ impl LaneHandle {
         self.wake.raise();
     }
 
-    /// Sets the stream of a link, so that it can be cut from outside; none when it is closed.
+    /// Sets the stream of a link, so that other threads can cut it; none when the link is closed.
     pub fn note(&self, side: LinkSide, epoch: u32, stream: Option<&TcpStream>) {
-        let mut links = self.links();
+        let mut links = self.links.lock();
         let link = links.iter_mut().find(|link| link.side == side && link.epoch == epoch);
         if let Some(link) = link {
             link.stream = stream.and_then(|stream| stream.try_clone().ok());
@@ -94,7 +94,7 @@ impl LaneHandle {
         let up = route.upstream.map(|(id, epoch, _)| (LinkSide::Up, epoch, peer_index(id)));
         let downs = route.downstreams.iter();
         let downs = downs.map(|down| (LinkSide::Down, down.epoch, peer_index(down.node)));
-        let mut links = self.links();
+        let mut links = self.links.lock();
         let mut before = std::mem::take(&mut *links);
         *links = up
             .into_iter()
@@ -106,30 +106,28 @@ impl LaneHandle {
             .collect();
     }
 
-    /// Whether the route has links: the node is on this lane.
-    #[must_use]
+    /// Returns whether the route has links, so that the node is on this lane.
     pub fn is_used(&self) -> bool {
-        !self.links().is_empty()
+        !self.links.lock().is_empty()
     }
 
-    /// Calls `question` for every open link on one side. Returns the other nodes and the answers.
+    /// Calls `question` for every open link on one side. Returns each other node's index in the
+    /// plan with the answer.
     pub fn ask<T>(&self, side: LinkSide, question: impl Fn(&TcpStream) -> T) -> Vec<(u16, T)> {
-        let links = self.links();
+        let links = self.links.lock();
         let used = links.iter().filter(|link| link.side == side);
         used.filter_map(|link| Some((link.peer, question(link.stream.as_ref()?)))).collect()
     }
 
-    /// The kernel's TCP statistics of the first open link downstream; none over MPTCP.
-    #[must_use]
+    /// Returns the kernel's TCP statistics of the first open link downstream; none over MPTCP.
     pub fn account(&self) -> Option<TcpInfo> {
         self.ask(LinkSide::Down, TcpInfo::of).into_iter().next()?.1.ok()
     }
 
-    /// The statistics of the only link downstream for a report; none if there are several, or over
-    /// MPTCP.
-    #[must_use]
+    /// Returns the statistics of the only link downstream, for a report; none if there are several,
+    /// or over MPTCP.
     pub fn hop(&self) -> Option<HopReport> {
-        let links = self.links();
+        let links = self.links.lock();
         let mut down = links.iter().filter(|link| link.side == LinkSide::Down);
         let link = down.next().filter(|_| down.next().is_none())?;
         let info = TcpInfo::of(link.stream.as_ref()?).ok()?;
@@ -142,11 +140,11 @@ impl LaneHandle {
         })
     }
 
-    /// Cuts each link downstream whose wire must be dead: nothing is received, and data and probes
-    /// are retransmitted in vain.
+    /// Cuts each link downstream whose wire seems to be dead: nothing is received, and data and
+    /// probes are retransmitted in vain.
     pub fn cut_silent(&self) {
         let silent = |info: &TcpInfo| info.vain >= VAIN && info.unheard >= UNHEARD;
-        for link in self.links().iter().filter(|link| link.side == LinkSide::Down) {
+        for link in self.links.lock().iter().filter(|link| link.side == LinkSide::Down) {
             let info = link.stream.as_ref().and_then(|stream| TcpInfo::of(stream).ok());
             if info.as_ref().is_some_and(silent) {
                 link.cut();
@@ -155,7 +153,7 @@ impl LaneHandle {
     }
 
     pub(super) fn cut_others(&self, route: &Route) {
-        for link in self.links().iter() {
+        for link in self.links.lock().iter() {
             let stays = match link.side {
                 LinkSide::Up => route.epoch_up() == Some(link.epoch),
                 LinkSide::Down => route.epochs_down().any(|epoch| epoch == link.epoch),
@@ -169,20 +167,16 @@ impl LaneHandle {
     /// Cuts the links of a thread that is at work, and wakes the thread.
     pub(super) fn close(&self) {
         if !self.at_rest.load(Ordering::SeqCst) {
-            self.links().iter().for_each(Link::cut);
+            self.links.lock().iter().for_each(Link::cut);
         }
         self.wake.raise();
-    }
-
-    fn links(&self) -> MutexGuard<'_, Vec<Link>> {
-        self.links.lock()
     }
 }
 
 impl Link {
     fn cut(&self) {
         if let Some(stream) = &self.stream {
-            // Fails if it is broken already.
+            // Fails if the link is broken already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

@@ -7,7 +7,7 @@ use super::CopyContext;
 use crate::pool;
 
 impl CopyContext {
-    /// The size of a buffer in bytes, and the number of buffers.
+    /// Returns the size of a buffer in bytes, and the number of buffers.
     pub(super) fn room(layout: Layout, lanes: usize, buffers: Option<u16>) -> (usize, usize) {
         let room = layout.block_size as usize + TAG_LEN;
         let fitting = || pool::count(room, layout.blocks());
@@ -15,16 +15,14 @@ impl CopyContext {
         (room, count.max(lanes + 2))
     }
 
-    /// The number of buffers for the writer of a copy of `layout` over `lanes` lanes: more than
-    /// there are lanes, since a lane holds a buffer while it waits for its downstream.
-    #[must_use]
+    /// Returns the number of buffers for the writer of a copy of `layout` over `lanes` lanes. It
+    /// exceeds the number of lanes: a lane holds a buffer while it waits for its downstream.
     pub fn buffer_count(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         Self::room(layout, lanes, buffers).1
     }
 
-    /// The memory in bytes that a copy of `layout` over `lanes` lanes may use: its buffers, those
-    /// of its lanes, the digests of the blocks, and its threads.
-    #[must_use]
+    /// Returns the memory in bytes that a copy of `layout` over `lanes` lanes may use: its buffers,
+    /// those of its lanes, the digests of the blocks, and its threads.
     pub fn memory(layout: Layout, lanes: usize, buffers: Option<u16>) -> usize {
         const DIGEST: u64 = 40;
         /// The assumed number of blocks of a stream: 64 GiB in blocks of 1 MiB.

@@ -1,6 +1,6 @@
 //! The downstreams that a node feeds on the side: one thread each, so that no lane waits for them.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,29 +15,30 @@ pub type Starter = dyn Fn(&Route) -> io::Result<(Arc<LaneHandle>, JoinHandle<()>
 
 /// The downstreams which are fed on the side, of all lanes.
 #[derive(Default)]
-pub(super) struct SideFeeds {
+pub struct SideFeeds {
     feeds: Mutex<Vec<SideFeed>>,
     start: OnceLock<Box<Starter>>,
 }
 
 struct SideFeed {
-    /// The side-fed part of the lane's route; without downstreams once it has ended.
+    /// The side-fed part of the lane's route; without downstreams once the feed has ended.
     route: Route,
     handle: Arc<LaneHandle>,
     thread: JoinHandle<()>,
 }
 
 impl SideFeeds {
-    /// Sets how threads are started. Called once, before the threads of the lanes run.
+    /// Sets the function that starts threads. Called once, before the threads of the lanes run.
     pub fn start_by(&self, start: Box<Starter>) {
         let _ = self.start.set(start);
     }
 
-    /// Feeds exactly the side-fed downstreams of a lane's route; starts no thread once the copy is
-    /// `closing`. Returns the errors of threads that could not be started.
+    /// Starts and ends threads so that exactly the side-fed downstreams of a lane's route are fed.
+    /// Starts none once the copy is `closing`. Returns the errors of threads that could not be
+    /// started.
     pub fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<io::Error> {
         let wanted: Vec<Route> = route.loose().collect();
-        let mut feeds = self.lock();
+        let mut feeds = self.feeds.lock();
         for feed in feeds.iter_mut().filter(|feed| feed.route.lane == route.lane) {
             if !wanted.contains(&feed.route) && !feed.route.downstreams.is_empty() {
                 feed.route.downstreams.clear();
@@ -62,30 +63,26 @@ impl SideFeeds {
         errors
     }
 
-    /// Bytes of blocks that were sent on the side of this lane.
+    /// Returns the bytes of blocks that were sent on the side of this lane.
     pub fn sent(&self, lane: u16) -> u64 {
-        let feeds = self.lock();
+        let feeds = self.feeds.lock();
         let of_lane = feeds.iter().filter(|feed| feed.route.lane == lane);
         of_lane.map(|feed| feed.handle.flow.view(lane).went).sum()
     }
 
     /// Makes the threads check again whether they can continue.
     pub fn wake(&self) {
-        self.lock().iter().for_each(|feed| feed.handle.wake.raise());
+        self.feeds.lock().iter().for_each(|feed| feed.handle.wake.raise());
     }
 
     /// Cuts the links of all threads that are at work, and wakes the threads.
     pub fn close(&self) {
-        self.lock().iter().for_each(|feed| feed.handle.close());
+        self.feeds.lock().iter().for_each(|feed| feed.handle.close());
     }
 
     /// Takes the threads, to be joined after the copy is over.
     pub fn take_threads(&self) -> impl Iterator<Item = JoinHandle<()>> {
-        let feeds = std::mem::take(&mut *self.lock());
+        let feeds = std::mem::take(&mut *self.feeds.lock());
         feeds.into_iter().map(|feed| feed.thread)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<SideFeed>> {
-        self.feeds.lock()
     }
 }

@@ -1,18 +1,18 @@
-//! The blocks of a lane: sent, received, and forwarded while they arrive.
+//! Sends and receives the blocks of a lane, and forwards them while they arrive.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 
 use garland_core::trace::{NONE, Stage};
-use garland_protocol::{FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
+use garland_protocol::{Downstream, FRAME_LEN, Frame, Kind, RelayEvent, Store, TAG_LEN};
 use garland_sys::clock;
 
-use super::{DownstreamHop, Lane};
+use super::Lane;
 use crate::context::{Awaited, LaneCommand, Notice};
 use crate::feed::FeedError;
 use crate::forwarder::{DownstreamWriter, SLICE_MAX};
-use crate::recorder::LaneTracer;
+use crate::recorder::{LaneTracer, peer_index};
 use crate::writer::Arrived;
 use garland_transport::link::break_reason;
 
@@ -30,7 +30,7 @@ impl Lane {
                 let (began, since) = (self.tracer.begin(), clock::now_ns());
                 self.send_digests(index, to);
                 let block = &prepared.buffer[..prepared.length];
-                let mut writers = writers(&self.downs, &self.downstreams, to);
+                let mut writers = writers(&self.downs, &self.route.downstreams, to);
                 send_block(&mut writers, &prepared.header, block, &mut self.tracer);
                 let (peers, errors) = outcome(writers);
                 self.tracer.fed(began, index, prepared.length, &peers);
@@ -54,7 +54,7 @@ impl Lane {
             }
             Err(error) => {
                 self.member.tell(Notice::Failed(error.to_string()));
-                let reason = "there is nothing more to feed";
+                let reason = "this node cannot read further blocks";
                 to.iter().for_each(|&epoch| self.lose_down(epoch, reason.to_owned()));
                 self.handle(RelayEvent::Fed);
             }
@@ -75,7 +75,7 @@ impl Lane {
         let Some((_, up)) = &self.up else { return };
         self.tracer.awaits(Awaited::Up);
         let began = self.tracer.begin();
-        let mut writers = writers(&self.downs, &self.downstreams, forward);
+        let mut writers = writers(&self.downs, &self.route.downstreams, forward);
         writers.iter_mut().for_each(|down| down.give(&header));
         let keep = buffer.as_mut().map(|buffer| &mut buffer[..length]);
         let moved = self.forwarder.transfer(up, &mut writers, keep, length, &mut self.tracer);
@@ -94,13 +94,14 @@ impl Lane {
         self.handle.received.store(self.relay.received(), Ordering::Relaxed);
         if let (Some(buffer), Some(writer)) = (buffer, &self.writer) {
             self.member.stages.write.enter();
-            // A writer that has ended has reported why.
+            // A writer that has ended has reported the reason.
             let _ = writer.send(Arrived { frame, header, buffer, length });
         }
     }
 
-    /// Waits for a buffer. None when the copy is over, or when a command ends the wait because this
-    /// node is detached or has a new route: then the block passes, to be sent again later.
+    /// Waits for a buffer. Returns none when the copy is over, or when a command ends the wait
+    /// because this node is detached or has a new route. Then the block is only forwarded, and sent
+    /// to this node again later.
     fn await_buffer(&mut self) -> Option<Vec<u8>> {
         let Self { member, commands, unread, .. } = self;
         let ends = |command: &LaneCommand| {
@@ -125,7 +126,7 @@ impl Lane {
         match frame.kind {
             Kind::Block if ours && self.fits(&frame) => {
                 let Some(content) = self.member.sink().content(index) else {
-                    return self.lose_up(format!("block {index} came before its digest"));
+                    return self.lose_up(format!("block {index} arrived before its digest"));
                 };
                 self.header = Some((frame, header));
                 self.handle(RelayEvent::Block(index, content));
@@ -137,11 +138,11 @@ impl Lane {
                 self.handle.ended.store(true, Ordering::Relaxed);
                 self.member.tell_if_complete();
             }
-            _ => self.lose_up("its upstream sent a frame that doesn't belong here".to_owned()),
+            _ => self.lose_up("its upstream sent an unexpected frame".to_owned()),
         }
     }
 
-    /// Whether a block belongs to this lane and has the right length and kind.
+    /// Returns whether a block belongs to this lane and has the right length and kind.
     fn fits(&self, frame: &Frame) -> bool {
         let known = self.blocks.ordinal(frame.index).is_some();
         let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
@@ -149,13 +150,14 @@ impl Lane {
     }
 }
 
-/// Writers for the links with these epochs.
+/// Returns writers for the links with the epochs `to`.
 fn writers<'a>(
     downs: &'a [(u32, TcpStream)],
-    fed: &[DownstreamHop],
+    route: &[Downstream],
     to: &[u32],
 ) -> Vec<DownstreamWriter<'a>> {
-    let peer = |epoch: u32| fed.iter().find(|fed| fed.epoch == epoch).map_or(NONE, |fed| fed.peer);
+    let of = |epoch| route.iter().find(|down| down.epoch == epoch);
+    let peer = |epoch: u32| of(epoch).map_or(NONE, |down| peer_index(down.node));
     let these = downs.iter().filter(|(epoch, _)| to.contains(epoch));
     these
         .map(|(epoch, stream)| DownstreamWriter {
@@ -167,7 +169,7 @@ fn writers<'a>(
         .collect()
 }
 
-/// The peers which a block was sent to, and the links that broke meanwhile.
+/// Returns the peers that a block was sent to, and the epochs of links that broke meanwhile.
 fn outcome(writers: Vec<DownstreamWriter<'_>>) -> (Vec<u16>, Vec<(u32, io::Error)>) {
     let peers = writers.iter().map(|down| down.peer).collect();
     let broken = writers.into_iter().filter_map(|down| Some((down.epoch, down.error?)));

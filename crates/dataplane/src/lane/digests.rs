@@ -11,7 +11,7 @@ use crate::context::Notice;
 use garland_transport::link::break_reason;
 
 impl Lane {
-    /// The downstream of this link begins at `place` in the lane.
+    /// Records that the downstream of this link begins at `place` in the lane.
     pub(super) fn begin_digests(&mut self, epoch: u32, place: u64) {
         let downs = &self.downs;
         let is_open = |epoch| downs.iter().any(|down| down.0 == epoch);
@@ -22,9 +22,8 @@ impl Lane {
     pub(super) fn send_digests(&mut self, index: u64, to: &[u32]) {
         let Some(place) = self.blocks.ordinal(index) else { return };
         for &epoch in to {
-            if let Err(error) = self.send_missing(epoch, place) {
-                self.lose_down(epoch, break_reason(&error));
-            }
+            let sent = self.send_missing(epoch, place);
+            self.after_down(epoch, sent);
         }
     }
 
@@ -33,9 +32,8 @@ impl Lane {
     pub(super) fn send_all_digests(&mut self, epoch: u32, end: u64) {
         let places = LaneBlocks { end, ..self.blocks }.len();
         let Some(last) = places.checked_sub(1) else { return };
-        if let Err(error) = self.send_missing(epoch, last) {
-            self.lose_down(epoch, break_reason(&error));
-        }
+        let sent = self.send_missing(epoch, last);
+        self.after_down(epoch, sent);
     }
 
     fn send_missing(&mut self, epoch: u32, place: u64) -> io::Result<()> {
@@ -57,7 +55,7 @@ impl Lane {
     }
 
     fn next_window(&self, from: u64, place: u64) -> Option<SignedDigests> {
-        let mut windows = self.windows();
+        let mut windows = self.windows.lock();
         let sink = self.member.sink();
         windows.next(&self.blocks, from, place, &sink)
     }
@@ -72,7 +70,7 @@ impl Lane {
         self.send_with(stream, &frame, &window.bytes)
     }
 
-    /// Reads the window which this frame announced, and accepts it if the source signed it.
+    /// Reads the window that this frame announces, and accepts it if the source signed it.
     pub(super) fn take_digests(&mut self, frame: &Frame) {
         let length = frame.length as usize;
         if length > WINDOW_BYTES_MAX {
@@ -86,12 +84,12 @@ impl Lane {
             return self.lose_up(break_reason(&error));
         }
         let accepted = {
-            let mut windows = self.windows();
+            let mut windows = self.windows.lock();
             let mut sink = self.member.sink();
             windows.accept(&self.blocks, frame.index, &bytes, &mut sink)
         };
         match accepted {
-            Ok(()) => self.member.wake_side_feeds(),
+            Ok(()) => self.member.side_feeds.wake(),
             Err(DigestError::Changed(error)) => self.member.tell(Notice::Failed(error.to_string())),
             Err(error) => self.refuse_digests(error),
         }

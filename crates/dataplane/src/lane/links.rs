@@ -1,4 +1,4 @@
-//! The links of a lane: opened, used, lost, and kept for the next copy.
+//! Opens and closes the links of a lane, sends frames, and keeps idle links for the next copy.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,6 +10,7 @@ use garland_sys::{tcp, threads};
 
 use super::Lane;
 use crate::context::{CopyConfig, LaneCommand, Notice};
+use crate::recorder::peer_index;
 use garland_sys::error::reason;
 use garland_transport::link::{self, Hop, LinkError, break_reason};
 use garland_transport::link_pool::LinkPool;
@@ -24,7 +25,7 @@ impl Lane {
             }
             LinkSide::Down => {
                 if let Err(error) = tcp::pace(&stream, self.member.config.pace) {
-                    let reason = format!("holding its link to a rate: {}", reason(&error));
+                    let reason = format!("cannot limit the rate of its link: {}", reason(&error));
                     return self.member.tell(Notice::Failed(reason));
                 }
                 self.downs.retain(|(of, _)| *of != epoch);
@@ -34,16 +35,14 @@ impl Lane {
         }
     }
 
-    /// Connects to a neighbour in a thread of its own: a new route may arrive meanwhile.
+    /// Connects to a neighbour in a separate thread: a new route may arrive meanwhile.
     pub(super) fn dial(&self, side: LinkSide, epoch: u32, address: SocketAddr) {
         let hop = Hop { copy: self.member.config.copy, lane: self.number, epoch };
         let peer = match side {
-            LinkSide::Up => self.upstream.map(|(peer, _)| peer),
-            LinkSide::Down => {
-                self.downstreams.iter().find(|fed| fed.epoch == epoch).map(|fed| fed.peer)
-            }
+            LinkSide::Up => self.route.upstream.map(|(peer, ..)| peer),
+            LinkSide::Down => self.downstream(epoch).map(|down| down.node),
         };
-        let at = self.tracer.neighbor(peer.unwrap_or(NONE));
+        let at = self.tracer.neighbor(peer.map_or(NONE, peer_index));
         let began = self.tracer.now();
         let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
         let lost = move |reason| {
@@ -62,16 +61,16 @@ impl Lane {
             trace.took(Stage::Dial, at, began);
             let command = match dialed {
                 Ok(stream) => LaneCommand::Link(side, epoch, stream),
-                Err(error) => lost(format!("linking to {address}: {error}")),
+                Err(error) => lost(format!("cannot connect to {address}: {error}")),
             };
             handle.post(command);
         });
         if let Err(error) = begun {
-            outside.post(lost(format!("linking to {address}: {}", reason(&error))));
+            outside.post(lost(format!("cannot connect to {address}: {}", reason(&error))));
         }
     }
 
-    /// A frame of this lane, without a block.
+    /// Returns a frame of this lane, without a block.
     pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
         Frame::bare(kind, self.member.config.copy, self.number, index)
     }
@@ -90,8 +89,10 @@ impl Lane {
         stream.write_all(&[&frame.to_bytes(&self.member.keys)[..], bytes].concat())
     }
 
-    pub(super) fn after_up(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
+    /// Sends a frame to the upstream, if there is one.
+    pub(super) fn send_up(&mut self, frame: &Frame) {
+        let Some((_, stream)) = &self.up else { return };
+        if let Err(error) = self.send(stream, frame) {
             self.lose_up(break_reason(&error));
         }
     }
@@ -136,9 +137,9 @@ impl Lane {
         }
     }
 
-    /// Reads from an upstream that has sent the whole lane. If it sends anything, that is the
-    /// greeting of the next copy, which the upstream has learned of earlier; then the link goes to
-    /// the pool. A closed link is lost as usual.
+    /// Reads from an upstream that has sent the whole lane. Any further byte belongs to the
+    /// greeting of the next copy, which the upstream learned of before this node; then the link
+    /// goes to the pool. A closed link is lost as usual.
     pub(super) fn hand_over_upstream(&mut self, link_pool: &LinkPool) {
         let speaks = |stream: &TcpStream| matches!(stream.peek(&mut [0]), Ok(1));
         if self.up.as_ref().is_some_and(|(_, stream)| speaks(stream)) {
@@ -164,8 +165,7 @@ impl Lane {
         }
         for (epoch, stream) in std::mem::take(&mut self.downs) {
             self.forget(LinkSide::Down, epoch);
-            let fed = self.downstreams.iter().find(|fed| fed.epoch == epoch);
-            let address = fed.and_then(|fed| fed.address);
+            let address = self.downstream(epoch).and_then(|down| down.address);
             // A link with a rate limit keeps it.
             let fit = self.relay.is_down_over(epoch) && self.member.config.pace == 0;
             if address.is_some() && fit {

@@ -1,4 +1,4 @@
-//! What a lane waits for.
+//! Waiting of a lane for commands, frames and requests.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,7 +15,7 @@ use garland_transport::link;
 
 impl Lane {
     /// Waits for a command, a frame from upstream if one may be read, or a request from downstream.
-    /// Only polls while there is `more` to send.
+    /// Does not wait while there is `more` to send.
     pub(super) fn wait(&mut self, more: bool) -> io::Result<()> {
         let (may_read, held, up_over, awaited) = {
             let sink = self.member.sink();
@@ -34,8 +34,8 @@ impl Lane {
         let has_up = up.is_some();
         let stage = awaited.filter(|_| !more && !at_rest);
         let began = self.tracer.awaits(stage.map_or(Awaited::Rest, Awaited::of));
-        // A wait for this node's turn in the stream is a wait for its writer, like one for a
-        // buffer.
+        // A wait until this node may read the next block of a stream is a wait for its writer, like
+        // one for a buffer.
         let since = held.then(|| self.member.pool.begin_waiting());
         let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
         since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
@@ -61,14 +61,16 @@ impl Lane {
         Ok(())
     }
 
-    /// What the lane waits for: a buffer, its upstream, its downstream, its writer, or permission
-    /// to send.
+    /// Returns what the lane waits for: a buffer, the upstream, the downstream, the writer, or
+    /// permission to send.
     fn awaited(&self, reads: bool, held: bool, sink: &Sink) -> Option<Stage> {
         if held {
             Some(Stage::WaitBuffer)
-        } else if self.up.is_none() && self.upstream.is_some() || reads && self.relay.is_owed() {
+        } else if self.up.is_none() && self.route.upstream.is_some()
+            || reads && self.relay.is_owed()
+        {
             Some(Stage::WaitUpstream)
-        } else if self.downs.len() < self.downstreams.len() {
+        } else if self.downs.len() < self.route.downstreams.len() {
             Some(Stage::WaitDownstream)
         } else if self.relay.is_behind_writer(sink) {
             Some(Stage::WaitBuffer)

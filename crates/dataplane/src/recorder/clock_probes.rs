@@ -1,5 +1,5 @@
-//! Clock probes: the head asks every node for its time, in a burst when the copy begins, at
-//! intervals during it, and in a burst at its end. The offsets are computed by the analysis.
+//! Clock probes: the head requests the time of every node, in a burst when the copy begins, at
+//! intervals during the copy, and in a burst at the end. The analysis computes the offsets.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Probe, Record, Samples};
@@ -7,22 +7,23 @@ use garland_sys::clock;
 
 use super::at::peer_index;
 
-/// Round trips of a burst, one after another.
+/// The number of round trips of a burst, one after another.
 const BURST: u8 = 8;
 
-/// Interval between round trips during the copy.
+/// The interval between round trips during the copy, in nanoseconds.
 const EVERY_NS: u64 = 250_000_000;
 
-/// Answers per node that are kept in bursts and during the copy: more than a copy of minutes has.
+/// The number of answers that are kept per node, from during the copy: more than a copy of minutes
+/// has.
 const KEPT: usize = 256;
 
-/// Answers that are kept in total.
+/// The number of answers that are kept in total.
 const KEPT_IN_ALL: usize = 1 << 16;
 
-/// The probes and their answers.
+/// Decides when nodes are probed, and keeps their answers.
 #[derive(Debug)]
 pub struct ClockProbes {
-    /// Round trips that remain of each node's burst.
+    /// The number of round trips that remain of each node's burst.
     left: Vec<u8>,
     /// Records of bursts, which are not thinned out.
     bursts: Vec<Record>,
@@ -31,14 +32,14 @@ pub struct ClockProbes {
 }
 
 impl ClockProbes {
-    /// No probes yet, for `nodes` nodes.
+    /// Returns no probes yet, for `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         let room = (KEPT * nodes).min(KEPT_IN_ALL);
         let (bursts, between) = (Vec::new(), Samples::new(room));
         Self { left: vec![0; nodes], bursts, between, next_ns: u64::MAX }
     }
 
-    /// Adds a node.
+    /// Adds a node at the end of the plan.
     pub fn grow(&mut self) {
         self.left.push(0);
     }
@@ -49,7 +50,7 @@ impl ClockProbes {
         self.next_ns = clock::now_ns() + EVERY_NS;
     }
 
-    /// Whether another probe to all nodes is due.
+    /// Returns whether another probe to all nodes is due.
     pub fn is_due(&mut self) -> bool {
         let now = clock::now_ns();
         let due = now >= self.next_ns;
@@ -61,7 +62,7 @@ impl ClockProbes {
         due
     }
 
-    /// Records an answer. Returns whether to probe that node again at once.
+    /// Records an answer. Returns whether to probe the node again at once.
     pub fn answered(&mut self, id: NodeId, times: [u64; 4]) -> bool {
         let [sent_ns, received_ns, answered_ns, back_ns] = times;
         let peer = peer_index(id);
@@ -82,7 +83,7 @@ impl ClockProbes {
         true
     }
 
-    /// The answers, in the order of the probes.
+    /// Returns the answers, in the order of the probes.
     pub fn into_records(self) -> Vec<Record> {
         let mut records = self.bursts;
         records.extend(self.between.into_records());
@@ -96,14 +97,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_ends_and_what_cannot_be_is_no_answer() {
+    fn a_burst_ends_and_impossible_times_are_ignored() {
         let mut probes = ClockProbes::new(2);
         probes.begin_burst();
         let id = NodeId(1);
-        assert!(!probes.answered(id, [10, 9, 8, 11]), "answered before it came");
+        assert!(!probes.answered(id, [10, 9, 8, 11]), "answered before it was received");
         let again = (1..=20).take_while(|at| probes.answered(id, [*at, 500, 501, at + 3])).count();
         assert_eq!(again, usize::from(BURST) - 1);
-        assert!(!probes.answered(NodeId(7), [1, 1, 1, 1]), "nobody");
+        assert!(!probes.answered(NodeId(7), [1, 1, 1, 1]), "no such node");
         assert_eq!(probes.into_records().len(), usize::from(BURST));
     }
 }

@@ -1,6 +1,6 @@
-//! The trace of one copy on one node, collected from its threads.
+//! Collects the trace of one copy on one node from the node's threads.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
@@ -15,21 +15,21 @@ use super::samples::Counters;
 use super::tracing::Tracing;
 use crate::context::LaneHandle;
 
-/// Interval between samples of the kernel's counters.
+/// The interval between samples of the kernel's counters, in nanoseconds.
 const SAMPLE_NS: u64 = 250_000_000;
 
-/// Capacity for spans of threads without a ring: setting up, dialing, finishing.
+/// The number of spans that are kept of threads without a ring: setting up, dialing, finishing.
 const NOTES: usize = 512;
 
-/// Records of the head's own trace, without clock probes: 1 MiB of its file.
+/// The number of records of the head's own trace, without clock probes: 1 MiB of its file.
 const HEAD_RECORDS: u32 = 16384;
 
 /// The maximum size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Records in total; 0 turns recording off.
+    /// The number of records in total; 0 turns recording off.
     pub records: u32,
-    /// Threads with a ring each.
+    /// The number of threads with a ring of their own.
     pub threads: usize,
 }
 
@@ -37,18 +37,19 @@ impl Budget {
     /// Nothing is recorded.
     pub const NOTHING: Self = Self { records: 0, threads: 0 };
 
-    /// The budget of an agent, as given by the head.
+    /// Returns the budget of an agent, as determined by the head.
     pub fn of(begin: &Begin) -> Self {
         let lanes = begin.own_lanes().count();
         let threads = match begin.end {
-            // One thread per lane, and the writer; or per lane one thread and two of its source.
+            // A node that receives has one thread per lane, and the writer. A source has three per
+            // lane: the lane's own and two that read.
             End::Sink(_) => lanes + 1,
             End::Source(_) => lanes * 3,
         };
         Self { records: begin.trace, threads }
     }
 
-    /// The budget of the head: three threads per lane.
+    /// Returns the budget of the head, which has three threads per lane.
     pub fn of_head(plan: &Plan, tracing: Option<Tracing>) -> Self {
         match tracing {
             Some(_) => Self { records: HEAD_RECORDS, threads: plan.lanes.len() * 3 },
@@ -56,11 +57,11 @@ impl Budget {
         }
     }
 
-    /// The number of records each node may send to the head. All traces arrive over the head's
-    /// link; together they stay below 1/400 of the bytes which the copy moves over a link, except
-    /// for small copies.
+    /// Returns the number of records that each node may send to the head. All traces arrive over
+    /// the head's link; except for small copies, together they stay below 1/400 of the bytes that
+    /// the copy moves over a link.
     pub fn of_node(plan: &Plan, tracing: Option<Tracing>) -> u32 {
-        /// Bytes of a record on the wire.
+        /// The size of a record on the wire, in bytes.
         const PACKED: u64 = 24;
         const LEAST: u64 = 2048;
         if tracing.is_none() {
@@ -100,8 +101,8 @@ struct Gathered {
 }
 
 impl Collector {
-    /// A trace of `copy` on the node with index `place` in the plan, which began at `started_ns`.
-    /// `device` is the device number of its disk, if known.
+    /// Returns the trace of `copy` on the node with index `place` in the plan; it begins at
+    /// `started_ns`. `device` is the device number of the node's disk, if known.
     pub fn new(
         budget: Budget,
         copy: CopyId,
@@ -136,45 +137,45 @@ impl Collector {
         })
     }
 
-    /// Whether anything is recorded.
+    /// Returns whether anything is recorded.
     pub fn is_on(&self) -> bool {
         self.budget.records > 0
     }
 
-    /// The monotonic time in nanoseconds; 0 if nothing is recorded.
+    /// Returns the monotonic time in nanoseconds; 0 if nothing is recorded.
     pub fn now(&self) -> u64 {
         if self.is_on() { clock::now_ns() } else { 0 }
     }
 
-    /// Adds the calling thread, which does the work of `stage`. Returns its number and the capacity
-    /// of its ring; none if nothing is recorded.
+    /// Adds the calling thread, which does the work of `stage`. Returns the number of the thread
+    /// and the capacity of its ring; none if nothing is recorded.
     pub(super) fn add_thread(&self, stage: Stage) -> Option<(u16, usize)> {
         if !self.is_on() {
             return None;
         }
         let thread = self.threads.fetch_add(1, Ordering::Relaxed);
-        self.lock().counters.add_thread(thread, stage, Account::of_this_thread());
+        self.gathered.lock().counters.add_thread(thread, stage, Account::of_this_thread());
         Some((thread, self.budget.ring()))
     }
 
     /// Takes the ring of a thread that has ended.
     pub fn take_in(&self, ring: Ring) {
-        self.lock().rings.push(ring);
+        self.gathered.lock().rings.push(ring);
     }
 
     /// Records a span of a thread without a ring.
     pub fn note(&self, span: Span) {
         if self.is_on() {
-            self.lock().notes.push(span);
+            self.gathered.lock().notes.push(span);
         }
     }
 
-    /// Records that `stage` took the time since `begin_ns`.
+    /// Records that `stage` took from `begin_ns` until now.
     pub fn took(&self, stage: Stage, at: At, begin_ns: u64) {
         self.note(at.span(stage, begin_ns, self.now()));
     }
 
-    /// Does `work` and records the time it takes.
+    /// Runs `work` and records the time it takes.
     pub fn time<T>(&self, stage: Stage, work: impl FnOnce() -> T) -> T {
         let begin_ns = self.now();
         let result = work();
@@ -194,21 +195,22 @@ impl Collector {
     pub fn sample_now(&self, lanes: &[Arc<LaneHandle>]) {
         if self.is_on() {
             self.sampled_ns.store(clock::now_ns(), Ordering::Relaxed);
-            self.lock().counters.sample(lanes);
+            self.gathered.lock().counters.sample(lanes);
         }
     }
 
     /// Samples the counters of a lane's link which is about to be closed.
     pub fn sample_link(&self, lane: u16, handle: &LaneHandle, side: LinkSide) {
         if self.is_on() {
-            self.lock().counters.sample_link(lane, handle, side);
+            self.gathered.lock().counters.sample_link(lane, handle, side);
         }
     }
 
-    /// The whole trace. Called after all threads with a ring have ended; later spans are lost.
+    /// Returns the whole trace. Must be called after all threads with a ring have ended; later
+    /// spans are lost.
     pub fn finish(&self) -> Trace {
         let (rings, counters) = {
-            let mut gathered = self.lock();
+            let mut gathered = self.gathered.lock();
             let notes = std::mem::replace(&mut gathered.notes, Ring::new(0));
             let mut rings = std::mem::take(&mut gathered.rings);
             rings.push(notes);
@@ -229,9 +231,5 @@ impl Collector {
         let mut trace = Trace { origin: self.origin.clone(), records };
         trace.put_in_order();
         trace
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Gathered> {
-        self.gathered.lock()
     }
 }

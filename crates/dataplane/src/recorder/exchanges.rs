@@ -1,4 +1,4 @@
-//! The times between the head's orders and their answers.
+//! Measures the times between the head's orders and the nodes' answers.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
@@ -11,24 +11,24 @@ use super::collector::Collector;
 pub struct Exchanges(Vec<[u64; 4]>);
 
 impl Exchanges {
-    /// No orders yet, to `nodes` nodes.
+    /// Returns no orders yet, for `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         Self(vec![[0; 4]; nodes])
     }
 
-    /// Adds a node.
+    /// Adds a node at the end of the plan.
     pub fn grow(&mut self) {
         self.0.push([0; 4]);
     }
 
-    /// An order is sent now.
+    /// Records that an order is sent now.
     pub fn asked(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         if let Some(open) = self.open(id, exchange) {
             *open = trace.now();
         }
     }
 
-    /// Its answer has arrived.
+    /// Records that the answer to an order has arrived.
     pub fn answered(&mut self, id: NodeId, exchange: Exchange, trace: &Collector) {
         let Some(asked_ns) = self.open(id, exchange).map(std::mem::take) else { return };
         if asked_ns > 0 {

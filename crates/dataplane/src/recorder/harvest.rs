@@ -1,10 +1,10 @@
-//! The traces of the nodes, as the head receives them.
+//! Collects the traces of the nodes on the head.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{NONE, Parcel, Trace};
 use garland_protocol::{CopyId, TRACE_MAX};
 
-/// The most records of one node: its budget, and the lost ones.
+/// The most records of one node: its budget, and the summaries of lost spans.
 const MOST: usize = TRACE_MAX as usize + 1024;
 
 /// Traces by their nodes' indexes in the plan.
@@ -14,17 +14,17 @@ pub struct Harvest(Vec<Slot>);
 #[derive(Clone, Debug, Default)]
 struct Slot {
     trace: Option<Trace>,
-    /// The trace is complete, or invalid.
+    /// Whether the trace is complete, or invalid.
     over: bool,
 }
 
 impl Harvest {
-    /// No traces yet, of `nodes` nodes, the head included.
+    /// Returns no traces yet, for `nodes` nodes, the head included.
     pub fn new(nodes: usize) -> Self {
         Self(vec![Slot::default(); nodes])
     }
 
-    /// Adds a node.
+    /// Adds a node at the end of the plan.
     pub fn grow(&mut self) {
         self.0.push(Slot::default());
     }
@@ -44,12 +44,12 @@ impl Harvest {
         trace.records.extend(parcel.records.into_iter().take(room));
     }
 
-    /// Whether the trace of this node is incomplete.
+    /// Returns whether parcels of this node's trace are still expected.
     pub fn is_awaiting(&self, id: NodeId) -> bool {
         self.0.get(id.index()).is_some_and(|slot| !slot.over)
     }
 
-    /// The traces of `copy`, complete or not, each with the index of its node.
+    /// Returns the traces of `copy`, complete or not, each with the index of its node.
     pub fn into_traces(self, copy: CopyId) -> impl Iterator<Item = Trace> {
         let traces = (0..).zip(self.0).filter_map(|(place, slot)| Some((place, slot.trace?)));
         traces.map(move |(place, mut trace)| {

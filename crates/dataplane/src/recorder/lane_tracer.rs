@@ -1,4 +1,4 @@
-//! The trace of a lane's thread: a few spans per block, in however many slices it arrived.
+//! Records the trace of a lane's thread: a few spans per block, regardless of the number of slices.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -11,6 +11,11 @@ use super::meter::Meter;
 use super::thread::Recorder;
 use crate::context::{Awaited, Flow};
 
+/// The stages in which a lane waits: for the upstream, the downstream, a buffer, or permission to
+/// send.
+const WAITS: [Stage; 4] =
+    [Stage::WaitUpstream, Stage::WaitDownstream, Stage::WaitBuffer, Stage::Control];
+
 /// Records the spans of a lane.
 #[derive(Debug, Default)]
 pub struct LaneTracer {
@@ -18,12 +23,13 @@ pub struct LaneTracer {
     lane: u16,
     /// The index of the upstream in the plan.
     up: u16,
-    /// The indexes of the downstreams, and the nanoseconds of writes to each since the last block.
+    /// The index of each downstream in the plan, and the nanoseconds of writes to it since the last
+    /// block.
     downs: Vec<(u16, u64)>,
     meter: Meter,
-    /// Waits since the last block: for the upstream, the downstream, a buffer, permission to send.
+    /// Waits since the last block, by the stages of [`WAITS`].
     waits: [Wait; 4],
-    /// The waits for readers during the copy.
+    /// The waits so far, readable by other threads during the copy.
     flow: Arc<Flow>,
 }
 
@@ -42,7 +48,7 @@ pub struct Began {
 }
 
 impl LaneTracer {
-    /// A tracer for the calling thread, which moves the blocks of `lane`.
+    /// Returns a tracer for the calling thread, which moves the blocks of `lane`.
     pub fn new(recorder: Recorder, lane: u16, flow: Arc<Flow>) -> Self {
         let (meter, waits) = (Meter::default(), [Wait::default(); 4]);
         Self { recorder, lane, up: NONE, downs: Vec::new(), meter, waits, flow }
@@ -54,28 +60,28 @@ impl LaneTracer {
         self.downs = route.downstreams.iter().map(|down| (peer_index(down.node), 0)).collect();
     }
 
-    /// The lane and a neighbour, for a span.
+    /// Returns the lane and a neighbour, for a span.
     pub fn neighbor(&self, peer: u16) -> At {
         At { lane: self.lane, peer, ..At::HERE }
     }
 
-    /// The downstream which took the last block most slowly.
+    /// Returns the downstream with the slowest writes since the last block.
     fn slowest(&self) -> u16 {
         let slowest = self.downs.iter().enumerate().max_by_key(|(at, (_, ns))| (*ns, Reverse(*at)));
         slowest.map_or(NONE, |(_, (peer, _))| *peer)
     }
 
-    /// The thread's recorder, for spans of another kind.
+    /// Returns the thread's recorder, for other spans.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
     }
 
-    /// The monotonic time in nanoseconds; 0 if nothing is recorded.
+    /// Returns the monotonic time in nanoseconds; 0 if nothing is recorded.
     pub fn now(&self) -> u64 {
         self.recorder.now()
     }
 
-    /// The present time.
+    /// Returns the present time, as the beginning of a span.
     pub fn begin(&self) -> Began {
         Began { now_ns: self.recorder.now(), cpu_ns: self.recorder.cpu_ns() }
     }
@@ -90,21 +96,21 @@ impl LaneTracer {
         now
     }
 
-    /// Ends a wait for `what`.
+    /// Records the end of a wait for `what`.
     fn got(&self, what: Awaited, since_ns: u64, now_ns: u64) {
         self.flow.waited(what, now_ns.saturating_sub(since_ns));
         self.flow.works(now_ns);
     }
 
-    /// Ends a time without work.
+    /// Records the end of a time without work.
     pub fn rested(&self, since_ns: u64) {
         if self.recorder.is_on() {
             self.got(Awaited::Rest, since_ns, self.recorder.now());
         }
     }
 
-    /// A block of this node's own was requested at `began` and is ready. The time which the thread
-    /// was not running is a wait for the reader.
+    /// Records that a block which was requested at `began` from this node's own source or store is
+    /// ready. The time during which the thread did not run was a wait for the disk.
     pub fn prepared(&self, began: Began) {
         if self.recorder.is_on() {
             let end = self.begin();
@@ -113,14 +119,15 @@ impl LaneTracer {
         }
     }
 
-    /// The lane has waited since `since_ns`.
+    /// Records a wait of the lane since `since_ns`.
     pub fn waited(&mut self, stage: Stage, since_ns: u64) {
         if !self.recorder.is_on() {
             return;
         }
         let now = self.recorder.now();
         self.got(Awaited::of(stage), since_ns, now);
-        let Some(wait) = slot(&mut self.waits, stage) else { return };
+        let Some(at) = WAITS.iter().position(|other| *other == stage) else { return };
+        let wait = &mut self.waits[at];
         if wait.busy_ns == 0 {
             wait.begin_ns = since_ns;
         }
@@ -128,7 +135,7 @@ impl LaneTracer {
         wait.busy_ns += now.saturating_sub(since_ns);
     }
 
-    /// A call read `bytes` bytes from the upstream. Returns the time.
+    /// Records a call that read `bytes` bytes from the upstream. Returns the time.
     pub fn received(&mut self, since_ns: u64, bytes: usize) -> u64 {
         let now = self.recorder.now();
         let spent_ns = now.saturating_sub(since_ns);
@@ -141,7 +148,7 @@ impl LaneTracer {
         now
     }
 
-    /// A call wrote `bytes` bytes to a downstream. Returns the time.
+    /// Records a call that wrote `bytes` bytes to the downstream `peer`. Returns the time.
     pub fn sent(&mut self, since_ns: u64, peer: u16, bytes: usize) -> u64 {
         let now = self.recorder.now();
         let spent_ns = now.saturating_sub(since_ns);
@@ -151,14 +158,14 @@ impl LaneTracer {
         self.flow.went(bytes);
         if self.recorder.is_on() {
             self.flow.called(Awaited::Down, spent_ns);
-            // Bytes go to one downstream after the other, then the next slice is read.
+            // A slice is written to one downstream after another; then the next one is read.
             let is_last = self.downs.last().is_none_or(|(last, _)| *last == peer);
             self.flow.awaits(if is_last { Awaited::Up } else { Awaited::Down }, now);
         }
         now
     }
 
-    /// A block was received, and forwarded to `peers`.
+    /// Records that a block was received and forwarded to the nodes `to`.
     pub fn passed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
         if !self.recorder.is_on() {
             return;
@@ -182,10 +189,10 @@ impl LaneTracer {
         }
     }
 
-    /// A block of this node's own was sent to `peers`.
+    /// Records that a block of this node's own source or store was sent to the nodes `to`.
     pub fn fed(&mut self, began: Began, index: u64, bytes: usize, to: &[u16]) {
         if to.len() == 1 {
-            // Bytes to several downstreams are counted in `sent`.
+            // With several downstreams `sent` counts the bytes.
             self.flow.went(bytes);
         }
         if !self.recorder.is_on() {
@@ -203,7 +210,7 @@ impl LaneTracer {
             let busy_ns = busy_ns / to.len() as u64;
             self.recorder.note(Span { busy_ns, bytes: bytes as u64, ..span });
         }
-        // Discards the sums of the meter, which are for relayed blocks.
+        // Discard the sums of the meter, which are for relayed blocks.
         self.meter.part(0);
     }
 
@@ -211,14 +218,10 @@ impl LaneTracer {
     fn note_waits(&mut self, at: At, (begin_ns, end_ns): (u64, u64), (up_ns, down_ns): (u64, u64)) {
         let (up, down) = (at.with(self.up), at.with(self.slowest()));
         self.downs.iter_mut().for_each(|(_, ns)| *ns = 0);
-        let within = [
-            (Stage::WaitUpstream, up, up_ns),
-            (Stage::WaitDownstream, down, down_ns),
-            (Stage::WaitBuffer, at, 0),
-            (Stage::Control, At { block: Exchange::Operation.number(), ..down }, 0),
-        ];
-        for (stage, at, within_ns) in within {
-            let Some(wait) = slot(&mut self.waits, stage).map(std::mem::take) else { continue };
+        let operation = At { block: Exchange::Operation.number(), ..down };
+        let within = [(up, up_ns), (down, down_ns), (at, 0), (operation, 0)];
+        let waits = std::mem::take(&mut self.waits);
+        for ((stage, wait), (at, within_ns)) in WAITS.into_iter().zip(waits).zip(within) {
             if wait.busy_ns + within_ns == 0 {
                 continue;
             }
@@ -238,15 +241,5 @@ impl Drop for LaneTracer {
         if self.recorder.is_on() {
             self.note_waits(At { lane: self.lane, ..At::HERE }, (0, 0), (0, 0));
         }
-    }
-}
-
-fn slot(waits: &mut [Wait; 4], stage: Stage) -> Option<&mut Wait> {
-    match stage {
-        Stage::WaitUpstream => waits.first_mut(),
-        Stage::WaitDownstream => waits.get_mut(1),
-        Stage::WaitBuffer => waits.get_mut(2),
-        Stage::Control => waits.get_mut(3),
-        _ => None,
     }
 }

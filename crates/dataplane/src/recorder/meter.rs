@@ -1,12 +1,12 @@
 //! Divides the time of a lane's block into work and waits, upstream and downstream.
 //!
-//! The calls of a relay block: their time includes both copying bytes and waiting for them. A check
+//! A call of a relay may block: its time includes both copying bytes and waiting for them. A check
 //! before each call whether it would block would cost more than the rest of the recorder. Instead
-//! the thread's CPU time is read once per block; calls waited for the rest of their time. That is
-//! attributed to the two sides by the excess of each side's calls over its fastest ones, which did
-//! not wait.
+//! the thread's CPU time is read once per block. The calls waited for the rest of their time. This
+//! wait is divided between the two sides in proportion to their excess: the time that the calls of
+//! a side took beyond that of the side's fastest call, which did not wait.
 
-/// The sums over the calls for one block.
+/// Sums over the calls for one block.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     up: Side,
@@ -15,15 +15,15 @@ pub struct Meter {
 
 #[derive(Clone, Debug, Default)]
 struct Side {
-    /// Nanoseconds of the calls for this block.
+    /// The time of the calls for this block, in nanoseconds.
     spent_ns: u64,
-    /// The part of them that the fastest calls would not have taken.
+    /// The part of `spent_ns` that equally many calls of the fastest kind would not have taken.
     excess_ns: u64,
-    /// Nanoseconds per MiB of the lane's fastest call; 0 if there is none yet.
+    /// The fastest call of the lane so far, in nanoseconds per MiB; 0 before the first call.
     fastest: u64,
 }
 
-/// The time of a block, divided.
+/// The time of a block, divided into work and waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// Nanoseconds of reading from the upstream.
@@ -59,7 +59,7 @@ impl Meter {
             u128::from(asleep_ns) * u128::from(of_up) / u128::from((of_up + of_down).max(1));
         let wait_up_ns = u64::try_from(share).unwrap_or(u64::MAX).min(up.spent_ns);
         let wait_down_ns = (asleep_ns - wait_up_ns).min(down.spent_ns);
-        // What the downstream's calls cannot have waited, the upstream's have.
+        // If the downstream's share exceeds the time of its calls, the rest was spent upstream.
         let wait_up_ns = (asleep_ns - wait_down_ns).min(up.spent_ns);
         Parts {
             receive_ns: up.spent_ns - wait_up_ns,
@@ -98,7 +98,7 @@ impl Side {
 mod tests {
     use super::*;
 
-    /// A block whose calls take 10 µs each without waits.
+    /// Relays a block whose calls take 10 µs each, plus the given waits in nanoseconds.
     fn block(meter: &mut Meter, wait_up: u64, wait_down: u64) -> Parts {
         for _ in 0..16 {
             meter.received(10_000 + wait_up, 64 << 10);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_waited_for_is_told_apart() {
+    fn waits_are_attributed_to_the_right_side() {
         let mut meter = Meter::default();
         let parts = block(&mut meter, 0, 0);
         assert_eq!((parts.wait_up_ns, parts.wait_down_ns), (0, 0));

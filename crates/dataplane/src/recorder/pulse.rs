@@ -1,5 +1,5 @@
-//! Detects that the whole process was suspended: a thread that only wakes up at intervals woke up
-//! late although it did not wait for a CPU.
+//! Detects that the whole process was suspended: a thread that wakes up at intervals did so late,
+//! although it did not wait for a CPU.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use garland_sys::schedule::Account;
 use super::at::At;
 use super::collector::Collector;
 
-/// A delay below this is normal for any thread.
+/// A delay below this, in nanoseconds, is normal for any thread.
 const LATE_NS: u64 = 100_000_000;
 
-/// The heartbeats of a thread.
+/// Measures the delays of a thread's heartbeats.
 #[derive(Debug)]
 pub struct Pulse {
     every_ns: u64,
@@ -22,7 +22,7 @@ pub struct Pulse {
     waited_ns: u64,
 }
 
-/// The process was suspended.
+/// A time during which the process was suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standstill {
     begin_ns: u64,
@@ -30,7 +30,7 @@ pub struct Standstill {
 }
 
 impl Pulse {
-    /// Heartbeats of the calling thread at this interval.
+    /// Returns heartbeats of the calling thread, one per `every`.
     pub fn begin(every: Duration) -> Self {
         let account = Account::of_this_thread();
         let waited_ns = account.times().map_or(0, |times| times.waiting_ns);
@@ -38,12 +38,13 @@ impl Pulse {
         Self { every_ns, account, last_ns: clock::now_ns(), waited_ns }
     }
 
-    /// The thread goes to sleep until its next heartbeat.
+    /// Records that the thread starts to sleep until its next heartbeat.
     pub fn rest(&mut self) {
         self.last_ns = clock::now_ns();
     }
 
-    /// A heartbeat. Returns whether the process was suspended since the last one.
+    /// Records a heartbeat. Returns the time during which the process was suspended since the last
+    /// one, if it was.
     pub fn beat(&mut self) -> Option<Standstill> {
         let (now, waited) =
             (clock::now_ns(), self.account.times().map_or(0, |times| times.waiting_ns));
@@ -56,7 +57,7 @@ impl Pulse {
 }
 
 impl Standstill {
-    /// Records it.
+    /// Records the suspension in `trace`.
     pub fn note(&self, trace: &Collector) {
         trace.note(At::HERE.span(Stage::Pause, self.begin_ns, self.end_ns));
     }

@@ -1,4 +1,4 @@
-//! The kernel's counters of a copy's threads, links and disk.
+//! Samples the kernel's counters of a copy's threads, links and disk.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use garland_sys::tcp_info::TcpInfo;
 
 use crate::context::LaneHandle;
 
-/// The counters, and their samples.
+/// The kernel's counters of one copy on one node, and their samples.
 #[derive(Debug, Default)]
 pub struct Counters {
     samples: Samples,
@@ -20,14 +20,15 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// No samples; capacity for `room` records. The disk's counters start now.
+    /// Returns counters without samples and with capacity for `room` records. The counters of the
+    /// disk are relative to this moment.
     pub fn new(room: usize, device: Option<u64>) -> Self {
         let disk = device.and_then(BlockDevice::of);
         let disk = disk.and_then(|disk| disk.counters().map(|before| (disk, before)));
         Self { samples: Samples::new(room), threads: Vec::new(), disk }
     }
 
-    /// Adds a thread.
+    /// Adds a thread whose CPU time is sampled.
     pub fn add_thread(&mut self, thread: u16, what: Stage, account: Account) {
         self.threads.push((thread, what, account));
     }
@@ -56,7 +57,7 @@ impl Counters {
         }
     }
 
-    /// Samples the counters of a lane's links on one side.
+    /// Samples the counters of a lane's links on one side: upstream or downstream.
     pub fn sample_link(&mut self, lane: u16, handle: &LaneHandle, side: LinkSide) {
         for (peer, info) in handle.ask(side, TcpInfo::of) {
             let Ok(info) = info else { continue };
@@ -64,7 +65,7 @@ impl Counters {
         }
     }
 
-    /// The samples.
+    /// Returns the samples.
     pub fn into_records(self) -> impl Iterator<Item = Record> {
         self.samples.into_records()
     }

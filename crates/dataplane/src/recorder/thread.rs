@@ -1,4 +1,4 @@
-//! The spans of one thread.
+//! Records the spans of one thread.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use garland_sys::clock;
 use super::at::At;
 use super::collector::Collector;
 
-/// Waits below this are not recorded: they are the cost of reading the clock.
+/// Shorter waits, in nanoseconds, are not recorded: they are the cost of reading the clock.
 const SHORTEST_NS: u64 = 1_000;
 
 /// Records the spans of one thread in a ring of its own. Dropping it hands the ring to the
@@ -26,8 +26,7 @@ struct Work {
 }
 
 impl Recorder {
-    /// A recorder for the calling thread, which does the work of `stage`.
-    #[must_use]
+    /// Returns a recorder for the calling thread, which does the work of `stage`.
     pub fn new(collector: &Arc<Collector>, stage: Stage) -> Self {
         let work = collector.add_thread(stage).map(|(thread, room)| {
             let (collector, ring) = (Arc::clone(collector), Ring::new(room));
@@ -36,22 +35,22 @@ impl Recorder {
         Self { work }
     }
 
-    /// Whether spans are recorded.
+    /// Returns whether spans are recorded.
     pub fn is_on(&self) -> bool {
         self.work.is_some()
     }
 
-    /// The monotonic time in nanoseconds; 0 if nothing is recorded.
+    /// Returns the monotonic time in nanoseconds; 0 if nothing is recorded.
     pub fn now(&self) -> u64 {
         if self.is_on() { clock::now_ns() } else { 0 }
     }
 
-    /// The CPU time of the thread in nanoseconds; 0 if nothing is recorded.
+    /// Returns the CPU time of the thread in nanoseconds; 0 if nothing is recorded.
     pub fn cpu_ns(&self) -> u64 {
         if self.is_on() { clock::thread_cpu_ns() } else { 0 }
     }
 
-    /// Records that `stage` took the time since `begin_ns` for so many bytes. Returns the present
+    /// Records that `stage` took from `begin_ns` until now for `bytes` bytes. Returns the present
     /// time, at which the next stage begins.
     pub fn took(&mut self, stage: Stage, at: At, begin_ns: u64, bytes: usize) -> u64 {
         let now = self.now();

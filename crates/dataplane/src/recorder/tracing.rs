@@ -1,4 +1,4 @@
-//! The parameters of a trace.
+//! Parameters of traces.
 
 /// The parameters of a copy's trace.
 #[derive(Clone, Copy, Debug)]

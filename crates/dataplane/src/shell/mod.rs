@@ -1,14 +1,14 @@
-//! A shell command at one end of a copy: bytes go to it or come from it through a pipe, its exit
-//! code is the verdict, and the end of its standard error is the reason.
+//! A shell command as the source or destination of a copy. A pipe carries the bytes; the exit code
+//! is the verdict, and the last lines of standard error are the reason of a failure.
 //!
 //! The command runs in a process group of its own, together with a guard: a second shell, which
-//! holds the pipe open and waits for a line. If the agent is killed the line never comes; the guard
-//! then kills the group, before the command could take the closed pipe for the end of the bytes.
-//! The guard also keeps the number of the group from being reused.
+//! holds the pipe open and waits for a line. If the agent is killed the line never arrives; the
+//! guard then kills the group, before the command can take the closed pipe for the end of the
+//! bytes. The guard also keeps the number of the group from being reused.
 
 mod stderr;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -26,7 +26,7 @@ use self::stderr::StderrTail;
 /// The guard's script: unless it reads `over` it kills its group, itself included.
 const GUARD: &str = "read -r word && [ \"$word\" = over ] || kill -s KILL 0";
 
-/// How long a killed command is waited for; it may hang in the kernel.
+/// How long to wait for a killed command, which may hang in the kernel.
 const DYING: Duration = Duration::from_secs(1);
 
 /// Called with the reason if a command fails.
@@ -41,14 +41,14 @@ pub struct Shell {
 }
 
 /// The process that kills the group unless it is dismissed. The number of the group stays reserved
-/// until the guard was waited for.
+/// until the guard has been reaped.
 struct Guard {
     child: Child,
     word: Option<PipeWriter>,
     over: bool,
 }
 
-/// The end of a command.
+/// The result of a command, once it has ended.
 #[derive(Default)]
 struct Ending {
     state: Mutex<State>,
@@ -59,21 +59,8 @@ struct Ending {
 struct State {
     /// The verdict once the command has ended: the reason if it failed.
     verdict: Option<Result<(), String>>,
-    /// Called when it fails.
+    /// Called when the command fails.
     watcher: Option<Watcher>,
-}
-
-/// What a command is started with.
-struct Start<'a> {
-    /// The command line, in the system's bytes.
-    line: &'a [u8],
-    /// The working directory; by default the one of this process.
-    folder: Option<&'a Path>,
-    input: Stdio,
-    output: Stdio,
-    /// The write end which the guard keeps open, so that the command does not see the end of its
-    /// input.
-    held: Option<PipeWriter>,
 }
 
 impl Shell {
@@ -84,8 +71,7 @@ impl Shell {
     pub fn reading(line: &[u8], folder: Option<&Path>) -> io::Result<(Self, PipeWriter)> {
         let (input, writer) = io::pipe()?;
         let held = Some(writer.try_clone()?);
-        let (input, output) = (Stdio::from(input), Stdio::null());
-        Ok((Self::start(Start { line, folder, input, output, held })?, writer))
+        Ok((Self::start(line, folder, input.into(), Stdio::null(), held)?, writer))
     }
 
     /// Starts a command that writes to the returned pipe.
@@ -94,12 +80,18 @@ impl Shell {
     /// When the system cannot start it.
     pub fn writing(line: &[u8], folder: Option<&Path>) -> io::Result<(Self, PipeReader)> {
         let (reader, output) = io::pipe()?;
-        let (input, output) = (Stdio::null(), Stdio::from(output));
-        Ok((Self::start(Start { line, folder, input, output, held: None })?, reader))
+        Ok((Self::start(line, folder, Stdio::null(), output.into(), None)?, reader))
     }
 
-    fn start(start: Start<'_>) -> io::Result<Self> {
-        let Start { line, folder, input, output, held } = start;
+    /// Starts the command `line`, by default in the working directory of this process. The guard
+    /// keeps `held`, the write end of the command's input, open.
+    fn start(
+        line: &[u8],
+        folder: Option<&Path>,
+        input: Stdio,
+        output: Stdio,
+        held: Option<PipeWriter>,
+    ) -> io::Result<Self> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(OsStr::from_bytes(line));
         command.stdin(input).stdout(output).stderr(Stdio::piped()).process_group(0);
@@ -136,14 +128,14 @@ impl Shell {
         Ok(Self { line, group, guard: Mutex::new(guard), ending })
     }
 
-    /// The command line as messages show it.
+    /// Returns the command line for messages.
     pub fn line(&self) -> &str {
         &self.line
     }
 
     /// Calls `watcher` when the command fails, at once if it already has.
     pub fn watch(&self, watcher: Watcher) {
-        let mut state = self.ending.lock();
+        let mut state = self.ending.state.lock();
         match state.verdict.clone() {
             None => state.watcher = Some(watcher),
             Some(Ok(())) => {}
@@ -157,15 +149,15 @@ impl Shell {
     /// Releases the guard's end of the pipe: once the caller closes its own, the command sees the
     /// end of its input.
     pub fn release(&self) {
-        self.guard().dismiss();
+        self.guard.lock().dismiss();
     }
 
-    /// Waits until the command has ended, by itself or by [`Shell::kill`].
+    /// Waits until the command has ended, on its own or by [`Shell::kill`].
     ///
     /// # Errors
     /// When the command failed; the message is the reason.
     pub fn wait(&self) -> Result<(), String> {
-        let mut state = self.ending.lock();
+        let mut state = self.ending.state.lock();
         loop {
             if let Some(verdict) = &state.verdict {
                 return verdict.clone();
@@ -174,10 +166,10 @@ impl Shell {
         }
     }
 
-    /// The verdict, if the command ends within `moment`.
+    /// Waits for the command, at most for `moment`. Returns its verdict if it has ended.
     pub fn verdict(&self, moment: Duration) -> Option<Result<(), String>> {
         let runs = |state: &mut State| state.verdict.is_none();
-        let mut state = self.ending.lock();
+        let mut state = self.ending.state.lock();
         let _ = self.ending.ended.wait_while_for(&mut state, runs, moment);
         state.verdict.clone()
     }
@@ -185,9 +177,9 @@ impl Shell {
     /// Kills the process group of the command unless it has succeeded. It does not see the end of
     /// its input.
     pub fn kill(&self) {
-        let mut guard = self.guard();
-        let mut state = self.ending.lock();
-        // The caller knows that it fails.
+        let mut guard = self.guard.lock();
+        let mut state = self.ending.state.lock();
+        // The caller knows that the command fails.
         state.watcher = None;
         // Processes which a successful command left running are not killed.
         if !matches!(state.verdict, Some(Ok(()))) && !guard.over {
@@ -197,10 +189,6 @@ impl Shell {
         let _ = self.ending.ended.wait_while_for(&mut state, lives, DYING);
         drop(state);
         guard.end();
-    }
-
-    fn guard(&self) -> MutexGuard<'_, Guard> {
-        self.guard.lock()
     }
 }
 
@@ -224,7 +212,7 @@ impl Guard {
     /// Makes the guard exit without killing the group.
     fn dismiss(&mut self) {
         if let Some(mut word) = self.word.take() {
-            // Fails if the guard is gone already; then it holds nothing.
+            // Fails if the guard has exited already; then it holds nothing open.
             let _ = word.write_all(b"over\n");
         }
     }
@@ -242,9 +230,9 @@ impl Ending {
         let verdict = match ended {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(failure(line, status, stderr)),
-            Err(error) => Err(format!("waiting for `{line}`: {error}")),
+            Err(error) => Err(format!("cannot get the exit code of `{line}`: {error}")),
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.verdict = Some(verdict.clone());
         let watcher = state.watcher.take();
         self.ended.notify_all();
@@ -252,10 +240,6 @@ impl Ending {
         if let (Err(reason), Some(watcher)) = (verdict, watcher) {
             watcher(reason);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -271,7 +255,7 @@ fn failure(line: &str, status: ExitStatus, stderr: Option<StderrTail>) -> String
     }
 }
 
-/// A command line without control characters, shortened for messages.
+/// Returns a command line without control characters, shortened for messages.
 fn shown(line: &[u8]) -> String {
     const LONGEST: usize = 60;
     let text = String::from_utf8_lossy(line);
@@ -288,24 +272,17 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-
-    fn folder(test: &str) -> std::path::PathBuf {
-        let path =
-            std::env::temp_dir().join(format!("garland-shell-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        path
-    }
+    use crate::tests::Scratch;
 
     #[test]
     fn bytes_go_in_and_the_exit_code_comes_out() {
-        let dir = folder("in");
+        let dir = Scratch::new("shell-in");
         let (shell, mut input) = Shell::reading(b"cat > 'a b'; exit 3", Some(&dir)).unwrap();
         input.write_all(b"these").unwrap();
         drop(input);
         shell.release();
         assert_eq!(shell.wait(), Err("`cat > 'a b'; exit 3` ended with code 3".to_owned()));
         assert_eq!(std::fs::read(dir.join("a b")).unwrap(), b"these");
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
@@ -318,14 +295,13 @@ mod tests {
 
     #[test]
     fn one_that_is_killed_never_sees_its_input_end() {
-        let dir = folder("killed");
+        let dir = Scratch::new("shell-killed");
         let (shell, mut input) = Shell::reading(b"cat > x; echo > ended", Some(&dir)).unwrap();
         input.write_all(b"half").unwrap();
         shell.kill();
         drop(input);
         assert!(shell.wait().unwrap_err().contains("killed by signal 9"));
         assert!(!dir.join("ended").exists());
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]

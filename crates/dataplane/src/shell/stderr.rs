@@ -1,4 +1,4 @@
-//! The last lines which a command writes to its standard error.
+//! Keeps the last lines that a command writes to its standard error.
 
 use parking_lot::{Condvar, Mutex};
 use std::io::{self, Read};
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use garland_sys::threads;
 
-/// Bytes that are kept, and the lines and characters of them that are shown.
+/// The number of bytes that are kept, and the number of lines and characters that are shown.
 const KEPT: usize = 2048;
 const LINES: usize = 3;
 const SHOWN: usize = 300;
 
-/// How long the end of the pipe is awaited after the command has ended: a process which it left
-/// running may keep the pipe open.
+/// How long to wait for the end of the pipe after the command has ended. A process that the command
+/// left running may keep the pipe open.
 const LATE: Duration = Duration::from_millis(200);
 
 /// The end of a command's standard error, read by a thread of its own.
@@ -35,7 +35,7 @@ impl StderrTail {
     pub fn of(mut pipe: ChildStderr) -> io::Result<Self> {
         let shared = Arc::<Shared>::default();
         let its = Arc::clone(&shared);
-        threads::spawn("words", move || {
+        threads::spawn("stderr", move || {
             let mut buffer = [0; KEPT];
             loop {
                 let read = pipe.read(&mut buffer);
@@ -58,7 +58,7 @@ impl StderrTail {
         Ok(Self(shared))
     }
 
-    /// The last lines, joined by semicolons.
+    /// Returns the last lines, joined by semicolons.
     pub fn into_text(self) -> String {
         let mut tail = self.0.tail.lock();
         let _ = self.0.over.wait_while_for(&mut tail, |(_, over)| !*over, LATE);

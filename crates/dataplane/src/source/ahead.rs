@@ -2,7 +2,7 @@
 //! does not wait for them. The distance, and the number of threads, grow while the sender has to
 //! wait.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::context::CopyContext;
 use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
 
-/// The most bytes that are prepared ahead of a lane's sender.
+/// The most bytes of blocks that are prepared ahead of a lane's sender.
 pub const AHEAD: u64 = 8 << 20;
 
-/// The most bytes that are prepared for all lanes together.
+/// The most bytes of blocks that are prepared for all lanes together.
 const AHEAD_OF_ALL: u64 = 64 << 20;
 
 /// The initial number of blocks that are prepared ahead.
@@ -32,23 +32,23 @@ const AHEAD_FIRST: u64 = 4;
 /// With several lanes each starts with one.
 const WORKERS: usize = 2;
 
-/// The most threads of a lane whose disk is slow: this many reads are concurrent.
+/// The most threads of a lane, which it has if the disk is slow: that many reads are concurrent.
 const WORKERS_MAX: usize = 4;
 
-/// How long a lane waits at a time for a stream's next block.
+/// How long a lane waits for the next block of a stream before it does other work.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// How often a waiting lane polls whether the copy is over.
+/// How often a waiting lane checks whether the copy is over.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Prepares the blocks of one lane from the source.
+/// Prepares the blocks of one lane by reading the source.
 pub struct SourceFeeder {
     shared: Arc<Shared>,
     /// Prepares blocks that are sent again, independent of the read-ahead.
     repairs: BlockMaker,
 }
 
-/// Prepares blocks for one thread.
+/// The tools with which one thread prepares blocks.
 struct BlockMaker {
     wrapper: Wrapper,
     packer: Packer,
@@ -73,12 +73,14 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The blocks that are being prepared: the places from `wanted` on, under one incarnation.
+/// The blocks that are being prepared: those of the lane from place `wanted` on, sealed under one
+/// incarnation.
+#[derive(Default)]
 struct Ahead {
     incarnation: u64,
-    /// The next place which the sender takes.
+    /// The place in the lane of the next block for the sender.
     wanted: u64,
-    /// The next place which a worker takes.
+    /// The place of the next block for a worker.
     unclaimed: u64,
     ready: BTreeMap<u64, Result<Prepared, FeedError>>,
     spare: Vec<Vec<u8>>,
@@ -86,7 +88,7 @@ struct Ahead {
     /// The number of blocks that may be prepared ahead, now and at most.
     ahead: u64,
     ahead_most: u64,
-    /// The sender had to wait since the last thread was added.
+    /// Whether the sender had to wait since the last thread was added.
     starved: bool,
     workers: Vec<std::thread::JoinHandle<()>>,
 }
@@ -106,18 +108,8 @@ impl SourceFeeder {
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(member.layout.block_size)).max(3);
         let ahead_most = member.config.buffers.map_or(fitting, u64::from);
-        let state = Ahead {
-            incarnation: 1,
-            wanted: 0,
-            unclaimed: 0,
-            ready: BTreeMap::new(),
-            spare: Vec::new(),
-            over: false,
-            ahead: ahead_most.min(AHEAD_FIRST),
-            ahead_most,
-            starved: false,
-            workers: Vec::new(),
-        };
+        let ahead = ahead_most.min(AHEAD_FIRST);
+        let state = Ahead { incarnation: 1, ahead, ahead_most, ..Ahead::default() };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         member.calls.go_to(source.device());
         let name = source.name().into();
@@ -125,7 +117,7 @@ impl SourceFeeder {
         let workers = if lanes == 1 { WORKERS } else { 1 };
         let repairs = BlockMaker::new(&shared.member, lane);
         let feeder = Self { shared, repairs };
-        (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.lock()))?;
+        (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.state.lock()))?;
         Ok(feeder)
     }
 }
@@ -148,7 +140,7 @@ impl Feeder for SourceFeeder {
     }
 
     fn recycle(&mut self, buffer: Vec<u8>) {
-        self.shared.lock().spare.push(buffer);
+        self.shared.state.lock().spare.push(buffer);
     }
 }
 
@@ -161,7 +153,7 @@ impl SourceFeeder {
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError> {
         let Self { shared, repairs } = self;
-        let buffer = shared.lock().spare.pop();
+        let buffer = shared.state.lock().spare.pop();
         let buffer = buffer.unwrap_or_else(|| shared.new_buffer());
         let is_over = || shared.member.is_closing();
         shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
@@ -171,8 +163,8 @@ impl SourceFeeder {
     fn take(&self, index: u64, incarnation: u64) -> Result<Prepared, FeedError> {
         let shared = &self.shared;
         let place = shared.blocks.ordinal(index).unwrap_or(0);
-        let mut state = shared.lock();
-        // It may have been withheld until now.
+        let mut state = shared.state.lock();
+        // The block may have been withheld until now: make the workers check again.
         shared.changed.notify_all();
         if (state.wanted, state.incarnation) != (place, incarnation) {
             let old = std::mem::take(&mut state.ready);
@@ -195,7 +187,7 @@ impl SourceFeeder {
                 shared.changed.notify_all();
             }
             if !shared.member.layout.open {
-                // A wait for a remote source ends when the copy is over.
+                // A remote source may never answer: the wait ends when the copy is over.
                 let _ = shared.changed.wait_for(&mut state, POLL);
                 if shared.member.is_closing() {
                     return Err(FeedError::NotYet);
@@ -213,11 +205,11 @@ impl SourceFeeder {
 
 impl Drop for SourceFeeder {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
+        self.shared.state.lock().over = true;
         self.shared.changed.notify_all();
         loop {
             // A worker may have added another one just before it ended.
-            let Some(worker) = self.shared.lock().workers.pop() else { return };
+            let Some(worker) = self.shared.state.lock().workers.pop() else { return };
             // A panic has been printed already.
             let _ = worker.join();
         }
@@ -249,8 +241,8 @@ impl Shared {
             let worked = clock::thread_cpu_ns().saturating_sub(worked);
             stages.read.leave();
             idle = recorder.now();
-            let mut state = self.lock();
-            // While the disk is slow, another read may run concurrently.
+            let mut state = self.state.lock();
+            // On a slow disk one more concurrent read may help.
             let disk = !self.member.layout.open;
             let waits = disk && worked < took / 2 && state.starved && !state.over;
             if waits && state.workers.len() < WORKERS_MAX {
@@ -270,13 +262,13 @@ impl Shared {
     }
 
     fn claim(&self) -> Option<(u64, u64, Vec<u8>)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.over {
                 return None;
             }
             let end = self.blocks.len().min(state.wanted + state.ahead);
-            // Blocks that are withheld are not read; the sender returns for them later.
+            // Blocks that are withheld are not read yet; the sender requests them later.
             let serves = |place| self.member.sink().serves(self.blocks.index(place));
             if state.unclaimed < end && serves(state.unclaimed) {
                 let place = state.unclaimed;
@@ -366,15 +358,11 @@ impl Shared {
         (form, packed)
     }
 
-    /// Whether a block that is not prepared yet is no longer wanted.
+    /// Returns whether a block that is not prepared yet is no longer wanted.
     fn is_stale(&self, index: u64, incarnation: u64) -> bool {
         let place = self.blocks.ordinal(index).unwrap_or(0);
-        let state = self.lock();
+        let state = self.state.lock();
         let near = (state.wanted..state.wanted + state.ahead).contains(&place);
         state.over || state.incarnation != incarnation || !near || self.member.is_closing()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ahead> {
-        self.state.lock()
     }
 }

@@ -7,15 +7,15 @@ use crate::feed::FeedError;
 
 /// The bytes of a source.
 pub trait Content: Send + Sync {
-    /// Reads block `index` of `layout` into `bytes`, which has its length. A block may be read
-    /// again, and must be the same then.
+    /// Reads block `index` of `layout` into `bytes`, whose length is that of the block. A block may
+    /// be read several times, and must not change.
     ///
     /// # Errors
     /// When it cannot be read, or has changed.
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError>;
 
     /// Waits until block `index` can be read, or `stale` returns true. Returns its length in bytes.
-    /// Only remote sources wait here.
+    /// Only streams and remote sources wait here.
     ///
     /// # Errors
     /// When it is not available and no longer wanted, or the source ends before it.
@@ -28,33 +28,34 @@ pub trait Content: Send + Sync {
         Ok(layout.block_length(index))
     }
 
-    /// Whether block `index` lies in a hole of a file and reads as zeros.
+    /// Returns whether block `index` lies in a hole of a file and reads as zeros.
     fn is_hole(&self, _layout: Layout, _index: u64) -> bool {
         false
     }
 
-    /// All nodes have the blocks before `index`: they are not read again.
+    /// Releases the blocks before `index`: all nodes have them, so they are not read again.
     fn release(&self, _index: u64) {}
 
-    /// The length in bytes; of a stream, the bytes so far.
+    /// Returns the length in bytes; for a stream, the number of bytes so far.
     fn length(&self) -> u64;
 
-    /// The source as messages name it.
+    /// Returns the name of the source for messages.
     fn name(&self) -> String;
 
-    /// What has changed, for messages, if block `index` differs.
+    /// Returns the name of what has changed, for messages, after block `index` was found to differ
+    /// from an earlier reading.
     fn changed(&self, _layout: Layout, _index: u64) -> String {
         self.name()
     }
 
-    /// Whether it is unchanged since it was opened.
+    /// Returns whether the source is unchanged since it was opened.
     fn is_unchanged(&self) -> bool;
 
-    /// The parts of it that cannot be read, if parts can be missing.
+    /// Returns the parts that cannot be read; none for a source that is copied whole or not at all.
     fn absence(&self) -> Option<Absence> {
         None
     }
 
-    /// The number of the block device which it is on, if any.
+    /// Returns the number of the block device that the source is on, if any.
     fn device(&self) -> Option<u64>;
 }

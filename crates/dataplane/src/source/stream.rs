@@ -1,5 +1,5 @@
-//! A source that can be read once and whose length is known at its end: standard input, a named
-//! pipe, a command's output. Blocks are kept until all nodes have them.
+//! A source that can be read only once and whose length is not known before its end: standard
+//! input, a named pipe, a command's output. Blocks are kept until all nodes have them.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -18,17 +18,17 @@ use crate::feed::FeedError;
 use crate::shell::Shell;
 use garland_sys::error::reason;
 
-/// The most bytes that are kept for nodes that have yet to receive them. Reading stops at this
-/// limit: then the slowest node sets the pace.
+/// The most bytes that are kept for nodes that have yet to receive them. At this limit reading
+/// pauses: the slowest node then determines the rate.
 const WINDOW: usize = 256 << 20;
 
 /// The number of buffers that are kept for reuse.
 const SPARE: usize = 16;
 
-/// How often a waiting thread polls whether its block is still wanted.
+/// How often a waiting thread checks whether its block is still wanted.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A stream.
+/// A source that is a stream.
 pub struct StreamSource {
     name: String,
     input: File,
@@ -48,16 +48,15 @@ struct State {
     /// The next block, and the number of its bytes so far.
     begun: Option<(Vec<u8>, usize)>,
     spare: Vec<Vec<u8>>,
-    /// A thread is reading.
+    /// Whether a thread is reading.
     busy: bool,
     length: u64,
-    /// Its number of blocks, or its error, once it has ended.
+    /// The number of blocks, or the error, once the stream has ended.
     over: Option<Result<u64, String>>,
 }
 
 impl StreamSource {
-    /// The bytes of `input`, which messages call `name`, in blocks of a layout.
-    #[must_use]
+    /// Returns the bytes of `input`, in blocks of `layout`, as a source that messages call `name`.
     pub fn of(input: OwnedFd, name: &str, layout: Layout) -> Self {
         let (name, input) = (name.to_owned(), File::from(input));
         let block = layout.block_size as usize;
@@ -65,7 +64,7 @@ impl StreamSource {
         Self { name, input, shell: None, block, state, changed }
     }
 
-    /// The bytes of the named pipe at `path`.
+    /// Returns the bytes of the named pipe at `path` as a source.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -76,7 +75,8 @@ impl StreamSource {
         Ok(Self::of(input, &path.display().to_string(), layout))
     }
 
-    /// The output of the command `line`, which must exit with code 0.
+    /// Starts the command `line` and returns its output as a source. The command must exit with
+    /// code 0.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -100,9 +100,9 @@ impl StreamSource {
             Ok(false) => None,
             // The output is complete only if the command succeeds.
             Ok(true) => self.verdict(stale),
-            Err(error) => Some(Err(format!("reading {}: {}", self.name, reason(&error)))),
+            Err(error) => Some(Err(format!("cannot read {}: {}", self.name, reason(&error)))),
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if filled == self.block || filled > 0 && matches!(over, Some(Ok(()))) {
             block.truncate(filled);
             state.length += filled as u64;
@@ -117,7 +117,8 @@ impl StreamSource {
         state
     }
 
-    /// How the stream has ended; none while that is unknown and no longer wanted.
+    /// Waits for the command's result. Returns how the stream has ended; none if `stale` returns
+    /// true before that.
     fn verdict(&self, stale: &dyn Fn() -> bool) -> Option<Result<(), String>> {
         let Some(shell) = &self.shell else { return Some(Ok(())) };
         loop {
@@ -128,7 +129,8 @@ impl StreamSource {
         }
     }
 
-    /// Fills a block. Returns whether the stream has ended.
+    /// Reads into a block until it is full, the stream has ended, or `stale` returns true. Returns
+    /// whether the stream has ended.
     fn fill(
         &self,
         block: &mut [u8],
@@ -152,14 +154,10 @@ impl StreamSource {
         }
         Ok(false)
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
 }
 
 impl State {
-    /// The index of the first block that is not complete.
+    /// Returns the index of the first block that is not complete.
     fn end(&self) -> u64 {
         self.first + self.kept.len() as u64
     }
@@ -171,7 +169,7 @@ impl State {
 
 impl Content for StreamSource {
     fn read(&self, _: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let state = self.lock();
+        let state = self.state.lock();
         let block = state.block(index).filter(|block| block.len() == bytes.len());
         bytes.copy_from_slice(block.ok_or_else(|| FeedError::Gone(self.name(), index))?);
         Ok(())
@@ -183,7 +181,7 @@ impl Content for StreamSource {
         index: u64,
         stale: &dyn Fn() -> bool,
     ) -> Result<u32, FeedError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if index < state.first {
                 return Err(FeedError::Gone(self.name(), index));
@@ -210,7 +208,7 @@ impl Content for StreamSource {
     }
 
     fn release(&self, index: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.first < index {
             let Some(mut block) = state.kept.pop_front() else { break };
             state.first += 1;
@@ -224,7 +222,7 @@ impl Content for StreamSource {
     }
 
     fn length(&self) -> u64 {
-        self.lock().length
+        self.state.lock().length
     }
 
     fn name(&self) -> String {
@@ -258,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_whole_whatever_comes_at_a_time_and_the_end_is_told() {
+    fn blocks_are_whole_however_little_a_read_returns_and_the_end_is_reported() {
         let (source, mut writer) = pipe();
         let bytes: Vec<u8> = (0..10_000_u32).map(|at| (at % 251) as u8).collect();
         let wanted = bytes.clone();
@@ -283,14 +281,14 @@ mod tests {
     }
 
     #[test]
-    fn what_every_node_has_is_given_up_and_nothing_else() {
+    fn only_blocks_that_every_node_has_are_released() {
         let (source, mut writer) = pipe();
         writer.write_all(&[1; 3 * 4096]).unwrap();
         source.await_block(layout(), 2, WANTED).unwrap();
         source.release(1);
         assert!(matches!(source.await_block(layout(), 0, WANTED), Err(FeedError::Gone(..))));
         assert!(source.await_block(layout(), 1, WANTED).is_ok());
-        // Nobody is left: blocks that have not arrived cannot be released.
+        // No node is left: blocks that have not arrived cannot be released.
         source.release(u64::MAX);
         writer.write_all(&[2; 4096]).unwrap();
         drop(writer);
@@ -299,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wants_any_more_is_not_waited_for_and_not_lost() {
+    fn a_block_that_is_no_longer_wanted_is_not_awaited_and_not_lost() {
         let (source, mut writer) = pipe();
         writer.write_all(b"begun").unwrap();
         let polls = std::cell::Cell::new(0);

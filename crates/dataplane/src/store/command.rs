@@ -1,4 +1,5 @@
-//! A command's standard input: a stream, so blocks are written in order and cannot be taken back.
+//! The standard input of a command: a stream, so blocks are written in order and cannot be
+//! withdrawn.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,8 +22,9 @@ pub struct CommandStore {
 impl CommandStore {
     /// Starts the command `line` in `folder`; by default in the agent's working directory.
     pub fn start(line: &[u8], folder: Option<&Path>) -> Result<Self, StoreError> {
-        let failed =
-            |error: io::Error| StoreError::Command(format!("starting a shell: {}", reason(&error)));
+        let failed = |error: io::Error| {
+            StoreError::Failed(format!("cannot start a shell: {}", reason(&error)))
+        };
         let (shell, input) = Shell::reading(line, folder).map_err(failed)?;
         let input = Outflow::into(OwnedFd::from(input)).map_err(failed)?;
         Ok(Self { input, shell })
@@ -39,7 +41,7 @@ impl Store for CommandStore {
         trace.time(Stage::Commit, || {
             self.input.close();
             self.shell.release();
-            self.shell.wait().map_err(StoreError::Command)
+            self.shell.wait().map_err(StoreError::Failed)
         })
     }
 
@@ -60,7 +62,8 @@ impl Store for CommandStore {
     }
 
     fn stop(&self) {
-        // Before the input is closed, which the command could take for the end of the bytes.
+        // Kill the command before its input is closed, which it could take for the end of the
+        // bytes.
         self.shell.kill();
         self.input.stop();
     }

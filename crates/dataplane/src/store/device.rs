@@ -1,4 +1,4 @@
-//! A block device: written in place, so a copy that ends early leaves it partly overwritten.
+//! A block device. It is written in place, so a copy that ends early leaves it partly overwritten.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -28,25 +28,23 @@ impl DeviceStore {
         length: Option<u64>,
         (force, fsync): (bool, bool),
     ) -> Result<Self, StoreError> {
-        let failed =
-            |error: &io::Error| StoreError::path("opening the device", path.display(), error);
+        let failed = |error: &io::Error| StoreError::path("open the device", path.display(), error);
         // O_EXCL: the kernel refuses a device in use, and keeps it from being mounted meanwhile.
         let opened = root.open_to_write(path, !force);
         let file = match opened {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 let number = root.look(path).map(|stat| stat.st_rdev);
                 let used = number.ok().and_then(use_of).unwrap_or_else(|| "in use".to_owned());
-                let reason =
-                    format!("it is {used} (--force-device would write to it all the same)");
-                return Err(StoreError::refused("writing to", path.display(), reason));
+                let reason = format!("it is {used}; --force-device writes to it nevertheless");
+                return Err(StoreError::refused("write to", path.display(), reason));
             }
             opened => File::from(opened.map_err(|error| failed(&error))?),
         };
         let room = (&file).seek(SeekFrom::End(0)).map_err(|error| failed(&error))?;
         if length.is_some_and(|length| length > room) {
             let needed = length.unwrap_or_default();
-            let reason = format!("it has {room} bytes, and {needed} are to be written");
-            return Err(StoreError::refused("writing to", path.display(), reason));
+            let reason = format!("it has {room} bytes, but {needed} are needed");
+            return Err(StoreError::refused("write to", path.display(), reason));
         }
         Ok(Self { file, path: path.to_owned(), fsync })
     }
@@ -67,7 +65,7 @@ impl Store for DeviceStore {
         }
         trace
             .time(Stage::Fsync, || self.file.sync_all())
-            .map_err(|error| StoreError::path("making stable", self.name(), &error))
+            .map_err(|error| StoreError::path("sync", self.name(), &error))
     }
 
     fn is_holder(&self) -> bool {

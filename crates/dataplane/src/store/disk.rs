@@ -1,4 +1,4 @@
-//! A store on a disk: its calls can be watched, and an emulated disk sets their pace.
+//! A store on a disk: the calls on it are watched, and an emulated disk may limit their rate.
 
 use std::fs::File;
 use std::io;
@@ -9,11 +9,11 @@ use garland_protocol::DiskCall;
 
 use super::{Store, StoreError};
 use crate::calls::Calls;
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 use crate::recorder::Collector;
 use crate::shell::Watcher;
 
-/// Puts a store on a disk. `pace` is the emulated disk of a lab's node.
+/// Returns `store` as a store on a disk. `pace` is the emulated disk of a lab's node.
 pub fn on_disk(pace: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn Store> {
     let calls = Calls::default();
     calls.go_to(store.device());
@@ -27,7 +27,7 @@ struct DiskStore {
     pace: Option<Arc<Pace>>,
     calls: Calls,
     name: Arc<str>,
-    /// Bytes that were written and are not stable yet.
+    /// The number of bytes that were written and are not stable yet.
     unstable: AtomicU64,
 }
 
@@ -41,13 +41,10 @@ impl DiskStore {
         self.during(DiskCall::Write, length as u64, call)
     }
 
-    /// Makes `call` take no less time than the emulated disk needs for `bytes`. The wait is outside
-    /// of the watched call: it is no fault of the real disk.
+    /// Runs `call`, and returns no earlier than the emulated disk would for `bytes` bytes. This
+    /// wait is not part of a watched call, since the real disk does not cause it.
     fn paced<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
-        match &self.pace {
-            Some(pace) => pace.pass(bytes, call),
-            None => call(),
-        }
+        pace::on(self.pace.as_deref(), bytes, call)
     }
 }
 
@@ -63,7 +60,7 @@ impl Store for DiskStore {
         self.paced(length, || self.during(DiskCall::Read, length as u64, read))
     }
 
-    // Bytes that stay in place, and holes, take no time of an emulated disk.
+    // Bytes that stay in place, and holes, take no time on an emulated disk.
     fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
         self.write(length, || self.store.bring(offset, length))
     }

@@ -6,15 +6,15 @@ use std::io;
 use garland_sys::error::reason;
 use thiserror::Error;
 
-/// Why bytes cannot be put where they should go.
+/// Why a destination cannot be opened, written or committed.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// A system call on a path failed.
-    #[error("{operation} {path}: {reason}")]
+    #[error("cannot {operation} {path}: {reason}")]
     Path {
-        /// What was tried.
+        /// The operation that failed, as an infinitive.
         operation: &'static str,
-        /// The path.
+        /// The path, or another name of the destination.
         path: String,
         /// Why it failed.
         reason: String,
@@ -24,25 +24,19 @@ pub enum StoreError {
     NoSpace {
         /// The directory.
         path: String,
-        /// Bytes of the source.
+        /// The number of bytes needed.
         needed: u64,
-        /// Bytes free for this user.
+        /// The number of bytes that are free for this user.
         free: u64,
     },
-    /// A file without a name cannot be created.
+    /// The destination does not have what it should, or its command failed; the text says how.
     #[error("{0}")]
-    Scratch(String),
-    /// A command could not be started, or failed.
-    #[error("{0}")]
-    Command(String),
-    /// Parts of a tree are missing; the rest is in place.
-    #[error("{0}")]
-    Incomplete(String),
+    Failed(String),
 }
 
 impl StoreError {
-    /// `operation` on `path` failed with a system error.
-    pub(super) fn path(
+    /// Returns the error that `operation` on `path` failed with a system error.
+    pub(crate) fn path(
         operation: &'static str,
         path: impl fmt::Display,
         error: &io::Error,
@@ -50,7 +44,7 @@ impl StoreError {
         Self::refused(operation, path, reason(error))
     }
 
-    /// `operation` on `path` is refused.
+    /// Returns the error that `operation` on `path` is refused.
     pub(super) fn refused(
         operation: &'static str,
         path: impl fmt::Display,

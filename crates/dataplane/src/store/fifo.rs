@@ -1,4 +1,4 @@
-//! A named pipe: a stream, so blocks are written in order and cannot be taken back.
+//! A named pipe: a stream, so blocks are written in order and cannot be withdrawn.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,7 +15,7 @@ use super::outflow::Outflow;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// How often the pipe is tried until it has a reader, and the pause between two attempts.
+/// The number of attempts to open a pipe that has no reader, and the pause between two attempts.
 const ATTEMPTS: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -31,12 +31,12 @@ impl FifoStore {
     /// Finds the pipe at `path`; its reader may open it later.
     pub fn open(root: &Root, path: &Path) -> Result<Self, StoreError> {
         let place = root.find(path);
-        let place = place.map_err(|error| StoreError::path("opening", path.display(), &error))?;
+        let place = place.map_err(|error| StoreError::path("open", path.display(), &error))?;
         let path = path.to_owned();
         Ok(Self { place, path, outflow: OnceLock::new(), over: AtomicBool::new(false) })
     }
 
-    /// The pipe, opened for writing; waits until it has a reader.
+    /// Returns the pipe, opened for writing; waits until it has a reader.
     fn outflow(&self) -> io::Result<&Outflow> {
         if let Some(outflow) = self.outflow.get() {
             return Ok(outflow);
@@ -55,7 +55,7 @@ impl FifoStore {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(io::Error::other("nobody has opened the pipe for reading"))
+        Err(io::Error::other("no process has opened the pipe for reading"))
     }
 }
 
@@ -63,13 +63,13 @@ impl Store for FifoStore {
     fn write_at(&self, _: u64, bytes: &[u8]) -> io::Result<()> {
         let outflow = self.outflow()?;
         outflow.write_all(bytes)?;
-        // There is no exit code which would tell whether the reader was satisfied.
+        // A reader that ends early is an error: it has no exit code that would report success.
         if outflow.is_closed() { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     }
 
     fn commit(&self, _: &Collector) -> Result<(), StoreError> {
         let outflow = self.outflow();
-        outflow.map_err(|error| StoreError::path("ending", self.name(), &error))?.close();
+        outflow.map_err(|error| StoreError::path("close", self.name(), &error))?.close();
         Ok(())
     }
 

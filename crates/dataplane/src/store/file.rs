@@ -1,5 +1,5 @@
 //! A file that appears whole or not at all: it is written under a hidden name in the directory of
-//! its final one, made stable, then renamed.
+//! its final name, made stable, then renamed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -27,14 +27,14 @@ use crate::recorder::Collector;
 /// The length of a file, and the disk space it needs, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Its length in bytes.
+    /// The length in bytes.
     pub length: u64,
-    /// Bytes on the disk, without holes.
+    /// The number of bytes on the disk, without holes.
     pub room: u64,
 }
 
 impl Size {
-    /// A file without holes.
+    /// Returns the size of a file without holes.
     pub fn whole(length: u64) -> Self {
         Self { length, room: length }
     }
@@ -54,20 +54,20 @@ pub struct FileStore {
     name: OsString,
     path: PathBuf,
     metadata: Metadata,
-    /// It has its final name, or is left for another copy.
+    /// Whether the file has its final name, or is left for another copy.
     settled: AtomicBool,
-    /// A write failed.
+    /// Whether a write failed.
     failed: AtomicBool,
-    /// It has its metadata, and is stable if that was requested.
+    /// Whether the file has its metadata, and is stable if that was requested.
     prepared: AtomicBool,
-    /// Directories in which directories were created for it.
+    /// The directories in which directories were created for the file.
     parents: Vec<OwnedFd>,
 }
 
 /// Mode, times and durability of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata {
-    /// Its permission bits.
+    /// The permission bits.
     pub mode: u32,
     /// The modification time, as seconds and nanoseconds. With it the mode is set exactly; without
     /// it the mode is restricted by the umask.
@@ -77,7 +77,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Sets mode and times of an open file where they differ.
+    /// Sets mode and times of an open file, where they differ.
     pub fn apply_to(&self, file: &File) -> io::Result<()> {
         let stat = fstat(file)?;
         let mode = match self.times {
@@ -112,8 +112,8 @@ impl FileStore {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, mut name) = target(root, given, OsStr::from_bytes(name));
         if name.is_empty() {
-            let reason = "it is a folder, and what is copied has no name: add one";
-            return Err(StoreError::refused("creating", folder_path.display(), reason));
+            let reason = "it is a directory, and the source has no name; append a file name";
+            return Err(StoreError::refused("create", folder_path.display(), reason));
         }
         name.push(suffix);
         let make = given.as_os_str().as_bytes().ends_with(b"/");
@@ -121,12 +121,8 @@ impl FileStore {
             true => root.open_or_make_dir(&folder_path),
             false => root.open_dir(&folder_path, false).map(|folder| (folder, Vec::new())),
         };
-        let (folder, parents) = opened.map_err(|error| {
-            StoreError::path("opening the folder", folder_path.display(), &error)
-        })?;
-        let mut store = Self::create_in(folder, &folder_path, name, size, tag, None)?;
-        store.parents = parents;
-        Ok(store)
+        let (folder, parents) = opened.map_err(unopened(&folder_path))?;
+        Self::create_in((folder, folder_path, parents), name, size, tag, None)
     }
 
     /// Creates the hidden file for `name` in the directory `below` the directory `path`. Both are
@@ -138,14 +134,11 @@ impl FileStore {
         size: Size,
         tag: &str,
     ) -> Result<Self, StoreError> {
-        let (folder, path, parents) = open_below(root, path, Some(below))?;
         let name = OsStr::from_bytes(name).to_owned();
-        let mut store = Self::create_in(folder, &path, name, size, tag, None)?;
-        store.parents = parents;
-        Ok(store)
+        Self::create_in(open_below(root, path, Some(below))?, name, size, tag, None)
     }
 
-    /// Takes over the partial file that an interrupted copy `left`, with its bytes.
+    /// Resumes the partial file that an interrupted copy `left`.
     pub fn resume(
         root: &Root,
         path: &[u8],
@@ -156,26 +149,27 @@ impl FileStore {
     ) -> Result<Self, StoreError> {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
-        let folder = root.open_dir(&folder_path, false).map_err(|error| {
-            StoreError::path("opening the folder", folder_path.display(), &error)
-        })?;
-        Self::create_in(folder, &folder_path, name, Size::whole(length), tag, Some(left))
+        let folder = root.open_dir(&folder_path, false).map_err(unopened(&folder_path))?;
+        let directory = (folder, folder_path, Vec::new());
+        Self::create_in(directory, name, Size::whole(length), tag, Some(left))
     }
 
-    /// Creates the hidden file for `name` in an open directory, or takes over the one that is
-    /// `left`.
+    /// Creates the hidden file for `name` in an open directory, or resumes the one that is `left`.
     pub(super) fn create_in(
-        folder: OwnedFd,
-        folder_path: &Path,
+        (folder, folder_path, parents): Directory,
         name: OsString,
         size: Size,
         tag: &str,
         left: Option<Left>,
     ) -> Result<Self, StoreError> {
         let path = folder_path.join(&name);
-        Self::refuse_others(&folder, &name, &path)?;
+        let error = |error| StoreError::path("create", path.display(), &error);
+        // This fails if the name is too long: report that before the copy, not at its end.
+        if let Some(is) = unreplaceable(&folder, &name).map_err(error)? {
+            return Err(StoreError::refused("replace", path.display(), is));
+        }
         let there = left.as_ref().map_or(0, Left::allocated);
-        Self::check_space(&folder, folder_path, size.room.saturating_sub(there))?;
+        Self::check_space(&folder, &folder_path, size.room.saturating_sub(there))?;
         remove_stale(&folder, &name);
         let partial = partial_name(&name, tag);
         let file = match left {
@@ -184,17 +178,15 @@ impl FileStore {
                 .map(|()| left.into_file())
                 .map_err(io::Error::from),
         };
-        let error = |error| StoreError::path("creating", path.display(), &error);
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, times: None, fsync: true };
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
-        let (path, parents) = (path.clone(), Vec::new());
         let store = Self {
             folder,
             file,
             partial,
             name,
-            path,
+            path: path.clone(),
             parents,
             metadata,
             settled,
@@ -206,36 +198,26 @@ impl FileStore {
         Ok(store)
     }
 
-    /// Sets the metadata which the file gets when it is committed.
+    /// Sets the metadata that the file gets when it is committed.
     pub fn with(mut self, metadata: Metadata) -> Self {
         self.metadata = metadata;
         self
     }
 
-    /// The metadata which the file gets when it is committed.
+    /// Returns the metadata that the file gets when it is committed.
     pub(super) fn metadata(&self) -> Metadata {
         self.metadata
     }
 
-    /// The directory of the file, and its path.
+    /// Returns the directory of the file, and the path of that directory.
     pub(super) fn directory(&self) -> io::Result<(OwnedFd, PathBuf)> {
         let path = self.path.parent().unwrap_or(Path::new("")).to_owned();
         Ok((self.folder.try_clone()?, path))
     }
 
-    /// The final name, without its directory.
+    /// Returns the final name, without the directory.
     pub(super) fn file_name(&self) -> &OsStr {
         &self.name
-    }
-
-    /// Fails if `name` is something other than a file: a file replaces only files.
-    fn refuse_others(folder: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), StoreError> {
-        match unreplaceable(folder, name) {
-            Ok(None) => Ok(()),
-            // For example a name that is too long, which must be found before the copy.
-            Err(error) => Err(StoreError::path("creating", path.display(), &error)),
-            Ok(Some(is)) => Err(StoreError::refused("replacing", path.display(), is)),
-        }
     }
 
     fn check_space(folder: &OwnedFd, path: &Path, needed: u64) -> Result<(), StoreError> {
@@ -257,7 +239,7 @@ impl FileStore {
 
     fn unfinished(&self, error: &io::Error) -> StoreError {
         self.failed.store(true, Ordering::Release);
-        StoreError::path("finishing", self.name(), error)
+        StoreError::path("finish", self.name(), error)
     }
 
     fn make_ready(&self, trace: &Collector) -> io::Result<()> {
@@ -279,9 +261,8 @@ impl FileStore {
         })?;
         self.settled.store(true, Ordering::Release);
         if self.metadata.fsync {
-            trace.time(Stage::Fsync, || rustix::fs::fsync(&self.folder))?;
-            for parent in &self.parents {
-                trace.time(Stage::Fsync, || rustix::fs::fsync(parent))?;
+            for folder in std::iter::once(&self.folder).chain(&self.parents) {
+                trace.time(Stage::Fsync, || rustix::fs::fsync(folder))?;
             }
         }
         Ok(())
@@ -322,7 +303,7 @@ impl Store for FileStore {
 
     fn abandon(&self) {
         if !self.settled.swap(true, Ordering::AcqRel) {
-            // It may be gone already, removed by hand.
+            // Fails if a user has removed the file.
             let _ = unlinkat(&self.folder, &self.partial, AtFlags::empty());
         }
     }
@@ -335,39 +316,40 @@ impl Store for FileStore {
         Some(&self.file)
     }
 
-    /// A disk that is full or broken is not left with a partial file.
+    /// After a failed write the partial file is not kept: the disk may be full or broken.
     fn leave(&self) -> bool {
         if self.failed.load(Ordering::Acquire) || self.settled.load(Ordering::Acquire) {
             return false;
         }
-        // One partial file is kept at most; the lock protects this one.
+        // Only one partial file is kept; the lock protects this one.
         remove_stale(&self.folder, &self.name);
         !self.settled.swap(true, Ordering::AcqRel)
     }
 }
 
-/// Opens the directory `path`, or the directory `below` it; creates what is missing. Returns it
-/// with its path, and the directories in which directories may have been created.
-pub fn open_below(
-    root: &Root,
-    path: &[u8],
-    below: Option<&[u8]>,
-) -> Result<(OwnedFd, PathBuf, Vec<OwnedFd>), StoreError> {
+/// An open directory, its path, and the directories in which directories were created for it.
+type Directory = (OwnedFd, PathBuf, Vec<OwnedFd>);
+
+/// Returns the error of opening the directory `path`.
+fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
+    move |error| StoreError::path("open the directory", path.display(), &error)
+}
+
+/// Opens the directory `path`, or the directory `below` in it; creates missing directories.
+pub fn open_below(root: &Root, path: &[u8], below: Option<&[u8]>) -> Result<Directory, StoreError> {
     let path = Path::new(OsStr::from_bytes(path));
-    let failed =
-        |path: &Path, error| StoreError::path("opening the folder", path.display(), &error);
-    let (folder, mut parents) = root.open_or_make_dir(path).map_err(|error| failed(path, error))?;
+    let (folder, mut parents) = root.open_or_make_dir(path).map_err(unopened(path))?;
     let Some(below) = below.map(OsStr::from_bytes) else {
         return Ok((folder, path.to_owned(), parents));
     };
     let path = path.join(below);
-    let inner = confine::open_below(&folder, below).map_err(|error| failed(&path, error))?;
+    let inner = confine::open_below(&folder, below).map_err(unopened(&path))?;
     parents.push(folder);
     Ok((inner, path, parents))
 }
 
-/// The directory and the name of a destination file: `name` in `given` if that is a directory, else
-/// `given` itself.
+/// Returns the directory and the name of a destination file: `name` in `given` if that is a
+/// directory, else `given` itself.
 pub fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
     let is_folder = given.as_os_str().as_bytes().ends_with(b"/")
         || root.open_dir(given, false).is_ok()
@@ -385,20 +367,20 @@ impl Drop for FileStore {
     }
 }
 
-/// Reserves disk space, so that a full disk is found before the copy and not in its middle. Does
-/// nothing on memory-backed file systems: they would write zeros, which costs as much as the copy.
+/// Reserves disk space, so that a full disk is detected before the copy and not during it. Does
+/// nothing on file systems in memory: they would write zeros, which costs as much as the copy.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {
     if length == 0 || is_in_memory(file)? {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::empty(), 0, length) {
         Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
-        // Not supported everywhere; then a full disk is found during the copy.
+        // Not all file systems support this; a full disk is then detected during the copy.
         _ => Ok(()),
     }
 }
 
-/// Why `name` cannot be replaced by a file; none if it can be, or does not exist.
+/// Returns why a file cannot replace `name`; none if it can, or if `name` does not exist.
 pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'static str>> {
     let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
@@ -407,9 +389,9 @@ pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'stat
     };
     Ok(match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile | FileType::Symlink => None,
-        FileType::Directory => Some("it is a folder"),
+        FileType::Directory => Some("it is a directory"),
         FileType::BlockDevice | FileType::CharacterDevice => Some("it is a device"),
-        _ => Some("it is no plain file"),
+        _ => Some("it is not a regular file"),
     })
 }
 
@@ -420,16 +402,7 @@ mod tests {
 
     use super::*;
     use crate::recorder::Budget;
-
-    fn nothing_noted() -> std::sync::Arc<Collector> {
-        Collector::new(Budget::NOTHING, CopyId([0; 16]), 1, 0, None)
-    }
-
-    fn folder(test: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("garland-file-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        path
-    }
+    use crate::tests::{Scratch, untraced};
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap();
@@ -441,22 +414,21 @@ mod tests {
 
     #[test]
     fn a_file_appears_whole_and_shorter_than_the_old_one() {
-        let dir = folder("whole");
+        let dir = Scratch::new("file-whole");
         let root = Root::confined(&dir).unwrap();
         std::fs::write(dir.join("x"), b"a longer old file").unwrap();
         let file = FileStore::create(&root, b"/x", b"s", "", Size::whole(3), "t1").unwrap();
         file.write_at(0, b"new").unwrap();
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"a longer old file");
-        file.commit(&nothing_noted()).unwrap();
+        file.commit(&untraced()).unwrap();
         drop(file);
         assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
         assert_eq!(names(&dir), ["x"]);
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
-    fn folders_that_were_made_for_a_file_are_synced_with_it() {
-        let dir = folder("parents");
+    fn new_directories_of_a_file_are_synced_with_it() {
+        let dir = Scratch::new("file-parents");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir(dir.join("there")).unwrap();
         let synced = |path: &[u8], fsync: bool| {
@@ -469,16 +441,19 @@ mod tests {
                 |record: &&Record| matches!(record, Record::Span(it) if it.stage == Stage::Fsync);
             trace.finish().records.iter().filter(is_sync).count()
         };
-        assert_eq!(synced(b"/there/", true), 2, "the file and its folder");
+        assert_eq!(synced(b"/there/", true), 2, "the file and its directory");
         // `there` got an entry, and so did `a` and `b`.
-        assert_eq!(synced(b"/there/a/b/c/", true), 2 + 3, "and each folder with a new one in it");
+        assert_eq!(
+            synced(b"/there/a/b/c/", true),
+            2 + 3,
+            "and each directory with a new one in it"
+        );
         assert_eq!(synced(b"/there/d/e/", false), 0);
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn an_abandoned_file_leaves_nothing_and_stale_ones_are_removed() {
-        let dir = folder("stale");
+        let dir = Scratch::new("file-stale");
         let root = Root::confined(&dir).unwrap();
         drop(FileStore::create(&root, b"/d/", b"x", "", Size::whole(10), "t1").unwrap());
         assert_eq!(names(&dir.join("d")), Vec::<String>::new());
@@ -487,22 +462,20 @@ mod tests {
         let other = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t3").unwrap();
         assert_eq!(names(&dir.join("d")), [".x.t2.garland-part", ".x.t3.garland-part"]);
         drop((alive, other));
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
-    fn only_files_are_replaced_and_space_is_looked_at() {
-        let dir = folder("replace");
+    fn only_files_are_replaced_and_space_is_checked() {
+        let dir = Scratch::new("file-replace");
         let root = Root::confined(&dir).unwrap();
         std::fs::create_dir_all(dir.join("d/x")).unwrap();
         let error = FileStore::create(&root, b"/d", b"x", "", Size::whole(1), "t").err().unwrap();
-        assert_eq!(error.to_string(), "replacing /d/x: it is a folder");
+        assert_eq!(error.to_string(), "cannot replace /d/x: it is a directory");
         let error =
             FileStore::create(&root, b"/d/y", b"y", "", Size::whole(1 << 60), "t").err().unwrap();
         assert!(error.to_string().starts_with("no space left on /d: "), "{error}");
         let error =
             FileStore::create(&root, b"/none/y", b"y", "", Size::whole(1), "t").err().unwrap();
-        assert_eq!(error.to_string(), "opening the folder /none: no such file or directory");
-        std::fs::remove_dir_all(dir).unwrap();
+        assert_eq!(error.to_string(), "cannot open the directory /none: no such file or directory");
     }
 }

@@ -1,4 +1,4 @@
-//! Dropping a file from the page cache, and verifying that it is gone.
+//! Drops files from the page cache.
 
 use std::fs::File;
 use std::io;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use garland_sys::cache::{self, Residency};
 
-/// Number of attempts. Another reader may bring pages back meanwhile, from the medium.
+/// The number of attempts. Other readers may bring pages back from the medium meanwhile.
 const TRIES: usize = 5;
 
-/// Whether a file is on a file system that lives in memory only.
+/// Returns whether a file is on a file system that exists only in memory.
 pub fn is_in_memory(file: &File) -> io::Result<bool> {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
@@ -17,7 +17,8 @@ pub fn is_in_memory(file: &File) -> io::Result<bool> {
     Ok(kind == TMPFS || kind == RAMFS)
 }
 
-/// Drops a stable file from the page cache. Does nothing on file systems that live in memory.
+/// Drops a stable file from the page cache and verifies that no page is left. Does nothing on file
+/// systems that exist only in memory.
 ///
 /// # Errors
 /// When pages of it stay in memory, or the kernel does not report which ones do.
@@ -38,5 +39,5 @@ pub fn forget(file: &File) -> io::Result<()> {
         }
     }
     let Residency { pages, cached, .. } = left;
-    Err(io::Error::other(format!("{cached} of its {pages} pages can't be put out of memory")))
+    Err(io::Error::other(format!("{cached} of its {pages} pages stay in the page cache")))
 }

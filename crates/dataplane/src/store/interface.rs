@@ -1,4 +1,4 @@
-//! What a destination of blocks offers to the threads of a lane.
+//! The interface of destinations.
 
 use std::fs::File;
 use std::io;
@@ -12,8 +12,8 @@ use crate::calls::Calls;
 use crate::recorder::Collector;
 use crate::shell::Watcher;
 
-/// The destination of a node's blocks. Several threads may write at once; each block is written
-/// once.
+/// The destination of a node's blocks. Several threads may write concurrently; each block is
+/// written once.
 ///
 /// The defaults are those of a destination that takes blocks in any order, and that can be read
 /// back if it is a file.
@@ -24,9 +24,9 @@ pub trait Store: Send + Sync {
     fn read_at(&self, _offset: u64, _bytes: &mut [u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Takes the block of `length` bytes at `offset` from files that are already here. Returns how
-    /// many of its bytes need not be written; the caller reads the rest back from here and writes
-    /// it.
+    /// Uses files that are already in place for the block of `length` bytes at `offset`. Returns
+    /// how many of the first bytes need not be written. The caller reads the others by
+    /// [`Store::read_at`] and writes them.
     fn bring(&self, _offset: u64, _length: usize) -> io::Result<usize> {
         Ok(0)
     }
@@ -45,7 +45,7 @@ pub trait Store: Send + Sync {
     fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
         self.write_zeros(offset, length)
     }
-    /// Does all work that [`Store::commit`] needs done before it, and records the time it took.
+    /// Does the part of [`Store::commit`] that can be undone, and records the time it took.
     fn prepare(&self, _trace: &Collector) -> Result<(), StoreError> {
         Ok(())
     }
@@ -57,33 +57,33 @@ pub trait Store: Send + Sync {
     /// what it received, until the copy is `over`.
     fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
         let Some(file) = self.file() else {
-            return Err(StoreError::refused("verifying", self.name(), "nothing can be read back"));
+            return Err(StoreError::refused("verify", self.name(), "nothing can be read back"));
         };
         trace
             .time(Stage::Fsync, || file.sync_all().and_then(|()| forget(file)))
-            .map_err(|error| StoreError::path("verifying", self.name(), &error))
+            .map_err(|error| StoreError::path("verify", self.name(), &error))
     }
     /// Removes what was written, unless it was committed.
     fn abandon(&self) {}
-    /// Whether what was written can be read back.
+    /// Returns whether what was written can be read back.
     fn is_holder(&self) -> bool {
         self.file().is_some()
     }
-    /// Whether blocks must be written in order.
+    /// Returns whether blocks must be written in order.
     fn is_ordered(&self) -> bool {
         false
     }
-    /// The destination as messages name it.
+    /// Returns the name of the destination for messages.
     fn name(&self) -> String;
-    /// The path of a file, in the system's bytes; the name of anything else.
+    /// Returns the path of a file, as raw bytes; for any other store, the name.
     fn path(&self) -> Vec<u8> {
         self.name().into_bytes()
     }
-    /// The number of the block device which the store is on, if any.
+    /// Returns the number of the block device that the store is on, if any.
     fn device(&self) -> Option<u64> {
         fstat(self.file()?).ok().map(|stat| stat.st_dev)
     }
-    /// The file that has the bytes at the offsets of the source, if there is one.
+    /// Returns the file that has the bytes at the offsets of the source, if there is one.
     fn file(&self) -> Option<&File> {
         None
     }
@@ -92,7 +92,7 @@ pub trait Store: Send + Sync {
     fn leave(&self) -> bool {
         false
     }
-    /// The number of names that were removed because the source does not have them.
+    /// Returns the number of names that were removed because the source does not have them.
     fn removed(&self) -> u64 {
         0
     }
@@ -100,12 +100,12 @@ pub trait Store: Send + Sync {
     fn settle(&self) {}
     /// Restores what the commit replaced, unless it is settled. Called when the copy is given up.
     fn withdraw(&self) {}
-    /// A number that grows while a long call makes progress.
+    /// Returns a number that grows while a long call makes progress.
     fn steps(&self) -> u64 {
         0
     }
-    /// The calls that are under way, if the store is on a disk. A pipe that waits for its reader is
-    /// not stuck.
+    /// Returns the calls in progress, if the store is on a disk. Other stores have none: a pipe
+    /// that waits for its reader is not stuck.
     fn calls(&self) -> Option<&Calls> {
         None
     }
@@ -113,6 +113,6 @@ pub trait Store: Send + Sync {
     fn attach(&self, _text: Vec<u8>) {}
     /// Calls `watcher` if the store fails between two calls.
     fn watch(&self, _watcher: Watcher) {}
-    /// Ends calls that wait in this store, and the command behind it. Called when the copy is over.
+    /// Ends calls that wait in this store, and its command, if any. Called when the copy is over.
     fn stop(&self) {}
 }

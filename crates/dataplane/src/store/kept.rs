@@ -1,5 +1,5 @@
-//! A file that has the bytes of the source already: nothing is written, and other nodes may be fed
-//! from it.
+//! A file that already has the bytes of the source: nothing is written to it, and its blocks may be
+//! sent to other nodes.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::{Store, StoreError};
 use crate::block_index::stamp;
 use crate::recorder::Collector;
 
-/// A file that keeps its bytes and gets mode and times.
+/// A store whose file keeps its bytes and gets mode and times.
 pub struct KeptStore {
     folder: OwnedFd,
     name: OsString,
@@ -30,7 +30,7 @@ pub struct KeptStore {
 }
 
 impl KeptStore {
-    /// Keeps the file `name` in `folder`, at `path`, and sets `metadata` on commit.
+    /// Returns a store for the file `name` in `folder`, at `path`, which sets `metadata` on commit.
     pub fn new(
         (folder, name, path): (OwnedFd, OsString, PathBuf),
         file: File,
@@ -66,7 +66,7 @@ impl Store for KeptStore {
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        self.finish(trace).map_err(|error| StoreError::path("keeping", self.name(), &error))
+        self.finish(trace).map_err(|error| StoreError::path("keep", self.name(), &error))
     }
 
     fn path(&self) -> Vec<u8> {

@@ -2,8 +2,8 @@
 //!
 //! A destination has one at most; it is locked by the copy that writes it. A partial file that is
 //! not resumed is removed by the next copy to the same name, and, once it is old, by any copy to
-//! its directory. On a file system without locks a live copy cannot be told from a dead one:
-//! nothing is resumed, and only old files are removed.
+//! its directory. On a file system without locks it is unknown whether a copy still runs: nothing
+//! is resumed, and only old files are removed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -25,12 +25,12 @@ const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
 /// The partial file of an interrupted copy, locked.
 pub struct Left {
     file: File,
-    /// Its hidden name.
+    /// The hidden name of the file.
     pub name: OsString,
 }
 
 impl Left {
-    /// Finds and locks the partial file of `name`, if no live copy holds it.
+    /// Finds and locks the partial file of `name`, if no running copy holds it.
     pub fn find(folder: &OwnedFd, name: &OsStr) -> Option<Self> {
         let start = [b".", name.as_bytes(), b"."].concat();
         let names = hidden(folder).into_iter().filter(|hidden| hidden.starts_with(&start));
@@ -41,30 +41,30 @@ impl Left {
         })
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The file, which holds the lock.
+    /// Returns the file, which holds the lock.
     pub fn into_file(self) -> File {
         self.file
     }
 
-    /// Bytes which it already occupies on the disk.
+    /// Returns the number of bytes that the file already occupies on the disk.
     pub fn allocated(&self) -> u64 {
         const BLOCK: u64 = 512;
         self.file.metadata().map_or(0, |stat| stat.blocks() * BLOCK)
     }
 }
 
-/// Removes partial files of `name` that no live copy holds, and old ones of any name.
+/// Removes partial files of `name` that no running copy holds, and old ones of any name.
 pub fn remove_stale(folder: &OwnedFd, name: &OsStr) {
     let start = [b".", name.as_bytes(), b"."].concat();
     remove_if(folder, |hidden, file| hidden.starts_with(&start) || is_old(file));
 }
 
-/// Removes all partial files that no live copy holds.
+/// Removes all partial files that no running copy holds.
 pub fn remove_all_stale(folder: &OwnedFd) {
     remove_if(folder, |_, _| true);
 }
@@ -83,27 +83,27 @@ fn remove_if(folder: &OwnedFd, goes: impl Fn(&[u8], &File) -> bool) {
     }
 }
 
-/// The names of all partial files in `folder`.
+/// Returns the names of all partial files in `folder`.
 fn hidden(folder: &OwnedFd) -> Vec<Vec<u8>> {
     let Ok(entries) = Dir::read_from(folder) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
     names.filter(|name| is_partial_name(OsStr::from_bytes(name))).collect()
 }
 
-/// Whether `name` is that of a partial file.
+/// Returns whether `name` is that of a partial file.
 pub fn is_partial_name(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(b".") && name.ends_with(PARTIAL.as_bytes())
 }
 
-/// Whether a partial file may be removed because of its age.
+/// Returns whether a partial file may be removed because of its age.
 fn is_old(file: &File) -> bool {
     let now = i128::from(clock::wall_ns() / 1_000_000_000);
     let modified = file.metadata().map_or(i64::MAX, |stat| stat.mtime());
     now - i128::from(modified) > i128::from(WAITS.as_secs())
 }
 
-/// Opens and locks a partial file; none if a live copy holds it.
+/// Opens and locks a partial file; returns none if a running copy holds it.
 fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = openat(folder, name, flags, Mode::empty()).ok()?;
@@ -113,7 +113,7 @@ fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
     Some((File::from(fd), lock))
 }
 
-/// The hidden name of `name`, shortened to the 255 bytes which file systems allow.
+/// Returns the hidden name for the file `name`, limited to the 255 bytes that file systems allow.
 pub fn partial_name(name: &OsStr, tag: &str) -> OsString {
     const LONGEST: usize = 255;
     let room = LONGEST - 2 - tag.len() - PARTIAL.len();

@@ -45,8 +45,8 @@ pub use stripe_files::MANIFEST;
 pub use tree::PreviousTree;
 
 /// Opens the destination of a copy of `layout`, or of one `stripe` of it, below `root`. Hidden
-/// names contain `tag`; `disk` is the emulated disk of a lab's node. The time which a scratch file
-/// is in use is added to `usage`.
+/// names contain `tag`; `disk` is the emulated disk of a lab's node. The time during which a
+/// scratch file is in use is added to `usage`.
 ///
 /// # Errors
 /// When the path cannot be created, is not allowed, or has no space left.
@@ -60,7 +60,29 @@ pub fn open(
     usage: &Arc<Usage>,
 ) -> Result<Box<dyn Store>, StoreError> {
     match destination {
-        Destination::File { .. } => open_file(destination, root, layout, stripe, tag, disk),
+        Destination::File { path, below, name, mode, times, fsync, room, force_device } => {
+            let given = Path::new(OsStr::from_bytes(path));
+            let known = (!layout.open).then_some(layout.length);
+            if stripe.is_none()
+                && below.is_none()
+                && let Some(store) = special::open(root, given, known, (*force_device, *fsync))?
+            {
+                return Ok(store);
+            }
+            let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
+            // The file of a stream has no known length: it grows.
+            let whole = known.unwrap_or(0);
+            let length = stripe.map_or(whole, |stripe| stripe.length(whole));
+            let size = Size { length, room: length.min(*room) };
+            let file = match below.as_deref().filter(|_| stripe.is_none()) {
+                Some(below) => FileStore::create_below(root, (path, below), name, size, tag)?,
+                None => FileStore::create(root, path, name, &suffix, size, tag)?,
+            };
+            let file = file.with(Metadata { mode: *mode, times: *times, fsync: *fsync });
+            let Some(stripe) = stripe else { return Ok(on_disk(disk, file)) };
+            let files = StripeFiles::of(&file, &suffix, tag)?;
+            Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
+        }
         Destination::Tree(tree) => Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, None)?)),
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),
@@ -80,45 +102,7 @@ pub fn open(
     }
 }
 
-/// Opens a file, one stripe of a file, a block device or a named pipe.
-fn open_file(
-    destination: &Destination,
-    root: &Root,
-    layout: Layout,
-    stripe: Option<Stripe>,
-    tag: &str,
-    disk: Option<&Arc<Pace>>,
-) -> Result<Box<dyn Store>, StoreError> {
-    let Destination::File { path, below, name, mode, times, fsync, room, force_device } =
-        destination
-    else {
-        return Err(StoreError::Incomplete("it is no file".to_owned()));
-    };
-    let given = Path::new(OsStr::from_bytes(path));
-    let known = (!layout.open).then_some(layout.length);
-    let how = (*force_device, *fsync);
-    if stripe.is_none()
-        && below.is_none()
-        && let Some(store) = special::open(root, given, known, how)?
-    {
-        return Ok(store);
-    }
-    let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
-    // The file of a stream has no known length: it grows.
-    let whole = if layout.open { 0 } else { layout.length };
-    let length = stripe.map_or(whole, |stripe| stripe.length(whole));
-    let size = Size { length, room: length.min(*room) };
-    let file = match below.as_deref().filter(|_| stripe.is_none()) {
-        Some(below) => FileStore::create_below(root, (path, below), name, size, tag)?,
-        None => FileStore::create(root, path, name, &suffix, size, tag)?,
-    };
-    let file = file.with(Metadata { mode: *mode, times: *times, fsync: *fsync });
-    let Some(stripe) = stripe else { return Ok(on_disk(disk, file)) };
-    let files = StripeFiles::of(&file, &suffix, tag)?;
-    Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
-}
-
-/// Opens the partial file which an interrupted copy `left`.
+/// Opens the partial file that an interrupted copy `left`.
 ///
 /// # Errors
 /// When it cannot be resumed.
@@ -131,13 +115,13 @@ pub fn resume(
     left: Left,
 ) -> Result<Box<dyn Store>, StoreError> {
     let Destination::File { path, name, mode, times, fsync, .. } = destination else {
-        return Err(StoreError::Incomplete("only files are gone on with".to_owned()));
+        return Err(StoreError::Failed("only a copy to a file can be resumed".to_owned()));
     };
     let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
     Ok(on_disk(disk, file.with(Metadata { mode: *mode, times: *times, fsync: *fsync })))
 }
 
-/// Opens a tree of which `old` is already in place.
+/// Opens the destination of a tree of which `old` is already in place.
 ///
 /// # Errors
 /// When the directory cannot be opened.
@@ -149,7 +133,7 @@ pub fn refresh(
     old: PreviousTree,
 ) -> Result<Box<dyn Store>, StoreError> {
     let Destination::Tree(tree) = destination else {
-        return Err(StoreError::Incomplete("only trees have files".to_owned()));
+        return Err(StoreError::Failed("the destination is not a tree".to_owned()));
     };
     Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, Some(old))?))
 }

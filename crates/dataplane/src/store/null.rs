@@ -1,11 +1,11 @@
-//! `/dev/null`: bytes are checked and dropped, to measure the network alone.
+//! `/dev/null`: bytes are verified and dropped, to measure the network alone.
 
 use std::io;
 
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// Drops what is written.
+/// A store that drops what is written.
 pub struct NullStore;
 
 impl Store for NullStore {

@@ -1,6 +1,6 @@
-//! Writing into a pipe at the pace of its reader, until it is stopped.
+//! Writes into a pipe at the rate of its reader, until the writing is stopped.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,7 @@ use garland_sys::event::{self, Interest, Wake};
 
 /// The write end of a pipe.
 pub struct Outflow {
-    /// None once it is closed.
+    /// None once the pipe is closed.
     pipe: Mutex<Option<File>>,
     stop: Arc<Wake>,
 }
@@ -25,7 +25,7 @@ impl Outflow {
     /// Writes all of `bytes`; waits while the pipe is full. Once the reader is gone all bytes are
     /// dropped.
     pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
-        let mut open = self.lock();
+        let mut open = self.pipe.lock();
         while let Some(mut pipe) = open.as_ref().filter(|_| !bytes.is_empty()) {
             match pipe.write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
@@ -38,14 +38,15 @@ impl Outflow {
         Ok(())
     }
 
-    /// Closes this end. The reader sees the end of the bytes if no other process holds it open.
+    /// Closes the write end. The reader sees the end of the bytes unless another process holds the
+    /// write end open.
     pub fn close(&self) {
-        *self.lock() = None;
+        *self.pipe.lock() = None;
     }
 
-    /// Whether the pipe was closed, here or by its reader.
+    /// Returns whether the pipe was closed, here or by its reader.
     pub fn is_closed(&self) -> bool {
-        self.lock().is_none()
+        self.pipe.lock().is_none()
     }
 
     /// Makes the present and all later waits fail.
@@ -59,10 +60,6 @@ impl Outflow {
         let ready = event::wait(&[room, stop], None)?;
         if ready[1].read { Err(io::Error::other("the copy is over")) } else { Ok(()) }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Option<File>> {
-        self.pipe.lock()
-    }
 }
 
 #[cfg(test)]
@@ -72,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_for_a_reader_can_be_stopped() {
+    fn a_write_that_waits_for_a_reader_can_be_stopped() {
         let (_reader, writer) = io::pipe().unwrap();
         let outflow = Outflow::into(writer.into()).unwrap();
         std::thread::scope(|scope| {
@@ -83,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_to_their_end_and_a_reader_may_go() {
+    fn all_bytes_arrive_and_a_reader_may_leave() {
         let (mut reader, writer) = io::pipe().unwrap();
         let outflow = Outflow::into(writer.into()).unwrap();
         let bytes = vec![7; 1 << 20];

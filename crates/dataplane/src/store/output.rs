@@ -1,4 +1,5 @@
-//! The agent's standard output: a stream, so blocks are written in order and cannot be taken back.
+//! The agent's standard output: a stream, so blocks are written in order and cannot be
+//! withdrawn.
 
 use std::io::{self, Write};
 
@@ -15,7 +16,7 @@ impl Store for OutputStore {
 
     fn commit(&self, _: &Collector) -> Result<(), StoreError> {
         let flushed = io::stdout().flush();
-        flushed.map_err(|error| StoreError::path("writing to", self.name(), &error))
+        flushed.map_err(|error| StoreError::path("write to", self.name(), &error))
     }
 
     fn is_ordered(&self) -> bool {

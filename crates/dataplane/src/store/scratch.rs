@@ -1,4 +1,5 @@
-//! A file without a name: bytes are written to the disk as in any copy, and vanish when it ends.
+//! A file without a name: bytes are written to the disk as in any copy, and vanish when the copy
+//! ends.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -8,12 +9,12 @@ use garland_core::trace::Stage;
 use garland_sys::confine::Root;
 
 use super::{Store, StoreError};
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 use crate::recorder::Collector;
 use crate::test_file::TestFile;
 use crate::usage::Usage;
 
-/// A file without a name, and the emulated disk that it is on.
+/// A store that writes to a file without a name.
 pub struct ScratchStore {
     file: TestFile,
     path: String,
@@ -31,16 +32,13 @@ impl ScratchStore {
         disk: Option<Arc<Pace>>,
         usage: Arc<Usage>,
     ) -> Result<Self, StoreError> {
-        let file = TestFile::create(root, path, length).map_err(StoreError::Scratch)?;
+        let file = TestFile::create(root, path, length)?;
         let path = String::from_utf8_lossy(path).into_owned();
         Ok(Self { file, path, fsync, disk, usage })
     }
 
     fn pass<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {
-        self.usage.during(|| match &self.disk {
-            Some(disk) => disk.pass(bytes, work),
-            None => work(),
-        })
+        self.usage.during(|| pace::on(self.disk.as_deref(), bytes, work))
     }
 }
 
@@ -60,7 +58,7 @@ impl Store for ScratchStore {
         let sync = || self.usage.during(|| self.file.file().sync_all());
         trace
             .time(Stage::Fsync, sync)
-            .map_err(|error| StoreError::path("making stable", self.name(), &error))
+            .map_err(|error| StoreError::path("sync", self.name(), &error))
     }
 
     fn is_holder(&self) -> bool {

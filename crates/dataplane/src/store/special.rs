@@ -1,4 +1,4 @@
-//! Existing destinations that are not files: devices and pipes.
+//! Opens existing destinations that are not files: devices and pipes.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::device::DeviceStore;
 use super::fifo::FifoStore;
 use super::{Store, StoreError, on_disk};
 
-/// Paths of the agent's own input and output.
+/// Paths of the agent's own standard streams.
 const OWN: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
 
 /// Opens `path` if it is a block device or a pipe; `length` is the number of bytes, if known.
@@ -22,9 +22,11 @@ pub fn open(
     length: Option<u64>,
     (force, fsync): (bool, bool),
 ) -> Result<Option<Box<dyn Store>>, StoreError> {
-    let refused = |reason: &str| Err(StoreError::refused("writing to", path.display(), reason));
+    let refused = |reason: &str| Err(StoreError::refused("write to", path.display(), reason));
     if matches!(root, Root::Free) && OWN.iter().any(|own| path.starts_with(own)) {
-        return refused("it is the agent's own (its output comes here by NODE:-)");
+        return refused(
+            "it is a standard stream of the agent; write NODE:- for the agent's output",
+        );
     }
     let Ok(stat) = root.look(path) else { return Ok(None) };
     Ok(match FileType::from_raw_mode(stat.st_mode) {
@@ -33,7 +35,7 @@ pub fn open(
         }
         FileType::Fifo => Some(Box::new(FifoStore::open(root, path)?)),
         FileType::CharacterDevice => {
-            return refused("it is a character device, and of these only /dev/null will do");
+            return refused("it is a character device; only /dev/null is supported");
         }
         FileType::Socket => return refused("it is a socket"),
         _ => None,

@@ -1,12 +1,12 @@
 //! One stripe of a file, its units packed without gaps, and its manifest.
 //!
-//! A stripe and its manifest replace older ones in three steps. `prepare` writes both under hidden
-//! names and makes them stable. `commit` gives the older pair further names
-//! (`x.old-TAG.stripe-1of3`), then renames the new pair. `settle`, which comes after every server
-//! has committed, removes the older pair. At every moment one of the two pairs is whole, and
-//! `withdraw` goes back to the older one.
+//! A stripe and its manifest replace an older pair in three steps. `prepare` writes both under
+//! hidden names and makes them stable. `commit` links the older pair to further names
+//! (`x.old-TAG.stripe-1of3`), then renames the new pair. `settle`, called after every server has
+//! committed, removes the older pair. At every moment one of the two pairs is whole, and `withdraw`
+//! restores the older one.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io;
 
 use garland_core::plan::Stripe;
@@ -18,7 +18,7 @@ use super::{Store, StoreError};
 use crate::calls::Calls;
 use crate::recorder::Collector;
 
-/// The file with the units of one server, and its manifest.
+/// A store that writes the units of one server to a file, and its manifest.
 pub struct StripeStore {
     stripe: Stripe,
     file: Box<dyn Store>,
@@ -40,17 +40,14 @@ enum Phase {
 }
 
 impl StripeStore {
-    /// Writes `stripe` to `file`; `files` manages the manifest and the older pair.
+    /// Returns a store that writes `stripe` to `file`. `files` manages the manifest and the older
+    /// pair.
     pub fn new(stripe: Stripe, files: StripeFiles, file: Box<dyn Store>) -> Self {
         let (manifest, phase) = (Mutex::default(), Mutex::new(Phase::Writing));
         Self { stripe, file, files, manifest, phase }
     }
 
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock()
-    }
-
-    /// Does a call on the manifest, watched as one on the file's disk.
+    /// Runs a call on the manifest, watched like those on the file's disk.
     fn during<T>(&self, call: impl FnOnce() -> T) -> T {
         match self.file.calls() {
             Some(calls) => calls.during(DiskCall::Finish, &self.name().into(), 0, call),
@@ -73,7 +70,7 @@ impl Store for StripeStore {
     }
 
     fn prepare(&self, trace: &Collector) -> Result<(), StoreError> {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if !matches!(*phase, Phase::Writing) {
             return Ok(());
         }
@@ -88,7 +85,7 @@ impl Store for StripeStore {
     /// it, so that no manifest ever describes another stripe.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.prepare(trace)?;
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         let Phase::Prepared(manifest) = std::mem::replace(&mut *phase, Phase::Settled) else {
             return Ok(());
         };
@@ -100,7 +97,7 @@ impl Store for StripeStore {
     }
 
     fn settle(&self) {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if matches!(*phase, Phase::Committed(_)) {
             *phase = Phase::Settled;
             self.during(|| self.files.remove_asides());
@@ -108,7 +105,7 @@ impl Store for StripeStore {
     }
 
     fn withdraw(&self) {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if let Phase::Committed(aside) = std::mem::replace(&mut *phase, Phase::Settled) {
             self.during(|| self.files.bring_back(aside));
         }
@@ -124,7 +121,7 @@ impl Store for StripeStore {
 
     fn abandon(&self) {
         self.file.abandon();
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if let Phase::Prepared(manifest) = &*phase {
             manifest.abandon();
             *phase = Phase::Settled;

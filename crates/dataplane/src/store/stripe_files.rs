@@ -29,13 +29,13 @@ pub struct StripeFiles {
     stripe: OsString,
     /// The manifest's name.
     manifest: OsString,
-    /// The copy's tag, part of the names of files that are set aside.
+    /// The tag of the copy, part of the names of files that are set aside.
     tag: String,
-    /// The manifest's.
+    /// The metadata of the manifest.
     metadata: Metadata,
 }
 
-/// Which files of an older stripe are set aside.
+/// The files of an older pair that are set aside: linked to further names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aside {
     stripe: bool,
@@ -43,11 +43,11 @@ pub struct Aside {
 }
 
 impl StripeFiles {
-    /// The files of the stripe `file`, whose name ends in `suffix`.
+    /// Returns the files of the stripe `file`, whose name ends in `suffix`.
     pub fn of(file: &FileStore, suffix: &str, tag: &str) -> Result<Self, StoreError> {
         let opened = file.directory();
         let (folder, folder_path) = opened
-            .map_err(|error| StoreError::path("opening the folder of", file.name(), &error))?;
+            .map_err(|error| StoreError::path("open the directory of", file.name(), &error))?;
         let stripe = file.file_name().to_owned();
         let manifest = joined(&[stripe.as_bytes(), MANIFEST.as_bytes()]);
         let metadata = Metadata { times: None, ..file.metadata() };
@@ -57,10 +57,11 @@ impl StripeFiles {
 
     /// Writes the manifest under a hidden name and makes it stable.
     pub fn prepare(&self, bytes: &[u8], trace: &Collector) -> Result<FileStore, StoreError> {
-        let error = |error: io::Error| self.error("writing", &self.manifest, &error);
+        let error = |error: io::Error| self.error("write", &self.manifest, &error);
         let folder = self.folder.try_clone().map_err(error)?;
         let (name, size) = (self.manifest.clone(), Size::whole(bytes.len() as u64));
-        let file = FileStore::create_in(folder, &self.folder_path, name, size, &self.tag, None)?;
+        let directory = (folder, self.folder_path.clone(), Vec::new());
+        let file = FileStore::create_in(directory, name, size, &self.tag, None)?;
         let file = file.with(self.metadata);
         file.write_at(0, bytes).map_err(error)?;
         file.prepare(trace)?;
@@ -70,7 +71,7 @@ impl StripeFiles {
     /// Removes the manifest.
     pub fn remove(&self) -> Result<(), StoreError> {
         self.unlink(&self.manifest)
-            .map_err(|error| self.error("removing the old", &self.manifest, &error.into()))
+            .map_err(|error| self.error("remove the old", &self.manifest, &error.into()))
     }
 
     /// Links the present stripe and manifest to further names. A manifest is never set aside
@@ -87,11 +88,11 @@ impl StripeFiles {
             let pair = [(&self.stripe, aside.stripe), (&self.manifest, aside.manifest)];
             for (name, _) in pair.into_iter().filter(|(_, is_aside)| *is_aside) {
                 let aside = self.aside_name(name);
-                // rename(2) leaves two links to one file in place; then the second one is removed.
+                // rename(2) does nothing if both names are links to one file: remove the second.
                 let _ = renameat(&self.folder, &aside, &self.folder, name);
                 let _ = self.unlink(&aside);
             }
-            self.error("keeping the old", &self.stripe, &error)
+            self.error("keep the old", &self.stripe, &error)
         })
     }
 
@@ -99,7 +100,7 @@ impl StripeFiles {
     pub fn bring_back(&self, aside: Aside) {
         let pair = [(&self.stripe, aside.stripe), (&self.manifest, aside.manifest)];
         let back = || -> io::Result<()> {
-            // The manifest is removed first and restored last: it never describes another stripe.
+            // Remove the manifest first and restore it last: it must never describe another stripe.
             pair.iter().rev().try_for_each(|(name, _)| self.unlink(name))?;
             for (name, _) in pair.iter().filter(|(_, is_aside)| *is_aside) {
                 self.link(&self.aside_name(name), name)?;
@@ -110,7 +111,7 @@ impl StripeFiles {
         if let Err(error) = back() {
             let stripe = self.folder_path.join(&self.stripe);
             let error = garland_sys::error::reason(&error);
-            log(&format!("bringing back the old {}: {error}", stripe.display()));
+            log(&format!("cannot restore the old {}: {error}", stripe.display()));
         }
     }
 
@@ -124,18 +125,18 @@ impl StripeFiles {
             if let Err(error) = self.unlink(OsStr::from_bytes(&name)) {
                 let path = self.folder_path.join(OsStr::from_bytes(&name));
                 let error = garland_sys::error::reason(&error.into());
-                log(&format!("removing the old {}: {error}", path.display()));
+                log(&format!("cannot remove the old {}: {error}", path.display()));
             }
         }
     }
 
-    /// The name of the striped file.
+    /// Returns the name of the striped file.
     fn file_name(&self) -> &[u8] {
         let stripe = self.stripe.as_bytes();
         stripe.strip_suffix(self.suffix.as_bytes()).unwrap_or(stripe)
     }
 
-    /// The name under which the stripe or manifest `name` is set aside.
+    /// Returns the name under which the stripe or manifest `name` is set aside.
     fn aside_name(&self, name: &OsStr) -> OsString {
         let file = self.file_name();
         let end = name.as_bytes().strip_prefix(file).unwrap_or_default();
@@ -153,7 +154,7 @@ impl StripeFiles {
     }
 
     /// Links the file `from` to `to`, or renames it where links are not supported. Returns whether
-    /// there is such a file.
+    /// the file exists.
     fn link(&self, from: &OsStr, to: &OsStr) -> Result<bool, Errno> {
         let folder = &self.folder;
         if let Err(Errno::NOENT) = statat(folder, from, AtFlags::SYMLINK_NOFOLLOW) {

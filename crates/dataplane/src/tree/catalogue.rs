@@ -1,4 +1,4 @@
-//! The catalogue of a tree: its records, which nodes need to tell what they already have of it.
+//! The catalogue of a tree: its records, by which a node determines what it already has of it.
 
 use std::collections::HashSet;
 
@@ -8,17 +8,17 @@ use garland_protocol::{CATALOGUE_MAX, TreeOutline};
 use super::index::{Body, ENTRY, Index, Stamp, TOP};
 use super::place::name_of;
 
-/// zstd's level: names and numbers compress well at any.
+/// The level of Zstandard: names and numbers compress well at any level.
 const LEVEL: i32 = 1;
 
-/// The records of a tree as they are sent.
+/// The records of a tree in the form in which they are sent to nodes.
 pub struct Catalogue {
-    /// The records in parcels, each compressed by itself.
+    /// The records in parcels, each compressed separately.
     parcels: Vec<Vec<u8>>,
 }
 
-/// The outline that is sent before the catalogue. None if two top-level entries have one name: an
-/// existing file could be either of them.
+/// Returns the outline that is sent before the catalogue; none if two top-level entries have the
+/// same name, since an existing file could be either of them.
 pub fn outline(index: &Index) -> Option<TreeOutline> {
     let mut seen = HashSet::new();
     let mut names = Vec::new();
@@ -38,14 +38,14 @@ pub fn outline(index: &Index) -> Option<TreeOutline> {
 }
 
 impl Catalogue {
-    /// The catalogue of a tree; none if it cannot be compressed.
+    /// Returns the catalogue of a tree; none if it cannot be compressed.
     pub fn of(index: &Index) -> Option<Self> {
         let parcels = index.records().chunks(CATALOGUE_MAX);
         let parcels = parcels.map(|parcel| zstd::bulk::compress(parcel, LEVEL).ok());
         Some(Self { parcels: parcels.collect::<Option<_>>()? })
     }
 
-    /// The parcels.
+    /// Returns the parcels, in order.
     pub fn parcels(&self) -> &[Vec<u8>] {
         &self.parcels
     }
@@ -63,14 +63,14 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// The memory in bytes which an index of it needs.
+    /// Returns the memory in bytes that an index of the catalogue needs.
     pub fn memory(outline: &TreeOutline) -> u64 {
         let records = u64::from(outline.records).saturating_mul(ENTRY);
         // While it is built the records exist twice.
         outline.bytes.saturating_mul(2).saturating_add(records)
     }
 
-    /// An empty catalogue.
+    /// Returns a catalogue without records.
     pub fn new(outline: &TreeOutline) -> Self {
         Self { outline: outline.clone(), records: Vec::new() }
     }
@@ -85,8 +85,8 @@ impl Gathered {
         fits
     }
 
-    /// The index of a stream of `length` bytes, if the catalogue is valid. Its files have no
-    /// stamps.
+    /// Returns the index of a stream of `length` bytes, without stamps of the files; none if the
+    /// catalogue is invalid.
     pub fn index(self, length: u64) -> Option<Index> {
         let Self { outline, records } = self;
         if records.len() as u64 != outline.bytes {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_catalogue_is_none() {
+    fn an_invalid_catalogue_has_no_index() {
         let index = index();
         let catalogue = Catalogue::of(&index).unwrap();
         let gathered = |outline: &TreeOutline| {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn any_records_are_survived() {
+    fn changed_records_do_not_panic() {
         let index = index();
         let (outline, records) = (outline(&index).unwrap(), index.records());
         for at in (0..2_000).step_by(7) {
@@ -198,14 +198,14 @@ mod tests {
             for parcel in changed.chunks(CATALOGUE_MAX) {
                 assert!(gathered.take(&zstd::bulk::compress(parcel, LEVEL).unwrap()));
             }
-            // It is another tree, or none.
+            // The result is another tree, or none.
             let length = gathered.index(index.length()).map_or(index.length(), |it| it.length());
             assert_eq!(length, index.length());
         }
     }
 
     #[test]
-    fn a_tree_with_one_name_twice_is_not_told_of() {
+    fn a_tree_with_a_repeated_name_has_no_outline() {
         let mut index = index();
         let (record, body) = file(b"d", 1);
         index.push(TOP, &record, body);

@@ -18,9 +18,9 @@ pub struct Index {
 /// A record and the file that follows it.
 #[derive(Debug)]
 struct Entry {
-    /// Its offset in the stream.
+    /// The offset of the record in the stream.
     at: u64,
-    /// The offset of the record among the records' bytes.
+    /// The offset of the record in `Index::records`.
     record: u64,
     /// The record number of its directory.
     folder: u32,
@@ -30,15 +30,16 @@ struct Entry {
 /// What follows a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Nothing.
+    /// No bytes.
     None,
     /// The bytes of a file, which had this stamp when it was scanned, and an end mark.
     File(Stamp),
-    /// Nothing; the record is void if the file of this record has failed.
+    /// Nothing. The record is a further name of the file of this record, and is void if that file
+    /// has failed.
     NameOf(u32),
 }
 
-/// The attributes which show that a file has changed.
+/// Attributes of a file that differ after any change of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     inode: u64,
@@ -48,7 +49,8 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The present stamp of a file. Its change time covers its bytes, too, and cannot be set back.
+    /// Returns the stamp of a file with the status `stat`. Its change time (ctime) changes with the
+    /// bytes, too, and cannot be set back.
     pub fn of(stat: &Stat) -> Self {
         Self {
             inode: stat.st_ino,
@@ -58,12 +60,12 @@ impl Stamp {
         }
     }
 
-    /// The stamp of a file of which only the length is known.
+    /// Returns the stamp of a file of which only the length is known.
     pub fn unseen(length: u64) -> Self {
         Self { inode: 0, length, changed: 0, changed_nanos: 0 }
     }
 
-    /// Whether the file was examined.
+    /// Returns whether the file was examined.
     pub fn is_seen(&self) -> bool {
         self.inode != 0
     }
@@ -74,7 +76,7 @@ impl Stamp {
     }
 }
 
-/// The memory of a record in bytes, without its own bytes.
+/// The memory in bytes that the index needs for a record, besides the bytes of the record.
 pub const ENTRY: u64 = size_of::<Entry>() as u64;
 
 impl Index {
@@ -84,7 +86,7 @@ impl Index {
         Self { entries, records, length: 0 }
     }
 
-    /// Sets the stamp of the file of record `number`, which has the recorded length.
+    /// Sets the stamp of the file of record `number` if its length is the recorded one.
     pub fn see(&mut self, number: u32, stamp: Stamp) {
         if let Body::File(own) = &mut self.entries[number as usize].body
             && own.length == stamp.length
@@ -93,7 +95,7 @@ impl Index {
         }
     }
 
-    /// The file of record `number` is missing or different.
+    /// Records that the file of record `number` is missing or differs.
     pub fn unsee(&mut self, number: u32) {
         if let Body::File(own) = &mut self.entries[number as usize].body {
             *own = Stamp::unseen(own.length);
@@ -110,7 +112,7 @@ impl Index {
         self.push_bytes(folder, &record.to_bytes(), body)
     }
 
-    /// Adds a record by its bytes.
+    /// Adds a record, given its encoded bytes. Returns its number.
     pub fn push_bytes(&mut self, folder: u32, bytes: &[u8], body: Body) -> u32 {
         let (at, record) = (self.length, self.records.len() as u64);
         self.records.extend_from_slice(bytes);
@@ -123,8 +125,8 @@ impl Index {
         self.len() - 1
     }
 
-    /// The number of records.
-    #[allow(clippy::len_without_is_empty)] // Nobody asks.
+    /// Returns the number of records.
+    #[allow(clippy::len_without_is_empty)] // It would have no caller.
     pub fn len(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
@@ -140,7 +142,8 @@ impl Index {
         self.length
     }
 
-    /// The number of the record that contains the stream's offset `at`, in itself or in its file.
+    /// Returns the number of the record that contains the stream's offset `at`, either in its own
+    /// bytes or in those of its file.
     pub fn find(&self, at: u64) -> u32 {
         let after = self.entries.partition_point(|entry| entry.at <= at);
         u32::try_from(after.saturating_sub(1)).unwrap_or(u32::MAX)
@@ -152,7 +155,7 @@ impl Index {
         (self.entries[number as usize].at, end)
     }
 
-    /// The bytes of record `number`.
+    /// Returns the encoded bytes of record `number`.
     pub fn bytes(&self, number: u32) -> &[u8] {
         let entry = &self.entries[number as usize];
         let next = self.entries.get(number as usize + 1);
@@ -160,7 +163,7 @@ impl Index {
         &self.records[entry.record as usize..end]
     }
 
-    /// What follows record `number`.
+    /// Returns what follows record `number`.
     pub fn body(&self, number: u32) -> Body {
         self.entries[number as usize].body
     }

@@ -7,30 +7,30 @@ use std::path::PathBuf;
 
 use garland_protocol::{Absence, Absent, MAX_MESSAGE};
 
-/// A file that is left out.
+/// A file that is not copied, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Its path, as the user would write it.
     pub path: PathBuf,
-    /// Why.
+    /// Why it is not copied.
     pub reason: String,
     /// Whether it should have been copied, unlike sockets and devices.
     pub failed: bool,
 }
 
 impl LeftOut {
-    /// A file that should be copied but cannot be.
+    /// Returns a file that should be copied but cannot be.
     pub fn failed(path: &[u8], reason: String) -> Self {
         Self { path: PathBuf::from(OsStr::from_bytes(path)), reason, failed: true }
     }
 
-    /// A file of a kind that is not copied.
+    /// Returns a file of a kind that is not copied.
     pub fn skipped(path: &[u8], is: &str) -> Self {
         Self { path: PathBuf::from(OsStr::from_bytes(path)), reason: is.to_owned(), failed: false }
     }
 }
 
-/// A message about all of it: failures first, and no more than fits.
+/// Returns the message that lists these files: failures first, and only as many as fit into it.
 pub fn absence(left_out: &[LeftOut]) -> Absence {
     let missed = left_out.iter().filter(|left| left.failed);
     let skipped = left_out.iter().filter(|left| !left.failed);

@@ -1,4 +1,4 @@
-//! Makes the stream of a tree from its records and files: on the source, and on a node which has
+//! Generates the stream of a tree from its records and files: on the source, and on a node that has
 //! some of the files already.
 
 use std::io;
@@ -7,20 +7,20 @@ use garland_core::tree::VOID;
 
 use super::index::{Body, Index, Stamp};
 
-/// The files of a stream.
+/// Access to the files of a stream.
 pub trait Bodies {
-    /// Whether a record is void because the file that it names has failed.
+    /// Returns whether a record is void because the file that it names has failed.
     fn is_void(&mut self, body: Body) -> bool;
     /// Reads bytes of the file of record `number` at `offset`.
     ///
     /// # Errors
     /// When they are not available.
     fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
-    /// The end mark of that file.
+    /// Returns the end mark of the file of record `number`.
     fn mark(&mut self, number: u32, stamp: Stamp) -> u8;
 }
 
-/// Makes the bytes of the stream at the offset `at`.
+/// Fills `bytes` with the stream's bytes at the offset `at`.
 ///
 /// # Errors
 /// When bytes of a file are not available.

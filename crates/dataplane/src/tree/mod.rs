@@ -1,5 +1,5 @@
-//! Trees of files as the source of a copy. A scan fixes the stream; then the stream is read like a
-//! file, and the lanes need not know about trees.
+//! Trees of files as the source of a copy. A scan determines the stream, which is then read like a
+//! file: lanes do not distinguish the two.
 //!
 //! Memory: 56 bytes and a record (its name and some 30 bytes) per file, directory or link, on this
 //! machine only; twice that during the scan. Nodes keep none of it.
@@ -18,7 +18,7 @@ pub use catalogue::{Catalogue, Gathered};
 pub use index::{Body, Index, Stamp};
 pub use left_out::LeftOut;
 pub use making::make;
-pub use place::{Opener, Place};
+pub use place::{Opener, Place, open_directory, open_file};
 pub use reading::Reading;
 pub use scan::{ScanError, ScanOptions, Tally};
 pub use source::TreeSource;

@@ -10,26 +10,30 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
 
 use super::index::Index;
 
-/// Flags for opening a directory.
-pub const FOLDER: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Opens the directory `name` in `parent`.
+pub fn open_directory(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
 
-/// Flags for opening a file. Non-blocking: it may have become a pipe since the scan.
-const FILE: OFlags =
-    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+/// Opens the file `name` in `parent` for reading. Does not block, even if the file is a pipe.
+pub fn open_file(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    openat(parent, name, flags, Mode::empty()).map(File::from)
+}
 
-/// One source, as the user named it.
+/// One source of a tree.
 #[derive(Debug)]
 pub struct Place {
-    /// The directory of its top.
+    /// The directory that contains its top-level entries.
     pub folder: OwnedFd,
     /// The path of that directory, for messages; ends in a slash unless it is empty.
     pub path: Vec<u8>,
-    /// The number of its first record.
+    /// The number of the source's first record.
     pub first: u32,
 }
 
-/// The name in record `number`.
+/// Returns the name in record `number`; empty if the record has none.
 pub fn name_of(index: &Index, number: u32) -> Vec<u8> {
     let mut bytes = index.bytes(number);
     match Parser::default().step(&mut bytes) {
@@ -38,7 +42,7 @@ pub fn name_of(index: &Index, number: u32) -> Vec<u8> {
     }
 }
 
-/// The names from the top to record `number`.
+/// Returns the names on the path from the top down to record `number`.
 pub fn names_to(index: &Index, number: u32) -> Vec<Vec<u8>> {
     let mut names = vec![name_of(index, number)];
     let mut at = number;
@@ -50,21 +54,31 @@ pub fn names_to(index: &Index, number: u32) -> Vec<Vec<u8>> {
     names
 }
 
-/// Opens the files of a tree; caches the last directory.
+/// Opens the files of a tree; keeps the last directory and the last file open.
 #[derive(Debug, Default)]
 pub struct Opener {
-    /// Source, record number and descriptor of that directory.
+    /// The last directory: the index of its source, its record number, and its descriptor.
     last: Option<((usize, Option<u32>), OwnedFd)>,
+    /// The last file: its record number and its descriptor.
+    file: Option<(u32, File)>,
 }
 
 impl Opener {
-    /// Opens the file of record `number`.
-    pub fn open(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<File> {
-        let folder = self.folder(places, index, number)?;
-        Ok(File::from(openat(folder, name_of(index, number), FILE, Mode::empty())?))
+    /// Returns the file of record `number`, opened if it is not the last one.
+    pub fn file(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&File> {
+        if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
+            let folder = self.folder(places, index, number)?;
+            self.file = Some((number, open_file(folder, &name_of(index, number))?));
+        }
+        self.file.as_ref().map(|(_, file)| file).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The status of the file of record `number`.
+    /// Closes the last file: another one may have taken its name.
+    pub fn close_file(&mut self) {
+        self.file = None;
+    }
+
+    /// Returns the status of the file of record `number`.
     pub fn stat(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<Stat> {
         let folder = self.folder(places, index, number)?;
         Ok(statat(folder, name_of(index, number), AtFlags::SYMLINK_NOFOLLOW)?)
@@ -72,13 +86,13 @@ impl Opener {
 
     /// Opens the directory of record `number`.
     fn folder(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&OwnedFd> {
-        let at = places.partition_point(|place| place.first <= number).saturating_sub(1);
+        let at = place_of(places, number);
         let key = (at, index.folder(number));
         if self.last.as_ref().is_none_or(|(of, _)| *of != key) {
             let mut folder = places[at].folder.try_clone()?;
             let names = key.1.map_or_else(Vec::new, |folder| names_to(index, folder));
             for name in names {
-                folder = openat(&folder, name, FOLDER, Mode::empty())?;
+                folder = open_directory(&folder, &name)?;
             }
             self.last = Some((key, folder));
         }
@@ -86,8 +100,12 @@ impl Opener {
     }
 }
 
-/// The path of record `number`, for messages.
+/// Returns the index of the source that has record `number`.
+fn place_of(places: &[Place], number: u32) -> usize {
+    places.partition_point(|place| place.first <= number).saturating_sub(1)
+}
+
+/// Returns the path of record `number` for messages.
 pub fn path_of(places: &[Place], index: &Index, number: u32) -> Vec<u8> {
-    let at = places.partition_point(|place| place.first <= number).saturating_sub(1);
-    [places[at].path.clone(), names_to(index, number).join(&b'/')].concat()
+    [places[place_of(places, number)].path.clone(), names_to(index, number).join(&b'/')].concat()
 }

@@ -1,4 +1,4 @@
-//! Reads the files of a stream that are in place.
+//! Reads a tree's stream from files that already exist at its destination.
 
 use std::fs::File;
 use std::io;
@@ -10,37 +10,25 @@ use super::index::{Body, Index, Stamp};
 use super::making::Bodies;
 use super::place::{Opener, Place};
 
-/// Files below some directories, all of which are intact.
+/// A reader of the files of a stream, all of which must be intact.
 pub struct Reading<'a> {
     /// The records of the stream.
     pub index: &'a Index,
-    /// The directories.
+    /// The directories of the files.
     pub places: &'a [Place],
     /// Opens the files.
     pub opener: Opener,
-    /// A file without its final name: its record number, and its bytes so far.
+    /// A file that is still being written, under a hidden name: its record number, the file, and
+    /// the number of its bytes so far.
     pub partial: Option<(u32, &'a File, u64)>,
-    file: Option<(u32, File)>,
     /// The record number of the file that could not be read.
     pub failed: Option<u32>,
 }
 
 impl<'a> Reading<'a> {
-    /// Files which all have their final names.
+    /// Returns a reader of files that all have their final names.
     pub fn new(index: &'a Index, places: &'a [Place], opener: Opener) -> Self {
-        Self { index, places, opener, partial: None, file: None, failed: None }
-    }
-
-    fn read_named(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
-            let file = self.opener.open(self.places, self.index, number)?;
-            self.file = Some((number, file));
-        }
-        let (_, file) = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        file.read_exact_at(bytes, offset)
+        Self { index, places, opener, partial: None, failed: None }
     }
 }
 
@@ -55,7 +43,13 @@ impl Bodies for Reading<'_> {
         let left = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let (grown, old) = bytes.split_at_mut(left);
         let grown = there.map_or(Ok(()), |(_, file, _)| read_with_hole(file, offset, grown));
-        let read = grown.and_then(|()| self.read_named(number, offset + left as u64, old));
+        let read = grown.and_then(|()| match old {
+            [] => Ok(()),
+            old => {
+                let file = self.opener.file(self.places, self.index, number)?;
+                file.read_exact_at(old, offset + left as u64)
+            }
+        });
         read.inspect_err(|_| self.failed = Some(number))
     }
 
@@ -64,7 +58,7 @@ impl Bodies for Reading<'_> {
     }
 }
 
-/// Reads from a partial file; missing bytes are zeros.
+/// Reads from a partial file. Bytes beyond its end are zeros.
 fn read_with_hole(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {

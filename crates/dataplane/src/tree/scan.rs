@@ -16,7 +16,7 @@ pub struct ScanOptions<'a> {
     pub excludes: Vec<Pattern>,
     /// Whether extended attributes are copied.
     pub attributes: bool,
-    /// Whether nodes remove from its directories what the source does not have.
+    /// Whether nodes remove files that the source does not have.
     pub sweep: bool,
     /// The root of relative paths, and whether paths may leave it.
     pub root: &'a Root,
@@ -28,28 +28,28 @@ pub struct ScanOptions<'a> {
 #[derive(Debug, Error)]
 pub enum ScanError {
     /// A source cannot be opened.
-    #[error("{operation} {path}: {reason}")]
+    #[error("cannot {operation} {path}: {reason}")]
     Io {
-        /// What was tried.
+        /// The operation that failed, as an infinitive.
         operation: &'static str,
-        /// The source.
+        /// The path of the source.
         path: String,
         /// Why it failed.
         reason: String,
     },
     /// A source is of a kind that cannot be copied.
-    #[error("{path} is {is}, and only files, folders and links can be copied")]
+    #[error("cannot copy {path}: it is {is}, not a file, directory or symbolic link")]
     Kind {
-        /// The source.
+        /// The path of the source.
         path: String,
-        /// What it is.
+        /// The kind of the file.
         is: &'static str,
     },
-    /// Two sources have one name.
+    /// Two sources have the same name.
     #[error("two sources are named {0}")]
     Twice(String),
     /// There are more files than record numbers.
-    #[error("more than 4 billion files, folders and links")]
+    #[error("the tree has more than 4 billion files, directories and links")]
     TooMany,
     /// The user interrupted the scan.
     #[error("interrupted")]
@@ -59,11 +59,11 @@ pub enum ScanError {
 /// The number of files, directories and links to copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Directories.
+    /// The number of directories.
     pub folders: u64,
-    /// Symbolic links, and further hard links to files.
+    /// The number of symbolic links, and of further hard links to files.
     pub links: u64,
 }
 
@@ -73,7 +73,7 @@ pub struct Scan {
     pub index: Index,
     pub places: Vec<Place>,
     pub left_out: Vec<LeftOut>,
-    /// Directories from which nodes must not remove anything, since not all of their content was
+    /// Directories in which nodes must not remove anything, since not all of their content was
     /// read.
     pub unswept: Vec<PathBuf>,
     pub tally: Tally,

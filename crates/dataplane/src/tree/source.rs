@@ -1,6 +1,6 @@
-//! A tree as the source of a copy: its stream is made from the files while it is read.
+//! A tree as the source of a copy. Its stream is generated from the files while it is read.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -21,11 +21,11 @@ use super::place::{Opener, Place, path_of};
 use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::scan;
 use crate::feed::FeedError;
-use crate::pace::Pace;
+use crate::pace::{self, Pace};
 use crate::source::Content;
 use garland_sys::error::reason;
 
-/// Limit in bytes for blocks that are kept because a later one was requested first.
+/// The most bytes of blocks that are kept because a later block was requested first.
 const EARLY: usize = 64 << 20;
 
 /// Files and directories of this machine, as one stream.
@@ -35,7 +35,7 @@ pub struct TreeSource {
     tally: Tally,
     /// What the scan left out.
     left_out: Vec<LeftOut>,
-    /// Directories which nodes do not sweep, though they sweep others.
+    /// Directories in which nodes remove nothing although removal was requested.
     unswept: Vec<PathBuf>,
     /// The files that could not be read or have changed, by record number, and why.
     failed: Mutex<BTreeMap<u32, String>>,
@@ -47,23 +47,16 @@ pub struct TreeSource {
 /// is read once in order.
 #[derive(Default)]
 struct FirstTime {
-    /// The next block.
+    /// The index of the next block.
     next: u64,
     /// Blocks that were read before a later one that was requested first.
     early: BTreeMap<u64, Vec<u8>>,
-    open: OpenFiles,
-}
-
-/// The open files of a reader.
-#[derive(Default)]
-struct OpenFiles {
-    opener: Opener,
-    file: Option<(u32, File)>,
+    open: Opener,
 }
 
 impl TreeSource {
-    /// Scans all `sources`. A source that ends in a slash stands for its content, any other one for
-    /// itself.
+    /// Scans all `sources`. Of a source whose path ends in a slash only the content is copied; any
+    /// other one is copied under its own name.
     ///
     /// # Errors
     /// When a source does not exist, cannot be opened, or is of a kind that cannot be copied.
@@ -82,40 +75,36 @@ impl TreeSource {
         Self { disk: bytes_per_second.map(|rate| Arc::new(Pace::new(rate))), ..self }
     }
 
-    /// Puts the tree on the emulated disk which a node's copies share.
+    /// Puts the tree on the emulated disk that the copies of a node share.
     pub fn on_disk(self, disk: Option<&Arc<Pace>>) -> Self {
         Self { disk: disk.cloned(), ..self }
     }
 
     /// The number of files, directories and links.
-    #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Directories which nodes are asked to sweep but do not: not all of their content could be
-    /// read here.
-    #[must_use]
+    /// Returns the directories in which nodes remove nothing although removal was requested: not
+    /// all of their content could be read here.
     pub fn unswept(&self) -> &[PathBuf] {
         &self.unswept
     }
 
-    /// The outline that is sent before the catalogue; none if two sources have an entry of one
-    /// name.
-    #[must_use]
+    /// Returns the outline that is sent before the catalogue; none if two sources have an entry of
+    /// the same name.
     pub fn outline(&self) -> Option<TreeOutline> {
         outline(&self.index)
     }
 
-    /// The catalogue.
+    /// Returns the catalogue; none if it cannot be compressed.
     pub fn catalogue(&self) -> Option<Catalogue> {
         Catalogue::of(&self.index)
     }
 
-    /// What is left out, as far as known.
-    #[must_use]
+    /// Returns the files that are left out, as far as they are known.
     pub fn left_out(&self) -> Vec<LeftOut> {
-        let failed = self.failed();
+        let failed = self.failed.lock();
         let path = |number| path_of(&self.places, &self.index, number);
         let mut all = self.left_out.clone();
         all.extend(failed.iter().map(|(at, why)| LeftOut::failed(&path(*at), why.clone())));
@@ -123,72 +112,77 @@ impl TreeSource {
             let numbers = (0..self.index.len()).filter(|number| {
                 matches!(self.index.body(*number), Body::NameOf(first) if failed.contains_key(&first))
             });
-            let reason = || "a name of a file that failed".to_owned();
+            let reason = || "a hard link to a file that could not be copied".to_owned();
             all.extend(numbers.map(|number| LeftOut::failed(&path(number), reason())));
         }
         all
     }
 
-    fn failed(&self) -> MutexGuard<'_, BTreeMap<u32, String>> {
-        self.failed.lock()
+    fn file<'a>(&self, open: &'a mut Opener, number: u32) -> io::Result<&'a File> {
+        open.file(&self.places, &self.index, number)
     }
 
     fn fail(&self, number: u32, reason: String) {
-        self.failed().entry(number).or_insert(reason);
+        self.failed.lock().entry(number).or_insert(reason);
     }
 
-    /// Makes the bytes of the stream at the offset `at`; `judge` tells whether end marks are
-    /// determined now, or are known.
-    fn make(&self, open: &mut OpenFiles, at: u64, bytes: &mut [u8], judge: bool) {
+    /// Fills `bytes` with the stream's bytes at the offset `at`. If `judge` is set the end marks of
+    /// files are determined; otherwise they are known already.
+    fn make(&self, open: &mut Opener, at: u64, bytes: &mut [u8], judge: bool) {
         let mut given = FirstReading { source: self, open, judge };
-        // Errors have been recorded; such bytes are zeros.
+        // Errors have been recorded already; the bytes are zeros.
         let _ = make(&self.index, &mut given, at, bytes);
     }
 
-    /// Reads bytes of a file. If they cannot be read they are zeros, and the file has failed.
-    fn read_file(&self, open: &mut OpenFiles, number: u32, offset: u64, bytes: &mut [u8]) {
-        let read = open.file(self, number).and_then(|file| file.read_exact_at(bytes, offset));
+    /// Reads bytes of a file. If that fails the bytes are zeros, and the file is recorded as
+    /// failed.
+    fn read_file(&self, open: &mut Opener, number: u32, offset: u64, bytes: &mut [u8]) {
+        let read = self.file(open, number).and_then(|file| file.read_exact_at(bytes, offset));
         if let Err(error) = read {
             bytes.fill(0);
             let short = error.kind() == io::ErrorKind::UnexpectedEof;
-            let why =
-                if short { CHANGED.to_owned() } else { format!("reading it: {}", reason(&error)) };
+            let why = if short {
+                CHANGED.to_owned()
+            } else {
+                format!("cannot read it: {}", reason(&error))
+            };
             self.fail(number, why);
         }
     }
 
-    /// Determines whether a file whose bytes have all been read is unchanged.
-    fn judge(&self, open: &mut OpenFiles, number: u32, stamp: Stamp) {
-        let now = open.file(self, number).and_then(|file| Ok(fstat(file)?));
+    /// Checks that a file whose bytes have all been read is unchanged; otherwise it has failed.
+    fn judge(&self, open: &mut Opener, number: u32, stamp: Stamp) {
+        let now = self.file(open, number).and_then(|file| Ok(fstat(file)?));
         match now {
             Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(open, number, &stat),
             Ok(_) => self.fail(number, CHANGED.to_owned()),
-            Err(error) => self.fail(number, format!("reading it: {}", reason(&error))),
+            Err(error) => self.fail(number, format!("cannot read it: {}", reason(&error))),
         }
-        open.file = None;
+        open.close_file();
     }
 
-    /// A file of length 0 may have bytes nevertheless, like those in /proc.
-    fn look_behind(&self, open: &mut OpenFiles, number: u32, stat: &Stat) {
+    /// Fails a file that has content although its length is 0, like those in /proc.
+    fn look_behind(&self, open: &mut Opener, number: u32, stat: &Stat) {
         let has = |file: &File| file.read_at(&mut [0], 0).is_ok_and(|got| got > 0);
-        if stat.st_size == 0 && open.file(self, number).is_ok_and(has) {
-            self.fail(number, "it doesn't tell its length".to_owned());
+        if stat.st_size == 0 && self.file(open, number).is_ok_and(has) {
+            self.fail(number, EMPTY.to_owned());
         }
     }
 }
 
 const CHANGED: &str = "it changed while it was copied";
+const EMPTY: &str = "it has content although its length is 0, like files in /proc";
 
-/// The files, for the first reading of the stream.
+/// The files of a tree, for the first reading of its stream.
 struct FirstReading<'a> {
     source: &'a TreeSource,
-    open: &'a mut OpenFiles,
+    open: &'a mut Opener,
     judge: bool,
 }
 
 impl Bodies for FirstReading<'_> {
     fn is_void(&mut self, body: Body) -> bool {
-        matches!(body, Body::NameOf(first) if self.source.failed().contains_key(&first))
+        matches!(body, Body::NameOf(first) if self.source.failed.lock().contains_key(&first))
     }
 
     fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -200,28 +194,15 @@ impl Bodies for FirstReading<'_> {
         if self.judge {
             self.source.judge(self.open, number, stamp);
         }
-        if self.source.failed().contains_key(&number) { VOID } else { GOOD }
-    }
-}
-
-impl OpenFiles {
-    fn file(&mut self, source: &TreeSource, number: u32) -> io::Result<&File> {
-        if self.file.as_ref().is_none_or(|(of, _)| *of != number) {
-            let file = self.opener.open(&source.places, &source.index, number)?;
-            self.file = Some((number, file));
-        }
-        self.file.as_ref().map(|(_, file)| file).ok_or_else(|| io::ErrorKind::NotFound.into())
+        if self.source.failed.lock().contains_key(&number) { VOID } else { GOOD }
     }
 }
 
 impl Content for TreeSource {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let make = |open: &mut OpenFiles, index, bytes: &mut [u8], judge| {
-            let mut work = || self.make(open, layout.offset(index), bytes, judge);
-            match &self.disk {
-                Some(disk) => disk.pass(layout.block_length(index) as usize, work),
-                None => work(),
-            }
+        let make = |open: &mut Opener, index, bytes: &mut [u8], judge| {
+            let work = || self.make(open, layout.offset(index), bytes, judge);
+            pace::on(self.disk.as_deref(), layout.block_length(index) as usize, work);
         };
         let mut first = self.first.lock();
         if let Some(early) = first.early.remove(&index) {
@@ -230,7 +211,7 @@ impl Content for TreeSource {
         }
         if index < first.next {
             drop(first);
-            make(&mut OpenFiles::default(), index, bytes, false);
+            make(&mut Opener::default(), index, bytes, false);
             return Ok(());
         }
         while first.next < index {
@@ -256,34 +237,29 @@ impl Content for TreeSource {
         "the tree".to_owned()
     }
 
-    /// The first file that has changed; if there is none, the tree.
+    /// Returns the path of the first file that has changed; if there is none, the tree's name.
     fn changed(&self, layout: Layout, index: u64) -> String {
         let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
-        let mut open = OpenFiles::default();
-        let files = (self.index.find(begin)..self.index.len())
+        let mut open = Opener::default();
+        let mut changed = (self.index.find(begin)..self.index.len())
             .take_while(|number| self.index.span(*number).0 < begin + length)
-            .filter_map(|number| match self.index.body(number) {
-                Body::File(stamp) => Some((number, stamp)),
-                Body::None | Body::NameOf(_) => None,
+            .filter(|number| match self.index.body(*number) {
+                Body::File(stamp) => self
+                    .file(&mut open, *number)
+                    .and_then(|file| Ok(fstat(file)?))
+                    .map_or(true, |stat| Stamp::of(&stat) != stamp),
+                Body::None | Body::NameOf(_) => false,
             });
-        let changed = |(number, stamp): &(u32, Stamp)| {
-            let now = open.file(self, *number).and_then(|file| Ok(fstat(file)?));
-            now.map_or(true, |stat| Stamp::of(&stat) != *stamp)
-        };
-        files.into_iter().find(changed).map_or_else(
-            || self.name(),
-            |(number, _)| {
-                let path = path_of(&self.places, &self.index, number);
-                String::from_utf8_lossy(&path).into_owned()
-            },
-        )
+        let path = |number| path_of(&self.places, &self.index, number);
+        let name = |number| String::from_utf8_lossy(&path(number)).into_owned();
+        changed.next().map_or_else(|| self.name(), name)
     }
 
     fn absence(&self) -> Option<Absence> {
         Some(absence(&self.left_out()))
     }
 
-    /// Every file is checked by itself, and fails alone.
+    /// Always true: each file is checked, and fails, separately.
     fn is_unchanged(&self) -> bool {
         true
     }

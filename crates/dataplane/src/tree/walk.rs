@@ -8,14 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::tree::{DEPTH_MAX, Meta, RECORD_MAX, Record};
-use rustix::fs::{
-    Access, AtFlags, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat, statat,
-};
+use rustix::fs::{Access, AtFlags, Dir, FileType, Stat, accessat, fstat, readlinkat, statat};
 use rustix::process::geteuid;
 
 use super::index::{Body, Stamp, TOP};
 use super::left_out::LeftOut;
-use super::place::{FOLDER, Place, names_to};
+use super::place::{Place, names_to, open_directory, open_file};
 use super::scan::{Scan, ScanError, ScanOptions};
 use crate::attributes;
 use garland_sys::error::reason;
@@ -23,8 +21,8 @@ use garland_sys::error::reason;
 /// The unit of `st_blocks` in bytes, independent of the file system.
 const STAT_BLOCK: i64 = 512;
 
-/// Scans all `sources`, each directory in the order of its names. A source that ends in a slash
-/// stands for its content, any other one for itself.
+/// Scans all `sources`, each directory in the order of its names. Of a source whose path ends in a
+/// slash only the content is copied; any other one is copied under its own name.
 pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<Scan, ScanError> {
     let mut names = HashSet::new();
     let mut walk = Walk::new(options);
@@ -49,7 +47,7 @@ pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<S
     Ok(walk.scan)
 }
 
-/// The name of a source in the stream; none if only its content is copied.
+/// Returns the name of a source in the stream; none if only its content is copied.
 pub fn name_of(source: &Path) -> Option<&OsStr> {
     source.file_name().filter(|_| !means_content(source))
 }
@@ -64,16 +62,16 @@ struct Walk<'a> {
     options: &'a ScanOptions<'a>,
     /// The result so far.
     scan: Scan,
-    /// The present path as the user would write it; a directory's ends in a slash.
+    /// The present path as the user would write it. That of a directory ends in a slash.
     path: Vec<u8>,
-    /// The length of the prefix which nodes do not have.
+    /// The length of the prefix of `path` that is not part of the path on nodes.
     top: usize,
     depth: usize,
-    /// Something directly in the present directory is left out.
+    /// Whether an entry of the present directory is left out.
     incomplete: bool,
-    /// The user who reads the files.
+    /// The user ID that reads the files.
     user: u32,
-    /// Records of files of this source with several hard links, by device and inode.
+    /// The record numbers of this source's files with several hard links, by device and inode.
     firsts: HashMap<(u64, u64), u32>,
 }
 
@@ -103,10 +101,9 @@ impl<'a> Walk<'a> {
         let folder = self.begin(source, source)?;
         self.path = with_slash(source);
         self.top = self.path.len();
-        let meta = fstat(&folder).map_err(io::Error::from).and_then(|stat| {
-            let attributes = self.attributes(&folder)?;
-            Ok(meta(&stat, attributes))
-        });
+        let meta = fstat(&folder)
+            .map_err(io::Error::from)
+            .and_then(|stat| Ok(meta(&stat, self.attributes(&folder)?)));
         let meta = meta.map_err(|error| unopened(source, &error))?;
         self.scan.index.push(TOP, &Record::Top(meta), Body::None);
         self.inside(&folder, TOP)
@@ -119,7 +116,7 @@ impl<'a> Walk<'a> {
         let (fd, kept) = opened.map_err(|error| unopened(source, &error))?;
         let path = if folder == Path::new(".") { Vec::new() } else { with_slash(folder) };
         self.scan.places.push(Place { folder: kept, path, first: self.scan.index.len() });
-        // A later source may replace files of an earlier one: no hard links to those.
+        // A later source may replace files of an earlier one, so it gets no hard links to those.
         self.firsts.clear();
         Ok(fd)
     }
@@ -150,7 +147,7 @@ impl<'a> Walk<'a> {
         let mut names = match listed {
             Ok(names) => names,
             Err(error) => {
-                self.fail("listing", &error.into());
+                self.fail("list", &error.into());
                 return Ok(());
             }
         };
@@ -173,7 +170,7 @@ impl<'a> Walk<'a> {
         let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(error) => {
-                self.fail("asking about", &error.into());
+                self.fail("get the status of", &error.into());
                 return Ok(());
             }
         };
@@ -194,7 +191,7 @@ impl<'a> Walk<'a> {
             }
         };
         if let Err(error) = done {
-            self.fail("reading", &error);
+            self.fail("read", &error);
         }
         Ok(())
     }
@@ -207,16 +204,16 @@ impl<'a> Walk<'a> {
         stat: &Stat,
     ) -> Result<(), ScanError> {
         if self.depth == DEPTH_MAX {
-            let reason = format!("more than {DEPTH_MAX} folders within each other");
+            let reason = format!("directories are nested more than {DEPTH_MAX} deep");
             self.leave_out(LeftOut::failed(&self.path, reason));
             return Ok(());
         }
-        let opened = openat(above, name, FOLDER, Mode::empty()).map_err(io::Error::from);
+        let opened = open_directory(above, name).map_err(io::Error::from);
         let opened = opened.and_then(|fd| Ok((self.attributes(&fd)?, fd)));
         let (attributes, folder) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                self.fail("opening", &error);
+                self.fail("open", &error);
                 return Ok(());
             }
         };
@@ -245,8 +242,7 @@ impl<'a> Walk<'a> {
             accessat(folder, name, Access::READ_OK, AtFlags::EACCESS)?;
         }
         let attributes = if self.options.attributes {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-            attributes::read(openat(folder, name, flags, Mode::empty())?)?
+            attributes::read(open_file(folder, name)?)?
         } else {
             Vec::new()
         };
@@ -264,8 +260,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether the mode alone permits reading. (An ACL may still deny it; that is found on
-    /// reading.)
+    /// Returns whether the mode alone permits reading. (An ACL may still deny it; the first read
+    /// finds that out.)
     fn reads_surely(&self, stat: &Stat) -> bool {
         let (owner, others) = (0o400, 0o044);
         let wanted = if stat.st_uid == self.user { owner } else { others };
@@ -281,11 +277,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds a record and returns its number, unless it exceeds the length which nodes accept.
+    /// Adds a record and returns its number. A record longer than nodes accept is left out.
     fn push(&mut self, number: u32, record: &Record, body: Body) -> Option<u32> {
         let bytes = record.to_bytes();
         if bytes.len() > RECORD_MAX {
-            let reason = format!("its attributes take more than {RECORD_MAX} bytes");
+            let reason = format!("its extended attributes exceed {RECORD_MAX} bytes");
             self.leave_out(LeftOut::failed(&self.path, reason));
             return None;
         }
@@ -302,7 +298,7 @@ impl<'a> Walk<'a> {
     }
 
     fn fail(&mut self, operation: &str, error: &io::Error) {
-        let reason = format!("{operation} it: {}", reason(error));
+        let reason = format!("cannot {operation} it: {}", reason(error));
         self.leave_out(LeftOut::failed(&self.path, reason));
     }
 }
@@ -313,14 +309,14 @@ fn meta(stat: &Stat, attributes: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
     Meta { mode: stat.st_mode & 0o7777, owner: (stat.st_uid, stat.st_gid), modified, attributes }
 }
 
-/// The kind of a file that cannot be copied; none for files, directories and links.
+/// Returns the kind of a file that cannot be copied; none for files, directories and links.
 fn other_kind(stat: &Stat) -> Option<&'static str> {
     Some(match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile | FileType::Directory | FileType::Symlink => return None,
         FileType::Socket => "a socket",
         FileType::Fifo => "a pipe",
         FileType::BlockDevice | FileType::CharacterDevice => "a device",
-        _ => "nothing that is known here",
+        _ => "a file of an unknown kind",
     })
 }
 
@@ -334,5 +330,5 @@ fn with_slash(path: &Path) -> Vec<u8> {
 
 fn unopened(source: &Path, error: &io::Error) -> ScanError {
     let path = source.display().to_string();
-    ScanError::Io { operation: "opening", path, reason: reason(error) }
+    ScanError::Io { operation: "open", path, reason: reason(error) }
 }

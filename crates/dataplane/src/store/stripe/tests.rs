@@ -3,24 +3,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripes};
-use garland_protocol::{CopyId, Destination};
+use garland_protocol::Destination;
 use garland_sys::confine::Root;
 
 use super::*;
-use crate::recorder::Budget;
+use crate::tests::{Scratch, untraced};
 use crate::usage::Usage;
 
 const NAME: &str = "x.stripe-1of2";
-
-fn nothing_noted() -> Arc<Collector> {
-    Collector::new(Budget::NOTHING, CopyId([0; 16]), 1, 0, None)
-}
-
-fn folder(test: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("garland-stripe-{test}-{}", std::process::id()));
-    fs::create_dir_all(&path).unwrap();
-    path
-}
 
 /// All files of a directory but hidden ones: names and contents.
 fn seen(folder: &Path) -> Vec<(String, String)> {
@@ -67,7 +57,7 @@ fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
 
 #[test]
 fn an_older_pair_is_kept_until_all_is_settled() {
-    let (dir, trace) = (folder("settle"), nothing_noted());
+    let (dir, trace) = (Scratch::new("stripe-settle"), untraced());
     let (tag, other) = ("0123456789ab", "ba9876543210");
     let first = written(&dir, other, "old");
     first.prepare(&trace).unwrap();
@@ -90,12 +80,11 @@ fn an_older_pair_is_kept_until_all_is_settled() {
     drop(second);
     fs::remove_file(dir.join("x.old-notes.stripe-1of2")).unwrap();
     assert_eq!(seen(&dir), pair("x", "new"));
-    fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
 fn what_was_committed_is_taken_back_and_what_was_prepared_is_gone() {
-    let (dir, trace) = (folder("withdraw"), nothing_noted());
+    let (dir, trace) = (Scratch::new("stripe-withdraw"), untraced());
     let tags = ["0123456789ab", "1123456789ab", "2123456789ab", "3123456789ab"];
     // Without an older pair nothing is restored.
     let none = written(&dir, tags[0], "old");
@@ -119,13 +108,12 @@ fn what_was_committed_is_taken_back_and_what_was_prepared_is_gone() {
     new.abandon();
     drop(new);
     assert_eq!((seen(&dir), fs::read_dir(&dir).unwrap().count()), (pair("x", "old"), 2));
-    fs::remove_dir_all(dir).unwrap();
 }
 
 /// Whichever step of a commit fails, the older pair is restored when the copy is given up.
 #[test]
 fn a_commit_that_fails_in_its_middle_is_taken_back() {
-    let (dir, trace) = (folder("middle"), nothing_noted());
+    let (dir, trace) = (Scratch::new("stripe-middle"), untraced());
     let old = written(&dir, "0123456789ab", "old");
     old.commit(&trace).unwrap();
     old.settle();
@@ -137,10 +125,9 @@ fn a_commit_that_fails_in_its_middle_is_taken_back() {
     let is_manifest = |path: &PathBuf| path.to_string_lossy().contains("/.x.stripe-1of2.toml.");
     fs::remove_file(hidden.into_iter().find(is_manifest).unwrap()).unwrap();
     let error = new.commit(&trace).unwrap_err().to_string();
-    assert!(error.starts_with("finishing /x.stripe-1of2.toml: "), "{error}");
+    assert!(error.starts_with("cannot finish /x.stripe-1of2.toml: "), "{error}");
     new.abandon();
     new.withdraw();
     drop(new);
     assert_eq!(seen(&dir), pair("x", "old"));
-    fs::remove_dir_all(dir).unwrap();
 }

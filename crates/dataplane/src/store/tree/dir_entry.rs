@@ -16,24 +16,17 @@ use super::saved_attributes::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::left::partial_name;
 
-/// A directory, and what is known of it.
-#[derive(Clone, Copy)]
-pub struct Ground<'a> {
-    /// The directory.
-    pub folder: &'a OwnedFd,
-    /// What is known of it.
-    pub saved: &'a SavedAttributes,
-}
-
 /// The final name of a file, link or directory, and its hidden name.
 pub struct DirEntry<'a> {
-    ground: Ground<'a>,
+    folder: &'a OwnedFd,
+    /// The known properties of the directory.
+    saved: &'a SavedAttributes,
     name: &'a OsStr,
     maker: &'a Maker,
     hidden: OnceCell<OsString>,
 }
 
-/// What all files of a copy have in common.
+/// Values that all files of a copy share.
 #[derive(Debug)]
 pub struct Maker {
     /// The copy's tag, part of hidden names.
@@ -43,56 +36,60 @@ pub struct Maker {
 }
 
 impl<'a> DirEntry<'a> {
-    /// The entry `name` in the directory `ground`.
-    pub fn new(ground: Ground<'a>, name: &'a [u8], maker: &'a Maker) -> Self {
-        Self { ground, name: OsStr::from_bytes(name), maker, hidden: OnceCell::new() }
+    /// Returns the entry `name` in the directory `folder`, whose known properties are `saved`.
+    pub fn new(
+        (folder, saved): (&'a OwnedFd, &'a SavedAttributes),
+        name: &'a [u8],
+        maker: &'a Maker,
+    ) -> Self {
+        let name = OsStr::from_bytes(name);
+        Self { folder, saved, name, maker, hidden: OnceCell::new() }
     }
 
-    /// Checks that the name does not exist, or is that of something which a file may replace.
+    /// Checks that the name does not exist, or belongs to something that a file may replace.
     ///
     /// # Errors
-    /// When it must not be replaced, or its status is unknown.
+    /// When the existing file must not be replaced, or its status is unknown.
     pub fn check(&self) -> io::Result<()> {
         match unreplaceable(self.folder(), self.name)? {
             None => Ok(()),
-            Some(is) => Err(io::Error::other(format!("{is}, and isn't replaced"))),
+            Some(is) => Err(io::Error::other(format!("{is} and is not replaced"))),
         }
     }
 
-    /// Checks that an existing file may be replaced, and that it has this very name: on a file
-    /// system which ignores case another file would be lost.
+    /// Checks that an existing file may be replaced, and that its name is exactly this one: on a
+    /// file system that ignores case a different file would be lost.
     ///
     /// # Errors
-    /// When it must not be replaced, or its status is unknown.
+    /// When the existing file must not be replaced, or its status is unknown.
     pub fn check_existing(&self) -> io::Result<()> {
         self.check()?;
         self.refuse_folded()
     }
 
-    /// Checks that the existing file has this very name, not one in another case.
+    /// Checks that the name of the existing file is exactly this one, not one that differs in case.
     ///
     /// # Errors
-    /// When it has another name, or the directory cannot be read.
+    /// When the file has another name, or the directory cannot be read.
     pub fn refuse_folded(&self) -> io::Result<()> {
         match self.saved().folded(self.folder(), self.name.as_bytes())? {
             None => Ok(()),
             Some(other) => {
                 let other = String::from_utf8_lossy(&other).into_owned();
-                let message =
-                    format!("its file system takes this name for {other}, which is there");
+                let message = format!("the file system ignores case, and {other} exists there");
                 Err(io::Error::other(message))
             }
         }
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn folder(&self) -> &OwnedFd {
-        self.ground.folder
+        self.folder
     }
 
-    /// What is known of the directory.
+    /// Returns the known properties of the directory.
     pub fn saved(&self) -> &SavedAttributes {
-        self.ground.saved
+        self.saved
     }
 
     /// Learns the defaults of new files from one that was created here.
@@ -100,12 +97,13 @@ impl<'a> DirEntry<'a> {
         self.saved().learn(self.folder(), file);
     }
 
-    /// The mode for creating a file, if that gives it all of `meta` except the time.
+    /// Returns the mode for creating a file, if that mode gives the file all of `meta` except the
+    /// time.
     pub fn initial_mode(&self, meta: &Meta) -> Option<u32> {
         self.saved().initial_mode(meta, self.maker.umask)
     }
 
-    /// The name until the file is complete.
+    /// Returns the name that the file has until it is complete.
     pub fn hidden(&self) -> &OsStr {
         self.hidden.get_or_init(|| partial_name(self.name, &self.maker.tag))
     }
@@ -116,7 +114,7 @@ impl<'a> DirEntry<'a> {
         match renameat_with(folder, self.hidden(), folder, self.name, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(()),
             Err(Errno::EXIST) => self.check_existing()?,
-            // NOREPLACE is not supported here: check before the rename.
+            // The file system does not support NOREPLACE: check before the rename.
             Err(Errno::INVAL | Errno::NOSYS) => match self.refuse_folded() {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => self.check()?,
@@ -133,7 +131,7 @@ impl<'a> DirEntry<'a> {
             Err(Errno::EXIST) => self.check_existing()?,
             Err(error) => return Err(error.into()),
         }
-        // Only a rename replaces a file, and that needs a name.
+        // Only rename(2) replaces a file, and it needs a name.
         self.hide(file)?;
         renameat(self.folder(), self.hidden(), self.folder(), self.name).map_err(|error| {
             self.remove();
@@ -141,8 +139,8 @@ impl<'a> DirEntry<'a> {
         })
     }
 
-    /// Links a file without a name to the hidden name. Locks it before, so that no other copy
-    /// removes it as a file of a killed agent.
+    /// Links a file without a name to the hidden name. Locks the file before, so that no other copy
+    /// removes it as one of a killed agent.
     pub fn hide(&self, file: &File) -> io::Result<()> {
         lock::try_lock(file)?;
         Ok(link(file, self.folder(), self.hidden())?)
@@ -150,7 +148,7 @@ impl<'a> DirEntry<'a> {
 
     /// Removes the hidden name.
     pub fn remove(&self) {
-        // Usually it is gone already.
+        // Fails if the name is gone already, which is usual.
         let _ = unlinkat(self.folder(), self.hidden(), AtFlags::empty());
     }
 }

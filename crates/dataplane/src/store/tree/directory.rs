@@ -1,18 +1,14 @@
-//! Opening the directories of a tree without following symbolic links.
+//! Opens the directories of a tree without following symbolic links.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{Mode, OFlags, Stat, fchmod, openat};
+use rustix::fs::{Mode, Stat, fchmod};
+
+use crate::tree::open_directory;
 
 /// The permission bits without which the owner cannot put files into a directory.
 pub const OWNER: u32 = 0o700;
-
-/// Opens the directory `name` in `parent`.
-pub fn open(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(parent, name, flags, Mode::empty())
-}
 
 /// Opens the directory with the path `names` below `top`.
 pub fn descend<'a>(
@@ -21,7 +17,7 @@ pub fn descend<'a>(
 ) -> io::Result<OwnedFd> {
     let mut folder = top.try_clone()?;
     for name in names {
-        folder = open(&folder, name)?;
+        folder = open_directory(&folder, name)?;
     }
     Ok(folder)
 }
@@ -30,7 +26,7 @@ pub fn descend<'a>(
 pub fn allow_owner(folder: &OwnedFd, stat: &Stat) {
     let mode = stat.st_mode & 0o7777;
     if mode & OWNER != OWNER {
-        // Only the owner and root may; for anybody else a later call reports the error.
+        // Only the owner and root may do this; for other users a later call reports the error.
         let _ = fchmod(folder, Mode::from_raw_mode(mode | OWNER));
     }
 }

@@ -1,4 +1,4 @@
-//! Applying the records of a tree's stream.
+//! Applies the records of a tree's stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -12,7 +12,7 @@ use garland_sys::process;
 use rustix::fs::{AtFlags, Mode, fstat, linkat, mkdirat, symlinkat, syncfs};
 use rustix::io::Errno;
 
-use super::dir_entry::{DirEntry, Ground, Maker};
+use super::dir_entry::{DirEntry, Maker};
 use super::directory::{self, OWNER};
 use super::keep::{Kept, Linked};
 use super::metadata::{apply, apply_to_link};
@@ -23,15 +23,16 @@ use super::saved_attributes::SavedAttributes;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use crate::store::left::remove_all_stale;
+use crate::tree::open_directory;
 
-/// File systems that are remembered, to be made stable.
+/// The number of file systems that are remembered, to be made stable.
 const DEVICES: usize = 64;
 
-/// Failed files with hard links that are remembered.
+/// The number of failed files with hard links that are remembered.
 const FAILED: usize = 10_000;
 
-/// Extracts a tree into a directory. Its memory grows with the depth of the tree, not with its
-/// size.
+/// Extracts a tree into a directory. The memory needed grows with the depth of the tree, not with
+/// its size.
 pub struct TreeExtractor {
     maker: Maker,
     top: OwnedFd,
@@ -39,17 +40,18 @@ pub struct TreeExtractor {
     top_meta: Option<Meta>,
     /// The open directories, from the top down to the present one.
     folders: Vec<Inside>,
-    /// The number of present directories, nested, that do not exist because the outermost failed.
+    /// The number of nested directories of the present path that do not exist because the outermost
+    /// of them failed.
     skipped: usize,
     partial: Option<PartialFile>,
     /// The number of the last record.
     number: u32,
     /// The parts of the tree which were in place before the copy.
     old: Option<Arc<PreviousTree>>,
-    /// The present file, if it is in place already and its bytes are skipped.
+    /// The present file, if it is kept and its bytes are skipped.
     kept: Option<Kept>,
     linked: Linked,
-    /// Removes what is not in the tree, if requested.
+    /// Removes files that are not in the tree, if that was requested.
     sweeper: Option<Sweeper>,
     /// The number of names that were removed.
     removed: Arc<AtomicU64>,
@@ -70,49 +72,46 @@ struct Inside {
 }
 
 impl TreeExtractor {
-    /// Extracts a tree into the directory `top`. Hidden names of partial files contain `tag`.
-    pub fn new(top: OwnedFd, tag: &str) -> Self {
+    /// Extracts a tree into the directory `top`, and keeps the files of `old` that are in place
+    /// already. Hidden names of partial files contain `tag`. If `verify` is set, records the
+    /// digests of all files, which [`Self::prove`] compares with the medium.
+    ///
+    /// # Errors
+    /// When the file for the digests cannot be created.
+    pub fn new(
+        top: OwnedFd,
+        tag: &str,
+        old: Option<Arc<PreviousTree>>,
+        verify: bool,
+    ) -> io::Result<Self> {
         remove_all_stale(&top);
         let mut extractor = Self {
             maker: Maker { tag: tag.to_owned(), umask: process::umask() },
-            top,
             top_saved: SavedAttributes::default(),
             top_meta: None,
             folders: Vec::new(),
             skipped: 0,
             partial: None,
             number: 0,
-            old: None,
+            old,
             kept: None,
             linked: Linked::default(),
             sweeper: None,
             removed: Arc::default(),
             failed: BTreeSet::new(),
             devices: BTreeMap::new(),
-            proofs: None,
+            proofs: verify.then(|| Proofs::create(&top, tag)).transpose()?,
             troubles: Troubles::default(),
+            top,
         };
         if let Ok(top) = extractor.top.try_clone() {
             extractor.remember(&top);
         }
-        extractor
+        Ok(extractor)
     }
 
-    /// Records the digests of all files, which [`Self::prove`] compares with the medium.
-    ///
-    /// # Errors
-    /// When the file for the digests cannot be created.
-    pub fn proving(self) -> io::Result<Self> {
-        let proofs = Some(Proofs::create(&self.top, &self.maker.tag)?);
-        Ok(Self { proofs, ..self })
-    }
-
-    /// Keeps the files of `old` that are in place already.
-    pub fn over(self, old: Arc<PreviousTree>) -> Self {
-        Self { old: Some(old), ..self }
-    }
-
-    /// The file that is being written: the number of its record, the file, and its bytes so far.
+    /// Returns the file that is being written: its record number, the file, and the number of its
+    /// bytes so far.
     ///
     /// # Errors
     /// When the process has no file descriptors left.
@@ -122,7 +121,7 @@ impl TreeExtractor {
         Ok(Some((self.number, file, there)))
     }
 
-    /// Whether the next bytes are written to a file, not skipped.
+    /// Returns whether the next bytes are written to a file, not skipped.
     pub fn needs_bytes(&self) -> bool {
         self.partial.is_some()
     }
@@ -135,7 +134,7 @@ impl TreeExtractor {
     /// Applies a record.
     ///
     /// # Errors
-    /// When the error affects all that follows, too.
+    /// When the error affects the rest of the tree, too.
     pub fn apply(&mut self, record: Record) -> io::Result<()> {
         if self.skipped > 0 {
             match record {
@@ -172,12 +171,9 @@ impl TreeExtractor {
             }
             Record::File { name, meta, linked, .. } if self.keeps(&name, &meta, linked) => {}
             Record::File { name, meta, length, sparse, linked } => {
-                let entry = DirEntry::new(self.ground(), &name, &self.maker);
+                let entry = self.entry(&name);
                 match PartialFile::create(&entry, &name, meta, length, (sparse, linked)) {
-                    Ok(partial) if self.proofs.is_some() => {
-                        self.partial = Some(partial.digested());
-                    }
-                    Ok(partial) => self.partial = Some(partial),
+                    Ok(partial) => self.partial = Some(partial.digested(self.proofs.is_some())),
                     Err(error) => self.give_up(&name, linked, &error)?,
                 }
             }
@@ -187,8 +183,8 @@ impl TreeExtractor {
             }
             Record::Name { name, first } => {
                 let named = match self.name(&name, &first) {
-                    // Another copy into the same directory may have removed the hidden name, which
-                    // is not locked, as that of a killed agent.
+                    // The hidden name is not locked: another copy into the same directory may have
+                    // removed it as that of a killed agent.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         self.name(&name, &first)
                     }
@@ -206,14 +202,14 @@ impl TreeExtractor {
         Ok(())
     }
 
-    /// Marks `name` in the present directory as part of the tree.
+    /// Records that `name` in the present directory is part of the tree.
     pub fn keep(&mut self, name: &[u8]) {
         if self.skipped == 0 {
             self.sweeper.iter_mut().for_each(|sweeper| sweeper.keep(name));
         }
     }
 
-    /// The counter of removed names.
+    /// Returns the counter of removed names.
     pub fn removed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.removed)
     }
@@ -225,13 +221,13 @@ impl TreeExtractor {
         sweeper.sweep(folder, &path, &mut self.troubles)
     }
 
-    /// Whether the file that begins is in place already and stays. Files that are to be read back
-    /// are always written: what was read earlier proves nothing about the medium.
+    /// Returns whether the file that begins is in place already and is kept. Files that are to be
+    /// read back are always written: earlier reads may have come from the page cache.
     fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
         let old = self.old.as_ref().filter(|_| self.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
         let mut others = std::mem::take(&mut self.linked);
-        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let entry = self.entry(name);
         let kept = Kept::find(&entry, name, meta, stamp, (linked, &mut others));
         (self.kept, self.linked) = (kept, others);
         self.kept.is_some()
@@ -240,7 +236,7 @@ impl TreeExtractor {
     /// Writes the next bytes of the present file, if it could be created.
     ///
     /// # Errors
-    /// When the error affects all that follows, too.
+    /// When the error affects the rest of the tree, too.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(partial) = &mut self.partial else { return Ok(()) };
         let Err(error) = partial.write(bytes) else { return Ok(()) };
@@ -249,10 +245,10 @@ impl TreeExtractor {
         self.give_up(&name, linked, &error)
     }
 
-    /// Ends the present file, and gives it its name if it is `whole`.
+    /// Ends the present file, and gives it its final name if it is `whole`.
     ///
     /// # Errors
-    /// When the error affects all that follows, too.
+    /// When the error affects the rest of the tree, too.
     pub fn finish(&mut self, whole: bool) -> io::Result<()> {
         if !whole {
             self.abandon();
@@ -261,9 +257,9 @@ impl TreeExtractor {
             return self.note_if(&kept.name, kept.apply_metadata());
         }
         let Some(mut partial) = self.partial.take() else { return Ok(()) };
-        let entry = DirEntry::new(self.ground(), &partial.name, &self.maker);
+        let entry = self.entry(&partial.name);
         let ended = partial.end();
-        // A file without all of its metadata is reported, but it is put in place.
+        // A file without all of its metadata is put in place, and reported.
         let applied = partial.apply_metadata();
         let shown = ended.and_then(|()| partial.show(&entry));
         if let Err(error) = shown {
@@ -274,7 +270,7 @@ impl TreeExtractor {
         self.note_if(&partial.name, applied)
     }
 
-    /// Records the digest of a file, if it is to be read back.
+    /// Records the digest of a file, if the file is to be read back.
     fn remember_digest(&mut self, partial: &mut PartialFile) -> io::Result<()> {
         let path = self.path_of(&partial.name);
         let (Some(proofs), Some((length, digest))) = (&mut self.proofs, partial.digest()) else {
@@ -283,8 +279,8 @@ impl TreeExtractor {
         proofs.note(&path, length, digest)
     }
 
-    /// Makes all files stable and, if requested, reads them back from the medium. Files that differ
-    /// are added to the troubles.
+    /// Makes all files stable and, if requested, reads them back from the medium. Records each file
+    /// that differs as an error.
     ///
     /// # Errors
     /// When the digests cannot be read.
@@ -298,7 +294,7 @@ impl TreeExtractor {
     pub fn abandon(&mut self) {
         self.kept = None;
         if let Some(partial) = self.partial.take() {
-            partial.remove(&DirEntry::new(self.ground(), &partial.name, &self.maker));
+            partial.remove(&self.entry(&partial.name));
         }
     }
 
@@ -306,7 +302,7 @@ impl TreeExtractor {
     /// fsync per file.
     ///
     /// # Errors
-    /// When a file system fails to.
+    /// When a file system cannot be synced.
     pub fn make_stable(&self) -> io::Result<()> {
         self.devices.values().try_for_each(|folder| Ok(syncfs(folder)?))
     }
@@ -314,20 +310,20 @@ impl TreeExtractor {
     /// Succeeds if everything is in place.
     ///
     /// # Errors
-    /// What is not, in words.
+    /// The texts of the first errors, and the number of all.
     pub fn troubles(&self) -> Result<(), String> {
         self.troubles.none()
     }
 
-    fn ground(&self) -> Ground<'_> {
-        let top = Ground { folder: &self.top, saved: &self.top_saved };
-        self.folders
-            .last()
-            .map_or(top, |inside| Ground { folder: &inside.folder, saved: &inside.saved })
+    /// Returns the entry `name` of the present directory.
+    fn entry<'a>(&'a self, name: &'a [u8]) -> DirEntry<'a> {
+        let top = (&self.top, &self.top_saved);
+        let inside = self.folders.last().map_or(top, |inside| (&inside.folder, &inside.saved));
+        DirEntry::new(inside, name, &self.maker)
     }
 
     fn enter(&mut self, name: &[u8]) -> io::Result<OwnedFd> {
-        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let entry = self.entry(name);
         let above = entry.folder();
         let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWNER)) {
             Ok(()) => true,
@@ -337,10 +333,10 @@ impl TreeExtractor {
             }
             Err(error) => return Err(error.into()),
         };
-        let folder = match directory::open(above, name) {
+        let folder = match open_directory(above, name) {
             Ok(folder) => folder,
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                return Err(io::Error::other("it is no folder, and isn't replaced by one"));
+                return Err(io::Error::other("it is not a directory and is not replaced by one"));
             }
             Err(error) => return Err(error.into()),
         };
@@ -353,7 +349,7 @@ impl TreeExtractor {
     }
 
     fn link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
-        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let entry = self.entry(name);
         entry.check()?;
         symlinkat(target, entry.folder(), entry.hidden())?;
         let applied = apply_to_link(entry.folder(), entry.hidden(), meta);
@@ -368,14 +364,14 @@ impl TreeExtractor {
         let (Some((last, above)), false) =
             (first.split_last(), self.failed.contains(&first.join(&b'/')))
         else {
-            return Err(io::Error::other("the file that this is a name of isn't there"));
+            return Err(io::Error::other("the file that it is a hard link to is missing"));
         };
         let folder = directory::descend(&self.top, above.iter().map(Vec::as_slice))?;
-        let entry = DirEntry::new(self.ground(), name, &self.maker);
+        let entry = self.entry(name);
         entry.check()?;
         linkat(&folder, last.as_slice(), entry.folder(), entry.hidden(), AtFlags::empty())?;
         let shown = entry.show();
-        // rename(2) leaves the hidden name in place if both are links to one file already.
+        // rename(2) leaves the hidden name in place if both names are links to one file already.
         entry.remove();
         shown
     }
@@ -397,7 +393,7 @@ impl TreeExtractor {
             let path = self.path_of(name);
             self.failed.insert(path);
             if self.failed.len() > FAILED {
-                let message = format!("more than {FAILED} files with several names failed");
+                let message = format!("more than {FAILED} files with hard links failed");
                 return Err(io::Error::other(message));
             }
         }
@@ -414,7 +410,7 @@ impl TreeExtractor {
         self.troubles.note(&path, error)
     }
 
-    /// The path of `name` in the present directory, relative to the top.
+    /// Returns the path of `name` in the present directory, relative to the top.
     fn path_of(&self, name: &[u8]) -> Vec<u8> {
         let names = self.folders.iter().map(|inside| inside.name.as_slice());
         names.chain([name]).collect::<Vec<_>>().join(&b'/')

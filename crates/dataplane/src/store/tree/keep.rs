@@ -1,37 +1,37 @@
-//! A file that is in place already and stays: the same inode, neither written nor read again.
+//! A file that is in place already and is kept: the same inode, neither written nor read again.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use garland_core::tree::Meta;
 use garland_sys::process;
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{FileType, Stat, fstat};
 
 use super::dir_entry::DirEntry;
 use super::metadata::apply_changes;
 use crate::attributes;
-use crate::tree::Stamp;
+use crate::tree::{Stamp, open_file};
 
-/// Files with hard links that are remembered.
+/// The number of files with hard links that are remembered.
 const LINKED: usize = 10_000;
 
-/// A file that stays.
+/// A file that is kept.
 pub struct Kept {
     file: File,
-    /// Its name.
+    /// The name of the file in its directory.
     pub name: Vec<u8>,
     meta: Meta,
 }
 
-/// Files that had several hard links before the copy and stay as one file of the tree, by device
-/// and inode. Their other names become files of their own, or links that follow.
+/// The files that had several hard links before the copy and are kept under one name of the tree,
+/// by device and inode. Their other names become separate files, or links that are created later.
 #[derive(Debug, Default)]
 pub struct Linked(Vec<(u64, u64)>);
 
 impl Kept {
-    /// The file at `entry`, if it still has the `stamp` which it had when it was read and can be
-    /// given `meta`. Any other file is written again.
+    /// Returns the file at `entry` if it still has the `stamp` that it had when it was read, and
+    /// can be given `meta`. Any other file is written again.
     pub fn find(
         entry: &DirEntry<'_>,
         name: &[u8],
@@ -39,7 +39,7 @@ impl Kept {
         stamp: Stamp,
         linked: (bool, &mut Linked),
     ) -> Option<Self> {
-        let file = open(entry.folder(), name).ok()?;
+        let file = open_file(entry.folder(), name).ok()?;
         let stat = fstat(&file).ok()?;
         let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let user = process::user_id();
@@ -51,7 +51,7 @@ impl Kept {
         may.then(|| Self { file, name: name.to_vec(), meta: meta.clone() })
     }
 
-    /// Applies the metadata where it differs.
+    /// Sets the metadata where it differs.
     ///
     /// # Errors
     /// When some of it cannot be set.
@@ -61,7 +61,8 @@ impl Kept {
 }
 
 impl Linked {
-    /// Uses a file for a name. Returns false if another name uses it, or too many are remembered.
+    /// Assigns a file to a name. Returns false if another name has the file, or too many files are
+    /// remembered.
     fn take(&mut self, stat: &Stat) -> bool {
         let id = (stat.st_dev, stat.st_ino);
         match self.0.binary_search(&id) {
@@ -74,12 +75,7 @@ impl Linked {
     }
 }
 
-fn open(folder: &OwnedFd, name: &[u8]) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    Ok(File::from(openat(folder, name, flags, Mode::empty())?))
-}
-
-/// Whether all extended attributes of a file are among those in `meta`.
+/// Returns whether all extended attributes of a file are among those in `meta`.
 fn has_no_others(file: impl AsFd, meta: &Meta) -> bool {
     let wanted = |name: &[u8]| meta.attributes.iter().any(|(of, _)| of == name);
     let has = attributes::read(file);

@@ -1,4 +1,4 @@
-//! Setting owner, extended attributes, mode and time of the files of a tree.
+//! Sets owner, extended attributes, mode and time of the files of a tree.
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,10 +20,10 @@ const SET_GROUP: u32 = 0o2000;
 /// stays with the agent's user and gets no set-user-ID or set-group-ID bit.
 ///
 /// # Errors
-/// When some of it cannot be set; the rest is.
+/// When some of the metadata cannot be set; the rest is set.
 pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
-    // In this order: chown(2) clears capabilities and bits of the mode.
+    // The order matters: chown(2) clears capabilities and bits of the mode.
     let allowed = set_owner(fd, meta.owner)?;
     let attributed = attributes::write(fd, &meta.attributes);
     fchmod(fd, Mode::from_raw_mode(meta.mode & 0o7777 & allowed))?;
@@ -35,7 +35,7 @@ pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
 /// file keeps its change time.
 ///
 /// # Errors
-/// When some of it cannot be set; the rest is.
+/// When some of the metadata cannot be set; the rest is set.
 pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
     let allowed = set_owner(fd, meta.owner)?;

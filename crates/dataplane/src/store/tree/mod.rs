@@ -2,7 +2,7 @@
 //!
 //! Blocks are written in order and cannot be read back: a node that misses a block gets it from the
 //! head. If parts of the tree are in place already, the position of every file in the stream is
-//! known; then blocks are made of the files, old and new ones, and other nodes are fed from them.
+//! known. Then blocks are generated from the files, old and new ones, also for other nodes.
 
 mod dir_entry;
 mod directory;
@@ -16,7 +16,7 @@ mod saved_attributes;
 mod sweep;
 mod trouble;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;
 pub use crate::store::tree::previous::PreviousTree;
 
-/// The directory which a tree is extracted into.
+/// A store that extracts a tree into a directory.
 pub struct TreeStore {
     name: String,
     device: Option<u64>,
@@ -40,8 +40,8 @@ pub struct TreeStore {
     /// The parts of the tree which were in place before the copy.
     old: Option<Arc<PreviousTree>>,
     removed: Arc<AtomicU64>,
-    /// Steps of the stream that were done.
-    steps: Arc<AtomicU64>,
+    /// The number of steps of the stream that were completed.
+    steps: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -49,7 +49,6 @@ struct State {
     parser: Parser,
     limits: LimitCheck,
     extractor: TreeExtractor,
-    steps: Arc<AtomicU64>,
 }
 
 impl TreeStore {
@@ -62,44 +61,30 @@ impl TreeStore {
         old: Option<PreviousTree>,
     ) -> Result<Self, StoreError> {
         let TreeDestination { path, below, fsync, verify, limits } = destination;
-        let (fsync, verify) = (*fsync, *verify);
         let TreeLimits { removes, attributes, top, excludes } = limits;
         let limits = LimitCheck::new(top.as_deref(), excludes, *removes, *attributes);
         let limits = limits.map_err(|error| {
             let path = String::from_utf8_lossy(path);
-            StoreError::refused("excluding from", path, error.to_string())
+            StoreError::refused("exclude files from", path, error.to_string())
         })?;
         let (folder, path, _) = open_below(root, path, below.as_deref())?;
         let name = path.display().to_string();
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
         let below = |old: PreviousTree| Ok(Arc::new(old.below(folder.try_clone()?)));
         let old = old.map(below).transpose();
-        let old = old.map_err(|error| StoreError::path("opening the folder", &name, &error))?;
-        let mut extractor = TreeExtractor::new(folder, tag);
-        if let Some(old) = &old {
-            extractor = extractor.over(Arc::clone(old));
-        }
-        if verify {
-            extractor = extractor
-                .proving()
-                .map_err(|error| StoreError::path("noting digests in", &name, &error))?;
-        }
+        let old = old.map_err(|error| StoreError::path("open the directory", &name, &error))?;
+        let extractor = TreeExtractor::new(folder, tag, old.clone(), *verify)
+            .map_err(|error| StoreError::path("store digests in", &name, &error))?;
         let removed = extractor.removed();
-        let steps: Arc<AtomicU64> = Arc::default();
-        let (parser, counted) = (Parser::default(), Arc::clone(&steps));
-        let state = Mutex::new(State { parser, limits, extractor, steps: counted });
-        Ok(Self { name, device, fsync, old, removed, steps, state })
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+        let state = Mutex::new(State { parser: Parser::default(), limits, extractor });
+        Ok(Self { name, device, fsync: *fsync, old, removed, steps: AtomicU64::new(0), state })
     }
 }
 
 impl State {
-    /// Applies the next bytes of the stream.
-    fn apply(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let Self { parser, limits, extractor, steps } = self;
+    /// Applies the next bytes of the stream. Adds the number of completed steps to `steps`.
+    fn apply(&mut self, mut bytes: &[u8], steps: &AtomicU64) -> io::Result<()> {
+        let Self { parser, limits, extractor } = self;
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
             steps.fetch_add(1, Ordering::Relaxed);
             match step {
@@ -119,13 +104,13 @@ impl State {
 
 impl Store for TreeStore {
     fn write_at(&self, _: u64, bytes: &[u8]) -> io::Result<()> {
-        self.state().apply(bytes)
+        self.state.lock().apply(bytes, &self.steps)
     }
 
     /// Skips files that stay in place, up to the first file that has to be written.
     fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
         let Some(old) = &self.old else { return Ok(0) };
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (mut at, end) = (offset, offset + length as u64);
         while at < end {
             match state.parser.passable() {
@@ -137,7 +122,7 @@ impl Store for TreeStore {
                 }
                 None => {
                     let bytes = old.record_bytes(at, end - at);
-                    state.apply(bytes)?;
+                    state.apply(bytes, &self.steps)?;
                     at += bytes.len() as u64;
                 }
             }
@@ -147,34 +132,34 @@ impl Store for TreeStore {
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let Some(old) = &self.old else { return Err(io::ErrorKind::Unsupported.into()) };
-        let partial = self.state().extractor.partial()?;
+        let partial = self.state.lock().extractor.partial()?;
         old.read(partial.as_ref(), offset, bytes)
     }
 
-    /// All files have their final names already. Makes them stable, and fails with those that could
-    /// not be put in place.
+    /// Makes the files stable, which have their final names already. Fails if some could not be put
+    /// in place.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        let state = self.state();
+        let state = self.state.lock();
         if !state.parser.is_over() {
-            return Err(StoreError::Incomplete("the tree has no end".to_owned()));
+            return Err(StoreError::Failed("the stream of the tree ended early".to_owned()));
         }
         if self.fsync {
             trace
                 .time(Stage::Fsync, || state.extractor.make_stable())
-                .map_err(|error| StoreError::path("making stable", &self.name, &error))?;
+                .map_err(|error| StoreError::path("sync", &self.name, &error))?;
         }
-        state.extractor.troubles().map_err(StoreError::Incomplete)
+        state.extractor.troubles().map_err(StoreError::Failed)
     }
 
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         trace
             .time(Stage::Fsync, || state.extractor.prove(over))
-            .map_err(|error| StoreError::path("verifying", &self.name, &error))
+            .map_err(|error| StoreError::path("verify", &self.name, &error))
     }
 
     fn abandon(&self) {
-        self.state().extractor.abandon();
+        self.state.lock().extractor.abandon();
     }
 
     fn removed(&self) -> u64 {

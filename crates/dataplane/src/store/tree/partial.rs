@@ -1,5 +1,5 @@
-//! A file that is not complete yet. A small file has no name until it is complete. A large file has
-//! a hidden name, and so has every file on a file system without O_TMPFILE.
+//! A file of a tree that is not complete yet. A small file has no name until it is complete. A
+//! large file, and every file on a file system without O_TMPFILE, has a hidden name.
 
 use std::fs::File;
 use std::io;
@@ -18,13 +18,13 @@ use crate::store::file::reserve;
 /// Size in bytes from which disk space for a file is reserved.
 const LARGE: u64 = 1 << 20;
 
-/// Holes begin and end at multiples of this, in bytes.
+/// Holes begin and end at multiples of this number of bytes.
 const PAGE: usize = 4096;
 
 /// A file under its hidden name, or without a name.
 pub struct PartialFile {
     file: File,
-    /// Its final name.
+    /// The final name of the file.
     pub name: Vec<u8>,
     meta: Meta,
     length: u64,
@@ -32,11 +32,11 @@ pub struct PartialFile {
     sparse: bool,
     /// Whether other hard links to it follow.
     pub linked: bool,
-    /// Whether it has a hidden name.
+    /// Whether the file has a hidden name.
     hidden: bool,
-    /// Whether it was created with its final owner and mode.
+    /// Whether the file was created with its final owner and mode.
     final_mode: bool,
-    /// The digest so far, if it is to be read back.
+    /// The digest so far, if the file is to be read back.
     summing: Option<Summing>,
 }
 
@@ -64,17 +64,17 @@ impl PartialFile {
         Ok(Self { file, name, meta, length, written, sparse, linked, hidden, final_mode, summing })
     }
 
-    /// Computes the digest while the file is written.
-    pub fn digested(self) -> Self {
-        Self { summing: Some(Summing::new(Checksum::B3)), ..self }
+    /// Sets whether the digest is computed while the file is written.
+    pub fn digested(self, digested: bool) -> Self {
+        Self { summing: digested.then(|| Summing::new(Checksum::B3)), ..self }
     }
 
-    /// The length and the digest, if that was computed.
+    /// Takes the length and the digest, if the digest was computed.
     pub fn digest(&mut self) -> Option<(u64, [u8; 32])> {
         self.summing.take().map(|summing| (self.length, summing.finish()))
     }
 
-    /// The file, and the number of bytes so far.
+    /// Returns the file, and the number of bytes so far.
     ///
     /// # Errors
     /// When the process has no file descriptors left.
@@ -82,7 +82,7 @@ impl PartialFile {
         Ok((self.file.try_clone()?, self.written))
     }
 
-    /// Writes the next bytes; leaves out pages of zeros if the file is sparse.
+    /// Writes the next bytes, without pages of zeros if the file is sparse.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.summing.iter_mut().for_each(|summing| summing.update(bytes));
         if !self.sparse {
@@ -186,5 +186,5 @@ fn locked(entry: &DirEntry<'_>) -> io::Result<File> {
             }
         }
     }
-    Err(io::Error::other("another copy removes it again and again"))
+    Err(io::Error::other("another copy removes its partial file repeatedly"))
 }

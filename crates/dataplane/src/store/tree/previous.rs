@@ -1,5 +1,5 @@
-//! The files of a tree that were in place before the copy: which blocks of the stream can be made
-//! of them, and which files stay as they are.
+//! The files of a tree that were in place before the copy: the blocks of the stream that can be
+//! generated from them, and the files that are kept.
 
 use parking_lot::Mutex;
 use std::fs::File;
@@ -14,16 +14,16 @@ use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, make};
 /// The files of a stream that are in place already.
 pub struct PreviousTree {
     index: Index,
-    /// The blocks that are made of them.
+    /// The blocks that are generated from the files.
     present: BlockSet,
     layout: Layout,
-    /// The directory of the files, once it is known.
+    /// The directory of the files, once the store has opened it.
     places: Vec<Place>,
     opener: Mutex<Opener>,
 }
 
 impl PreviousTree {
-    /// Files as described by `index`, of which the blocks `present` can be made.
+    /// Returns the files that `index` describes, from which the blocks `present` can be generated.
     pub fn new(index: Index, present: BlockSet, layout: Layout) -> Self {
         Self { index, present, layout, places: Vec::new(), opener: Mutex::default() }
     }
@@ -33,8 +33,8 @@ impl PreviousTree {
         Self { places: vec![Place { folder, path: Vec::new(), first: 0 }], ..self }
     }
 
-    /// The stamp of the file of record `number`, if all its bytes lie in blocks that are present,
-    /// so that none of them is sent.
+    /// Returns the stamp of the file of record `number`, if all its bytes lie in blocks that are
+    /// present, so that none of them is sent.
     pub fn kept(&self, number: u32) -> Option<Stamp> {
         let Body::File(stamp) = (number < self.index.len()).then(|| self.index.body(number))?
         else {
@@ -47,8 +47,8 @@ impl PreviousTree {
         (all && stamp.is_seen()).then_some(stamp)
     }
 
-    /// The bytes of one record, or of one end mark, at the stream's offset `at`, which is outside
-    /// of file contents; at most `most` bytes.
+    /// Returns the bytes of one record, or of one end mark, at the stream's offset `at`, which must
+    /// be outside of file contents; at most `most` bytes.
     pub fn record_bytes(&self, at: u64, most: u64) -> &[u8] {
         let number = self.index.find(at);
         let (begin, _) = self.index.span(number);
@@ -60,7 +60,7 @@ impl PreviousTree {
     }
 
     /// Reads the stream's bytes at the offset `at`. `partial` is the file that is being written:
-    /// the number of its record, the file, and its bytes so far.
+    /// its record number, the file, and the number of its bytes so far.
     ///
     /// # Errors
     /// When a file is missing.
@@ -70,12 +70,12 @@ impl PreviousTree {
         at: u64,
         bytes: &mut [u8],
     ) -> io::Result<()> {
-        let kept = || self.opener.lock();
-        let opener = std::mem::take(&mut *kept());
+        let opener = std::mem::take(&mut *self.opener.lock());
         let mut reading = Reading::new(&self.index, &self.places, opener);
         reading.partial = partial.map(|(number, file, there)| (*number, file, *there));
         let made = make(&self.index, &mut reading, at, bytes);
-        *kept() = reading.opener;
+        reading.opener.close_file();
+        *self.opener.lock() = reading.opener;
         made
     }
 }

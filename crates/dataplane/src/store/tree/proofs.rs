@@ -1,5 +1,5 @@
-//! The digests of all files of a tree, kept in a file without a name until the files are read back:
-//! in memory they would grow with the tree.
+//! The digests of all files of a tree, stored in a file without a name until the files are read
+//! back. In memory they would grow with the tree.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -13,11 +13,12 @@ use super::directory;
 use super::trouble::Troubles;
 use crate::store::forget::forget;
 use crate::store::left::partial_name;
+use crate::tree::open_file;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Number of wrong files after which no further files are read.
+/// The number of wrong files after which no further files are read.
 const WRONG_MAX: usize = 5;
 
 /// The file with the digests.
@@ -65,18 +66,21 @@ impl Proofs {
         let (mut at, mut wrong) = (0, 0);
         while let Some(proof) = Proof::read(&mut reader)? {
             if over() {
-                return Err(io::Error::other("the copy ended while its files were read back"));
+                return Err(io::Error::other(
+                    "the copy ended while its files were being read back",
+                ));
             }
             at += proof.size();
             let found = digest_of(top, &proof);
-            // Of several files with one path only the last one is in place.
+            // Of several records with one path only the last one describes the present file.
             if found.as_ref().is_ok_and(|found| *found == proof.digest)
                 || is_noted_again(file, at, &proof.path)?
             {
                 continue;
             }
             let error = found.err().unwrap_or_else(|| {
-                io::Error::other("its medium hasn't what was written; look at the disk")
+                let differs = "its content on the disk differs from what was written";
+                io::Error::other(format!("{differs}; check the disk"))
             });
             troubles.note(&proof.path, &error)?;
             wrong += 1;
@@ -134,18 +138,17 @@ fn is_noted_again(file: &File, at: u64, path: &[u8]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The digest of the bytes on the medium, if the length is unchanged.
+/// Returns the digest of the file's bytes on the medium, if the length is unchanged.
 fn digest_of(top: &OwnedFd, proof: &Proof) -> io::Result<[u8; 32]> {
     let mut names: Vec<&[u8]> = proof.path.split(|&byte| byte == b'/').collect();
     let name = names.pop().unwrap_or_default();
     let folder = directory::descend(top, names)?;
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = File::from(openat(&folder, name, flags, Mode::empty())?);
+    let file = open_file(&folder, name)?;
     let stat = fstat(&file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
         || u64::try_from(stat.st_size) != Ok(proof.length)
     {
-        return Err(io::Error::other("it isn't what was written any more"));
+        return Err(io::Error::other("its type or length differs from what was written"));
     }
     forget(&file)?;
     let mut summing = Summing::new(Checksum::B3);

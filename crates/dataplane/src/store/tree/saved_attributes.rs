@@ -1,4 +1,4 @@
-//! What is known of a directory in which files are created; it saves system calls per file.
+//! Known properties of a directory in which files are created. They save system calls per file.
 
 use std::cell::{Cell, OnceCell};
 use std::io;
@@ -13,9 +13,9 @@ use rustix::io::Errno;
 pub struct SavedAttributes {
     /// The defaults of a new file.
     defaults: OnceCell<Defaults>,
-    /// Files without a name are not supported.
+    /// Whether files without a name are not supported.
     named_only: Cell<bool>,
-    /// Names which differ only in case mean one file.
+    /// Whether names that differ only in case mean one file, once it is known.
     folds: Cell<Option<bool>>,
 }
 
@@ -24,12 +24,12 @@ pub struct SavedAttributes {
 struct Defaults {
     /// User and group ID.
     owner: (u32, u32),
-    /// The mode is the requested one without the umask: the directory has no default ACL.
+    /// Whether the mode is the requested one without the umask: the directory has no default ACL.
     plain: bool,
 }
 
 impl SavedAttributes {
-    /// Learns the defaults from the first file that was created in the directory.
+    /// Learns the defaults from the first file that is created in the directory.
     pub fn learn(&self, folder: &OwnedFd, file: impl AsFd) {
         if self.defaults.get().is_some() {
             return;
@@ -40,19 +40,16 @@ impl SavedAttributes {
         let _ = self.defaults.set(Defaults { owner: (stat.st_uid, stat.st_gid), plain });
     }
 
-    /// The mode for creating a file, if that gives it all of `meta` except the time under this
-    /// umask; none if it does not, or the defaults are not known yet.
+    /// Returns the mode for creating a file under this umask, if that mode gives the file all of
+    /// `meta` except the time; none if it does not, or if the defaults are not known yet.
     pub fn initial_mode(&self, meta: &Meta, umask: u32) -> Option<u32> {
-        let defaults = self
-            .defaults
-            .get()
-            .filter(|defaults| defaults.plain && defaults.owner == meta.owner)?;
+        let defaults = self.defaults.get()?;
         let mode = meta.mode & 0o7777;
         let whole = mode & 0o777 & !umask == mode && meta.attributes.is_empty();
-        (whole && defaults.plain).then_some(mode)
+        (whole && defaults.plain && defaults.owner == meta.owner).then_some(mode)
     }
 
-    /// Whether files without a name are supported, as far as known.
+    /// Returns whether files without a name are supported, as far as it is known.
     pub fn takes_nameless(&self) -> bool {
         !self.named_only.get()
     }
@@ -62,8 +59,8 @@ impl SavedAttributes {
         self.named_only.set(true);
     }
 
-    /// The actual name of the file that is found as `name`, if it differs: the file system ignores
-    /// case.
+    /// Returns the actual name of the file that is found as `name`, if it differs: then the file
+    /// system ignores case.
     ///
     /// # Errors
     /// When no file is found by that name, or the directory cannot be read.
@@ -86,7 +83,7 @@ impl SavedAttributes {
         Ok(other)
     }
 
-    /// Whether the directory may ignore case.
+    /// Returns whether the directory may ignore case.
     ///
     /// # Errors
     /// When `name` does not exist, or its status is unknown.
@@ -100,7 +97,7 @@ impl SavedAttributes {
             return Ok(!name.is_ascii());
         }
         let stat = |name: &[u8]| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        // Without the file nothing can be concluded.
+        // Without such a file nothing can be concluded.
         let one = stat(name)?;
         let folds = match stat(&swapped) {
             Ok(other) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
@@ -112,7 +109,7 @@ impl SavedAttributes {
     }
 }
 
-/// The name with the case of its ASCII letters swapped.
+/// Returns the name with the case of its ASCII letters swapped.
 fn swapped(name: &[u8]) -> Vec<u8> {
     let swap = |byte: &u8| match byte {
         b'a'..=b'z' => byte.to_ascii_uppercase(),

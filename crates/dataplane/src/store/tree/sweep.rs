@@ -1,4 +1,4 @@
-//! Removing what is in a directory and not in the tree, without following symbolic links.
+//! Removes what is in a directory and not in the tree, without following symbolic links.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -16,11 +16,12 @@ use rustix::io::Errno;
 use super::directory;
 use super::trouble::Troubles;
 use crate::store::left::is_partial_name;
+use crate::tree::open_directory;
 
-/// Names that are remembered of all present directories together: 24 MiB at most.
+/// The number of names that are remembered of all open directories together: 24 MiB at most.
 const NAMES: usize = 1 << 20;
 
-/// The names which the stream contained for each present directory, and what else is spared.
+/// The names of the stream in each open directory, and the patterns of other paths that stay.
 pub struct Sweeper {
     spared: Vec<Pattern>,
     folders: Vec<Swept>,
@@ -30,11 +31,13 @@ pub struct Sweeper {
     removed: Arc<AtomicU64>,
 }
 
-/// A present directory. Its names are kept as hashes; of names with one hash too much may stay.
+/// An open directory. Its names are stored as hashes: a name that should be removed stays if it has
+/// the hash of a name in the stream.
 #[derive(Default)]
 struct Swept {
     names: HashSet<u64>,
-    /// Nothing is removed, because something failed in it or it has too many names.
+    /// Whether nothing is removed, because something in the directory failed or there are too many
+    /// names.
     stays: bool,
 }
 
@@ -43,20 +46,21 @@ struct Site<'a> {
     folder: &'a OwnedFd,
     /// The directory's device number.
     device: u64,
-    /// Its path relative to the top; ends in a slash unless it is the top.
+    /// The directory's path relative to the top. It ends in a slash unless it is the top.
     path: &'a [u8],
     depth: usize,
 }
 
 impl Sweeper {
-    /// Starts at the top. Paths that match `spared` stay; `removed` counts the removed names.
+    /// Returns a sweeper at the top directory. Paths that match `spared` stay; `removed` counts the
+    /// removed names.
     pub fn new(spared: &[Vec<u8>], removed: Arc<AtomicU64>) -> Self {
         let spared = spared.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
         let (folders, hashing) = (vec![Swept::default()], RandomState::new());
         Self { spared, folders, names: 0, hashing, removed }
     }
 
-    /// Marks `name` in the present directory as part of the tree.
+    /// Records that `name` in the present directory is part of the tree.
     pub fn keep(&mut self, name: &[u8]) {
         let hash = self.hashing.hash_one(name);
         let Some(folder) = self.folders.last_mut() else { return };
@@ -67,7 +71,7 @@ impl Sweeper {
         }
     }
 
-    /// Enters a directory.
+    /// Enters a directory of the tree.
     pub fn enter(&mut self) {
         self.folders.push(Swept::default());
     }
@@ -86,7 +90,7 @@ impl Sweeper {
     /// Removes all names of the present directory that are not part of the tree.
     ///
     /// # Errors
-    /// When the error affects all that follows, too.
+    /// When the error affects the rest of the tree, too.
     pub fn sweep(&self, folder: &OwnedFd, path: &[u8], troubles: &mut Troubles) -> io::Result<()> {
         let Some(own) = self.folders.last().filter(|own| !own.stays) else { return Ok(()) };
         let device = match fstat(folder) {
@@ -98,8 +102,8 @@ impl Sweeper {
         self.empty(&site, goes, troubles).map(drop)
     }
 
-    /// Removes the names in a directory for which `goes` is true. Returns whether all of them are
-    /// gone.
+    /// Removes the names in a directory for which `goes` is true. Returns whether all of them were
+    /// removed.
     fn empty(
         &self,
         site: &Site<'_>,
@@ -127,7 +131,7 @@ impl Sweeper {
         Ok(all)
     }
 
-    /// Removes a name. Returns whether it is gone.
+    /// Removes a name. Returns whether it was removed.
     fn remove(
         &self,
         site: &Site<'_>,
@@ -137,7 +141,7 @@ impl Sweeper {
     ) -> io::Result<bool> {
         let stat = statat(site.folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        // Files of killed agents are gone already: this one belongs to a copy that is under way.
+        // Partial files of killed agents were removed before: this one belongs to a running copy.
         let others = is_partial_name(OsStr::from_bytes(name));
         if others || self.spared.iter().any(|pattern| pattern.matches(path, is_folder)) {
             return Ok(false);
@@ -165,13 +169,15 @@ impl Sweeper {
         troubles: &mut Troubles,
     ) -> io::Result<bool> {
         if above.depth > DEPTH_MAX {
-            let message = format!("more than {DEPTH_MAX} folders within each other");
+            let message = format!("directories are nested more than {DEPTH_MAX} deep");
             return Err(io::Error::other(message));
         }
-        let folder = directory::open(above.folder, name)?;
+        let folder = open_directory(above.folder, name)?;
         let stat = fstat(&folder)?;
         if stat.st_dev != above.device {
-            return Err(io::Error::other("another file system is mounted there, and stays"));
+            return Err(io::Error::other(
+                "another file system is mounted there; it is not removed",
+            ));
         }
         directory::allow_owner(&folder, &stat);
         let path = [path, b"/"].concat();

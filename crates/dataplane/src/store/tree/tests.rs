@@ -4,17 +4,18 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use garland_core::tree::{GOOD, Meta, Record};
 use proptest::prelude::*;
 
 use super::*;
 use crate::store::file::{FileStore, Size};
+use crate::tests::Scratch;
 
 /// A directory with a target in it, and files outside of the target that must not be touched.
-fn place(test: &str) -> PathBuf {
-    let top = std::env::temp_dir().join(format!("garland-hostile-{test}-{}", std::process::id()));
+fn place(test: &str) -> Scratch {
+    let top = Scratch::new(&format!("hostile-{test}"));
     fs::create_dir_all(top.join("target/kept")).unwrap();
     fs::create_dir_all(top.join("beside")).unwrap();
     fs::write(top.join("beside/file"), b"as it was").unwrap();
@@ -48,7 +49,7 @@ fn obey_within(top: &Path, limits: TreeLimits, stream: &[(Record, &[u8])]) -> Re
         bytes.extend(*behind);
     }
     store.write_at(0, &bytes).map_err(|error| error.to_string())?;
-    let state = store.state();
+    let state = store.state.lock();
     state.extractor.troubles()
 }
 
@@ -104,7 +105,6 @@ fn names_that_were_not_asked_for_end_the_copy() {
     // A copy of everything in a directory may bring any name.
     obey(&top, &[(file(b".bashrc"), BYTES)]).unwrap();
     assert_eq!(fs::read(top.join("target/.bashrc")).unwrap(), [1, 2, 3]);
-    fs::remove_dir_all(top).unwrap();
 }
 
 #[test]
@@ -125,7 +125,6 @@ fn nothing_is_removed_unless_that_was_asked_for() {
     obey_within(&top, asked, &sweep).unwrap();
     assert_eq!(names(&top, "target"), Vec::<OsString>::new());
     assert_untouched(&top);
-    fs::remove_dir_all(top).unwrap();
 }
 
 #[test]
@@ -159,7 +158,6 @@ fn a_link_in_the_place_of_a_nodes_folder_is_not_followed() {
     store.write_at(0, &bytes).unwrap();
     drop(store);
     assert_eq!(names(&top, "target/n1"), ["x"]);
-    fs::remove_dir_all(top).unwrap();
 }
 
 #[test]
@@ -179,7 +177,6 @@ fn names_that_lead_out_end_the_copy() {
     let leave = obey(&top, &[(Record::Leave, b"")]).unwrap_err();
     assert_eq!(leave, "a folder is left that wasn't entered");
     assert_untouched(&top);
-    fs::remove_dir_all(top).unwrap();
 }
 
 #[test]
@@ -219,7 +216,6 @@ fn no_link_is_a_way_out_wherever_it_came_from() {
     obey(&top, &[(file(b"file-link"), BYTES)]).unwrap();
     assert_eq!(fs::read(top.join("target/file-link")).unwrap(), [1, 2, 3]);
     assert_untouched(&top);
-    fs::remove_dir_all(top).unwrap();
 }
 
 /// Any record, with names that exist here or lead out of the target.
@@ -272,6 +268,5 @@ proptest! {
                 assert_eq!(names(&top, "target/kept"), Vec::<OsString>::new());
             }
         }
-        fs::remove_dir_all(top).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The parts of a tree that could not be put in place.
+//! Collects the errors of a tree: the files and directories that could not be put in place.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use rustix::io::Errno;
 
 use garland_sys::error::reason;
 
-/// The number of errors that are reported in words; the others are only counted.
+/// The number of errors that are reported in full; the others are only counted.
 const REPORTED: usize = 5;
 
-/// The errors so far: the first ones in words, and their number.
+/// The errors so far: the texts of the first ones, and the number of all.
 #[derive(Debug, Default)]
 pub struct Troubles {
     count: u64,
@@ -20,7 +20,7 @@ impl Troubles {
     /// Records an error at `path`.
     ///
     /// # Errors
-    /// When the error affects all that follows, too.
+    /// When the error affects the rest of the tree, too.
     pub fn note(&mut self, path: &[u8], error: &io::Error) -> io::Result<()> {
         let said = format!("{}: {}", String::from_utf8_lossy(path), reason(error));
         if is_for_all(error) {
@@ -36,19 +36,22 @@ impl Troubles {
     /// Succeeds if there were no errors.
     ///
     /// # Errors
-    /// The errors, in words.
+    /// The texts of the first errors, and the number of all.
     pub fn none(&self) -> Result<(), String> {
         let more = self.count.saturating_sub(self.first.len() as u64);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         match self.count {
             0 => Ok(()),
-            1 => Err(format!("all but one: {}", self.first.join("; "))),
-            count => Err(format!("all but {count}: {}{more}", self.first.join("; "))),
+            1 => Err(format!("copied everything except 1 entry: {}", self.first.join("; "))),
+            count => {
+                let first = self.first.join("; ");
+                Err(format!("copied everything except {count} entries: {first}{more}"))
+            }
         }
     }
 }
 
-/// Whether an error affects the whole disk or process, not only one file.
+/// Returns whether an error affects the whole disk or process, not only one file.
 fn is_for_all(error: &io::Error) -> bool {
     const FOR_ALL: [Errno; 8] = [
         Errno::NOSPC,
@@ -68,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_are_told_and_the_others_counted() {
+    fn the_first_errors_are_reported_and_the_others_counted() {
         let mut troubles = Troubles::default();
         assert_eq!(troubles.none(), Ok(()));
         for number in 0..7 {
@@ -76,7 +79,8 @@ mod tests {
             troubles.note(path.as_bytes(), &Errno::ACCESS.into()).unwrap();
         }
         let said = troubles.none().unwrap_err();
-        assert!(said.starts_with("all but 7: d/0: permission denied; d/1: "), "{said}");
+        let start = "copied everything except 7 entries: d/0: permission denied; d/1: ";
+        assert!(said.starts_with(start), "{said}");
         assert!(said.ends_with("; and 2 more"), "{said}");
         assert!(troubles.note(b"x", &Errno::NOSPC.into()).is_err());
     }

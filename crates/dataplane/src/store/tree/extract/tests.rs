@@ -1,17 +1,12 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::*;
-
-fn folder(test: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("garland-tree-{test}-{}", std::process::id()));
-    fs::create_dir_all(&path).unwrap();
-    path
-}
+use crate::tests::Scratch;
 
 fn extractor(path: &Path) -> TreeExtractor {
-    TreeExtractor::new(File::open(path).unwrap().into(), "tag")
+    TreeExtractor::new(File::open(path).unwrap().into(), "tag", None, false).unwrap()
 }
 
 fn meta(mode: u32) -> Meta {
@@ -30,7 +25,7 @@ fn enter(name: &[u8]) -> Record {
 
 #[test]
 fn a_file_appears_when_it_is_whole_and_only_then() {
-    let dir = folder("whole");
+    let dir = Scratch::new("tree-whole");
     fs::write(dir.join("f"), b"old").unwrap();
     let mut extractor = extractor(&dir);
     for (whole, wanted) in [(false, &b"old"[..]), (true, b"new")] {
@@ -46,13 +41,13 @@ fn a_file_appears_when_it_is_whole_and_only_then() {
     extractor.abandon();
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something hidden is left");
     assert_eq!(extractor.troubles(), Ok(()));
-    fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
-fn what_the_medium_has_is_compared_with_what_came() {
-    let dir = folder("proofs");
-    let mut extractor = extractor(&dir).proving().unwrap();
+fn the_medium_is_compared_with_what_was_received() {
+    let dir = Scratch::new("tree-proofs");
+    let top = File::open(&dir).unwrap().into();
+    let mut extractor = TreeExtractor::new(top, "tag", None, true).unwrap();
     extractor.apply(enter(b"d")).unwrap();
     for name in [&b"good"[..], b"rotten", b"short", b"twice", b"twice"] {
         extractor.apply(file(name, false)).unwrap();
@@ -64,17 +59,17 @@ fn what_the_medium_has_is_compared_with_what_came() {
     fs::write(dir.join("d/rotten"), b"nEw").unwrap();
     fs::write(dir.join("d/short"), b"ne").unwrap();
     extractor.prove(&|| false).unwrap();
-    let wanted = "all but 2: d/rotten: its medium hasn't what was written; look at the disk; \
-                  d/short: it isn't what was written any more";
+    let wanted = "copied everything except 2 entries: d/rotten: its content on the disk differs \
+                  from what was written; check the disk; d/short: its type or length differs from \
+                  what was written";
     assert_eq!(extractor.troubles(), Err(wanted.to_owned()));
-    assert!(extractor.prove(&|| true).is_err(), "nobody waits for it");
+    assert!(extractor.prove(&|| true).is_err(), "the copy is over");
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something hidden is left");
-    fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
-fn nothing_goes_through_a_link_and_no_folder_is_replaced() {
-    let (dir, outside) = (folder("through"), folder("outside"));
+fn links_are_not_followed_and_no_directory_is_replaced() {
+    let (dir, outside) = (Scratch::new("tree-through"), Scratch::new("tree-outside"));
     symlink(&outside, dir.join("out")).unwrap();
     fs::create_dir(dir.join("d")).unwrap();
     fs::write(dir.join("f"), b"kept").unwrap();
@@ -96,18 +91,17 @@ fn nothing_goes_through_a_link_and_no_folder_is_replaced() {
     assert_eq!(fs::read(dir.join("f")).unwrap(), b"kept");
     assert!(dir.join("d").is_dir() && !dir.join("e").exists());
     let said = extractor.troubles().unwrap_err();
-    let wanted = "all but 4: out: it is no folder, and isn't replaced by one; \
-                  f: it is no folder, and isn't replaced by one; \
-                  d: it is a folder, and isn't replaced; \
-                  e: the file that this is a name of isn't there";
+    let wanted = "copied everything except 4 entries: \
+                  out: it is not a directory and is not replaced by one; \
+                  f: it is not a directory and is not replaced by one; \
+                  d: it is a directory and is not replaced; \
+                  e: the file that it is a hard link to is missing";
     assert_eq!(said, wanted);
-    fs::remove_dir_all(dir).unwrap();
-    fs::remove_dir_all(outside).unwrap();
 }
 
 #[test]
-fn names_of_one_file_stay_so_however_often_they_come() {
-    let dir = folder("names");
+fn hard_links_may_be_repeated() {
+    let dir = Scratch::new("tree-names");
     for _ in 0..2 {
         let mut extractor = extractor(&dir);
         extractor.apply(enter(b"d")).unwrap();
@@ -124,12 +118,11 @@ fn names_of_one_file_stay_so_however_often_they_come() {
         assert_eq!(fs::metadata(dir.join("h")).unwrap().nlink(), 2);
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "something hidden is left");
     }
-    fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
 fn holes_stay_holes() {
-    let dir = folder("holes");
+    let dir = Scratch::new("tree-holes");
     let mut extractor = extractor(&dir);
     let length = 1 << 20;
     let (name, meta) = (b"s".to_vec(), meta(0o644));
@@ -140,5 +133,4 @@ fn holes_stay_holes() {
     extractor.finish(true).unwrap();
     assert!(fs::read(dir.join("s")).unwrap() == bytes);
     assert!(fs::metadata(dir.join("s")).unwrap().blocks() <= 16);
-    fs::remove_dir_all(dir).unwrap();
 }

@@ -1,0 +1,47 @@
+//! Fixtures for the tests of this crate.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use garland_protocol::CopyId;
+
+use crate::recorder::{Budget, Collector};
+
+/// A directory for one test. Dropping it removes it.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Creates a directory for the test `name`, which must be unique in this crate.
+    pub fn new(name: &str) -> Self {
+        let name = format!("garland-dataplane-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Deref for Scratch {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for Scratch {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Returns a trace that records nothing.
+pub fn untraced() -> Arc<Collector> {
+    Collector::new(Budget::NOTHING, CopyId([0; 16]), 1, 0, None)
+}
