@@ -1,4 +1,4 @@
-//! The agent: a process on every node which takes part in copies and runs commands, only for the
+//! The agent: a process on every node that takes part in copies and runs commands. It serves only
 //! controllers whose keys it was started with.
 
 mod config;
@@ -42,22 +42,22 @@ pub struct Agent {
     usage: Arc<Usage>,
     awake: Arc<Awake>,
     started_ns: u64,
-    /// The time at which the last session ended.
+    /// The time at which the last session ended, in monotonic nanoseconds.
     active_ns: AtomicU64,
     sessions: AtomicUsize,
-    /// The present copies and jobs.
+    /// The copies and jobs in progress.
     activity: Arc<Activity>,
     expected: Expectations,
     strangers: AtomicUsize,
     budget: Arc<Budget>,
     tickets: GivingRights,
     disk_gate: Gate,
-    /// Links that outlive their copy; none for an agent that ends with its controller.
+    /// The parked links, which outlive their copy; `None` if the agent exits with its controller.
     link_pool: Option<Arc<LinkPool>>,
 }
 
 impl Agent {
-    /// An agent with nothing to do.
+    /// Creates an agent without sessions.
     ///
     /// # Errors
     /// When its root cannot be opened, or its standing links cannot be watched.
@@ -89,104 +89,106 @@ impl Agent {
         })
     }
 
-    /// What neighbours may connect for.
+    /// Returns the connections that the port accepts from other nodes.
     pub fn expected(&self) -> &Expectations {
         &self.expected
     }
 
-    /// The key pair of the agent.
+    /// Returns the key pair of the agent.
     pub fn keys(&self) -> &KeyPair {
         &self.keys
     }
 
-    /// The public keys of the controllers.
+    /// Returns the public keys of the controllers.
     pub fn controllers(&self) -> &[PublicKey] {
         &self.config.controllers
     }
 
-    /// The root of all paths.
+    /// Returns the directory that contains all paths of the agent.
     pub fn root(&self) -> &Root {
         &self.root
     }
 
-    /// The memory which its copies share.
+    /// Returns the memory budget that its copies share.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// Links that outlive their copy; none for an agent that ends with its controller.
+    /// Returns the parked links, which outlive their copy; `None` if the agent exits with its
+    /// controller.
     pub fn link_pool(&self) -> Option<&Arc<LinkPool>> {
         self.link_pool.as_ref()
     }
 
-    /// The tickets for fetching the agent's program.
+    /// Returns the tickets for fetching the agent's program.
     pub fn tickets(&self) -> &GivingRights {
         &self.tickets
     }
 
-    /// Admits one disk test at a time.
+    /// Returns the gate that admits one disk test at a time.
     pub fn disk_gate(&self) -> &Gate {
         &self.disk_gate
     }
 
-    /// The node's emulated disk, if it has one.
+    /// Returns the node's emulated disk, if it has one.
     pub fn disk(&self) -> Option<&Arc<Pace>> {
         self.disk.as_ref()
     }
 
-    /// The time which balance tests have used the disk.
+    /// Returns the counter of the time for which balance tests used the disk.
     pub fn usage(&self) -> &Arc<Usage> {
         &self.usage
     }
 
-    /// The present copies and jobs.
+    /// Returns the copies and jobs in progress.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
     }
 
-    /// The block indexes of files which it has written.
+    /// Returns the block indexes of files that the agent has written.
     pub fn records(&self) -> &Records {
         &self.config.records
     }
 
-    /// The time which the threads of its copies were awake.
+    /// Returns the counter of the time for which the threads of its copies were awake.
     pub fn awake(&self) -> &Arc<Awake> {
         &self.awake
     }
 
-    /// The transport which it accepts, and opens standing links with.
+    /// Returns the transport of its port and of the standing links that it opens.
     pub fn transport(&self) -> Transport {
         self.config.transport
     }
 
-    /// The working directory of commands.
+    /// Returns the working directory of commands.
     pub fn folder(&self) -> Option<&std::path::Path> {
         self.config.root.as_deref()
     }
 
-    /// Logs a peer that was turned away; the number of lines is bounded.
+    /// Logs a refused connection. The number of such lines is bounded.
     pub fn log_stranger(&self, peer: SocketAddr, reason: &str) {
         const LINES: usize = 100;
         let before = self.strangers.fetch_add(1, Ordering::Relaxed);
         if before < LINES {
-            log(&format!("turned away {peer}: {reason}"));
+            log(&format!("refused a connection from {peer}: {reason}"));
         } else if before == LINES {
-            log("more peers were turned away; they are no longer listed");
+            log("further refused connections are not logged");
         }
     }
 
-    /// Exits when the standard input ends, because the launcher has died. Waits for that forever.
+    /// Waits until the standard input ends, which means that the launcher has died, and exits if no
+    /// session is open.
     pub fn end_with_launcher(&self) {
         let mut ignored = [0; 256];
         let mut input = io::stdin().lock();
         while !matches!(input.read(&mut ignored), Ok(0) | Err(_)) {}
-        // A session notices that its head is gone, and cleans up first.
+        // An open session detects that its head is gone, cleans up, and exits.
         if self.sessions.load(Ordering::Acquire) == 0 {
             std::process::exit(0);
         }
     }
 
-    /// Returns when the agent has been idle for as long as it stays.
+    /// Waits until the agent has had no session for as long as it is configured to stay.
     pub fn watch_idleness(&self) {
         const POLL: Duration = Duration::from_millis(500);
         let patience = self.config.stay.unwrap_or(LONELY);
@@ -195,7 +197,7 @@ impl Agent {
             let idle = clock::now_ns().saturating_sub(self.active_ns.load(Ordering::Acquire));
             let busy = self.sessions.load(Ordering::Acquire) > 0;
             if !busy && u128::from(idle) >= patience.as_nanos() {
-                log(&format!("nothing to do for {} s: the agent ends", patience.as_secs()));
+                log(&format!("exiting after {} s without a session", patience.as_secs()));
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! The standing chain: links to the next node, opened before a copy needs them.
+//! The standing chain: links between neighbours, opened before a copy needs them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use garland_transport::link_pool::LinkPool;
 /// The most links of one order.
 const MOST: usize = 64;
 
-/// Executes an order to open standing links: accepts the neighbour which knows `secret`, and
-/// connects to those at `addresses`. Returns those that failed, and why.
+/// Opens standing links to the agents at `addresses`, and accepts links from neighbours that know
+/// `secret`. Returns an error message for each link that failed.
 pub fn stand(
     agent: &Agent,
     order: CopyId,
@@ -22,7 +22,7 @@ pub fn stand(
     addresses: &[SocketAddr],
 ) -> Vec<String> {
     let Some(link_pool) = agent.link_pool() else {
-        return vec!["it doesn't stay, and so keeps no links".to_owned()];
+        return vec!["its agent exits with the controller and so keeps no links".to_owned()];
     };
     let keys = Arc::new(Keys::new(secret, order));
     agent.expected().add(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
@@ -39,7 +39,8 @@ fn open(link_pool: &LinkPool, to: &Dial<'_>) -> Result<(), String> {
     if link_pool.count_to(address) > 0 {
         return Ok(());
     }
-    let stream = link::dial(to, None).map_err(|error| format!("linking to {address}: {error}"))?;
+    let stream = link::dial(to, None)
+        .map_err(|error| format!("cannot open a link to {address}: {error}"))?;
     link_pool.park(stream, Some(address));
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! The agent's side of a comparison: which parts of a copy its destination already has.
+//! The agent's side of a comparison, which finds the parts of a copy that the destination already
+//! has.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::ffi::{OsStr, OsString};
@@ -32,7 +33,7 @@ use garland_dataplane::tree::Gathered;
 const TELL: Duration = Duration::from_secs(1);
 
 /// Memory per block in bytes: digests of the existing file, of the partial file, of the source, and
-/// of the part which this node read.
+/// of the part that this node read.
 const DIGESTS: u64 = 4 * 33;
 
 /// A comparison for a copy that follows.
@@ -47,22 +48,22 @@ struct State {
     found: Option<Found>,
     /// A tree whose catalogue is being received.
     coming: Option<Coming>,
-    /// The files of the tree that are in place.
+    /// The files of the tree that exist at the destination.
     tree: Option<FoundTree>,
-    /// The digests of the source, as far as received.
+    /// The digests of the source's blocks that were received so far.
     told: Vec<[u8; 32]>,
-    /// The memory, released when the copy takes its own, or does not follow.
+    /// The memory of the comparison, released when the copy begins or this is dropped.
     share: Option<Reservation>,
 }
 
-/// What the destination has.
+/// The parts of a copy that exist on this node.
 #[derive(Default)]
 struct Found {
     /// The existing file.
     old: Option<Old>,
     /// The partial file of an interrupted copy.
     left: Option<(Holding, Left)>,
-    /// The part of a shared source which this node has read.
+    /// The part of a shared source that this node has read.
     shared: Option<Holding>,
 }
 
@@ -75,7 +76,7 @@ struct Old {
 }
 
 impl Comparison {
-    /// Starts a thread that compares, and reports to the head.
+    /// Starts a comparison in a thread of its own, which reports to the head.
     pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, asked: Compare) -> Arc<Self> {
         let stop = AtomicBool::new(false);
         let comparison = Arc::new(Self { asked, stop, state: Mutex::default() });
@@ -83,7 +84,7 @@ impl Comparison {
         comparison
     }
 
-    /// Runs a question in a thread of its own, and sends the answer to the head.
+    /// Runs `find` in a thread of its own, and sends its result to the head.
     fn answer(
         self: &Arc<Self>,
         agent: &Arc<Agent>,
@@ -96,7 +97,7 @@ impl Comparison {
             its.send(&FromAgent::Compared(answer));
         });
         if begun.is_err() {
-            // The copy is made as if nothing existed.
+            // The copy proceeds as if nothing existed.
             session.send(&FromAgent::Compared(Compared::Nothing));
         }
     }
@@ -106,8 +107,8 @@ impl Comparison {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Releases its memory for the copy that uses the result. Returns the bytes that are needed as
-    /// long as the copy lasts.
+    /// Releases the memory of the comparison, before the copy reserves its own. Returns the number
+    /// of bytes that the result needs as long as the copy lasts.
     pub fn release(&self) -> usize {
         let mut state = self.state();
         state.share = None;
@@ -127,7 +128,7 @@ impl Comparison {
         }
         let bytes = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // Without memory the copy is made as if nothing existed.
+        // Without memory the copy proceeds as if nothing existed.
         let share = self.asked.check().ok().and_then(|()| agent.budget().take(bytes).ok());
         let found = share.as_ref().and_then(|_| self.find(agent, session));
         let Some(found) = found else { return Compared::Nothing };
@@ -138,8 +139,8 @@ impl Comparison {
         Compared::Found { length, root: root.unwrap_or_default() }
     }
 
-    /// Waits for the catalogue of a tree, if the destination has something of it and there is
-    /// memory for it.
+    /// Prepares to receive the catalogue of a tree. Returns `None` if nothing of the tree exists,
+    /// or if there is not enough memory.
     fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline) -> Option<()> {
         self.asked.check().ok()?;
         let Compare { path, layout, .. } = &self.asked;
@@ -155,7 +156,7 @@ impl Comparison {
         Some(())
     }
 
-    /// Adds a parcel of the catalogue; after the last one reads the files that are in place.
+    /// Adds a parcel of the catalogue. After the last one reads the existing files.
     fn listen(
         self: &Arc<Self>,
         agent: &Arc<Agent>,
@@ -220,7 +221,8 @@ impl Comparison {
         Some(Found { old, left, shared: None })
     }
 
-    /// Adds digests of the source. After the last ones returns what exists of it.
+    /// Adds digests of the source's blocks. After the last parcel returns the number of blocks that
+    /// exist on this node.
     pub fn take(&self, parcel: Vec<[u8; 32]>, more: bool) -> Option<Compared> {
         let blocks = usize::try_from(self.asked.layout.blocks()).unwrap_or(usize::MAX);
         let mut state = self.state();
@@ -249,8 +251,8 @@ impl Comparison {
         Some(Compared::Has { blocks: all, left })
     }
 
-    /// What exists for the copy that begins; none if it is another copy than the one compared, or
-    /// has another source.
+    /// Returns what the copy that begins can reuse; `None` if another copy or another source was
+    /// compared.
     pub fn reuse(&self, begin: &Begin) -> Option<Reuse> {
         self.stop();
         let State { found, told, tree, .. } = std::mem::take(&mut *self.state());
@@ -271,7 +273,7 @@ impl Comparison {
         match old {
             Some(old) if is_whole(&old) => {
                 let Old { folder, name, path, holding } = old;
-                // It is not resumed.
+                // The partial file is not needed.
                 drop(left);
                 remove_stale(&folder, &name);
                 let (file, stamp, digests) = holding.into_whole()?;
@@ -303,7 +305,7 @@ impl Comparison {
     }
 }
 
-/// Reports progress to the head at intervals.
+/// Returns a function that reports progress to the head, at most once per interval.
 fn progress(session: &Arc<Session>) -> impl Fn() {
     let (session, told) = (Arc::clone(session), Mutex::new(clock::now_ns()));
     move || {
@@ -315,7 +317,7 @@ fn progress(session: &Arc<Session>) -> impl Fn() {
     }
 }
 
-/// Opens a regular file of this agent's own user.
+/// Opens a regular file that is not empty and belongs to the agent's user.
 fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = openat(folder, name, flags, Mode::empty())?;
@@ -335,12 +337,12 @@ pub struct Comparing {
 }
 
 impl Comparing {
-    /// No comparison yet.
+    /// Creates a set without a comparison.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         Self { agent: Arc::clone(agent), session: Arc::clone(session), last: None }
     }
 
-    /// Begins a comparison, or continues the present one.
+    /// Begins a comparison, or continues the last one.
     pub fn obey(&mut self, order: CompareOrder) {
         match order {
             CompareOrder::Stat(asked) => {
@@ -360,7 +362,7 @@ impl Comparing {
         }
     }
 
-    /// The present comparison.
+    /// Returns the last comparison.
     pub fn last(&self) -> Option<Arc<Comparison>> {
         self.last.clone()
     }

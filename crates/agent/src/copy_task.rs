@@ -32,7 +32,7 @@ use garland_dataplane::source::Content;
 use garland_dataplane::stall::Faults;
 use garland_sys::error::reason;
 
-/// Why a copy cannot begin here.
+/// The reason why a copy cannot begin on this agent.
 pub enum Refusal {
     /// The memory is used by other copies.
     Busy(Busy),
@@ -49,23 +49,23 @@ impl From<String> for Refusal {
 /// A copy on this agent.
 pub struct CopyTask {
     member: Arc<CopyContext>,
-    /// Its source, if this agent is one.
+    /// The source, if this agent feeds the copy.
     source: Option<Arc<dyn Content>>,
     /// What to do with the file before it is renamed.
     read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Finishing,
     records: Records,
-    /// The memory of the copy, and of a tree's comparison, released when it is over.
+    /// The memory of the copy and of a tree's comparison, released when the copy is over.
     _shares: (Reservation, Option<Reservation>),
 }
 
-/// The state of the end of a copy.
+/// The final steps of a copy.
 #[derive(Default)]
 struct Finishing {
-    /// The threads that prepare, commit and settle, one after the other.
+    /// The threads that prepare, commit and settle, in sequence.
     steps: Mutex<Vec<JoinHandle<()>>>,
-    /// It was prepared before the commit.
+    /// Whether the file was prepared before the commit.
     is_prepared: AtomicBool,
 }
 
@@ -76,8 +76,8 @@ impl Finishing {
 }
 
 impl CopyTask {
-    /// Opens the files and starts the lanes. Uses the memory `share` if the head has queued for it,
-    /// and the results of a comparison.
+    /// Opens the files and starts the lanes. `share` is the memory for which the head has queued,
+    /// if it has; `compared` is the comparison before the copy.
     pub fn begin(
         agent: &Agent,
         session: &Arc<Session>,
@@ -86,7 +86,9 @@ impl CopyTask {
         compared: Option<&Comparison>,
     ) -> Result<Self, Refusal> {
         let began = clock::now_ns();
-        begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
+        begin
+            .check()
+            .map_err(|reason| format!("protocol error: invalid plan from the head: {reason}"))?;
         let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
@@ -138,7 +140,7 @@ impl CopyTask {
         member.watch_store();
         let on = |number| begin.own_lanes().any(|own| own == number);
         let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref())
-            .map_err(|error| format!("starting the copy's lanes: {error}"))?;
+            .map_err(|error| format!("cannot start the copy's lanes: {error}"))?;
         threads.extend(bringing.and_then(|bringing| begin_to_bring(&member, bringing)));
         announce(agent, &member, source.as_ref());
         begin.routes.into_iter().for_each(|route| member.route(route));
@@ -149,12 +151,12 @@ impl CopyTask {
         Ok(Self { member, source, read_back, threads, finishing, records, _shares: shares })
     }
 
-    /// The state which the threads of the copy share.
+    /// Returns the state that the threads of the copy share.
     pub fn member(&self) -> &Arc<CopyContext> {
         &self.member
     }
 
-    /// Where its bytes go to or come from, for messages.
+    /// Returns the name of its destination or source, for messages.
     pub fn name(&self) -> String {
         name(&self.member, self.source.as_ref())
     }
@@ -164,15 +166,15 @@ impl CopyTask {
         self.member.config.store.attach(text);
     }
 
-    /// Lets all lanes forward blocks which the disk cannot take.
+    /// Lets all lanes forward blocks that the disk is too slow to accept.
     pub fn detach(&self) {
         for lane in self.member.lanes.get().into_iter().flatten() {
             lane.post(LaneCommand::Event(RelayEvent::Detached));
         }
     }
 
-    /// Does all work that must precede the rename, in a thread of its own: a slow disk must not
-    /// delay the head's orders.
+    /// Does all work that must precede the rename. Uses a thread of its own, since a slow disk must
+    /// not delay the head's orders.
     pub fn prepare(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session, wanted) =
             (Arc::clone(&self.member), Arc::clone(session), self.read_back);
@@ -196,8 +198,8 @@ impl CopyTask {
         });
     }
 
-    /// Renames the file, or checks whether the source is unchanged, in a thread of its own: the
-    /// node continues to feed others, and a slow disk must not delay the head's orders.
+    /// Renames the file, or checks whether the source is unchanged. Uses a thread of its own, since
+    /// a slow disk must not delay the head's orders. The node continues to feed others.
     pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
         let (source, wanted) = (self.source.clone(), self.read_back);
@@ -232,19 +234,19 @@ impl CopyTask {
             session.send_after(faults.control(), answer);
             match result {
                 Ok(()) => remember(&member, &records),
-                // A file with wrong contents is not left to be resumed.
+                // A later copy must not resume a file with wrong contents.
                 Err(_) => store.abandon(),
             }
         });
     }
 
-    /// Removes what the commit replaced: all nodes have committed.
+    /// Removes the files that the commit replaced; called when all nodes have committed.
     pub fn settle(&self) {
         let member = Arc::clone(&self.member);
         self.finish(move || member.config.store.settle());
     }
 
-    /// Runs a step of the end, after the previous ones.
+    /// Runs a final step in a thread, after the previous steps.
     fn finish(&self, step: impl FnOnce() + Send + 'static) {
         let mut steps = self.finishing.steps();
         let before = std::mem::take(&mut *steps);
@@ -262,14 +264,15 @@ impl CopyTask {
         }
     }
 
-    /// Ends the copy by order of the head; undoes a commit that is not settled. Returns the trace.
+    /// Ends the copy by order of the head; undoes a commit that is not settled. Returns the trace
+    /// in parcels.
     pub fn close(self, agent: &Agent) -> Vec<Vec<u8>> {
         self.end_with(agent, |member| member.config.store.withdraw())
     }
 
-    /// Ends the copy: joins its threads; a file that is not committed is left for the next copy, or
-    /// removed. Returns the trace in parcels; none if nothing was recorded, or if the disk hangs:
-    /// then the rest is done when it answers.
+    /// Ends the copy: joins its threads, and keeps an uncommitted file for the next copy or removes
+    /// it. Returns the trace in parcels. If the disk hangs, returns no parcels, and the rest is
+    /// done when the disk responds.
     pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
         self.end_with(agent, |_| {})
     }
@@ -285,11 +288,11 @@ impl CopyTask {
         member.sample_now();
         member.close();
         let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {
-            log(&format!("{name}: no thread to end its copy with"));
+            log(&format!("cannot end the copy of {name}: cannot start a thread"));
             return Vec::new();
         };
         leaving::join(&member, ending).unwrap_or_else(|| {
-            log(&format!("{name} hangs: its copy ended without it"));
+            log(&format!("ended the copy of {name} while its disk hangs"));
             Vec::new()
         })
     }
@@ -319,7 +322,7 @@ impl CopyTask {
     }
 }
 
-/// Starts to copy the blocks that exist in other files; if that fails the copy fails.
+/// Starts to copy the blocks that exist in other files. If that fails, the copy fails.
 fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinHandle<()>> {
     let told = |error| member.tell(Notice::Failed(reason(&error)));
     bring(member, bringing).map_err(told).ok()
@@ -331,13 +334,13 @@ fn announce(agent: &Agent, member: &Arc<CopyContext>, source: Option<&Arc<dyn Co
     agent.activity().add_copy(member, name(member, source));
 }
 
-/// Where the bytes of a copy go to or come from.
+/// Returns the name of a copy's destination or source.
 fn name(member: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
     source.map_or_else(|| member.config.store.name(), |source| source.name())
 }
 
-/// What exists of a copy, and the memory for it, of which a tree needs `lasting` bytes; without
-/// memory everything is sent.
+/// Returns what a copy can reuse, and a reservation of the `lasting` bytes that a tree needs for
+/// it. Without this memory nothing is reused.
 fn found(
     agent: &Agent,
     begin: &Begin,
@@ -349,15 +352,16 @@ fn found(
     (compared.and_then(|compared| compared.reuse(begin)), share)
 }
 
-/// Whether all blocks are present and equal to those which the head has read.
+/// Checks that all blocks are present and equal to those that the head has read.
 fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), String> {
     let sink = member.sink();
     let same = sink.is_complete() && sink.root() == Some(root);
-    let other = || "the head's digest is not that of the blocks held".to_owned();
+    let other =
+        || "digest mismatch: the blocks on this node are not those that the head read".to_owned();
     if same { Ok(()) } else { Err(other()) }
 }
 
-/// Makes the file stable, with an injected delay, and reads it back.
+/// Makes the file stable, after an injected delay, and reads it back.
 fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     if let Some(longer) = member.config.faults.fsync() {
         member.config.trace.time(Stage::Fsync, || std::thread::sleep(longer));
@@ -365,7 +369,7 @@ fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
     read_back(member, wanted)
 }
 
-/// The number of bytes from which a partial file is left for the next copy.
+/// The size in bytes from which a partial file is kept for the next copy.
 const LEFT: u64 = 4 << 20;
 
 /// Records the digests of the file.

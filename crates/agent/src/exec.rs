@@ -1,4 +1,5 @@
-//! Commands on a node: their output is sent to the head, and they are killed with its session.
+//! Runs commands on a node. Their output is sent to the head, and they are killed when the head's
+//! session ends.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -22,7 +23,7 @@ pub struct Running {
     waiting: Option<JoinHandle<()>>,
 }
 
-/// Starts `command` and reports to `session`.
+/// Starts `command`, and sends its output and exit code to `session`.
 pub fn start(agent: &Agent, session: Arc<Session>, command: Vec<Vec<u8>>) -> Running {
     let mut words = command.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();
@@ -46,13 +47,16 @@ pub fn start(agent: &Agent, session: Arc<Session>, command: Vec<Vec<u8>>) -> Run
     match started {
         Ok((child, waiting)) => {
             let group = Some(child.id());
-            // Cannot fail: the thread waits for it.
+            // Cannot fail: the thread waits to receive it.
             let _ = give.send(child);
             Running { group, waiting: Some(waiting) }
         }
         Err(error) => {
             let program = program.to_string_lossy();
-            session.send(&FromAgent::ExecFailed(format!("starting {program}: {}", reason(&error))));
+            session.send(&FromAgent::ExecFailed(format!(
+                "cannot start {program}: {}",
+                reason(&error)
+            )));
             Running { group: None, waiting: None }
         }
     }
@@ -80,9 +84,9 @@ fn wait(mut child: Child, session: &Arc<Session>) {
         Ok(passing) => passing,
         Err(error) => {
             process::kill_group(child.id());
-            // It was killed: this takes no time.
+            // Returns at once, since the process was killed.
             let _ = child.wait();
-            let why = format!("passing its output on: {}", reason(&error));
+            let why = format!("cannot read the command's output: {}", reason(&error));
             return session.send(&FromAgent::ExecFailed(why));
         }
     };
@@ -95,7 +99,7 @@ fn wait(mut child: Child, session: &Arc<Session>) {
             let code = status.code().or_else(|| status.signal().map(|signal| -signal));
             FromAgent::Exited(code.unwrap_or(-1))
         }
-        Err(error) => FromAgent::ExecFailed(format!("waiting for it: {error}")),
+        Err(error) => FromAgent::ExecFailed(format!("cannot wait for the command: {error}")),
     });
 }
 

@@ -1,5 +1,5 @@
-//! Reading a controller's orders in a thread of its own, which answers requests for the time and
-//! for the node's activity at once, however busy the agent is.
+//! Reads a controller's orders in a thread of its own, which answers requests for the time and for
+//! the node's activity at once, however busy the agent is.
 
 use std::io;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::view;
 /// Capacity of the queue of orders; further ones wait in the connection.
 const WAITING: usize = 64;
 
-/// How the beginning of a copy ended.
+/// The identity of a copy, and the result of beginning it.
 pub type Begun = (CopyId, Result<CopyTask, Refusal>);
 
 /// An event for the thread that executes orders.
 pub enum Event {
     /// An order.
     Order(ToAgent),
-    /// A copy has begun, or failed to.
+    /// A copy has begun or cannot begin.
     Begun(Box<Begun>),
     /// The controller is gone.
     Gone,

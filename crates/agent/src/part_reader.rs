@@ -1,4 +1,4 @@
-//! Reads a part of a source which this node can access itself, so that the head need not send it.
+//! Reads a part of a source that this node can access itself, so that the head need not send it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,7 +14,7 @@ use garland_dataplane::block_index::holding::{Holding, digest_all};
 use garland_dataplane::block_index::stamp::stamp;
 use garland_dataplane::source::{Content, Source};
 
-/// Reads a node's part of the source, and reports with `tell` what it has read, or why it cannot.
+/// Reads this node's part of the source. Passes the digests of its blocks, or the error, to `tell`.
 pub fn read_part(
     agent: &Agent,
     layout: Layout,
@@ -49,9 +49,12 @@ fn read(
     let source = Source::open_in(agent.root(), path).map_err(|error| error.to_string())?;
     let source = source.on_disk(agent.disk());
     if (source.length(), source.modified()) != (layout.length, asked.modified) {
-        return Err(format!("{} is another file here, by its length or time", path.display()));
+        return Err(format!(
+            "{} has another length or modification time on this node",
+            path.display()
+        ));
     }
-    let failed = |error: io::Error| format!("reading {}: {error}", path.display());
+    let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
     let file = source.file().try_clone().map_err(failed)?;
     let stamp = stamp(&file).map_err(failed)?;
     progress();

@@ -1,4 +1,4 @@
-//! Reports what a node has, before a copy from it can be planned.
+//! Examines files on a node, before a copy from it is planned.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -30,7 +30,7 @@ const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
 /// Examines paths in a thread of its own, and reports to the head.
 pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: StatRequest) {
     let (agent, its) = (Arc::clone(agent), Arc::clone(session));
-    let begun = threads::spawn("look", move || {
+    let begun = threads::spawn("stat", move || {
         let session = its;
         let seen = if let Some(what) = &look.tree {
             tree(&agent, &session, &look.path, what).map(|sight| vec![sight])
@@ -53,7 +53,8 @@ fn file(root: &Root, path: &Path) -> Result<StatReply, String> {
     Ok(StatReply { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
 }
 
-/// Scans all below `path` and keeps it for the head; a single regular file is reported as it is.
+/// Scans the tree below `path`, and keeps it for the copy. A single regular file is reported as a
+/// file.
 fn tree(
     agent: &Agent,
     session: &Session,
@@ -76,7 +77,7 @@ fn tree(
         return file(agent.root(), path);
     }
     let length = Some(tree.length());
-    let number = session.keep(tree).ok_or("too many trees were looked at")?;
+    let number = session.keep(tree).ok_or("too many trees were scanned over this connection")?;
     let tree = Some(TreeStat { number, files, folders, links });
     Ok(StatReply {
         suffix: Vec::new(),
@@ -88,14 +89,15 @@ fn tree(
     })
 }
 
-/// All stripes of `path` which have a manifest.
+/// Returns all stripes of `path` that have a manifest.
 fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
     let path = Path::new(OsStr::from_bytes(path));
-    let name = path.file_name().ok_or_else(|| format!("{} names no file", path.display()))?;
+    let name =
+        path.file_name().ok_or_else(|| format!("{} does not name a file", path.display()))?;
     let above = path.parent().unwrap_or(Path::new(""));
-    let folder = root
-        .open_dir(above, false)
-        .map_err(|error| format!("opening the folder {}: {}", above.display(), reason(&error)))?;
+    let folder = root.open_dir(above, false).map_err(|error| {
+        format!("cannot open the directory {}: {}", above.display(), reason(&error))
+    })?;
     let start = name.as_bytes().to_vec();
     let (mut sights, mut room) = (Vec::new(), ANSWER_MAX);
     for suffix in suffixes(&folder, &start, name.len())? {
@@ -107,7 +109,7 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
         };
         let manifest = match manifest(root, &at(MANIFEST)) {
             Ok(manifest) => manifest,
-            // A copy that finishes removes these at any time.
+            // A copy that finishes may remove these at any time.
             Err(_) if suffix.starts_with(ASIDE.as_bytes()) => continue,
             Err(reason) => return Err(reason),
         };
@@ -116,18 +118,21 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
         let (modified, mode) = here.map_or(((0, 0), 0), |here| (here.modified, here.mode));
         room = room.saturating_sub(manifest.len() + suffix.len() + 64);
         if room == 0 || sights.len() == SIGHTS_MAX {
-            return Err(format!("too many stripes of {}: remove old ones", path.display()));
+            return Err(format!(
+                "too many stripes of {}: remove those of old copies",
+                path.display()
+            ));
         }
         sights.push(StatReply { suffix, length, modified, mode, manifest, tree: None });
     }
     Ok(sights)
 }
 
-/// The suffixes of stripes in `folder`, after the file's name `start`. Stripes that a newer copy
-/// was replacing have another word in between.
+/// Returns the suffixes of the stripes in `folder`; they follow the file's name, `start`. Stripes
+/// that a newer copy was replacing have a tag before the suffix.
 fn suffixes(folder: &OwnedFd, start: &[u8], name: usize) -> Result<Vec<Vec<u8>>, String> {
     let entries = Dir::read_from(folder)
-        .map_err(|error| format!("reading the folder: {}", reason(&error.into())))?;
+        .map_err(|error| format!("cannot read the directory: {}", reason(&error.into())))?;
     let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
     let is_stripe = |rest: &[u8]| {
         let rest = rest.strip_prefix(ASIDE.as_bytes()).map_or(rest, |rest| {
@@ -147,14 +152,14 @@ fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, String> {
     let shown = path.display();
     let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
     if source.length() > MANIFEST_MAX as u64 {
-        return Err(format!("{shown} has {} bytes, and no manifest does", source.length()));
+        return Err(format!("{shown} is not a manifest: it has {} bytes", source.length()));
     }
     let file =
-        root.open_entry(path).map_err(|error| format!("opening {shown}: {}", reason(&error)));
+        root.open_entry(path).map_err(|error| format!("cannot open {shown}: {}", reason(&error)));
     let mut bytes = Vec::new();
     std::fs::File::from(file?)
         .take(MANIFEST_MAX as u64)
         .read_to_end(&mut bytes)
-        .map_err(|error| format!("reading {shown}: {}", reason(&error)))?;
+        .map_err(|error| format!("cannot read {shown}: {}", reason(&error)))?;
     Ok(bytes)
 }

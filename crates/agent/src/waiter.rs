@@ -9,7 +9,7 @@ use garland_sys::threads;
 
 use garland_dataplane::budget::{Budget, QueueTicket, Reservation};
 
-/// A place in the queue, and the memory once it is granted.
+/// A place in the queue for memory, and the memory once it is granted.
 pub struct Waiter {
     ticket: Arc<QueueTicket>,
     share: Arc<Mutex<Option<Reservation>>>,
@@ -30,7 +30,7 @@ impl Waiter {
         let share = Arc::default();
         let (waiter, slot): (_, Arc<Mutex<Option<Reservation>>>) =
             (Arc::clone(&ticket), Arc::clone(&share));
-        let waiting = threads::spawn("seat", move || {
+        let waiting = threads::spawn("queue", move || {
             if let Some(share) = waiter.wait() {
                 *slot.lock() = Some(share);
                 tell();
@@ -39,7 +39,7 @@ impl Waiter {
         Ok(Self { ticket, share, waiting: Some(waiting) })
     }
 
-    /// The memory, if it is granted.
+    /// Returns the memory, if it is granted.
     pub fn share(self) -> Option<Reservation> {
         self.share.lock().take()
     }

@@ -1,5 +1,5 @@
-//! The copies of one controller on an agent. A copy begins by opening files, which may hang: a
-//! thread of its own does that, while orders are read.
+//! The copies of one controller on an agent. Files are opened in a thread of its own for each copy,
+//! since their disk may hang.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ use garland_sys::error::reason;
 /// The running copies.
 pub type Parts = Arc<Mutex<Vec<CopyTask>>>;
 
-/// When the head is gone, a copy that begins is awaited for this long; then its files are
+/// How long to wait for a copy that is beginning when the head is gone. Afterwards its disk is
 /// considered to hang.
 const OPENING: Duration = Duration::from_secs(1);
 
@@ -36,15 +36,15 @@ pub struct Copies {
     agent: Arc<Agent>,
     session: Arc<Session>,
     parts: Parts,
-    /// The files that are being opened.
+    /// The calls in progress that open files, for heartbeats.
     opening: Arc<Calls>,
-    /// Copies that are beginning, and their orders since.
+    /// Copies that are beginning, each with the orders that arrived for it.
     beginning: HashMap<CopyId, Vec<ToAgent>>,
     tell: SyncSender<Event>,
 }
 
 impl Copies {
-    /// No copies; `tell` sends events of its threads to the thread that executes orders.
+    /// Creates an empty set. `tell` sends events of its threads to the thread that executes orders.
     pub fn new(
         agent: &Arc<Agent>,
         session: &Arc<Session>,
@@ -85,8 +85,8 @@ impl Copies {
         }
     }
 
-    /// Waits for the next order; meanwhile handles copies that have begun. None when the head is
-    /// gone.
+    /// Waits for the next order, and handles copies that have begun meanwhile. Returns `None` when
+    /// the head is gone.
     pub fn next_order(&mut self, given: &Receiver<Event>) -> Option<ToAgent> {
         loop {
             match given.recv() {
@@ -97,7 +97,7 @@ impl Copies {
         }
     }
 
-    /// Handles a copy that has begun, or failed to.
+    /// Handles a copy that has begun or cannot begin.
     fn begun(&mut self, (copy, result): Begun) {
         let Some(orders) = self.beginning.remove(&copy) else {
             // The head is gone.
@@ -120,7 +120,7 @@ impl Copies {
         orders.into_iter().for_each(|order| self.obey(copy, order));
     }
 
-    /// Executes an order of a copy, as soon as the copy has begun.
+    /// Executes an order of a copy once the copy has begun.
     pub fn obey(&mut self, copy: CopyId, order: ToAgent) {
         if let Some(orders) = self.beginning.get_mut(&copy) {
             return orders.push(order);
@@ -145,8 +145,8 @@ impl Copies {
 
     /// Ends a copy, and sends its trace after all other messages.
     pub fn close(&mut self, copy: CopyId) {
-        // A file that is being created cannot be removed yet; if it hangs, nobody waits for the
-        // answer.
+        // A file that is being created cannot be removed yet. If its disk hangs, the head does not
+        // wait for the answer.
         if let Some(orders) = self.beginning.get_mut(&copy) {
             return orders.push(ToAgent::Close(copy));
         }
@@ -157,7 +157,7 @@ impl Copies {
         };
         let parcels = part.map_or_else(Vec::new, |part| part.close(&self.agent));
         self.session.send(&FromAgent::Closed(copy));
-        // The head waits for a trace: send an empty one, too.
+        // The head waits for a trace, so an empty one is sent, too.
         let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };
         let last = parcels.len() - 1;
         for (at, parcel) in parcels.into_iter().enumerate() {
@@ -165,8 +165,8 @@ impl Copies {
         }
     }
 
-    /// Ends all copies because the head is gone: only what is committed, or left for the next copy,
-    /// stays. Calls that hang are not awaited.
+    /// Ends all copies because the head is gone. Committed files, and partial files for the next
+    /// copy, remain. Does not wait for calls that hang.
     pub fn end(mut self, given: &Receiver<Event>) {
         while !self.beginning.is_empty() {
             match given.recv_timeout(OPENING) {
@@ -179,13 +179,13 @@ impl Copies {
             }
         }
         for part in std::mem::take(&mut *lock(&self.parts)) {
-            log(&format!("the head is gone: {} isn't committed", part.name()));
+            log(&format!("the head is gone: {} is not committed", part.name()));
             part.end(&self.agent);
         }
     }
 }
 
-/// The path which a copy opens, for messages.
+/// Returns the path that a copy opens, for messages.
 fn path_of(begin: &Begin) -> String {
     let path = match &begin.end {
         End::Source(origin) => &origin.path,

@@ -33,7 +33,8 @@ impl Heart {
         let beat = threads::spawn("heart", move || {
             let mut pulse = Pulse::begin(HEARTBEAT);
             while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
-                // Hold only the contexts: the end of a copy must not wait for a heartbeat.
+                // Lock the list only to clone the contexts: the end of a copy must not wait for a
+                // heartbeat.
                 let members: Vec<_> =
                     lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
                 let stood = pulse.beat();

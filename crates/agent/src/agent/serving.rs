@@ -110,12 +110,12 @@ impl Agent {
         }
     }
 
-    /// Starts the threads of a session. If that fails the session is closed, which the controller
-    /// notices.
+    /// Starts the threads of a session. If that fails, closes the session, which the controller
+    /// detects.
     fn attend(&self, session: &Arc<Session>, seen: (Parts, Arc<Calls>)) -> Option<(Heart, Orders)> {
         let heart = Heart::start(Arc::clone(session), seen);
         let begun = heart.and_then(|heart| Ok((heart, orders::read(self, session)?)));
-        let told = |error| log(&format!("a controller was let go: {}", reason(&error)));
+        let told = |error| log(&format!("closed a controller's session: {}", reason(&error)));
         begun.map_err(told).ok()
     }
 
@@ -133,7 +133,7 @@ impl Agent {
         order
     }
 
-    /// The number of standing links.
+    /// Returns the number of standing links.
     fn links(&self) -> u32 {
         let links = self.link_pool.as_ref().map_or(0, |link_pool| link_pool.count());
         u32::try_from(links).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! The test file of a node, without a name.
+//! The test file of a node, which has no name.
 
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -27,11 +27,11 @@ pub struct BalanceFile {
 }
 
 impl BalanceFile {
-    /// Creates a file of `size` random bytes in the directory `path`, with space for another of
-    /// that length; stops when `stop` is set.
+    /// Creates a file of `size` random bytes in the directory `path`, where another of that length
+    /// must fit. Stops when `stop` is set.
     ///
     /// # Errors
-    /// When it cannot be created, in words.
+    /// When it cannot be created or written.
     pub fn make(
         agent: &Agent,
         path: &[u8],
@@ -43,8 +43,8 @@ impl BalanceFile {
         let both = size.saturating_mul(2);
         if file.free() < both {
             return Err(format!(
-                "no room on {path}: a copy and its source take {}, but only {} are free; take \
-                 smaller files",
+                "not enough space in {path}: a copy and its source need {}, but only {} are free; \
+                 use smaller files",
                 bytes::format(both),
                 bytes::format(file.free())
             ));
@@ -56,13 +56,14 @@ impl BalanceFile {
         Ok((stock, place))
     }
 
-    /// Writes one random piece repeatedly, each time combined with another byte: no two blocks are
-    /// equal, and none can be compressed.
+    /// Writes a random piece repeatedly, changed each time, so that no two blocks are equal and
+    /// none can be compressed.
     fn fill(&self, stop: &AtomicBool) -> Result<(), String> {
         let file = self.file.file();
         let mut piece = vec![0; PIECE];
         piece.chunks_mut(32).for_each(|chunk| chunk.copy_from_slice(&random::bytes::<32>()));
-        let failed = |error| format!("writing to a file in {}: {}", self.path, reason(&error));
+        let failed =
+            |error| format!("cannot write to the test file in {}: {}", self.path, reason(&error));
         for at in (0..self.size).step_by(PIECE) {
             if stop.load(Ordering::Relaxed) {
                 return Err("the head is gone".to_owned());
@@ -78,18 +79,18 @@ impl BalanceFile {
     /// what is cached, if the kernel reports it.
     ///
     /// # Errors
-    /// When the file cannot be read, in words.
+    /// When the file cannot be read.
     pub fn prepare(&self, size: u64, cold: bool) -> Result<Option<DiskCached>, String> {
         let file = self.file.file();
         if cold {
-            // A file system may keep its pages; the result is reported.
+            // A file system may keep the pages; the number of cached pages is reported.
             let _ = file.sync_all().and_then(|()| cache::forget(file));
         } else {
             let mut piece = vec![0; PIECE];
             for at in (0..size.min(self.size)).step_by(PIECE) {
                 let length = usize::try_from(size - at).map_or(PIECE, |rest| rest.min(PIECE));
                 file.read_exact_at(&mut piece[..length], at).map_err(|error| {
-                    format!("reading from a file in {}: {}", self.path, reason(&error))
+                    format!("cannot read from the test file in {}: {}", self.path, reason(&error))
                 })?;
             }
         }
@@ -100,19 +101,20 @@ impl BalanceFile {
         }))
     }
 
-    /// The first `length` bytes as a source.
+    /// Returns the first `length` bytes as a source.
     ///
     /// # Errors
     /// When the file is shorter, or no file descriptors are left.
     pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, String> {
         if length > self.size {
             let [length, size] = [length, self.size].map(bytes::format);
-            return Err(format!("a copy of {length} can't be made of a file of {size}"));
+            return Err(format!("cannot copy {length} of a test file of {size}"));
         }
-        let path = PathBuf::from(format!("a file in {}", self.path));
+        let path = PathBuf::from(format!("the test file in {}", self.path));
         let (disk, usage) = (agent.disk().cloned(), Arc::clone(agent.usage()));
         let file = self.file.file().try_clone();
-        file.and_then(|file| Source::of(file, path, length, disk, usage))
-            .map_err(|error| format!("opening a file in {}: {}", self.path, reason(&error)))
+        file.and_then(|file| Source::of(file, path, length, disk, usage)).map_err(|error| {
+            format!("cannot open the test file in {}: {}", self.path, reason(&error))
+        })
     }
 }

@@ -1,5 +1,4 @@
-//! The agent's side of the balance test: a thread which executes the orders of one head in
-//! sequence.
+//! The agent's side of the balance test: a thread that executes the orders of one head in sequence.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +14,8 @@ use crate::balance::file::BalanceFile;
 use crate::session::Session;
 use garland_sys::error::reason;
 
-/// The balance tests of one head. Dropping it ends them without waiting: a disk that hangs must not
-/// keep the agent from its next head.
+/// The balance tests of one head. Dropping it ends them without waiting, since a disk that hangs
+/// must not keep the agent from serving its next head.
 pub struct BalanceService {
     agent: Arc<Agent>,
     session: Arc<Session>,
@@ -26,7 +25,7 @@ pub struct BalanceService {
 }
 
 impl BalanceService {
-    /// A service without a test file.
+    /// Creates a service without a test file.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         let (agent, session) = (Arc::clone(agent), Arc::clone(session));
         Self { agent, session, stop: Arc::default(), orders: None }
@@ -110,7 +109,9 @@ impl Keeper {
                     Some(stock) => stock.source(&self.agent, length).and_then(|source| {
                         Feeding::begin(&self.agent, &self.session, *begin, source)
                     }),
-                    None => Err("there is nothing to copy".to_owned()),
+                    None => {
+                        Err("protocol error: a copy was ordered before its test file".to_owned())
+                    }
                 };
                 match begun {
                     Ok(feeding) => self.feedings.push(feeding),
@@ -138,7 +139,7 @@ impl Keeper {
     }
 }
 
-/// The counters of the node at some time.
+/// The counters of the node at the start of a round.
 struct Since {
     now_ns: u64,
     disk_ns: u64,
@@ -148,7 +149,7 @@ struct Since {
 
 impl Since {
     fn now(agent: &Agent) -> Self {
-        // Discard what earlier copies did.
+        // Resets the counter, to which earlier copies have added.
         agent.awake().take();
         Self {
             now_ns: clock::now_ns(),

@@ -1,4 +1,4 @@
-//! The ends of a copy on an agent: its store, and what exists there already, or its source.
+//! The end of a copy on an agent: a store, and the blocks that it already has, or a source.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,20 +14,21 @@ use garland_dataplane::context::CopyContext;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Store, StoreError};
 
-/// The ends of a copy.
+/// The end of a copy on an agent.
 pub struct Ends {
     /// The destination of its bytes.
     pub store: Box<dyn Store>,
-    /// Its source, if this agent is one.
+    /// The source, if this agent feeds the copy.
     pub source: Option<Arc<dyn Content>>,
-    /// What is present at the start, and what is to come.
+    /// The state of the blocks: which ones are present at the start.
     pub sink: Sink,
-    /// The blocks to be copied from other files.
+    /// The blocks to copy from other files of this node.
     pub bringing: Option<Bringing>,
 }
 
 impl Ends {
-    /// Opens the ends of the copy `tag`; `reuse` is what exists at the destination.
+    /// Opens the end of the copy. `tag` is part of the names of its temporary files; `reuse` is
+    /// what exists at the destination.
     pub fn open(
         agent: &Agent,
         session: &Session,
@@ -112,9 +113,12 @@ fn open_source(
 ) -> Result<Arc<dyn Content>, String> {
     let Origin { path, length, modified, tree } = origin;
     if let Some(number) = tree {
-        let tree = session.tree(*number).ok_or("a tree that wasn't looked at")?;
+        let tree = session
+            .tree(*number)
+            .ok_or("protocol error: the head named a tree that was not scanned")?;
         if tree.length() != *length || begin.layout.length != *length {
-            return Err("a tree of another length than it was seen to have".to_owned());
+            return Err("protocol error: the head's plan has another length than the scanned tree"
+                .to_owned());
         }
         return Ok(tree);
     }
@@ -124,7 +128,7 @@ fn open_source(
     let source = source.on_disk(agent.disk()).with_stripe(begin.stripe);
     let of_file = begin.stripe.map_or(begin.layout.length, |it| it.length(begin.layout.length));
     if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
-        return Err(format!("{} changed since it was looked at", source.name()));
+        return Err(format!("{} changed after the copy was planned", source.name()));
     }
     Ok(Arc::new(source))
 }

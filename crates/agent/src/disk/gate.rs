@@ -1,4 +1,4 @@
-//! One disk test at a time.
+//! A lock that admits one disk test at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Default)]
 pub struct Gate(Arc<AtomicBool>);
 
-/// Allows a test until it is dropped.
+/// The permission to test; the next test may begin when this is dropped.
 pub(super) struct TestPermit(Arc<AtomicBool>);
 
 impl Gate {
-    /// Enters, unless a test is running.
+    /// Returns a permission, unless a test is running.
     pub(super) fn enter(&self) -> Option<TestPermit> {
         let taken = self.0.swap(true, Ordering::AcqRel);
         (!taken).then(|| TestPermit(Arc::clone(&self.0)))

@@ -1,4 +1,5 @@
-//! The measurements of a test in sequence, and the preparations that make them depend on the disk.
+//! Runs the measurements of a test in sequence, and drops the page cache before each, so that it
+//! measures the disk.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,10 +45,10 @@ struct Test<'a> {
     walks: u64,
 }
 
-/// Tests the disk as `order` requests, and reports each result.
+/// Tests the disk as `order` requests, and passes each result to `tell`.
 ///
 /// # Errors
-/// When something cannot be measured, in words; earlier results are valid.
+/// When a measurement fails. Results that were reported before are valid.
 pub fn run(
     root: &Root,
     order: &DiskOrder,
@@ -97,7 +98,7 @@ impl Test<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Measures, if requested.
+    /// Runs a measurement, if the order requests it.
     fn measure(
         &mut self,
         direction: DiskDirection,
@@ -109,16 +110,16 @@ impl Test<'_> {
         if self.order.only.has(&job) { self.take(job).map(Some) } else { Ok(None) }
     }
 
-    /// Measures, and reports.
+    /// Runs a measurement, and reports its result.
     fn take(&mut self, job: DiskJob) -> Result<DiskFigures, String> {
         if self.is_stopped() {
             return Err("the head is gone".to_owned());
         }
         self.walks += 1;
         let figures = self.figures(job).map_err(|error| {
-            let verb = if job.direction == Read { "reading from" } else { "writing to" };
+            let verb = if job.direction == Read { "read from" } else { "write to" };
             let path = String::from_utf8_lossy(&self.order.path);
-            format!("{verb} the test's file in {path}: {}", reason(&error))
+            format!("cannot {verb} the test file in {path}: {}", reason(&error))
         })?;
         (self.tell)(DiskEvent::Measured(Box::new(figures)));
         Ok(figures)

@@ -1,5 +1,5 @@
-//! Disk tests: measure the directory which copies go to, in a file without a name that vanishes
-//! with the test.
+//! Disk tests. They measure the file system to which copies are written, with a file that has no
+//! name and is removed with the test.
 
 mod drive;
 mod gate;
@@ -18,8 +18,8 @@ use crate::agent::Agent;
 use crate::session::Session;
 use garland_sys::error::reason;
 
-/// A running test. Dropping it stops the test without waiting for it: a disk that hangs must not
-/// keep the agent from its next head.
+/// A running test. Dropping it stops the test without waiting for it, since a disk that hangs must
+/// not keep the agent from serving its next head.
 pub struct Testing(Arc<AtomicBool>);
 
 impl Drop for Testing {
@@ -38,7 +38,8 @@ pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, order: DiskOrder) -> Te
         let result = match agent.disk_gate().enter() {
             Some(_turn) => jobs::run(agent.root(), &order, &stop, &tell),
             None => {
-                Err("another disk test runs on this node: try again when it is over".to_owned())
+                Err("another disk test is running on this node; try again when it has ended"
+                    .to_owned())
             }
         };
         tell(match result {

@@ -1,4 +1,5 @@
-//! What a test file is on: the file system, the block device below it and its settings.
+//! Describes where a test file is: its file system, the block device below it, and the settings of
+//! the device.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,7 +28,7 @@ const SETTINGS: [&str; 10] = [
     "wbt_lat_usec",
 ];
 
-/// Describes what `test` is on. Unknown fields stay empty.
+/// Describes the file system and device of `test`. Unknown fields are empty.
 pub fn of(test: &TestFile) -> DiskPlace {
     let number = test.file().metadata().map_or(0, |metadata| metadata.dev());
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -61,16 +62,15 @@ pub fn of(test: &TestFile) -> DiskPlace {
     }
 }
 
-/// Refuses files of `size` bytes in total that would use memory which other programs need.
+/// Checks that files of `size` bytes in total leave enough memory to other programs.
 ///
 /// # Errors
-/// When the file system is in memory, and the files would use more than half of the free memory. The
-/// error is the message.
+/// When the file system is in memory, and the files would use more than half of the free memory.
 pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), String> {
     match memory_available() {
         Some(free) if place.in_memory && free / 2 < size => Err(format!(
-            "{} is memory, and the test's {} would take more than half of what is free ({}); take \
-             a smaller file",
+            "{} is in memory, and the test's {} would take more than half of the free memory \
+             ({}); use a smaller file",
             place.system,
             bytes::format(size),
             bytes::format(free)
@@ -79,7 +79,7 @@ pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), String> {
     }
 }
 
-/// The memory that is available without swapping, in bytes.
+/// Returns the memory that is available without swapping, in bytes.
 fn memory_available() -> Option<u64> {
     let memory = fs::read_to_string("/proc/meminfo").ok()?;
     Some(kib(&memory, "MemAvailable").saturating_mul(1024)).filter(|&bytes| bytes > 0)
@@ -94,7 +94,7 @@ fn why_no_ring(file: &File) -> io::Result<()> {
     Ring::new(file, 1, 4096).map(drop)
 }
 
-/// Type and source of the file system with this device number.
+/// Returns type and source of the file system with this device number.
 fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     let number = format!("{major}:{minor}");
     let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
@@ -102,7 +102,7 @@ fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     Some((words.next()?.to_owned(), words.next()?.to_owned()))
 }
 
-/// The directory in /sys of the device; of the whole disk for a partition.
+/// Returns the directory in /sys of the device; for a partition that of its disk.
 fn device_folder(major: u32, minor: u32) -> Option<PathBuf> {
     let folder = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     folder.ancestors().take(2).find(|folder| folder.join("queue").is_dir()).map(Path::to_owned)
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mounts_are_found_by_their_number() {
+    fn mounts_are_found_by_their_device_number() {
         let mounts = "\
             22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n\
             30 22 0:25 / /dev/shm rw,nosuid - tmpfs shm rw,size=1k\n";

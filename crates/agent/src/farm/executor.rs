@@ -1,4 +1,4 @@
-//! Executing jobs: a queue, and one thread per running job.
+//! Executes jobs: a queue, and one thread per running job.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ pub struct JobExecutor {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The state which an executor shares with its threads.
+/// The state that an executor shares with its threads.
 pub(super) struct Shared {
     place: Place,
     events: Arc<EventBatcher>,
@@ -52,8 +52,8 @@ struct State {
 }
 
 impl JobExecutor {
-    /// An executor with `slots` processors, which reports the events of its jobs to `tell`. The
-    /// jobs end with this process; if `guarded`, even when it is killed.
+    /// Creates an executor with `slots` processors, which passes the events of its jobs to `tell`.
+    /// The jobs end with this process; if `guarded`, even when it is killed.
     ///
     /// # Errors
     /// When the system has no file descriptors or threads left.
@@ -69,7 +69,7 @@ impl JobExecutor {
         Ok(Self { shared: Arc::new(shared), threads: Vec::new() })
     }
 
-    /// The state which it shares with its threads.
+    /// Returns the state that the executor shares with its threads.
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -92,7 +92,7 @@ impl JobExecutor {
         self.shared.changed.notify_all();
     }
 
-    /// Returns those of `jobs` that have not been started.
+    /// Removes those of `jobs` that have not been started from the queue, and reports which.
     pub fn give_back(&self, jobs: &[u32]) {
         let mut back = Vec::new();
         self.shared.lock().waiting.retain(|task| {
@@ -122,7 +122,7 @@ impl Drop for JobExecutor {
 }
 
 impl State {
-    /// How many further threads would have a job to run.
+    /// Returns the number of additional threads that could each run a waiting job.
     fn threads_wanted(&self) -> usize {
         let mut free = self.free;
         let fits = |task: &&FarmTask| {
@@ -143,8 +143,8 @@ impl State {
 }
 
 impl Shared {
-    /// The running jobs, each with its start in monotonic nanoseconds, and the number of waiting
-    /// ones.
+    /// Returns the running jobs, each with its start in monotonic nanoseconds, and the number of
+    /// waiting ones.
     pub(super) fn jobs(&self) -> (Vec<(Arc<FarmTask>, u64)>, usize) {
         let state = self.lock();
         (state.running.clone(), state.waiting.len())
@@ -192,7 +192,7 @@ impl Shared {
             job: task.job,
             started_ns: now,
             ended_ns: now,
-            outcome: Outcome::Failed(format!("no thread for it: {error}")),
+            outcome: Outcome::Failed(format!("cannot start the job: {error}")),
             cpu_ns: 0,
             memory: 0,
             bytes_out: 0,

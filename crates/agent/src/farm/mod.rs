@@ -1,4 +1,4 @@
-//! Running the jobs of a farm on a node.
+//! Runs the jobs of a farm on a node.
 
 mod batcher;
 mod executor;

@@ -29,7 +29,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The working directory of a task.
+    /// Returns the working directory of a task.
     pub fn of(&self, task: &FarmTask) -> Option<PathBuf> {
         match (&self.own, task.own_folder) {
             (Some(own), true) => Some(own.join(task.job.to_string())),
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-/// Runs a task until it ends, or `stop` is raised. Returns its output, too.
+/// Runs a task until it ends or `stop` is raised. Returns the report of its end, and its output.
 pub fn run(
     task: &FarmTask,
     place: &Place,
@@ -49,7 +49,7 @@ pub fn run(
     let started_ns = clock::now_ns();
     let mut talk = Talk::default();
     let result = start(task, folder.as_deref(), guard)
-        .map_err(|error| format!("starting it: {}", reason(&error)))
+        .map_err(|error| format!("cannot start its command: {}", reason(&error)))
         .and_then(|started| {
             let group = started.0.id();
             if let Some(guard) = guard {
@@ -57,7 +57,7 @@ pub fn run(
             }
             let about_to_end = || guard.iter().for_each(|guard| guard.ended(group));
             watch(started, task, stop, &mut talk, &about_to_end)
-                .map_err(|error| format!("waiting for it: {}", reason(&error)))
+                .map_err(|error| format!("cannot wait for its command: {}", reason(&error)))
         });
     let ended_ns = clock::now_ns();
     let (mut outcome, cpu_ns, memory) = match result {
@@ -138,8 +138,8 @@ fn watch(
             break;
         }
     }
-    // Kill the whole group: processes which the job left running belong to no job. The number stays
-    // reserved until the leader was waited for.
+    // Kill the whole group, since no job may leave processes behind. The number of the group is not
+    // reused before its leader is reaped.
     process::kill_group(job.id());
     about_to_end();
     let ended = child::reap(&job)?;
@@ -148,7 +148,7 @@ fn watch(
     let status = ended.status;
     let outcome = match (late, stopped) {
         (true, _) => Outcome::Timeout,
-        (_, true) => Outcome::Failed("it was ended with its run".to_owned()),
+        (_, true) => Outcome::Failed("killed, since its run ended".to_owned()),
         _ => status
             .signal()
             .map_or_else(|| Outcome::Exit(status.code().unwrap_or(-1)), Outcome::Signal),
@@ -157,7 +157,7 @@ fn watch(
 }
 
 /// Renames outputs to their final names if the job succeeded, else removes them. Returns their
-/// bytes.
+/// total size in bytes.
 fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result<u64, String> {
     let path = |name: &Text| {
         let name = Path::new(OsStr::from_bytes(name.bytes()));
@@ -166,7 +166,7 @@ fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result
     let mut bytes = 0;
     if is_done {
         for (made, name) in &task.outputs {
-            let missing = |error| format!("it has made no {name}: {}", reason(&error));
+            let missing = |error| format!("missing output {name}: {}", reason(&error));
             bytes += fs::metadata(path(made)).map_err(missing)?.len();
         }
     }
@@ -175,7 +175,7 @@ fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result
             // Jobs that fail have usually created none.
             let _ = fs::remove_file(path(made));
         } else if made != name {
-            let failed = |error| format!("naming {name}: {}", reason(&error));
+            let failed = |error| format!("cannot rename its output to {name}: {}", reason(&error));
             fs::rename(path(made), path(name)).map_err(failed)?;
         }
     }

@@ -30,7 +30,7 @@ pub struct JobService {
 }
 
 impl JobService {
-    /// No executor yet.
+    /// Creates a service without an executor.
     pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
         let (agent, session) = (Arc::clone(agent), Arc::clone(session));
         Self { agent, session, executor: None, own: None, window: None }
@@ -64,7 +64,7 @@ impl JobService {
             }
             FarmOrder::Clear(job) => {
                 if let Some(own) = &self.own {
-                    // Tried again at the end if it fails.
+                    // Errors are ignored: the directory is removed again at the end.
                     let _ = fs::remove_dir_all(own.join(job.to_string()));
                 }
             }
@@ -87,13 +87,13 @@ impl JobService {
                 self.agent.activity().add_executor(JobsSnapshot::of(&executor));
                 self.executor = Some(executor);
             }
-            Err(error) => log(&format!("no jobs can run here: {}", reason(&error))),
+            Err(error) => log(&format!("cannot run jobs on this node: {}", reason(&error))),
         }
         self.own = Some(own);
         self.tell(FarmEvent::Opened(facts));
     }
 
-    /// A path in the agent's directory.
+    /// Returns a path in the agent's directory.
     fn path(&self, name: &Text) -> PathBuf {
         let name = Path::new(OsStr::from_bytes(name.bytes()));
         self.agent.folder().map_or_else(|| name.to_owned(), |folder| folder.join(name))
@@ -101,9 +101,11 @@ impl JobService {
 
     /// Creates a job's directory, and the subdirectories of its files.
     fn make(&self, job: u32, folders: &[Text]) -> Result<(), String> {
-        let own = self.own.as_ref().ok_or("no run is open")?.join(job.to_string());
-        let failed = |error| format!("making its folder {}: {}", own.display(), reason(&error));
-        // Remove what an earlier try may have left.
+        let own =
+            self.own.as_ref().ok_or("protocol error: a job without a run")?.join(job.to_string());
+        let failed =
+            |error| format!("cannot create its directory {}: {}", own.display(), reason(&error));
+        // Remove the files of an earlier attempt.
         let _ = fs::remove_dir_all(&own);
         fs::create_dir_all(&own).map_err(failed)?;
         folders
@@ -119,7 +121,7 @@ impl Drop for JobService {
         self.executor = None;
         self.window = None;
         if let Some(own) = &self.own {
-            // Does not exist if no job had files.
+            // Errors are ignored: the directory does not exist if no job had files.
             let _ = fs::remove_dir_all(own);
         }
     }

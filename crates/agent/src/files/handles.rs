@@ -38,12 +38,12 @@ impl Handles {
         Ok(handle)
     }
 
-    /// The file of a handle.
+    /// Returns the file of a handle.
     pub fn find(&self, handle: u64) -> Result<Arc<Open>, Errno> {
         self.lock().get(&handle).cloned().ok_or(Errno::BADF)
     }
 
-    /// Does `work` with the file of a handle.
+    /// Runs `work` with the file of a handle.
     pub fn file<T>(
         &self,
         handle: u64,
@@ -57,7 +57,7 @@ impl Handles {
 
     /// Closes a handle.
     pub fn close(&self, handle: u64) {
-        // Dropped after the lock is released: closing may wait for a disk.
+        // Drop the file after the lock is released: closing it may wait for a disk.
         let closed = self.lock().remove(&handle);
         drop(closed);
     }

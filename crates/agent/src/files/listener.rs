@@ -27,13 +27,13 @@ pub struct FileListener {
 }
 
 impl FileListener {
-    /// Expects the connections of a mount that knows `secret`.
+    /// Creates a listener for the connections of a mount that knows `secret`.
     pub(super) fn new(secret: Secret, sealed: bool, service: FileService) -> Self {
         let connections = Mutex::new((0..FILES_LINKS).map(|_| None).collect());
         Self { secret, sealed, service: Arc::new(service), connections }
     }
 
-    /// The secret which the mount must know.
+    /// Returns the secret that the mount must know.
     pub(super) fn secret(&self) -> &Secret {
         &self.secret
     }
@@ -44,9 +44,10 @@ impl FileListener {
         let (answers, asks) = Line::both(&self.secret, binding, self.sealed, Role::Responder);
         let link = Link::new(stream, asks, sending, answers, Arc::clone(&self.service));
         let listener = Arc::clone(self);
-        // One broken connection ends all of them: a live mount comes back with a new order.
+        // If one connection breaks, all are closed. A mount that is alive reconnects by a new
+        // order.
         if let Err(error) = link.serve(number, move || listener.shut()) {
-            log(&format!("a mount was let go: {}", reason(&error)));
+            log(&format!("closed a mount's connections: {}", reason(&error)));
             self.shut();
         }
     }
@@ -55,7 +56,7 @@ impl FileListener {
         stream.set_read_timeout(None)?;
         stream.set_write_timeout(Some(UNREAD))?;
         tcp::keep_alive(stream)?;
-        // Optional: the kernel's default works, too.
+        // Errors are ignored: the kernel's default works, too.
         let _ = tcp::choose_congestion(stream, &PREFERRED);
         let mut connections = self.connections.lock();
         match connections.get_mut(usize::from(number)) {

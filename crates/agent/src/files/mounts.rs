@@ -1,4 +1,4 @@
-//! The mounts of one controller: each is opened by an order and served while the controller's
+//! The mounts of one controller. Each is opened by an order, and served while the controller's
 //! channel is open.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::agent::Agent;
 use crate::expected::{Expectations, Expected};
 use crate::session::Session;
 
-/// How many mounts one controller may have open at a time over one channel.
+/// The most mounts that one controller may have open over one channel.
 const MOST: usize = 8;
 
 /// How long a mount may take to connect after its order.
@@ -29,7 +29,7 @@ pub struct Mounts {
 }
 
 impl Mounts {
-    /// No mounts.
+    /// Creates an empty set of mounts.
     pub fn new(agent: &Arc<Agent>) -> Self {
         Self { agent: Arc::clone(agent), listeners: Vec::new() }
     }
@@ -43,10 +43,10 @@ impl Mounts {
 
     fn try_open(&mut self, order: FilesOrder) -> Result<(), String> {
         if self.listeners.len() >= MOST {
-            return Err(format!("{MOST} mounts at once are enough"));
+            return Err(format!("too many mounts: a controller may have {MOST} open"));
         }
         let service = FileService::open(self.agent.root(), self.agent.disk().cloned())
-            .map_err(|error| format!("opening the agent's root: {}", reason(&error)))?;
+            .map_err(|error| format!("cannot open the agent's root: {}", reason(&error)))?;
         let FilesOrder { id, secret, sealed } = order;
         let listener = Arc::new(FileListener::new(secret, sealed, service));
         self.agent.expected().add(id, Expected::Mount(Arc::clone(&listener)));
@@ -57,7 +57,7 @@ impl Mounts {
 
 impl Drop for Mounts {
     fn drop(&mut self) {
-        // The answers of requests that hang on a disk are dropped.
+        // Answers to requests that hang on a disk are lost.
         for (id, listener) in &self.listeners {
             self.agent.expected().remove(*id);
             listener.shut();
@@ -65,7 +65,7 @@ impl Drop for Mounts {
     }
 }
 
-/// Answers a peer which comes for files; its preamble, `theirs`, has been read.
+/// Answers the greeting of a mount; its preamble, `theirs`, has been read.
 pub fn greet(
     expected: &Expectations,
     peer: &mut Timed<'_>,

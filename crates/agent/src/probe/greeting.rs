@@ -1,4 +1,4 @@
-//! The greeting of two agents which meet.
+//! The greeting of two agents in a meeting.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub fn dial(
     Ok(stream)
 }
 
-/// The packet size which a meeting requests, in bytes.
+/// Returns the packet size that a meeting requests, in bytes.
 fn packet(task: &Task) -> Option<u16> {
     match task {
         Task::Stream(task) => task.packet,
@@ -45,7 +45,8 @@ fn packet(task: &Task) -> Option<u16> {
     }
 }
 
-/// Answers a peer which comes for a meeting; its preamble, `theirs`, has been read.
+/// Answers the greeting of the other agent of a meeting; its preamble, `theirs`, has been read.
+/// Returns the meeting's invitation, and the number of the connection.
 pub fn greet_guest(
     expected: &Expectations,
     peer: &mut Timed<'_>,

@@ -1,4 +1,4 @@
-//! The state of a meeting, shared by its thread and those who end it.
+//! The state of a meeting, which its thread shares with the thread that may end it.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::io::{self, ErrorKind};
@@ -14,7 +14,7 @@ use garland_sys::program::Program;
 use super::SILENCE;
 use crate::session::Session;
 
-/// A meeting under way: its connections, and whether it is over.
+/// A meeting in progress: its connections, and whether it is over.
 pub struct MeetingState {
     id: CopyId,
     over: AtomicBool,
@@ -25,8 +25,8 @@ pub struct MeetingState {
 }
 
 impl MeetingState {
-    /// A meeting that `session` ordered and that may last for `limit`. The head may have brought a
-    /// `helper` for it.
+    /// Creates the state of a meeting that `session` ordered and that may last for `limit`.
+    /// `helper` is the program `garland-fabric`, if the head has sent it.
     pub fn new(
         id: CopyId,
         limit: Duration,
@@ -44,7 +44,7 @@ impl MeetingState {
         }
     }
 
-    /// The identity of the meeting.
+    /// Returns the identity of the meeting.
     pub fn id(&self) -> CopyId {
         self.id
     }
@@ -60,12 +60,13 @@ impl MeetingState {
         self.session.send(&FromAgent::Found(self.id, Box::new(finding)));
     }
 
-    /// The program `garland-fabric`, if the head has brought it.
+    /// Returns the program `garland-fabric`, if the head has sent it.
     pub fn helper(&self) -> Option<&Program> {
         self.helper.as_deref()
     }
 
-    /// Whether the meeting was ended or its time is over. Polled by measurements that do not block.
+    /// Returns whether the meeting was ended or its time is over. Polled by measurements that do
+    /// not block.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || clock::now_ns() >= self.deadline_ns
     }
@@ -85,7 +86,7 @@ impl MeetingState {
         Ok(())
     }
 
-    /// Whether the other agent has closed a connection.
+    /// Returns whether the other agent has closed a connection.
     pub fn is_alone(&self) -> bool {
         let streams = self.lock();
         let has_left = |stream: &TcpStream| {

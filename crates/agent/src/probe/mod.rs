@@ -1,4 +1,5 @@
-//! Measuring the network between two agents, which meet by order of the head.
+//! Measures the network between two agents. By order of the head they connect to each other, which
+//! is called a meeting.
 
 mod greeting;
 mod guest;
@@ -12,6 +13,6 @@ pub use guest::Invitation;
 pub use ping::fabric::HelperProgram;
 pub use runner::Running;
 
-/// Timeout for the other agent. Longer than the head takes to miss heartbeats, since the head knows
-/// which of the two is gone.
+/// Timeout for the other agent. It is longer than the head waits for heartbeats, so that the head
+/// reports first which of the two agents is gone.
 pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(8);

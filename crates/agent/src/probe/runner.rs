@@ -1,4 +1,4 @@
-//! A meeting at one agent: a thread which connects, measures, and sends its findings.
+//! A meeting at one agent: a thread that connects, measures, and sends its findings.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -16,18 +16,19 @@ use crate::expected::Expected;
 use crate::session::Session;
 use garland_sys::error::reason;
 
-/// The number of meetings which one controller may have at one agent at a time.
+/// The most meetings that one controller may have at one agent at a time.
 const MOST: usize = 32;
 
-/// A meeting under way.
+/// A meeting in progress.
 pub struct Running {
     state: Arc<MeetingState>,
     thread: JoinHandle<()>,
 }
 
 impl Running {
-    /// Begins a meeting which `session` ordered, unless too many are `running` already. A meeting
-    /// that cannot begin is reported as ended. The head may have brought a `helper` for it.
+    /// Begins a meeting that `session` ordered, unless too many are `running` already. A meeting
+    /// that cannot begin is reported as ended. `helper` is the program `garland-fabric`, if the
+    /// head has sent it.
     pub fn begin(
         agent: &Arc<Agent>,
         session: &Arc<Session>,
@@ -37,7 +38,9 @@ impl Running {
     ) {
         running.retain(|other| !other.thread.is_finished());
         let refused = match meeting.check() {
-            Ok(()) if running.len() >= MOST => Some(format!("{MOST} meetings at once are enough")),
+            Ok(()) if running.len() >= MOST => Some(format!(
+                "too many meetings: an agent holds {MOST} at a time for one controller"
+            )),
             checked => checked.err(),
         };
         if let Some(reason) = refused {
@@ -46,7 +49,7 @@ impl Running {
         }
         let limit = Duration::from_millis(u64::from(meeting.limit_ms));
         let state = Arc::new(MeetingState::new(meeting.id, limit, session, helper));
-        // Before the next order is read: the guest may connect at any time.
+        // Add the invitation before the next order is read: the guest may connect at any time.
         let invitation = meeting.dial.is_none().then(|| {
             let invitation = Arc::new(Invitation::new(meeting.secret.clone(), meeting.streams));
             agent.expected().add(meeting.id, Expected::Guest(Arc::clone(&invitation)));
@@ -59,7 +62,7 @@ impl Running {
             its.expected().remove(meeting.id);
             let left_alone = inside.is_alone();
             let complaint = ended.err().map(|reason| Complaint { reason, left_alone });
-            // The head must learn the reason before the other agent sees this one leave.
+            // Report the reason to the head before the other agent detects that this one has left.
             tell.send(&FromAgent::ProbeEnded(meeting.id, complaint));
             inside.close();
         });
@@ -86,7 +89,7 @@ impl Running {
     }
 }
 
-/// Connects to the other agent or awaits it, and measures.
+/// Connects to the other agent or waits for its connections, and measures.
 fn hold(
     state: &MeetingState,
     agent: &Agent,
@@ -97,16 +100,16 @@ fn hold(
         (Some(address), _) => (0..meeting.streams)
             .map(|number| greeting::dial(address, meeting, number, agent.transport()))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| format!("connecting to {address}: {error}"))?,
-        (None, Some(invitation)) => invitation
-            .all(SILENCE)
-            .map_err(|_| format!("the other agent didn't connect in {SILENCE:?}"))?,
-        (None, None) => return Err("nobody to meet".to_owned()),
+            .map_err(|error| format!("cannot connect to the other agent at {address}: {error}"))?,
+        (None, Some(invitation)) => invitation.all(SILENCE).map_err(|_| {
+            format!("timed out after {SILENCE:?} waiting for the other agent to connect")
+        })?,
+        (None, None) => return Err("protocol error: a meeting without another agent".to_owned()),
     };
     state.keep(&streams).map_err(|error| reason(&error))?;
     if let Some(cpu) = meeting.pin {
         pinning::stay_on(usize::from(cpu))
-            .map_err(|error| format!("staying on CPU {cpu}: {}", reason(&error)))?;
+            .map_err(|error| format!("cannot run on CPU {cpu}: {}", reason(&error)))?;
     }
     match &meeting.task {
         Task::Ping(task) => ping::take_part(state, task, meeting.dial.is_some(), &streams),

@@ -1,4 +1,4 @@
-//! Streams: one thread per connection, which sends, or receives and measures.
+//! Measures streams. Each connection has a thread, which sends, or receives and measures.
 
 mod counter;
 mod together;
@@ -60,12 +60,15 @@ pub fn take_part(
         begun.into_iter().map(join).collect()
     });
     for result in results {
-        meeting.found(result.map_err(|error| format!("its stream broke: {}", reason(&error)))?);
+        meeting.found(
+            result
+                .map_err(|error| format!("lost the connection of a stream: {}", reason(&error)))?,
+        );
     }
     Ok(())
 }
 
-/// The statistics of a connection, as they are reported.
+/// Converts the statistics of a connection for the report.
 pub fn went(number: u16, info: &TcpInfo) -> TxStats {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     TxStats {
@@ -123,14 +126,15 @@ pub fn send(
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The receiver has sent its word and closed the connection.
+            // The receiver has sent `ENOUGH` and closed the connection.
             Err(_) if has_enough(stream)? => return Ok(account(stream)),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Unknown over MPTCP; the rates do not depend on it.
+/// Returns the statistics of a connection. They are unknown over MPTCP; the rates do not depend on
+/// them.
 fn account(stream: &TcpStream) -> TcpInfo {
     TcpInfo::of(stream).unwrap_or_default()
 }

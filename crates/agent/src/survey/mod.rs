@@ -1,5 +1,5 @@
-//! Surveys of the network: which NICs a node has, which nodes each reaches, and which packets pass.
-//! An agent does them by order of the head.
+//! Surveys of the network by order of the head: the NICs of a node, the nodes that each NIC
+//! reaches, and the size of packets that pass.
 
 mod mtu;
 mod nics;
@@ -28,7 +28,7 @@ pub struct Surveyor {
 }
 
 impl Surveyor {
-    /// No orders yet.
+    /// Creates a surveyor for the controller of `session`.
     pub fn new(session: &Arc<Session>) -> Self {
         Self { session: Arc::clone(session), responder: Arc::default(), working: None }
     }

@@ -1,5 +1,5 @@
-//! A stream that is written and read by one thread, which sleeps or polls. It never waits for space
-//! to write while answers can be read: two such ends would wait forever.
+//! A stream that one thread writes and reads; it sleeps or polls. It never waits for space to write
+//! while data can be read: if both ends did so they would wait forever.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use crate::probe::meeting_state::MeetingState;
 /// The most bytes that are read at a time.
 const SCRATCH: usize = 256 << 10;
 
-/// The number of polls in vain after which the thread yields its CPU, which the awaited thread may
+/// The number of polls without data after which the thread yields its CPU, which the other end may
 /// need.
 const PATIENT_POLLS: u32 = 1000;
 
@@ -30,10 +30,10 @@ pub struct Flow<'a> {
     times: bool,
     memory: Memory,
     scratch: Vec<u8>,
-    /// Bytes sent, and received.
+    /// The number of bytes sent, and received.
     pub sent: u64,
     pub received: u64,
-    /// Writes, and the time in them in nanoseconds.
+    /// The number of writes, and the time in them in nanoseconds.
     pub writes: u64,
     pub writing_ns: u64,
     idle_ns: u64,
@@ -42,7 +42,8 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// A side that sends from `memory`; only an initiator is timed.
+    /// Creates a side that sends from `memory`. `times` is set for the initiator, which measures
+    /// the times.
     pub fn new(
         meeting: &'a MeetingState,
         stream: &'a TcpStream,
@@ -74,7 +75,7 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// The time, if it is needed.
+    /// Returns the time in monotonic nanoseconds, or 0 if this side is not timed.
     fn time(&self) -> u64 {
         if self.times { clock::now_ns() } else { 0 }
     }
@@ -170,8 +171,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Nanoseconds for which this side was at work: its CPU time, or the time without polls in
-    /// vain.
+    /// Returns the nanoseconds for which this side was at work: its CPU time, or, if it polls, the
+    /// time except for polls without data.
     pub fn work_ns(&self) -> u64 {
         match self.polls {
             true => (clock::now_ns() - self.start_ns).saturating_sub(self.idle_ns),

@@ -1,6 +1,6 @@
-//! Gets, puts and messages through memory shared by two agents of one machine. Gets and puts are
-//! one-sided: loads and stores of the initiator, without the target's CPU. Messages are stores for
-//! which the other side's CPU polls.
+//! Gets, puts and messages through memory that two agents on one machine share. Gets and puts are
+//! one-sided: the initiator loads and stores, and the target's CPU takes no part. Messages are
+//! stores for which the other side polls.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -24,22 +24,23 @@ const MOST: u64 = 128 << 20;
 /// Words of a cache line.
 const LINE: usize = 8;
 
-/// Words before those for operations: a line for the token.
+/// Words before those for operations: a cache line for the token.
 const HEAD: usize = LINE;
 
-/// The fewest words that gets and puts walk over, so that they do not all hit one line.
+/// The fewest words over which gets and puts are spread, so that they do not all use one cache
+/// line.
 const WALK: usize = (256 << 10) / 8;
 
-/// Small operations are timed in groups of about this many bytes, ...
+/// The approximate size of a group of small operations that are timed together, in bytes.
 const GROUP_BYTES: u32 = 64 << 10;
 
-/// ... and at most this many operations.
+/// The most operations in such a group.
 const GROUP_MAX: u32 = 256;
 
 /// Polls between two readings of the clock.
 const POLLS: u32 = 4096;
 
-/// A segment of shared memory.
+/// A segment of memory that both agents have mapped.
 pub struct Mapped<'a> {
     meeting: &'a MeetingState,
     segment: Segment,
@@ -62,7 +63,9 @@ impl<'a> Mapped<'a> {
         });
         let ring = needs.max().unwrap_or(0);
         if ring > MOST {
-            return Err(format!("{ring} bytes in flight: agents share {MOST} at most"));
+            return Err(format!(
+                "too many bytes in flight: {ring}; two agents can share {MOST} at most"
+            ));
         }
         let words = HEAD + usize::try_from(ring / 8).unwrap_or(0).max(WALK);
         let segment = match initiates {
@@ -70,7 +73,7 @@ impl<'a> Mapped<'a> {
             false => offer(meeting, words, stream)?,
         };
         if segment.words().len() < words {
-            return Err("the other agent's memory is too small".to_owned());
+            return Err("protocol error: the other agent's shared memory is too small".to_owned());
         }
         Ok(Self { meeting, segment, serial: 0, copy: Vec::new() })
     }
@@ -112,7 +115,7 @@ impl<'a> Mapped<'a> {
             tally.work_ns[0] += took;
             done += group;
             if done % (64 * together) < together && self.meeting.is_over() {
-                return Err("the meeting's time is over".to_owned());
+                return Err("the meeting was ended, or exceeded its time limit".to_owned());
             }
         }
         self.copy = copy;
@@ -183,11 +186,13 @@ impl ProbeTransport for Mapped<'_> {
 
     fn serve(&mut self, order: &Order) -> Result<u64, String> {
         if order.kind != Some(PingKind::Msg) {
-            // The initiator's next word is awaited in the kernel: this CPU has no part.
+            // This side waits in the kernel for the initiator's next order: its CPU takes no part.
             return Ok(0);
         }
         if 2 * slot_words(order.size) * order.depth as usize > self.work().len() {
-            return Err("the other agent's order is larger than the memory".to_owned());
+            return Err(
+                "protocol error: the other agent's order exceeds the shared memory".to_owned()
+            );
         }
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(words_of(order.size), 1);
@@ -198,7 +203,7 @@ impl ProbeTransport for Mapped<'_> {
         }
         self.serial += order.count;
         self.copy = copy;
-        // It was polling all the time; the share in vain is unknown.
+        // This side polled all the time; how much of it was work is unknown.
         Ok(0)
     }
 }
@@ -259,17 +264,17 @@ fn store(words: &[AtomicU64], copy: &[u64]) {
     }
 }
 
-/// The number of words for `size` bytes.
+/// Returns the number of words for `size` bytes.
 fn words_of(size: u32) -> usize {
     (size as usize).div_ceil(8)
 }
 
-/// The words of a message and its number, in whole cache lines.
+/// Returns the number of words for a message and its number, in whole cache lines.
 fn slot_words(size: u32) -> usize {
     (1 + words_of(size)).next_multiple_of(LINE)
 }
 
-/// Identifies the machine; equal in all namespaces.
+/// Returns the boot ID of the machine, which is equal in all namespaces.
 fn machine() -> [u8; 36] {
     let mut id = [0; 36];
     let text = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -279,13 +284,14 @@ fn machine() -> [u8; 36] {
 }
 
 fn offer(meeting: &MeetingState, words: usize, mut stream: &TcpStream) -> Result<Segment, String> {
-    let segment =
-        Segment::new(words).map_err(|error| format!("making shared memory: {}", reason(&error)))?;
-    let [token] = segment.words().first_chunk::<1>().ok_or("no memory")?;
+    let segment = Segment::new(words)
+        .map_err(|error| format!("cannot create shared memory: {}", reason(&error)))?;
+    let [token] = segment.words().first_chunk::<1>().ok_or("the shared memory is empty")?;
     let secret = u64::from_le_bytes(random::bytes());
     token.store(secret, Ordering::Release);
     let mut bytes = machine().to_vec();
-    let owner = Segment::owner().map_err(|error| format!("reading /proc: {}", reason(&error)))?;
+    let owner =
+        Segment::owner().map_err(|error| format!("cannot read /proc: {}", reason(&error)))?;
     bytes.extend(owner.to_le_bytes());
     bytes.extend(segment.number().to_le_bytes());
     bytes.extend(secret.to_le_bytes());
@@ -299,18 +305,21 @@ fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, Strin
     let mut bytes = [0; 36 + 4 + 4 + 8];
     read(meeting, stream, &mut bytes)?;
     if bytes[..36] != machine() {
-        return Err("shared memory is only between agents of one machine: \
-                    take --transport tcp, or nodes such as local[1-2]"
+        return Err("shared memory works only between agents on one machine; \
+                    use --transport tcp, or nodes such as local[1-2]"
             .to_owned());
     }
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
     let secret = u64::from_le_bytes(bytes[44..].try_into().unwrap_or([0; 8]));
     let segment = Segment::of_process(number(36), number(40)).map_err(|error| {
-        format!("opening the other agent's memory: {}: do both run as one user?", reason(&error))
+        format!(
+            "cannot open the other agent's memory: {}; both must run as one user",
+            reason(&error)
+        )
     })?;
     if segment.words()[0].load(Ordering::Acquire) != secret {
-        return Err("the other agent's memory isn't the one it meant: they are in different \
-                    process namespaces"
+        return Err("cannot find the other agent's memory: the agents are in different process \
+                    namespaces"
             .to_owned());
     }
     stream.write_all(&[1]).map_err(|error| broken(&error))?;
@@ -322,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_and_its_number_share_a_line_when_it_is_short() {
+    fn a_short_message_and_its_number_share_a_cache_line() {
         assert_eq!((slot_words(0), slot_words(8), slot_words(56), slot_words(57)), (8, 8, 8, 16));
         assert_eq!((words_of(0), words_of(1), words_of(8), words_of(9)), (0, 1, 1, 2));
     }

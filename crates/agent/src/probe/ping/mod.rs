@@ -1,5 +1,5 @@
-//! Small gets, puts and messages between two agents. A point is measured in rounds, which the
-//! initiator announces; after each round it decides whether the result is precise enough.
+//! Measures small gets, puts and messages between two agents. A point is measured in rounds, which
+//! the initiator announces; after each round it decides whether the result is precise enough.
 
 mod burner;
 pub mod fabric;
@@ -30,7 +30,9 @@ pub fn take_part(
     initiates: bool,
     streams: &[TcpStream],
 ) -> Result<(), String> {
-    let [stream] = streams else { return Err("a ping has one connection".to_owned()) };
+    let [stream] = streams else {
+        return Err("protocol error: a ping has one connection".to_owned());
+    };
     meeting.found(Finding::Conditions(conditions::of(stream)));
     let watch = conditions::Watch::begin();
     let polls = match initiates {

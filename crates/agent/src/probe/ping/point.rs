@@ -11,16 +11,16 @@ use super::tally::Tally;
 use super::transport::ProbeTransport;
 use crate::probe::meeting_state::MeetingState;
 
-/// Operations that are not counted.
+/// The number of operations of the warm-up, which are not counted.
 const WARM_UP: u64 = 200;
 
-/// The number of them which shows how long operations take.
+/// The first operations of the warm-up; they show how long an operation takes.
 const FIRST: u64 = 10;
 
 /// The approximate duration of a round: short enough to stop in time.
 const ROUND_NS: u64 = 50_000_000;
 
-/// The time of reading the clock in nanoseconds: the median of many differences.
+/// Returns the time that reading the clock takes in nanoseconds: the median of many differences.
 pub fn timer_ns() -> u64 {
     let mut histogram = Histogram::default();
     let mut before = clock::now_ns();
@@ -29,7 +29,7 @@ pub fn timer_ns() -> u64 {
         histogram.record(now - before);
         before = now;
     }
-    // A clock that is coarser than its reading has a median of zero.
+    // The median is zero if the clock's resolution is coarser than the time to read it.
     histogram.percentile(0.5).max(histogram.mean())
 }
 

@@ -1,5 +1,6 @@
 //! Messages between initiator and target about rounds, over the meeting's connection: an order of
-//! 24 bytes, a word when the target is ready, and after the round its receipt.
+//! 24 bytes, an answer of 8 bytes when the target is ready, and a receipt of 8 bytes after the
+//! round.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +15,7 @@ const LEN: usize = 24;
 /// A round of operations of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// The operation; none ends the meeting.
+    /// The operation; `None` ends the meeting.
     pub kind: Option<PingKind>,
     /// Bytes of an operation.
     pub size: u32,
@@ -30,7 +31,7 @@ impl Order {
     /// Ends the meeting.
     pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
 
-    /// Bytes of a request and of its answer over a stream.
+    /// Returns the sizes of a request and of its answer over a stream, in bytes.
     pub fn bytes(&self) -> (u64, u64) {
         self.kind.unwrap_or(PingKind::Msg).bytes(self.size)
     }
@@ -50,7 +51,7 @@ impl Order {
         stream.write_all(&bytes).map_err(|error| broken(&error))
     }
 
-    /// Receives the next order and confirms it; none at the end.
+    /// Receives the next order and confirms it. Returns `None` at the end.
     pub fn receive(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Option<Self>, String> {
         let mut bytes = [0; LEN];
         read(meeting, stream, &mut bytes)?;
@@ -59,13 +60,13 @@ impl Order {
             b'G' => PingKind::Get,
             b'P' => PingKind::Put,
             b'M' => PingKind::Msg,
-            _ => return Err("the other agent's order makes no sense".to_owned()),
+            _ => return Err("protocol error: the other agent sent an unknown order".to_owned()),
         };
         let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
         let count = u64::from_le_bytes(bytes[16..24].try_into().unwrap_or([0; 8]));
         let order = Self { kind: Some(kind), size: number(4), depth: number(8), count, rate: None };
         if order.size > PING_SIZE_MAX || !(1..=PING_DEPTH_MAX).contains(&order.depth) {
-            return Err("the other agent's order is out of bounds".to_owned());
+            return Err("protocol error: the other agent's order is out of bounds".to_owned());
         }
         stream.write_all(&1_u64.to_le_bytes()).map_err(|error| broken(&error))?;
         Ok(Some(order))
@@ -77,12 +78,12 @@ pub fn await_ready(meeting: &MeetingState, stream: &TcpStream) -> Result<(), Str
     read(meeting, stream, &mut [0; 8])
 }
 
-/// Sends the initiator the time for which this side was at work.
+/// Sends the initiator the time for which this side was at work, in nanoseconds.
 pub fn send_receipt(mut stream: &TcpStream, work_ns: u64) -> Result<(), String> {
     stream.write_all(&work_ns.to_le_bytes()).map_err(|error| broken(&error))
 }
 
-/// The time for which the target was at work, in nanoseconds.
+/// Receives the time for which the target was at work, in nanoseconds.
 pub fn read_receipt(meeting: &MeetingState, stream: &TcpStream) -> Result<u64, String> {
     let mut bytes = [0; 8];
     read(meeting, stream, &mut bytes)?;
@@ -96,17 +97,17 @@ pub fn read(
     bytes: &mut [u8],
 ) -> Result<(), String> {
     stream.read_exact(bytes).map_err(|error| match meeting.is_over() {
-        true => "the meeting's time is over".to_owned(),
+        true => "the meeting was ended, or exceeded its time limit".to_owned(),
         false => broken(&error),
     })
 }
 
-/// Why the meeting's connection broke, in words.
+/// Returns the reason why the meeting's connection broke, for messages.
 pub fn broken(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("no sign of the other agent for {:?}", super::super::SILENCE)
+            format!("timed out after {:?} waiting for the other agent", super::super::SILENCE)
         }
-        _ => format!("the connection to the other agent: {}", break_reason(error)),
+        _ => format!("lost the connection to the other agent: {}", break_reason(error)),
     }
 }

@@ -1,4 +1,5 @@
-//! The helper process: receives orders and sends answers, with timeouts.
+//! The helper process, which loads libfabric: sends it orders and receives its answers, with
+//! timeouts.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -18,12 +19,12 @@ use garland_dataplane::leaving::after;
 use garland_fabric::find::find;
 use garland_sys::error::reason;
 
-/// The name of a helper which the head has sent.
-const BROUGHT: &str = "garland-fabric (as the head brought it)";
+/// The name of a helper that the head has sent, for messages.
+const BROUGHT: &str = "garland-fabric (sent by the head)";
 
-/// Why it may fail to run.
-const ELSEWHERE: &str = "; it needs the head's processor and C library, or a later one: a node of \
-                         another kind wants one of its own, in PATH or in ~/.local/bin";
+/// The hint if a helper that the head has sent cannot run.
+const ELSEWHERE: &str = "; it needs the head's CPU architecture and C library: on other nodes install \
+                         garland-fabric in PATH or ~/.local/bin";
 
 /// How often a wait polls whether the meeting is over.
 const TICK: Duration = Duration::from_millis(200);
@@ -43,21 +44,21 @@ pub struct Helper {
     /// Its name in messages.
     name: String,
     child: Child,
-    /// None once it is told to exit.
+    /// `None` once the helper is told to exit.
     input: Option<ChildStdin>,
     output: ChildStdout,
     received: Vec<u8>,
-    /// A file which it would leave behind if it were killed.
+    /// A file that remains if the helper is killed.
     leftover: Option<PathBuf>,
 }
 
-/// The error of a helper which sends an unexpected answer.
+/// Returns the error of an unexpected answer.
 pub fn out_of_turn() -> String {
-    "garland-fabric answered what it wasn't asked".to_owned()
+    "protocol error: unexpected answer from garland-fabric".to_owned()
 }
 
 impl Helper {
-    /// Starts the helper, and awaits its hello.
+    /// Starts the helper, and waits for its hello.
     pub fn start(meeting: &MeetingState, stream: &TcpStream) -> Result<Self, String> {
         let (path, name, hint) = match (find(), meeting.helper()) {
             (Ok(path), _) => (path, None, ""),
@@ -74,7 +75,7 @@ impl Helper {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let started = command.spawn();
-        let failed = |error: &io::Error| format!("starting {name}: {}{hint}", reason(error));
+        let failed = |error: &io::Error| format!("cannot start {name}: {}{hint}", reason(error));
         let mut child = started.map_err(|error| failed(&error))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed(&io::ErrorKind::BrokenPipe.into()));
@@ -86,14 +87,15 @@ impl Helper {
         match hello.map_err(|why| format!("{why}{hint}"))? {
             Answer::Hello(VERSION) => Ok(helper),
             Answer::Hello(version) => Err(format!(
-                "{} speaks version {version}, this agent {VERSION}: take both of one release",
+                "{} has protocol version {version}, this agent {VERSION}; install both of one \
+                 release",
                 helper.name
             )),
             _ => Err(out_of_turn()),
         }
     }
 
-    /// Sends an order and awaits the answer. The wait ends with the meeting, or when the other
+    /// Sends an order and waits for the answer. The wait ends with the meeting, or when the other
     /// agent leaves it.
     pub fn ask(
         &mut self,
@@ -120,7 +122,7 @@ impl Helper {
         }
     }
 
-    /// Waits until the other agent sends something. The helper must be running meanwhile.
+    /// Waits until the other agent sends something. Fails if the helper ends meanwhile.
     pub fn wait_for_other(
         &mut self,
         meeting: &MeetingState,
@@ -133,7 +135,9 @@ impl Helper {
             match ready[..] {
                 [true, _] => return Err(self.obituary()),
                 [_, true] => return Ok(()),
-                _ if meeting.is_over() => return Err("the meeting's time is over".to_owned()),
+                _ if meeting.is_over() => {
+                    return Err("the meeting was ended, or exceeded its time limit".to_owned());
+                }
                 _ if clock::now_ns() > deadline_ns => {
                     return Err(broken(&io::ErrorKind::TimedOut.into()));
                 }
@@ -159,7 +163,8 @@ impl Helper {
             if ready.first() == Some(&true) {
                 self.receive()?;
             } else if ready.get(1) == Some(&true) {
-                // Data from the other agent is read later; its end is an error now.
+                // Data from the other agent is read later. If the agent has closed the connection,
+                // fail now.
                 match stream.peek(&mut [0]) {
                     Ok(0) => return Err(broken(&io::ErrorKind::UnexpectedEof.into())),
                     Ok(_) => watches = false,
@@ -167,10 +172,10 @@ impl Helper {
                 }
             }
             if meeting.is_over() {
-                return Err("the meeting's time is over".to_owned());
+                return Err("the meeting was ended, or exceeded its time limit".to_owned());
             }
             if deadline_ns.is_some_and(|deadline| clock::now_ns() > deadline) {
-                return Err(format!("{} said nothing for {SILENCE:?}", self.name));
+                return Err(format!("timed out after {SILENCE:?} waiting for {}", self.name));
             }
         }
     }
@@ -200,13 +205,13 @@ impl Helper {
         }
     }
 
-    /// How the helper ended, in words.
+    /// Returns how the helper ended, for messages.
     fn obituary(&mut self) -> String {
         let ended = self.await_end();
         let name = &self.name;
         match ended {
-            Some(status) => format!("{name} ended in the middle: {status}"),
-            None => format!("{name} has closed its output"),
+            Some(status) => format!("{name} ended unexpectedly: {status}"),
+            None => format!("{name} closed its output"),
         }
     }
 
@@ -226,28 +231,28 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // The end of its input: it closes its endpoint and exits.
+        // At the end of its input the helper closes its endpoint and exits.
         self.input = None;
         if self.await_end().is_none() {
-            // Fails if it has exited meanwhile.
+            // Fails if the helper has exited meanwhile.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
         if let Some(file) = self.leftover.take() {
-            // Does not exist if it has exited by itself.
+            // The file does not exist if the helper has exited by itself.
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-/// Waits for the other agent to report first. Operations also fail when the other side is gone, and
-/// then its agent knows the reason.
+/// Lets the other agent report first. Operations also fail because the other side is gone, and then
+/// its agent knows the reason.
 fn give_way(stream: &TcpStream) {
     // Whatever the result, an error is reported afterwards.
     let _ = event::wait_readable(&[stream.as_fd()], Some(FAREWELL));
 }
 
-/// The file of an address of the provider `shm`.
+/// Returns the file of an address of the provider `shm`.
 fn shared_file(address: &[u8]) -> Option<PathBuf> {
     let name = address.strip_prefix(SHARED_ADDRESS)?;
     let name = name.split(|&byte| byte == 0).next()?;
@@ -261,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_plain_name_of_shared_memory_is_a_file() {
+    fn only_a_plain_name_of_shared_memory_is_removed() {
         let file = shared_file(b"fi_shm://123:0:0\0");
         assert_eq!(file, Some(PathBuf::from("/dev/shm/123:0:0")));
         for other in [&b"fi_shm://../x"[..], b"fi_shm://", b"fi_shm://.", b"\x02\0\x1f\x90"] {

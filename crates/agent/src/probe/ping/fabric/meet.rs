@@ -1,4 +1,4 @@
-//! Agreeing on a provider, and exchanging the addresses of both endpoints.
+//! Agrees on a provider with the other agent, and exchanges the addresses of both endpoints.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use garland_protocol::check_provider;
 use super::child;
 use super::session::FabricSession;
 
-/// Chooses the first provider of the initiator's list which both sides have and which reaches other
+/// Chooses the first provider in the initiator's list that both sides have and that reaches other
 /// machines.
 pub(super) fn agree(
     session: &mut FabricSession<'_>,
@@ -28,7 +28,7 @@ pub(super) fn agree(
     let chosen = both.ok_or_else(|| {
         let list = |names: &[String]| names.join(", ");
         format!(
-            "no provider of libfabric's is on both nodes: here are {}, there {}",
+            "the nodes have no libfabric provider in common: this one has {}, the other {}",
             list(&ours),
             list(&theirs)
         )

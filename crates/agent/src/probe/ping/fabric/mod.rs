@@ -1,5 +1,5 @@
-//! Gets, puts and messages over libfabric, done by a helper process: the agent is static and cannot
-//! load a library. Before the first round a test shows whether gets and puts are one-sided.
+//! Gets, puts and messages over libfabric, in a helper process, since the agent is static and
+//! cannot load a library. Before the first round a test shows whether gets and puts are one-sided.
 
 mod child;
 mod helper_program;
@@ -22,7 +22,7 @@ use crate::probe::meeting_state::MeetingState;
 /// The most memory for operations in flight on each side, in bytes.
 const MOST: u64 = 128 << 20;
 
-/// An endpoint of a fabric.
+/// A libfabric endpoint that is connected to the other agent's.
 pub struct Fabric<'a>(FabricSession<'a>);
 
 impl<'a> Fabric<'a> {
@@ -130,12 +130,15 @@ impl ProbeTransport for Fabric<'_> {
     }
 }
 
-/// Bytes of memory for the operations in flight of any point.
+/// Returns the memory for the operations in flight of any point, in bytes.
 fn ring(task: &PingTask) -> Result<u64, String> {
     let needs = task.points.iter().map(|point| words::stride(point.size) * u64::from(point.depth));
     let ring = needs.max().unwrap_or(0);
     match 2 * ring {
         ..=MOST => Ok(ring),
-        _ => Err(format!("{ring} bytes in flight: an endpoint has {} at most", MOST / 2)),
+        _ => Err(format!(
+            "too many bytes in flight: {ring}; an endpoint can have {} at most",
+            MOST / 2
+        )),
     }
 }

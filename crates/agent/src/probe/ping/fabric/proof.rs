@@ -20,7 +20,7 @@ const MILLIS: u32 = 200;
 const RESTING_NS: u64 = 400_000;
 const SERVING_NS: u64 = 200;
 
-/// The operations to test: the smallest and the largest of a task's gets or puts.
+/// Returns the operations to test: the smallest and the largest of a task's gets or puts.
 pub fn cases(task: &PingTask) -> Vec<(Kind, u32)> {
     let kind = match task.points.first().map(|point| point.kind) {
         Some(PingKind::Get) => Kind::Get,
@@ -33,7 +33,8 @@ pub fn cases(task: &PingTask) -> Vec<(Kind, u32)> {
     cases.into_iter().map(|size| (kind, size)).collect()
 }
 
-/// Whether operations of this kind and size are one-sided.
+/// Returns whether operations of this kind and size are one-sided; only the initiator knows, and
+/// the target returns false.
 pub(super) fn prove(
     session: &mut FabricSession<'_>,
     initiates: bool,

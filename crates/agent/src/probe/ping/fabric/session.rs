@@ -26,13 +26,13 @@ impl<'a> FabricSession<'a> {
         Ok(Self { meeting, stream, helper: Helper::start(meeting, stream)?, serial: 0 })
     }
 
-    /// The serial number of the next round.
+    /// Returns the serial number of the next round.
     pub fn next_serial(&mut self) -> u32 {
         self.serial = self.serial.wrapping_add(1);
         self.serial
     }
 
-    /// Sends an order to the helper and awaits its answer.
+    /// Sends an order to the helper and waits for its answer.
     pub fn ask(&mut self, order: &Order) -> Result<Answer, String> {
         self.helper.ask(order, self.meeting, self.stream)
     }
@@ -46,7 +46,7 @@ impl<'a> FabricSession<'a> {
     /// Receives a message from the other agent.
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T, String> {
         self.helper.wait_for_other(self.meeting, self.stream)?;
-        let wrong = |what: String| format!("the other agent: {what}");
+        let wrong = |what: String| format!("protocol error: the other agent: {what}");
         let mut prefix = [0; PREFIX];
         read(self.meeting, self.stream, &mut prefix)?;
         let mut bytes = vec![0; words::length(prefix, ORDER_MAX).map_err(wrong)?];
