@@ -6,24 +6,22 @@ mod copies;
 mod heart;
 mod serving;
 
+use parking_lot::Mutex;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{KeyPair, PublicKey};
+use garland_protocol::KeyPair;
 use garland_sys::clock;
 use garland_sys::confine::Root;
-use garland_sys::mptcp::Transport;
 
 pub use self::config::{AgentConfig, AgentError};
-use crate::disk::Gate;
 use crate::expected::Expectations;
 use crate::giving::GivingRights;
 use crate::view::Activity;
 use garland_dataplane::awake::Awake;
-use garland_dataplane::block_index::Records;
 use garland_dataplane::budget::Budget;
 use garland_dataplane::log::log;
 use garland_dataplane::pace::Pace;
@@ -35,25 +33,35 @@ const LONELY: Duration = Duration::from_secs(60);
 
 /// A running agent.
 pub struct Agent {
-    config: AgentConfig,
-    keys: KeyPair,
-    root: Root,
-    disk: Option<Arc<Pace>>,
-    usage: Arc<Usage>,
-    awake: Arc<Awake>,
+    /// Its configuration.
+    pub config: AgentConfig,
+    /// Its key pair.
+    pub keys: KeyPair,
+    /// The directory that contains all its paths.
+    pub root: Root,
+    /// The node's emulated disk, if it has one.
+    pub disk: Option<Arc<Pace>>,
+    /// The time for which balance tests used the disk.
+    pub usage: Arc<Usage>,
+    /// The time for which the threads of its copies were awake.
+    pub awake: Arc<Awake>,
+    /// The copies and jobs in progress.
+    pub activity: Arc<Activity>,
+    /// The connections that its port accepts from other nodes.
+    pub expected: Expectations,
+    /// The memory that its copies share.
+    pub budget: Arc<Budget>,
+    /// The tickets for fetching the agent's program.
+    pub tickets: GivingRights,
+    /// Locked by a running disk test: two would disturb each other.
+    pub disk_gate: Mutex<()>,
+    /// The parked links, which outlive their copy; `None` if the agent exits with its controller.
+    pub link_pool: Option<Arc<LinkPool>>,
     started_ns: u64,
     /// The time at which the last session ended, in monotonic nanoseconds.
     active_ns: AtomicU64,
     sessions: AtomicUsize,
-    /// The copies and jobs in progress.
-    activity: Arc<Activity>,
-    expected: Expectations,
     strangers: AtomicUsize,
-    budget: Arc<Budget>,
-    tickets: GivingRights,
-    disk_gate: Gate,
-    /// The parked links, which outlive their copy; `None` if the agent exits with its controller.
-    link_pool: Option<Arc<LinkPool>>,
 }
 
 impl Agent {
@@ -67,7 +75,7 @@ impl Agent {
             Some(path) => Root::confined(path)
                 .map_err(|error| AgentError::Root(path.display().to_string(), error))?,
         };
-        let link_pool = config.stay.map(LinkPool::new).transpose().map_err(AgentError::Parking)?;
+        let link_pool = config.stay.map(LinkPool::new).transpose().map_err(AgentError::LinkPool)?;
         let now = clock::now_ns();
         Ok(Self {
             activity: Arc::new(Activity::new(config.root.as_deref())),
@@ -83,86 +91,10 @@ impl Agent {
             strangers: AtomicUsize::new(0),
             budget: Arc::default(),
             tickets: GivingRights::default(),
-            disk_gate: Gate::default(),
+            disk_gate: Mutex::default(),
             link_pool: link_pool.map(Arc::new),
             config,
         })
-    }
-
-    /// Returns the connections that the port accepts from other nodes.
-    pub fn expected(&self) -> &Expectations {
-        &self.expected
-    }
-
-    /// Returns the key pair of the agent.
-    pub fn keys(&self) -> &KeyPair {
-        &self.keys
-    }
-
-    /// Returns the public keys of the controllers.
-    pub fn controllers(&self) -> &[PublicKey] {
-        &self.config.controllers
-    }
-
-    /// Returns the directory that contains all paths of the agent.
-    pub fn root(&self) -> &Root {
-        &self.root
-    }
-
-    /// Returns the memory budget that its copies share.
-    pub fn budget(&self) -> &Arc<Budget> {
-        &self.budget
-    }
-
-    /// Returns the parked links, which outlive their copy; `None` if the agent exits with its
-    /// controller.
-    pub fn link_pool(&self) -> Option<&Arc<LinkPool>> {
-        self.link_pool.as_ref()
-    }
-
-    /// Returns the tickets for fetching the agent's program.
-    pub fn tickets(&self) -> &GivingRights {
-        &self.tickets
-    }
-
-    /// Returns the gate that admits one disk test at a time.
-    pub fn disk_gate(&self) -> &Gate {
-        &self.disk_gate
-    }
-
-    /// Returns the node's emulated disk, if it has one.
-    pub fn disk(&self) -> Option<&Arc<Pace>> {
-        self.disk.as_ref()
-    }
-
-    /// Returns the counter of the time for which balance tests used the disk.
-    pub fn usage(&self) -> &Arc<Usage> {
-        &self.usage
-    }
-
-    /// Returns the copies and jobs in progress.
-    pub fn activity(&self) -> &Arc<Activity> {
-        &self.activity
-    }
-
-    /// Returns the block indexes of files that the agent has written.
-    pub fn records(&self) -> &Records {
-        &self.config.records
-    }
-
-    /// Returns the counter of the time for which the threads of its copies were awake.
-    pub fn awake(&self) -> &Arc<Awake> {
-        &self.awake
-    }
-
-    /// Returns the transport of its port and of the standing links that it opens.
-    pub fn transport(&self) -> Transport {
-        self.config.transport
-    }
-
-    /// Returns the working directory of commands.
-    pub fn folder(&self) -> Option<&std::path::Path> {
-        self.config.root.as_deref()
     }
 
     /// Logs a refused connection. The number of such lines is bounded.

@@ -8,7 +8,6 @@ use garland_protocol::{CopyId, Keys, Secret};
 use crate::agent::Agent;
 use crate::expected::Expected;
 use garland_transport::link::{self, Dial, Hop};
-use garland_transport::link_pool::LinkPool;
 
 /// The most links of one order.
 const MOST: usize = 64;
@@ -21,26 +20,19 @@ pub fn stand(
     secret: &Secret,
     addresses: &[SocketAddr],
 ) -> Vec<String> {
-    let Some(link_pool) = agent.link_pool() else {
+    let Some(link_pool) = &agent.link_pool else {
         return vec!["its agent exits with the controller and so keeps no links".to_owned()];
     };
     let keys = Arc::new(Keys::new(secret, order));
-    agent.expected().add(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
-    let transport = agent.transport();
+    agent.expected.add(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
+    let transport = agent.config.transport;
+    let hop = Hop { copy: order, lane: 0, epoch: 0 };
     let open = |&address: &SocketAddr| {
-        let hop = Hop { copy: order, lane: 0, epoch: 0 };
-        open(link_pool, &Dial { address, hop, secret, keys: &keys, congestion: &[], transport })
+        let to = Dial { address, hop, secret, keys: &keys, congestion: &[], transport };
+        link::dial(&to, None)
+            .map(|stream| link_pool.park(stream, Some(address)))
+            .map_err(|error| format!("cannot open a link to {address}: {error}"))
     };
-    addresses.iter().take(MOST).filter_map(|address| open(address).err()).collect()
-}
-
-fn open(link_pool: &LinkPool, to: &Dial<'_>) -> Result<(), String> {
-    let address = to.address;
-    if link_pool.count_to(address) > 0 {
-        return Ok(());
-    }
-    let stream = link::dial(to, None)
-        .map_err(|error| format!("cannot open a link to {address}: {error}"))?;
-    link_pool.park(stream, Some(address));
-    Ok(())
+    let missing = addresses.iter().take(MOST).filter(|address| link_pool.count_to(**address) == 0);
+    missing.filter_map(|address| open(address).err()).collect()
 }

@@ -1,7 +1,7 @@
 //! The connections that an agent's port accepts from other nodes: each belongs to an operation in
 //! progress, whose secret the peer must know.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,23 +36,19 @@ impl Expectations {
     /// Returns the operation `id`. Waits up to `patience` until it is added.
     pub fn wait(&self, id: CopyId, patience: Duration) -> Option<Expected> {
         let absent = |expected: &mut HashMap<CopyId, _>| !expected.contains_key(&id);
-        let mut expected = self.lock();
+        let mut expected = self.expected.lock();
         let _ = self.added.wait_while_for(&mut expected, absent, patience);
         expected.get(&id).cloned()
     }
 
     /// Accepts peers that know the secret of `id`.
     pub fn add(&self, id: CopyId, what: Expected) {
-        self.lock().insert(id, what);
+        self.expected.lock().insert(id, what);
         self.added.notify_all();
     }
 
     /// Accepts no more connections for `id`.
     pub fn remove(&self, id: CopyId) {
-        self.lock().remove(&id);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<CopyId, Expected>> {
-        self.expected.lock()
+        self.expected.lock().remove(&id);
     }
 }

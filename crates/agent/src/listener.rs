@@ -49,9 +49,9 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
         };
         let its = Arc::clone(agent);
         let begun = threads::spawn("peer", move || {
-            let greeted = meet(&its, &stream);
+            let greeted = greet(&its, &stream);
             drop(place);
-            let_in(&its, greeted, stream, peer);
+            serve(&its, greeted, stream, peer);
         });
         if let Err(error) = begun {
             agent.log_stranger(peer, &reason(&error));
@@ -61,14 +61,14 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
 
 /// Answers greetings on parked connections, as on new ones. The pool bounds their number.
 pub fn attend_parked(agent: &Arc<Agent>) {
-    let Some(link_pool) = agent.link_pool() else { return };
+    let Some(link_pool) = &agent.link_pool else { return };
     link_pool.attend(|stream| {
         let its = Arc::clone(agent);
         let begun = threads::spawn("peer", move || {
             // The address is unknown if the connection is broken.
             let Ok(peer) = stream.peer_addr() else { return };
-            let greeted = meet(&its, &stream);
-            let_in(&its, greeted, stream, peer);
+            let greeted = greet(&its, &stream);
+            serve(&its, greeted, stream, peer);
         });
         if let Err(error) = begun {
             log(&format!("closed a parked link: {}", reason(&error)));
@@ -76,7 +76,7 @@ pub fn attend_parked(agent: &Arc<Agent>) {
     });
 }
 
-fn let_in(
+fn serve(
     agent: &Arc<Agent>,
     greeted: Result<Peer<'_>, LinkError>,
     mut stream: TcpStream,
@@ -99,11 +99,11 @@ fn let_in(
             }
         }
         Ok(Peer::Standing) => {
-            if let Some(link_pool) = agent.link_pool() {
+            if let Some(link_pool) = &agent.link_pool {
                 link_pool.park(stream, None);
             }
         }
-        Ok(Peer::Guest(invitation, number)) => invitation.add(number, stream),
+        Ok(Peer::Guest(Welcomed { to, number, .. })) => to.add(number, stream),
         Ok(Peer::Mount(Welcomed { to, number, binding })) => to.enter(stream, number, &binding),
         Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
             Ok(()) => log(&format!("sent the agent's program to {peer}")),
@@ -122,13 +122,13 @@ enum Peer<'a> {
     Standing,
     /// A node that fetches the program.
     Newcomer(Leave<'a>),
-    /// The other agent of a meeting, and the number of its connection.
-    Guest(Arc<Invitation>, u16),
+    /// A connection of the other agent of a meeting.
+    Guest(Welcomed<Arc<Invitation>>),
     /// A connection of a mount.
     Mount(Welcomed<Arc<FileListener>>),
 }
 
-fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
+fn greet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(GREETING))?;
     let mut peer = Timed::begin(stream, GREETING);
@@ -143,7 +143,8 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
     };
     match theirs.purpose {
         Purpose::Control => {
-            let session = Session::accept(&mut peer, &bytes, agent.keys(), agent.controllers())?;
+            let session =
+                Session::accept(&mut peer, &bytes, &agent.keys, &agent.config.controllers)?;
             Ok(Peer::Controller(Arc::new(session)))
         }
         Purpose::Link => {
@@ -158,15 +159,12 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
                 }
             }
         }
-        Purpose::Probe => {
-            let (invitation, number) = probe::greet_guest(agent.expected(), &mut peer, &bytes)?;
-            Ok(Peer::Guest(invitation, number))
-        }
-        Purpose::Files => files::greet(agent.expected(), &mut peer, &bytes).map(Peer::Mount),
+        Purpose::Probe => probe::greet_guest(&agent.expected, &mut peer, &bytes).map(Peer::Guest),
+        Purpose::Files => files::greet(&agent.expected, &mut peer, &bytes).map(Peer::Mount),
         Purpose::Binary => {
             let mut ticket = [0; TICKET_LEN];
             peer.read_exact(&mut ticket)?;
-            let leave = agent.tickets().redeem(&ticket);
+            let leave = agent.tickets.redeem(&ticket);
             stream.set_read_timeout(Some(GREETING))?;
             leave.map(Peer::Newcomer).ok_or(LinkError::Channel(ChannelError::Refused))
         }
@@ -174,7 +172,7 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
 }
 
 fn find(agent: &Agent, copy: CopyId, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
-    let expected = agent.expected().wait(copy, PATIENCE)?;
+    let expected = agent.expected.wait(copy, PATIENCE)?;
     let given = match &expected {
         Expected::CopyContext(member) => (member.config.secret.clone(), Arc::clone(&member.keys)),
         Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),

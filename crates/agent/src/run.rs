@@ -28,7 +28,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let address = listener.local_addr().map_err(|error| AgentError::Listen(port, error))?;
     let line = ReadyLine {
         port: address.port(),
-        key: agent.keys().public,
+        key: agent.keys.public,
         release: env!("CARGO_PKG_VERSION").to_owned(),
         log: None,
     };
@@ -45,7 +45,7 @@ fn start_threads(agent: &Arc<Agent>, listener: TcpListener, stays: bool) -> io::
     let its = Arc::clone(agent);
     if !stays {
         threads::spawn("launcher", move || its.end_with_launcher())?;
-    } else if agent.link_pool().is_some() {
+    } else if agent.link_pool.is_some() {
         threads::spawn("parking", move || listener::attend_parked(&its))?;
     }
     let agent = Arc::clone(agent);

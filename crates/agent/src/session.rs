@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, ChannelError, FromAgent, Handshake, KeyPair, PREAMBLE_LEN, Preamble, PublicKey,
-    Purpose, Role, ToAgent,
+    Channel, ChannelError, FromAgent, Handshake, KeyPair, PREAMBLE_LEN, PublicKey, Purpose, Role,
+    ToAgent,
 };
 use garland_sys::{tcp, threads};
 
@@ -52,10 +52,7 @@ impl Session {
             return Err(LinkError::Channel(ChannelError::Refused));
         }
         let mut shake = Handshake::control(Role::Responder, ours, &key, theirs)?;
-        shake.read(&first)?;
-        let mut answer = Preamble::ours(Purpose::Control).to_bytes().to_vec();
-        link::put_message(&mut answer, &shake.write(&[])?);
-        peer.write_all(&answer)?;
+        link::answer(peer, &mut shake, Purpose::Control, &first)?;
         let channel = shake.into_channel()?;
         let stream = peer.stream().try_clone()?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -119,10 +116,7 @@ impl Session {
     pub fn send(&self, message: &FromAgent) {
         let mut stream = self.sending.lock();
         let mut bytes = Vec::new();
-        let sealed = {
-            let mut channel = self.channel.lock();
-            channel.seal(&message.to_bytes(), &mut bytes)
-        };
+        let sealed = self.channel.lock().seal(&message.to_bytes(), &mut bytes);
         if sealed.is_err() || write_whole(&mut *stream, &bytes, || self.is_over()).is_err() {
             // A partial message cannot be completed: close the channel.
             let _ = stream.shutdown(Shutdown::Both);
@@ -134,15 +128,14 @@ impl Session {
         if late.is_zero() {
             return self.send(&message);
         }
-        let session = Arc::clone(self);
-        let (message, its) = (Arc::new(message), Arc::clone(&session));
+        let (session, message) = (Arc::clone(self), Arc::new(message));
         let later = Arc::clone(&message);
         let begun = threads::spawn("late", move || {
             std::thread::sleep(late);
-            its.send(&later);
+            session.send(&later);
         });
         if begun.is_err() {
-            session.send(&message);
+            self.send(&message);
         }
     }
 
@@ -159,11 +152,8 @@ impl Session {
     fn receive_from(&self, stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<ToAgent> {
         let mut buffer = [0; 16 << 10];
         loop {
-            let message = {
-                let mut channel = self.channel.lock();
-                channel.open(received).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?
-            };
-            if let Some(bytes) = message {
+            let message = self.channel.lock().open(received);
+            if let Some(bytes) = message.map_err(|_| io::ErrorKind::InvalidData)? {
                 return ToAgent::parse(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into());
             }
             match stream.read(&mut buffer) {

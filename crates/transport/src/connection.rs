@@ -26,7 +26,7 @@ pub enum ConnectionError {
     #[error("cannot connect to its agent at {0}: {reason}", reason = reason(.1))]
     Connect(SocketAddr, io::Error),
     /// The agent has another protocol version.
-    #[error("{0}")]
+    #[error(transparent)]
     Version(VersionError),
     /// The agent does not have the key with which it was launched.
     #[error("the agent at {0} does not have the key with which it was launched")]
@@ -105,13 +105,7 @@ fn greet(
     };
     let refused = |_: ChannelError| ConnectionError::WrongKey(address);
     let mut shake = Handshake::control(Role::Initiator, ours, theirs, &hello).map_err(refused)?;
-    let mut first = hello.to_vec();
-    first.extend(ours.public);
-    link::put_message(&mut first, &shake.write(&[]).map_err(refused)?);
-    agent.write_all(&first)?;
-    link::read_preamble(&mut agent).map_err(wrong)?;
-    let answer = link::read_message(&mut agent).map_err(wrong)?;
-    shake.read(&answer).map_err(refused)?;
+    link::offer(&mut agent, &mut shake, [&hello, &ours.public, &[]]).map_err(wrong)?;
     let channel = shake.into_channel().map_err(refused)?;
     stream.set_nonblocking(true)?;
     tcp::keep_alive(&stream)?;

@@ -36,12 +36,7 @@ pub fn introduce(
 ) -> Result<[u8; BINDING_LEN], LinkError> {
     let ours = Preamble::ours(purpose).to_bytes();
     let mut shake = Handshake::link(Role::Initiator, secret, &ours)?;
-    let mut hello = ours.to_vec();
-    hello.extend(id.0);
-    link::put_message(&mut hello, &shake.write(&[])?);
-    peer.write_all(&hello)?;
-    link::read_preamble(&mut *peer)?;
-    shake.read(&link::read_message(&mut *peer)?)?;
+    link::offer(peer, &mut shake, [&ours, &id.0, &[]])?;
     let binding = shake.binding();
     let mut proof = Vec::with_capacity(PROOF_LEN);
     shake.into_channel()?.seal(&number.to_le_bytes(), &mut proof)?;
@@ -64,10 +59,7 @@ pub fn welcome<T>(
     let (secret, to) =
         peer.aside(|| find(CopyId(id))).ok_or(LinkError::Channel(ChannelError::Refused))?;
     let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
-    shake.read(&hello)?;
-    let mut answer = Preamble::ours(purpose).to_bytes().to_vec();
-    link::put_message(&mut answer, &shake.write(&[])?);
-    peer.write_all(&answer)?;
+    link::answer(peer, &mut shake, purpose, &hello)?;
     let binding = shake.binding();
     let number = read_proof(peer, &mut shake.into_channel()?)?;
     Ok(Welcomed { to, number, binding })

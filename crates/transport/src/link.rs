@@ -34,13 +34,13 @@ pub enum LinkError {
     #[error("{reason}", reason = break_reason(.0))]
     Io(#[from] io::Error),
     /// The peer has another version.
-    #[error("{0}")]
+    #[error(transparent)]
     Version(#[from] VersionError),
     /// The handshake failed, since the peer does not know the secret.
-    #[error("{0}")]
+    #[error(transparent)]
     Channel(#[from] ChannelError),
     /// A frame is not authentic.
-    #[error("{0}")]
+    #[error(transparent)]
     Frame(#[from] FrameError),
 }
 
@@ -101,15 +101,9 @@ fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     let mut timed = Timed::begin(&stream, GREETING);
     let ours = Preamble::ours(Purpose::Link).to_bytes();
     let mut shake = Handshake::link(Role::Initiator, secret, &ours)?;
-    let mut hello = ours.to_vec();
-    hello.extend(hop.copy.0);
-    put_message(&mut hello, &shake.write(&[])?);
     let mut open = Frame::bare(Kind::Open, hop.copy, hop.lane, 0);
     open.epoch = hop.epoch;
-    hello.extend(open.to_bytes(keys));
-    timed.write_all(&hello)?;
-    read_preamble(&mut timed)?;
-    shake.read(&read_message(&mut timed)?)?;
+    offer(&mut timed, &mut shake, [&ours, &hop.copy.0, &open.to_bytes(keys)])?;
     stream.set_read_timeout(None)?;
     tcp::keep_alive(&stream)?;
     Ok(stream)
@@ -128,10 +122,7 @@ pub fn accept<T: AsRef<Keys>>(
     let stranger = || LinkError::Channel(ChannelError::Refused);
     let (secret, keys) = peer.aside(|| find(CopyId(copy))).ok_or_else(stranger)?;
     let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
-    shake.read(&hello)?;
-    let mut answer = Preamble::ours(Purpose::Link).to_bytes().to_vec();
-    put_message(&mut answer, &shake.write(&[])?);
-    peer.write_all(&answer)?;
+    answer(peer, &mut shake, Purpose::Link, &hello)?;
     let (open, _) = read_frame(&mut *peer, keys.as_ref())?;
     if open.kind != Kind::Open || open.copy != CopyId(copy) {
         return Err(LinkError::Frame(FrameError::Garbage));
@@ -158,8 +149,37 @@ pub fn read_frame(
     Ok((Frame::parse(&bytes, keys)?, bytes))
 }
 
+/// Sends the connecting side's greeting: preamble, identity, the handshake's first message, and the
+/// bytes that follow it. Then reads the answer.
+pub(crate) fn offer(
+    peer: &mut Timed<'_>,
+    shake: &mut Handshake,
+    [preamble, identity, rest]: [&[u8]; 3],
+) -> Result<(), LinkError> {
+    let mut hello = [preamble, identity].concat();
+    put_message(&mut hello, &shake.write(&[])?);
+    hello.extend(rest);
+    peer.write_all(&hello)?;
+    read_preamble(&mut *peer)?;
+    shake.read(&read_message(&mut *peer)?)?;
+    Ok(())
+}
+
+/// Answers a greeting for `purpose` whose first handshake message, `hello`, has been read.
+pub fn answer(
+    peer: &mut Timed<'_>,
+    shake: &mut Handshake,
+    purpose: Purpose,
+    hello: &[u8],
+) -> Result<(), LinkError> {
+    shake.read(hello)?;
+    let mut answer = Preamble::ours(purpose).to_bytes().to_vec();
+    put_message(&mut answer, &shake.write(&[])?);
+    Ok(peer.write_all(&answer)?)
+}
+
 /// Appends a greeting message with its length to `out`.
-pub fn put_message(out: &mut Vec<u8>, message: &[u8]) {
+fn put_message(out: &mut Vec<u8>, message: &[u8]) {
     let length = u16::try_from(message.len()).expect("a greeting is short");
     out.extend(length.to_le_bytes());
     out.extend(message);

@@ -5,7 +5,7 @@
 //! new connection, with the secret of the new copy; the peer expects that. Only connections whose
 //! greeting succeeded, for a copy or for a standing chain, are parked.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl LinkPool {
     /// Parks an idle connection that this node opened to `dialled`, or that its peer opened
     /// (`None`).
     pub fn park(&self, stream: TcpStream, dialled: Option<SocketAddr>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.next += 1;
         let number = state.next;
         let until_ns = clock::now_ns().saturating_add(self.patience_ns);
@@ -78,7 +78,7 @@ impl LinkPool {
     /// Takes a parked connection to the agent at `address` that is still open as far as this host
     /// knows.
     pub fn lease(&self, address: SocketAddr) -> Option<TcpStream> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while let Some(parked) = self.take(&mut state, |parked| parked.dialled == Some(address)) {
             let ready = event::wait_readable(&[parked.stream.as_fd()], Some(Duration::ZERO));
             if ready.is_ok_and(|ready| ready == [false]) {
@@ -90,12 +90,12 @@ impl LinkPool {
 
     /// Returns the number of parked connections that were opened to `address`.
     pub fn count_to(&self, address: SocketAddr) -> usize {
-        self.lock().parked.iter().filter(|parked| parked.dialled == Some(address)).count()
+        self.state.lock().parked.iter().filter(|parked| parked.dialled == Some(address)).count()
     }
 
     /// Returns the number of parked connections that this node opened.
     pub fn count(&self) -> usize {
-        self.lock().parked.iter().filter(|parked| parked.dialled.is_some()).count()
+        self.state.lock().parked.iter().filter(|parked| parked.dialled.is_some()).count()
     }
 
     /// Watches the parked connections until the process exits. Calls `greet` with each connection
@@ -104,7 +104,7 @@ impl LinkPool {
         loop {
             let Ok(numbers) = self.watch.wait(POLL) else { return };
             for number in numbers {
-                let spoken = self.take(&mut self.lock(), |parked| parked.number == number);
+                let spoken = self.take(&mut self.state.lock(), |parked| parked.number == number);
                 let spoken = spoken.filter(|parked| parked.dialled.is_none());
                 if let Some(Parked { stream, .. }) = spoken
                     && matches!(stream.peek(&mut [0]), Ok(1))
@@ -113,7 +113,7 @@ impl LinkPool {
                 }
             }
             let now = clock::now_ns();
-            while self.take(&mut self.lock(), |parked| parked.until_ns <= now).is_some() {}
+            while self.take(&mut self.state.lock(), |parked| parked.until_ns <= now).is_some() {}
         }
     }
 
@@ -123,10 +123,6 @@ impl LinkPool {
         let parked = state.parked.remove(at);
         self.watch.remove(&parked.stream);
         Some(parked)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -147,7 +143,7 @@ mod tests {
     }
 
     fn until(link_pool: &LinkPool, count: usize) {
-        while link_pool.lock().parked.len() != count {
+        while link_pool.state.lock().parked.len() != count {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

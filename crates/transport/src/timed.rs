@@ -19,8 +19,7 @@ impl<'a> Timed<'a> {
     /// Sets the deadline to `patience` from now.
     #[must_use]
     pub fn begin(stream: &'a TcpStream, patience: Duration) -> Self {
-        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
-        Self { stream, until_ns: clock::now_ns().saturating_add(patience_ns) }
+        Self { stream, until_ns: clock::now_ns() + patience.as_nanos() as u64 }
     }
 
     /// Returns the connection.
@@ -34,8 +33,7 @@ impl<'a> Timed<'a> {
     pub fn aside<T>(&mut self, act: impl FnOnce() -> T) -> T {
         let began_ns = clock::now_ns();
         let result = act();
-        let took_ns = clock::now_ns().saturating_sub(began_ns);
-        self.until_ns = self.until_ns.saturating_add(took_ns);
+        self.until_ns += clock::now_ns().saturating_sub(began_ns);
         result
     }
 }

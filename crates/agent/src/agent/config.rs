@@ -43,7 +43,7 @@ pub enum AgentError {
     Listen(u16, io::Error),
     /// It cannot watch standing links.
     #[error("cannot watch standing links: {0}")]
-    Parking(io::Error),
+    LinkPool(io::Error),
     /// It cannot start its threads.
     #[error("{0}")]
     Thread(io::Error),

@@ -1,20 +1,19 @@
 //! The test file of a node, which has no name.
 
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::units::bytes;
 use garland_protocol::{DiskCached, DiskPlace};
-use garland_sys::cache::{self, CacheProbe};
+use garland_sys::cache;
 use garland_sys::random;
 
 use crate::agent::Agent;
 use crate::disk::place;
+use crate::error::{OrderError, cannot};
 use garland_dataplane::source::Source;
 use garland_dataplane::test_file::TestFile;
-use garland_sys::error::reason;
 
 /// Bytes that are written or read at a time.
 const PIECE: usize = 1 << 20;
@@ -37,17 +36,17 @@ impl BalanceFile {
         path: &[u8],
         size: u64,
         stop: &AtomicBool,
-    ) -> Result<(Self, DiskPlace), String> {
-        let file = TestFile::create(agent.root(), path, size)?;
+    ) -> Result<(Self, DiskPlace), OrderError> {
+        let file = TestFile::create(&agent.root, path, size)?;
         let path = String::from_utf8_lossy(path).into_owned();
         let both = size.saturating_mul(2);
         if file.free() < both {
+            let [both, free] = [both, file.free()].map(bytes::format);
             return Err(format!(
-                "not enough space in {path}: a copy and its source need {}, but only {} are free; \
-                 use smaller files",
-                bytes::format(both),
-                bytes::format(file.free())
-            ));
+                "not enough space in {path}: a copy and its source need {both}, but only {free} \
+                 are free; use smaller files"
+            )
+            .into());
         }
         let place = place::of(&file);
         place::refuse_memory(&place, both)?;
@@ -58,15 +57,14 @@ impl BalanceFile {
 
     /// Writes a random piece repeatedly, changed each time, so that no two blocks are equal and
     /// none can be compressed.
-    fn fill(&self, stop: &AtomicBool) -> Result<(), String> {
+    fn fill(&self, stop: &AtomicBool) -> Result<(), OrderError> {
         let file = self.file.file();
         let mut piece = vec![0; PIECE];
         piece.chunks_mut(32).for_each(|chunk| chunk.copy_from_slice(&random::bytes::<32>()));
-        let failed =
-            |error| format!("cannot write to the test file in {}: {}", self.path, reason(&error));
+        let failed = |error| cannot(format!("write to the test file in {}", self.path))(error);
         for at in (0..self.size).step_by(PIECE) {
             if stop.load(Ordering::Relaxed) {
-                return Err("the head is gone".to_owned());
+                return Err("the head is gone".into());
             }
             let length = usize::try_from(self.size - at).map_or(PIECE, |rest| rest.min(PIECE));
             file.write_all_at(&piece[..length], at).map_err(failed)?;
@@ -80,7 +78,7 @@ impl BalanceFile {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn prepare(&self, size: u64, cold: bool) -> Result<Option<DiskCached>, String> {
+    pub fn prepare(&self, size: u64, cold: bool) -> Result<Option<DiskCached>, OrderError> {
         let file = self.file.file();
         if cold {
             // A file system may keep the pages; the number of cached pages is reported.
@@ -89,32 +87,26 @@ impl BalanceFile {
             let mut piece = vec![0; PIECE];
             for at in (0..size.min(self.size)).step_by(PIECE) {
                 let length = usize::try_from(size - at).map_or(PIECE, |rest| rest.min(PIECE));
-                file.read_exact_at(&mut piece[..length], at).map_err(|error| {
-                    format!("cannot read from the test file in {}: {}", self.path, reason(&error))
-                })?;
+                let failed = cannot(format!("read from the test file in {}", self.path));
+                file.read_exact_at(&mut piece[..length], at).map_err(failed)?;
             }
         }
-        Ok(cache::residency(file, size).ok().map(|found| DiskCached {
-            pages: found.pages,
-            cached: found.cached,
-            by_cachestat: found.probe == CacheProbe::Cachestat,
-        }))
+        Ok(place::cached(file, size))
     }
 
     /// Returns the first `length` bytes as a source.
     ///
     /// # Errors
     /// When the file is shorter, or no file descriptors are left.
-    pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, String> {
+    pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, OrderError> {
         if length > self.size {
             let [length, size] = [length, self.size].map(bytes::format);
-            return Err(format!("cannot copy {length} of a test file of {size}"));
+            return Err(format!("cannot copy {length} of a test file of {size}").into());
         }
-        let path = PathBuf::from(format!("the test file in {}", self.path));
-        let (disk, usage) = (agent.disk().cloned(), Arc::clone(agent.usage()));
+        let name = format!("the test file in {}", self.path);
+        let (disk, usage) = (agent.disk.clone(), Arc::clone(&agent.usage));
         let file = self.file.file().try_clone();
-        file.and_then(|file| Source::of(file, path, length, disk, usage)).map_err(|error| {
-            format!("cannot open the test file in {}: {}", self.path, reason(&error))
-        })
+        file.and_then(|file| Source::of(file, name.clone().into(), length, disk, usage))
+            .map_err(cannot(format!("open {name}")))
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use garland_protocol::{Begin, Destination, End, Origin, Sink};
 
 use crate::agent::Agent;
-use crate::session::Session;
+use crate::controller::Controller;
+use crate::error::OrderError;
 use garland_dataplane::block_index::{Bringing, Reuse, sink_of, sink_of_tree};
 use garland_dataplane::context::CopyContext;
 use garland_dataplane::source::{Content, Source};
@@ -30,20 +31,18 @@ impl Ends {
     /// Opens the end of the copy. `tag` is part of the names of its temporary files; `reuse` is
     /// what exists at the destination.
     pub fn open(
-        agent: &Agent,
-        session: &Session,
+        controller: &Controller,
         begin: &Begin,
         tag: &str,
         reuse: Option<Reuse>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OrderError> {
         let ends = match &begin.end {
             End::Source(origin) => {
-                let source = Some(open_source(agent, session, begin, origin)?);
+                let source = Some(open_source(controller, begin, origin)?);
                 let (store, sink) = (Box::new(NoStore), Sink::source(begin.layout));
                 Self { store, source, sink, bringing: None }
             }
-            End::Sink(destination) => Self::put(agent, begin, destination, tag, reuse)
-                .map_err(|error| error.to_string())?,
+            End::Sink(destination) => Self::put(&controller.agent, begin, destination, tag, reuse)?,
         };
         Ok(match begin.part() {
             Some(part) => Self { sink: ends.sink.with_part(part), ..ends },
@@ -58,9 +57,9 @@ impl Ends {
         tag: &str,
         reuse: Option<Reuse>,
     ) -> Result<Self, StoreError> {
-        let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
+        let (root, layout, disk) = (&agent.root, begin.layout, agent.disk.as_ref());
         let create =
-            || store::open(destination, root, layout, begin.stripe, tag, disk, agent.usage());
+            || store::open(destination, root, layout, begin.stripe, tag, disk, &agent.usage);
         let window = || {
             let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
             CopyContext::buffer_count(layout, begin.own_lanes().count(), buffers)
@@ -106,29 +105,27 @@ impl Ends {
 }
 
 fn open_source(
-    agent: &Agent,
-    session: &Session,
+    Controller { agent, session }: &Controller,
     begin: &Begin,
     origin: &Origin,
-) -> Result<Arc<dyn Content>, String> {
+) -> Result<Arc<dyn Content>, OrderError> {
     let Origin { path, length, modified, tree } = origin;
     if let Some(number) = tree {
         let tree = session
             .tree(*number)
             .ok_or("protocol error: the head named a tree that was not scanned")?;
         if tree.length() != *length || begin.layout.length != *length {
-            return Err("protocol error: the head's plan has another length than the scanned tree"
-                .to_owned());
+            return Err("protocol error: the plan has another length than the scanned tree".into());
         }
         return Ok(tree);
     }
     let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
     let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
-    let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;
-    let source = source.on_disk(agent.disk()).with_stripe(begin.stripe);
+    let source = Source::open_in(&agent.root, &path)?;
+    let source = source.on_disk(agent.disk.as_ref()).with_stripe(begin.stripe);
     let of_file = begin.stripe.map_or(begin.layout.length, |it| it.length(begin.layout.length));
     if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
-        return Err(format!("{} changed after the copy was planned", source.name()));
+        return Err(format!("{} changed after the copy was planned", source.name()).into());
     }
     Ok(Arc::new(source))
 }

@@ -21,16 +21,10 @@ impl Walk {
 
     /// Returns the offset of visit `at` in bytes, or `None` when all blocks were visited.
     pub fn offset(&self, at: u64) -> Option<u64> {
-        if at >= self.blocks {
-            return None;
-        }
-        Some(
-            self.block
-                * match self.pattern {
-                    DiskPattern::Sequential => at,
-                    DiskPattern::Random => self.shuffled(at),
-                },
-        )
+        (at < self.blocks).then(|| match self.pattern {
+            DiskPattern::Sequential => self.block * at,
+            DiskPattern::Random => self.block * self.shuffled(at),
+        })
     }
 
     /// Permutes the numbers of blocks. Applies a permutation of the numbers below the next power of

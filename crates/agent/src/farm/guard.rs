@@ -30,7 +30,8 @@ const STARTING: Duration = Duration::from_millis(200);
 pub struct Guard {
     child: Child,
     input: Mutex<Option<ChildStdin>>,
-    mark: String,
+    /// The value of [`MARK`] in the environment of the jobs.
+    pub mark: String,
 }
 
 impl Guard {
@@ -43,11 +44,6 @@ impl Guard {
         let mut child = command.spawn()?;
         let input = Mutex::new(child.stdin.take());
         Ok(Self { child, input, mark })
-    }
-
-    /// Returns the value of [`MARK`] in the environment of the jobs.
-    pub fn mark(&self) -> &str {
-        &self.mark
     }
 
     /// Reports that a job with this process group has begun.

@@ -49,17 +49,20 @@ impl Output {
 
 /// The output of a job.
 #[derive(Debug, Default)]
-pub struct Talk {
+pub struct JobOutput {
     /// Standard output and standard error, in the order of arrival.
     pub all: Output,
     /// The end of standard error.
     errors: VecDeque<u8>,
 }
 
-impl Talk {
-    /// Adds output of standard error.
-    fn add_error(&mut self, bytes: &[u8]) {
+impl JobOutput {
+    /// Adds output; `is_error` if it is of standard error.
+    pub fn add(&mut self, is_error: bool, bytes: &[u8]) {
         self.all.add(bytes);
+        if !is_error {
+            return;
+        }
         let kept = &bytes[bytes.len().saturating_sub(ERRORS)..];
         self.errors.extend(kept);
         let over = self.errors.len().saturating_sub(ERRORS);
@@ -88,11 +91,11 @@ impl Pipes {
         self.0.iter().flatten()
     }
 
-    /// Reads what is available.
-    pub fn read(&mut self, talk: &mut Talk) {
+    /// Passes the available bytes to `add`, which is told whether they are of standard error.
+    pub fn read(&mut self, mut add: impl FnMut(bool, &[u8])) {
         let [output, errors] = &mut self.0;
-        drain(output, &mut |bytes| talk.all.add(bytes));
-        drain(errors, &mut |bytes| talk.add_error(bytes));
+        drain(output, &mut |bytes| add(false, bytes));
+        drain(errors, &mut |bytes| add(true, bytes));
     }
 }
 
@@ -142,17 +145,17 @@ mod tests {
     #[test]
     fn the_last_lines_of_standard_error_are_kept() {
         let (mut pipes, [mut output, mut errors]) = Pipes::new().unwrap();
-        let mut talk = Talk::default();
+        let mut job = JobOutput::default();
         output.write_all(b"result\n").unwrap();
         errors.write_all(&[b'x'; 3 * ERRORS]).unwrap();
         errors.write_all(b"\nno room\n").unwrap();
-        pipes.read(&mut talk);
+        pipes.read(|is_error, bytes| job.add(is_error, bytes));
         assert_eq!(pipes.open().count(), 2);
         drop((output, errors));
-        pipes.read(&mut talk);
+        pipes.read(|is_error, bytes| job.add(is_error, bytes));
         assert_eq!(pipes.open().count(), 0, "the write ends are closed");
-        assert_eq!(talk.last_words(), ["no room".into()]);
-        let all = talk.all.into_bytes();
+        assert_eq!(job.last_words(), ["no room".into()]);
+        let all = job.all.into_bytes();
         assert!(all.starts_with(b"result\nx") && all.ends_with(b"x\nno room\n"));
     }
 }

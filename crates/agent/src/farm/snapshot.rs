@@ -15,7 +15,7 @@ pub struct JobsSnapshot(Weak<Shared>);
 impl JobsSnapshot {
     /// Creates a view of the jobs of `executor`, which does not keep the executor alive.
     pub fn of(executor: &JobExecutor) -> Self {
-        Self(Arc::downgrade(executor.shared()))
+        Self(Arc::downgrade(&executor.shared))
     }
 
     /// Returns whether the executor still exists.

@@ -10,7 +10,7 @@ use garland_dataplane::leaving::after;
 use garland_protocol::Opening;
 use garland_sys::clock;
 
-use garland_sys::error::reason;
+use crate::error::{OrderError, cannot};
 
 /// The running program; mounting is one of its hidden commands.
 const PROGRAM: &str = "/proc/self/exe";
@@ -26,11 +26,10 @@ pub struct Window {
 
 impl Window {
     /// Mounts on the directory `folder`, which is created if missing.
-    pub fn open(folder: &Path, opening: &Opening) -> Result<Self, String> {
-        fs::create_dir_all(folder).map_err(|error| {
-            format!("cannot create the directory {}: {}", folder.display(), reason(&error))
-        })?;
-        let failed = |error| format!("cannot mount the head's files: {}", reason(&error));
+    pub fn open(folder: &Path, opening: &Opening) -> Result<Self, OrderError> {
+        fs::create_dir_all(folder)
+            .map_err(cannot(format!("create the directory {}", folder.display())))?;
+        let failed = |error| cannot("mount the head's files")(error);
         let mut command = Command::new(PROGRAM);
         command.args(["farm", "window"]).arg(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -47,14 +46,14 @@ impl Window {
         if line == "mounted\n" { Ok(window) } else { Err(window.why()) }
     }
 
-    fn why(mut self) -> String {
+    fn why(mut self) -> OrderError {
         let mut said = String::new();
         if let Some(mut errors) = self.child.stderr.take() {
             // On an error the lines that were read before are used.
             let _ = errors.read_to_string(&mut said);
         }
         let line = said.lines().next().unwrap_or("its process exited without an error message");
-        format!("cannot mount the head's files: {}", line.trim_start_matches("error: "))
+        format!("cannot mount the head's files: {}", line.trim_start_matches("error: ")).into()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The open files of a mount.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Handles {
 impl Handles {
     /// Adds `open`. Returns its handle.
     pub fn keep(&self, open: Open) -> Result<u64, Errno> {
-        let mut all = self.lock();
+        let mut all = self.open.lock();
         if all.len() >= MOST {
             return Err(Errno::NFILE);
         }
@@ -40,7 +40,7 @@ impl Handles {
 
     /// Returns the file of a handle.
     pub fn find(&self, handle: u64) -> Result<Arc<Open>, Errno> {
-        self.lock().get(&handle).cloned().ok_or(Errno::BADF)
+        self.open.lock().get(&handle).cloned().ok_or(Errno::BADF)
     }
 
     /// Runs `work` with the file of a handle.
@@ -58,11 +58,7 @@ impl Handles {
     /// Closes a handle.
     pub fn close(&self, handle: u64) {
         // Drop the file after the lock is released: closing it may wait for a disk.
-        let closed = self.lock().remove(&handle);
+        let closed = self.open.lock().remove(&handle);
         drop(closed);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Open>>> {
-        self.open.lock()
     }
 }

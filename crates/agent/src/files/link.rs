@@ -21,23 +21,12 @@ const KEPT: usize = 64 << 10;
 
 /// A connection of a mount, in both directions.
 pub struct Link {
-    asks: Mutex<(TcpStream, Line)>,
-    answers: Mutex<(TcpStream, Line)>,
-    service: Arc<FileService>,
+    pub asks: Mutex<(TcpStream, Line)>,
+    pub answers: Mutex<(TcpStream, Line)>,
+    pub service: Arc<FileService>,
 }
 
 impl Link {
-    pub fn new(
-        receiving: TcpStream,
-        asks: Line,
-        sending: TcpStream,
-        answers: Line,
-        service: Arc<FileService>,
-    ) -> Arc<Self> {
-        let (asks, answers) = (Mutex::new((receiving, asks)), Mutex::new((sending, answers)));
-        Arc::new(Self { asks, answers, service })
-    }
-
     /// Starts the threads. Each calls `ended` when the connection is broken.
     ///
     /// # Errors

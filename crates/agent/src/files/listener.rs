@@ -19,7 +19,8 @@ const UNREAD: Duration = Duration::from_secs(10);
 
 /// Serves the connections of one mount.
 pub struct FileListener {
-    secret: Secret,
+    /// The secret that the mount must know.
+    pub(super) secret: Secret,
     sealed: bool,
     service: Arc<FileService>,
     /// The accepted connections, by number.
@@ -33,16 +34,12 @@ impl FileListener {
         Self { secret, sealed, service: Arc::new(service), connections }
     }
 
-    /// Returns the secret that the mount must know.
-    pub(super) fn secret(&self) -> &Secret {
-        &self.secret
-    }
-
     /// Serves a connection that was greeted. Closes it if its number is invalid or already in use.
     pub fn enter(self: &Arc<Self>, stream: TcpStream, number: u16, binding: &[u8]) {
         let Ok(sending) = self.admit(&stream, number) else { return };
         let (answers, asks) = Line::both(&self.secret, binding, self.sealed, Role::Responder);
-        let link = Link::new(stream, asks, sending, answers, Arc::clone(&self.service));
+        let (asks, answers) = (Mutex::new((stream, asks)), Mutex::new((sending, answers)));
+        let link = Arc::new(Link { asks, answers, service: Arc::clone(&self.service) });
         let listener = Arc::clone(self);
         // If one connection breaks, all are closed. A mount that is alive reconnects by a new
         // order.

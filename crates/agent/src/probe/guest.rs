@@ -9,7 +9,8 @@ use garland_protocol::Secret;
 
 /// The connections that the other agent of a meeting is expected to open.
 pub struct Invitation {
-    secret: Secret,
+    /// The secret that the guest must know.
+    pub secret: Secret,
     /// The connections that have arrived, by number.
     streams: Mutex<Vec<Option<TcpStream>>>,
     arrived: Condvar,
@@ -20,11 +21,6 @@ impl Invitation {
     pub fn new(secret: Secret, streams: u16) -> Self {
         let streams = (0..streams).map(|_| None).collect();
         Self { secret, streams: Mutex::new(streams), arrived: Condvar::new() }
-    }
-
-    /// Returns the secret that the guest must know.
-    pub fn secret(&self) -> &Secret {
-        &self.secret
     }
 
     /// Adds the guest's connection `number`; closes one that is not expected.

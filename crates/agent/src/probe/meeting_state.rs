@@ -1,6 +1,6 @@
 //! The state of a meeting, which its thread shares with the thread that may end it.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -16,12 +16,14 @@ use crate::session::Session;
 
 /// A meeting in progress: its connections, and whether it is over.
 pub struct MeetingState {
-    id: CopyId,
+    /// The identity of the meeting.
+    pub id: CopyId,
     over: AtomicBool,
     streams: Mutex<Vec<TcpStream>>,
     session: Arc<Session>,
     deadline_ns: u64,
-    helper: Option<Arc<Program>>,
+    /// The program `garland-fabric`, if the head has sent it.
+    pub helper: Option<Arc<Program>>,
 }
 
 impl MeetingState {
@@ -44,11 +46,6 @@ impl MeetingState {
         }
     }
 
-    /// Returns the identity of the meeting.
-    pub fn id(&self) -> CopyId {
-        self.id
-    }
-
     /// Ends the meeting: its connections are shut down.
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
@@ -60,11 +57,6 @@ impl MeetingState {
         self.session.send(&FromAgent::Found(self.id, Box::new(finding)));
     }
 
-    /// Returns the program `garland-fabric`, if the head has sent it.
-    pub fn helper(&self) -> Option<&Program> {
-        self.helper.as_deref()
-    }
-
     /// Returns whether the meeting was ended or its time is over. Polled by measurements that do
     /// not block.
     pub fn is_over(&self) -> bool {
@@ -73,7 +65,7 @@ impl MeetingState {
 
     /// Sets timeouts on the connections, and keeps them so that [`Self::end`] can shut them down.
     pub fn keep(&self, streams: &[TcpStream]) -> io::Result<()> {
-        let mut kept = self.lock();
+        let mut kept = self.streams.lock();
         for stream in streams {
             stream.set_nodelay(true)?;
             stream.set_read_timeout(Some(SILENCE))?;
@@ -88,7 +80,7 @@ impl MeetingState {
 
     /// Returns whether the other agent has closed a connection.
     pub fn is_alone(&self) -> bool {
-        let streams = self.lock();
+        let streams = self.streams.lock();
         let has_left = |stream: &TcpStream| {
             let looked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
             looked.map_or_else(|error| error.kind() != ErrorKind::WouldBlock, |bytes| bytes == 0)
@@ -99,10 +91,6 @@ impl MeetingState {
     /// Shuts the connections down.
     pub fn close(&self) {
         // Fails for a connection that is closed already.
-        self.lock().drain(..).for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<TcpStream>> {
-        self.streams.lock()
+        self.streams.lock().drain(..).for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
     }
 }

@@ -1,6 +1,7 @@
 //! Measures the network between two agents. By order of the head they connect to each other, which
 //! is called a meeting.
 
+mod error;
 mod greeting;
 mod guest;
 mod meeting_state;
@@ -8,6 +9,7 @@ mod ping;
 mod runner;
 pub mod stream;
 
+use error::ProbeError;
 pub use greeting::greet_guest;
 pub use guest::Invitation;
 pub use ping::fabric::HelperProgram;

@@ -13,10 +13,10 @@ use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{arrival, clock, random, tcp, threads};
 
-use super::SILENCE;
+use super::{ProbeError, SILENCE};
+use crate::error::cannot;
 use crate::probe::meeting_state::MeetingState;
 use counter::Counter;
-use garland_sys::error::reason;
 pub use together::Together;
 
 /// Sent by a receiver that has measured enough.
@@ -34,14 +34,14 @@ pub fn take_part(
     task: &StreamTask,
     dials: bool,
     streams: &[TcpStream],
-) -> Result<(), String> {
+) -> Result<(), ProbeError> {
     let is_over = || meeting.is_over();
     let sends = |number: u16| (number < task.forward) == dials;
     let received = (0..).zip(streams).filter(|(number, _)| !sends(*number)).count();
     let together = Together::new(received);
     let one = |(number, stream): (u16, &TcpStream)| {
         if sends(number) {
-            send(task, stream, &is_over).map(|info| Finding::TxStats(went(number, &info)))
+            send(task, stream, &is_over).map(|info| Finding::TxStats(tx_stats(number, &info)))
         } else {
             receive(task, stream, &together, &is_over)
                 .map(|count| Finding::RxStats(RxStats { number, ..count }))
@@ -60,16 +60,13 @@ pub fn take_part(
         begun.into_iter().map(join).collect()
     });
     for result in results {
-        meeting.found(
-            result
-                .map_err(|error| format!("lost the connection of a stream: {}", reason(&error)))?,
-        );
+        meeting.found(result.map_err(cannot("measure a stream"))?);
     }
     Ok(())
 }
 
 /// Converts the statistics of a connection for the report.
-pub fn went(number: u16, info: &TcpInfo) -> TxStats {
+pub fn tx_stats(number: u16, info: &TcpInfo) -> TxStats {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     TxStats {
         number,

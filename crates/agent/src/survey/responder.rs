@@ -34,7 +34,8 @@ const MOST: u32 = 10_000;
 
 /// Ports that answer probes until this is dropped.
 pub struct Responder {
-    ports: (u16, u16),
+    /// The ports for datagrams and connections.
+    pub ports: (u16, u16),
     counts: Arc<Mutex<BTreeMap<u32, u32>>>,
     end: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
@@ -57,14 +58,9 @@ impl Responder {
         Ok(responder)
     }
 
-    /// Returns the ports for datagrams and connections.
-    pub fn ports(&self) -> (u16, u16) {
-        self.ports
-    }
-
     /// Returns the number of datagrams of a burst that arrived, and forgets the burst.
     pub fn take(&mut self, burst: u32) -> u32 {
-        lock(&self.counts).remove(&burst).unwrap_or(0)
+        self.counts.lock().remove(&burst).unwrap_or(0)
     }
 }
 
@@ -111,7 +107,7 @@ fn answer(socket: &DatagramSocket, counts: &Mutex<BTreeMap<u32, u32>>, end: &Wak
                     let _ = socket.send_by(arrival.interface, &number, arrival.from);
                 }
                 BURST => {
-                    let mut counts = lock(counts);
+                    let mut counts = counts.lock();
                     *counts.entry(u32::from_le_bytes(number)).or_default() += 1;
                     if counts.len() > BURSTS {
                         counts.pop_first();
@@ -148,8 +144,4 @@ fn accept(listener: &TcpListener, end: &Wake) {
             open.fetch_sub(1, Ordering::AcqRel);
         }
     }
-}
-
-fn lock(counts: &Mutex<BTreeMap<u32, u32>>) -> parking_lot::MutexGuard<'_, BTreeMap<u32, u32>> {
-    counts.lock()
 }

@@ -1,7 +1,7 @@
 //! The activity of an agent, its copies and jobs in progress, and the socket on which it reports
 //! them to other agents of the node.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
@@ -58,7 +58,7 @@ impl Activity {
 
     /// Adds a copy. `name` is its destination or source.
     pub fn add_copy(self: &Arc<Self>, member: &Arc<CopyContext>, name: String) {
-        let mut busy = self.lock();
+        let mut busy = self.busy.lock();
         busy.copies.retain(|(member, _)| member.strong_count() > 0);
         busy.copies.push((Arc::downgrade(member), name));
         drop(busy);
@@ -67,7 +67,7 @@ impl Activity {
 
     /// Adds an executor.
     pub fn add_executor(self: &Arc<Self>, executor: JobsSnapshot) {
-        let mut busy = self.lock();
+        let mut busy = self.busy.lock();
         busy.executors.retain(JobsSnapshot::is_there);
         busy.executors.push(executor);
         drop(busy);
@@ -77,7 +77,7 @@ impl Activity {
     /// Returns the present activity.
     pub fn account(&self) -> Account {
         let (members, executors): (Vec<_>, Vec<_>) = {
-            let busy = self.lock();
+            let busy = self.busy.lock();
             let copies = busy.copies.iter();
             let members =
                 copies.filter_map(|(member, name)| Some((member.upgrade()?, name.clone())));
@@ -121,9 +121,5 @@ impl Activity {
                 Err(_) => std::thread::sleep(PATIENCE),
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Busy> {
-        self.busy.lock()
     }
 }

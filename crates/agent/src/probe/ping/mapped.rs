@@ -3,7 +3,7 @@
 //! stores for which the other side polls.
 
 use std::hint::black_box;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -11,12 +11,12 @@ use garland_protocol::{PingKind, PingTask};
 use garland_sys::segment::Segment;
 use garland_sys::{clock, random};
 
-use super::super::SILENCE;
-use super::round::{Order, broken, read};
+use super::super::{ProbeError, SILENCE};
+use super::round::{Order, read};
 use super::tally::Tally;
 use super::transport::ProbeTransport;
+use crate::error::cannot;
 use crate::probe::meeting_state::MeetingState;
-use garland_sys::error::reason;
 
 /// The most memory that two agents share, in bytes.
 const MOST: u64 = 128 << 20;
@@ -56,7 +56,7 @@ impl<'a> Mapped<'a> {
         task: &PingTask,
         initiates: bool,
         stream: &TcpStream,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ProbeError> {
         let needs = task.points.iter().map(|point| {
             let slot = slot_words(point.size) as u64;
             2 * slot * u64::from(point.depth) * 8
@@ -65,7 +65,8 @@ impl<'a> Mapped<'a> {
         if ring > MOST {
             return Err(format!(
                 "too many bytes in flight: {ring}; two agents can share {MOST} at most"
-            ));
+            )
+            .into());
         }
         let words = HEAD + usize::try_from(ring / 8).unwrap_or(0).max(WALK);
         let segment = match initiates {
@@ -73,7 +74,7 @@ impl<'a> Mapped<'a> {
             false => offer(meeting, words, stream)?,
         };
         if segment.words().len() < words {
-            return Err("protocol error: the other agent's shared memory is too small".to_owned());
+            return Err("protocol error: the other agent's shared memory is too small".into());
         }
         Ok(Self { meeting, segment, serial: 0, copy: Vec::new() })
     }
@@ -83,7 +84,7 @@ impl<'a> Mapped<'a> {
     }
 
     /// Measures gets and puts, in groups.
-    fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let length = words_of(order.size);
         let together = u64::from(self.timed_together(order));
         let depth = u64::from(order.depth);
@@ -115,7 +116,7 @@ impl<'a> Mapped<'a> {
             tally.work_ns[0] += took;
             done += group;
             if done % (64 * together) < together && self.meeting.is_over() {
-                return Err("the meeting was ended, or exceeded its time limit".to_owned());
+                return Err(ProbeError::Over);
             }
         }
         self.copy = copy;
@@ -130,7 +131,7 @@ impl<'a> Mapped<'a> {
         Slots { words, each, length: words_of(order.size), depth: u64::from(order.depth) }
     }
 
-    fn converse(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn converse(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(words_of(order.size), 1);
         let (asks, answers) = (self.slots(order, false), self.slots(order, true));
@@ -177,22 +178,20 @@ impl ProbeTransport for Mapped<'_> {
         }
     }
 
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         match order.kind {
             Some(PingKind::Msg) | None => self.converse(order, tally),
             Some(PingKind::Get | PingKind::Put) => self.reach(order, tally),
         }
     }
 
-    fn serve(&mut self, order: &Order) -> Result<u64, String> {
+    fn serve(&mut self, order: &Order) -> Result<u64, ProbeError> {
         if order.kind != Some(PingKind::Msg) {
             // This side waits in the kernel for the initiator's next order: its CPU takes no part.
             return Ok(0);
         }
         if 2 * slot_words(order.size) * order.depth as usize > self.work().len() {
-            return Err(
-                "protocol error: the other agent's order exceeds the shared memory".to_owned()
-            );
+            return Err("protocol error: the other agent's order exceeds the shared memory".into());
         }
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(words_of(order.size), 1);
@@ -228,7 +227,7 @@ impl Slots<'_> {
     }
 
     /// Waits for message `number`.
-    fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> Result<(), String> {
+    fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> io::Result<()> {
         let slot = self.slot(number);
         let mut polls = 0_u32;
         let mut deadline_ns = None;
@@ -238,7 +237,7 @@ impl Slots<'_> {
                 let now = clock::now_ns();
                 let silence = u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
                 if now > *deadline_ns.get_or_insert(now + silence) || meeting.is_over() {
-                    return Err(broken(&std::io::ErrorKind::TimedOut.into()));
+                    return Err(io::ErrorKind::TimedOut.into());
                 }
                 // The other side may need this CPU.
                 std::thread::yield_now();
@@ -283,46 +282,42 @@ fn machine() -> [u8; 36] {
     id
 }
 
-fn offer(meeting: &MeetingState, words: usize, mut stream: &TcpStream) -> Result<Segment, String> {
-    let segment = Segment::new(words)
-        .map_err(|error| format!("cannot create shared memory: {}", reason(&error)))?;
-    let [token] = segment.words().first_chunk::<1>().ok_or("the shared memory is empty")?;
+fn offer(
+    meeting: &MeetingState,
+    words: usize,
+    mut stream: &TcpStream,
+) -> Result<Segment, ProbeError> {
+    let segment = Segment::new(words).map_err(cannot("create shared memory"))?;
     let secret = u64::from_le_bytes(random::bytes());
-    token.store(secret, Ordering::Release);
+    segment.words()[0].store(secret, Ordering::Release);
     let mut bytes = machine().to_vec();
-    let owner =
-        Segment::owner().map_err(|error| format!("cannot read /proc: {}", reason(&error)))?;
-    bytes.extend(owner.to_le_bytes());
+    bytes.extend(Segment::owner().map_err(cannot("read /proc"))?.to_le_bytes());
     bytes.extend(segment.number().to_le_bytes());
     bytes.extend(secret.to_le_bytes());
-    stream.write_all(&bytes).map_err(|error| broken(&error))?;
+    stream.write_all(&bytes)?;
     // Keep the segment until the initiator has mapped it, or failed to.
     read(meeting, stream, &mut [0; 1])?;
     Ok(segment)
 }
 
-fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, String> {
+fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, ProbeError> {
     let mut bytes = [0; 36 + 4 + 4 + 8];
     read(meeting, stream, &mut bytes)?;
     if bytes[..36] != machine() {
         return Err("shared memory works only between agents on one machine; \
                     use --transport tcp, or nodes such as local[1-2]"
-            .to_owned());
+            .into());
     }
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
     let secret = u64::from_le_bytes(bytes[44..].try_into().unwrap_or([0; 8]));
-    let segment = Segment::of_process(number(36), number(40)).map_err(|error| {
-        format!(
-            "cannot open the other agent's memory: {}; both must run as one user",
-            reason(&error)
-        )
-    })?;
+    let segment = Segment::of_process(number(36), number(40))
+        .map_err(cannot("open the other agent's memory (both must run as one user)"))?;
     if segment.words()[0].load(Ordering::Acquire) != secret {
         return Err("cannot find the other agent's memory: the agents are in different process \
                     namespaces"
-            .to_owned());
+            .into());
     }
-    stream.write_all(&[1]).map_err(|error| broken(&error))?;
+    stream.write_all(&[1])?;
     Ok(segment)
 }
 

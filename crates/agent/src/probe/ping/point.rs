@@ -6,6 +6,7 @@ use garland_core::histogram::Histogram;
 use garland_protocol::{PingPoint, PingSample};
 use garland_sys::clock;
 
+use super::super::ProbeError;
 use super::round::{self, Order};
 use super::tally::Tally;
 use super::transport::ProbeTransport;
@@ -39,8 +40,8 @@ pub fn measure(
     number: u32,
     point: &PingPoint,
     stream: &TcpStream,
-    means: &mut dyn ProbeTransport,
-) -> Result<PingSample, String> {
+    transport: &mut dyn ProbeTransport,
+) -> Result<PingSample, ProbeError> {
     let order = |count, rate| Order {
         kind: Some(point.kind),
         size: point.size,
@@ -48,10 +49,10 @@ pub fn measure(
         count,
         rate,
     };
-    let mut lead = |order: Order, tally: &mut Tally| -> Result<(), String> {
+    let mut lead = |order: Order, tally: &mut Tally| -> Result<(), ProbeError> {
         order.send(stream)?;
         round::await_ready(meeting, stream)?;
-        tally.elapsed_ns += means.run(&order, tally)?;
+        tally.elapsed_ns += transport.run(&order, tally)?;
         tally.work_ns[1] += round::read_receipt(meeting, stream)?;
         Ok(())
     };
@@ -95,7 +96,7 @@ pub fn measure(
         count: tally.sojourn.count(),
         elapsed_ns: tally.elapsed_ns,
         sojourn: tally.summary(),
-        timed_together: means.timed_together(&order(1, None)),
+        timed_together: transport.timed_together(&order(1, None)),
         writes: tally.writes,
         writing_ns: tally.writing_ns,
         initiator_ns: tally.work_ns[0],

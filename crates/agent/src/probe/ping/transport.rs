@@ -1,5 +1,6 @@
 //! The interface of a network for gets, puts and messages.
 
+use super::super::ProbeError;
 use super::round::Order;
 use super::tally::Tally;
 
@@ -14,11 +15,11 @@ pub trait ProbeTransport {
     ///
     /// # Errors
     /// When the round fails.
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String>;
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError>;
 
     /// Serves a round as the target. Returns the time at work in nanoseconds.
     ///
     /// # Errors
     /// When the round fails.
-    fn serve(&mut self, order: &Order) -> Result<u64, String>;
+    fn serve(&mut self, order: &Order) -> Result<u64, ProbeError>;
 }

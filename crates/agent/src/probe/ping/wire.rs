@@ -6,6 +6,7 @@ use std::net::TcpStream;
 
 use garland_sys::clock;
 
+use super::super::ProbeError;
 use super::flow::Flow;
 use super::memory::Memory;
 use super::round::Order;
@@ -32,7 +33,7 @@ impl ProbeTransport for Wire<'_> {
         1
     }
 
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let (ask, answer) = order.bytes();
         let depth = u64::from(order.depth);
         let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(ask), true)?;
@@ -71,7 +72,7 @@ impl ProbeTransport for Wire<'_> {
         Ok(now - start)
     }
 
-    fn serve(&mut self, order: &Order) -> Result<u64, String> {
+    fn serve(&mut self, order: &Order) -> Result<u64, ProbeError> {
         let (ask, answer) = order.bytes();
         let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(answer), false)?;
         let asked = order.count.saturating_mul(ask);

@@ -9,15 +9,17 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use garland_fabric::words::{self, ANSWER_MAX, Answer, Order, PREFIX, VERSION};
+use garland_fabric::words::{self, ANSWER_MAX, Answer, ORDER_MAX, Order, PREFIX, VERSION};
 use garland_sys::{clock, event};
 
-use super::super::super::SILENCE;
-use super::super::round::broken;
+use super::super::super::{ProbeError, SILENCE};
+use super::super::round::read;
 use crate::probe::meeting_state::MeetingState;
 use garland_dataplane::leaving::after;
 use garland_fabric::find::find;
 use garland_sys::error::reason;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// The name of a helper that the head has sent, for messages.
 const BROUGHT: &str = "garland-fabric (sent by the head)";
@@ -39,8 +41,12 @@ const READ: usize = 64 << 10;
 const SHARED: &str = "/dev/shm";
 const SHARED_ADDRESS: &[u8] = b"fi_shm://";
 
-/// A running helper.
-pub struct Helper {
+/// A running helper, and the connection to the other agent, which has a helper of its own.
+pub struct Helper<'a> {
+    meeting: &'a MeetingState,
+    stream: &'a TcpStream,
+    /// The serial number of the last round.
+    serial: u32,
     /// Its name in messages.
     name: String,
     child: Child,
@@ -52,18 +58,18 @@ pub struct Helper {
     leftover: Option<PathBuf>,
 }
 
-/// Returns the error of an unexpected answer.
-pub fn out_of_turn() -> String {
-    "protocol error: unexpected answer from garland-fabric".to_owned()
+/// Fails because of an unexpected answer.
+pub fn unexpected<T>() -> Result<T, ProbeError> {
+    Err("protocol error: unexpected answer from garland-fabric".into())
 }
 
-impl Helper {
+impl<'a> Helper<'a> {
     /// Starts the helper, and waits for its hello.
-    pub fn start(meeting: &MeetingState, stream: &TcpStream) -> Result<Self, String> {
-        let (path, name, hint) = match (find(), meeting.helper()) {
+    pub fn start(meeting: &'a MeetingState, stream: &'a TcpStream) -> Result<Self, ProbeError> {
+        let (path, name, hint) = match (find(), &meeting.helper) {
             (Ok(path), _) => (path, None, ""),
             (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
-            (Err(missing), None) => return Err(missing),
+            (Err(missing), None) => return Err(missing.into()),
         };
         let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
         let mut command = Command::new(path);
@@ -75,44 +81,64 @@ impl Helper {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let started = command.spawn();
-        let failed = |error: &io::Error| format!("cannot start {name}: {}{hint}", reason(error));
-        let mut child = started.map_err(|error| failed(&error))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed(&io::ErrorKind::BrokenPipe.into()));
-        };
-        let input = Some(input);
-        let mut helper = Self { name, child, input, output, received: Vec::new(), leftover: None };
-        let deadline_ns = after(SILENCE);
-        let hello = helper.answer(meeting, stream, Some(deadline_ns));
-        match hello.map_err(|why| format!("{why}{hint}"))? {
+        let mut child =
+            started.map_err(|error| format!("cannot start {name}: {}{hint}", reason(&error)))?;
+        let input = child.stdin.take();
+        let output = child.stdout.take().expect("the output is a pipe");
+        let (serial, received, leftover) = (0, Vec::new(), None);
+        let mut helper =
+            Self { meeting, stream, serial, name, child, input, output, received, leftover };
+        let hello = helper.answer(Some(after(SILENCE)));
+        match hello.map_err(|error| format!("{error}{hint}"))? {
             Answer::Hello(VERSION) => Ok(helper),
             Answer::Hello(version) => Err(format!(
                 "{} has protocol version {version}, this agent {VERSION}; install both of one \
                  release",
                 helper.name
-            )),
-            _ => Err(out_of_turn()),
+            )
+            .into()),
+            _ => unexpected(),
         }
+    }
+
+    /// Returns the serial number of the next round.
+    pub fn next_serial(&mut self) -> u32 {
+        self.serial = self.serial.wrapping_add(1);
+        self.serial
+    }
+
+    /// Sends a message to the other agent.
+    pub fn send(&self, message: &impl Serialize) -> io::Result<()> {
+        let mut stream = self.stream;
+        stream.write_all(&words::frame(message))
+    }
+
+    /// Receives a message from the other agent. Fails if the helper ends meanwhile.
+    pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T, ProbeError> {
+        self.wait_for_other()?;
+        let wrong = |what| format!("protocol error: the other agent: {what}");
+        let mut prefix = [0; PREFIX];
+        read(self.meeting, self.stream, &mut prefix)?;
+        let mut bytes = vec![0; words::length(prefix, ORDER_MAX).map_err(wrong)?];
+        read(self.meeting, self.stream, &mut bytes)?;
+        Ok(words::message(&bytes).map_err(wrong)?)
     }
 
     /// Sends an order and waits for the answer. The wait ends with the meeting, or when the other
     /// agent leaves it.
-    pub fn ask(
-        &mut self,
-        order: &Order,
-        meeting: &MeetingState,
-        stream: &TcpStream,
-    ) -> Result<Answer, String> {
-        let input = self.input.as_mut().ok_or_else(out_of_turn)?;
+    pub fn ask(&mut self, order: &Order) -> Result<Answer, ProbeError> {
+        let Some(input) = &mut self.input else { return unexpected() };
         if input.write_all(&words::frame(order)).is_err() {
-            return Err(self.obituary());
+            return Err(self.end_reason());
         }
-        match self.answer(meeting, stream, None)? {
+        match self.answer(None)? {
             Answer::Refused(reason) => {
                 if !matches!(order, Order::List(_) | Order::Open(_) | Order::Meet(_)) {
-                    give_way(stream);
+                    // Let the other agent report first. Operations also fail because the other side
+                    // is gone, and then its agent knows the reason.
+                    let _ = event::wait_readable(&[self.stream.as_fd()], Some(FAREWELL));
                 }
-                Err(reason)
+                Err(reason.into())
             }
             Answer::Opened(opened) => {
                 self.leftover = shared_file(&opened.peer.address);
@@ -123,67 +149,54 @@ impl Helper {
     }
 
     /// Waits until the other agent sends something. Fails if the helper ends meanwhile.
-    pub fn wait_for_other(
-        &mut self,
-        meeting: &MeetingState,
-        stream: &TcpStream,
-    ) -> Result<(), String> {
+    fn wait_for_other(&mut self) -> Result<(), ProbeError> {
         let deadline_ns = after(SILENCE);
         loop {
-            let fds = [self.output.as_fd(), stream.as_fd()];
-            let ready = event::wait_readable(&fds, Some(TICK)).map_err(|error| broken(&error))?;
-            match ready[..] {
-                [true, _] => return Err(self.obituary()),
+            let fds = [self.output.as_fd(), self.stream.as_fd()];
+            match event::wait_readable(&fds, Some(TICK))?[..] {
+                [true, _] => return Err(self.end_reason()),
                 [_, true] => return Ok(()),
-                _ if meeting.is_over() => {
-                    return Err("the meeting was ended, or exceeded its time limit".to_owned());
-                }
+                _ if self.meeting.is_over() => return Err(ProbeError::Over),
                 _ if clock::now_ns() > deadline_ns => {
-                    return Err(broken(&io::ErrorKind::TimedOut.into()));
+                    return Err(io::Error::from(io::ErrorKind::TimedOut).into());
                 }
                 _ => {}
             }
         }
     }
 
-    fn answer(
-        &mut self,
-        meeting: &MeetingState,
-        stream: &TcpStream,
-        deadline_ns: Option<u64>,
-    ) -> Result<Answer, String> {
+    fn answer(&mut self, deadline_ns: Option<u64>) -> Result<Answer, ProbeError> {
         let mut watches = true;
         loop {
             if let Some(answer) = self.take()? {
                 return Ok(answer);
             }
-            let (own, other) = (self.output.as_fd(), stream.as_fd());
+            let (own, other) = (self.output.as_fd(), self.stream.as_fd());
             let fds = if watches { vec![own, other] } else { vec![own] };
-            let ready = event::wait_readable(&fds, Some(TICK)).map_err(|error| broken(&error))?;
+            let ready = event::wait_readable(&fds, Some(TICK))?;
             if ready.first() == Some(&true) {
-                self.receive()?;
+                self.read_output()?;
             } else if ready.get(1) == Some(&true) {
                 // Data from the other agent is read later. If the agent has closed the connection,
                 // fail now.
-                match stream.peek(&mut [0]) {
-                    Ok(0) => return Err(broken(&io::ErrorKind::UnexpectedEof.into())),
-                    Ok(_) => watches = false,
-                    Err(error) => return Err(broken(&error)),
+                if self.stream.peek(&mut [0])? == 0 {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
+                watches = false;
             }
-            if meeting.is_over() {
-                return Err("the meeting was ended, or exceeded its time limit".to_owned());
+            if self.meeting.is_over() {
+                return Err(ProbeError::Over);
             }
             if deadline_ns.is_some_and(|deadline| clock::now_ns() > deadline) {
-                return Err(format!("timed out after {SILENCE:?} waiting for {}", self.name));
+                return Err(format!("timed out after {SILENCE:?} waiting for {}", self.name).into());
             }
         }
     }
 
     /// Takes a complete answer from the received bytes.
-    fn take(&mut self) -> Result<Option<Answer>, String> {
+    fn take(&mut self) -> Result<Option<Answer>, ProbeError> {
         let Some(prefix) = self.received.first_chunk::<PREFIX>() else { return Ok(None) };
-        let wrong = |what: String| format!("garland-fabric: {what}");
+        let wrong = |what| format!("garland-fabric: {what}");
         let end = PREFIX + words::length(*prefix, ANSWER_MAX).map_err(wrong)?;
         if self.received.len() < end {
             return Ok(None);
@@ -193,25 +206,23 @@ impl Helper {
         Ok(Some(answer))
     }
 
-    fn receive(&mut self) -> Result<(), String> {
+    fn read_output(&mut self) -> Result<(), ProbeError> {
         let before = self.received.len();
         self.received.resize(before + READ, 0);
         let read = self.output.read(&mut self.received[before..]);
         self.received.truncate(before + *read.as_ref().unwrap_or(&0));
         match read {
-            Ok(0) => Err(self.obituary()),
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(broken(&error)),
+            Ok(0) => Err(self.end_reason()),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error.into()),
             _ => Ok(()),
         }
     }
 
-    /// Returns how the helper ended, for messages.
-    fn obituary(&mut self) -> String {
-        let ended = self.await_end();
-        let name = &self.name;
-        match ended {
-            Some(status) => format!("{name} ended unexpectedly: {status}"),
-            None => format!("{name} closed its output"),
+    /// Returns the error of a helper that has ended, with its exit status.
+    fn end_reason(&mut self) -> ProbeError {
+        match self.await_end() {
+            Some(status) => format!("{} ended unexpectedly: {status}", self.name).into(),
+            None => format!("{} closed its output", self.name).into(),
         }
     }
 
@@ -229,7 +240,7 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for Helper<'_> {
     fn drop(&mut self) {
         // At the end of its input the helper closes its endpoint and exits.
         self.input = None;
@@ -243,13 +254,6 @@ impl Drop for Helper {
             let _ = std::fs::remove_file(file);
         }
     }
-}
-
-/// Lets the other agent report first. Operations also fail because the other side is gone, and then
-/// its agent knows the reason.
-fn give_way(stream: &TcpStream) {
-    // Whatever the result, an error is reported afterwards.
-    let _ = event::wait_readable(&[stream.as_fd()], Some(FAREWELL));
 }
 
 /// Returns the file of an address of the provider `shm`.

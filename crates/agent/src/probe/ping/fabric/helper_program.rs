@@ -17,7 +17,8 @@ const MOST: usize = 32 << 20;
 pub struct HelperProgram {
     /// The incomplete program and the number of its bytes so far, or an error.
     coming: Option<io::Result<(Program, usize)>>,
-    whole: Option<Arc<Program>>,
+    /// The program, if it is complete.
+    pub whole: Option<Arc<Program>>,
 }
 
 impl HelperProgram {
@@ -43,11 +44,6 @@ impl HelperProgram {
             }
         }
     }
-
-    /// Returns the program, if it is complete.
-    pub fn whole(&self) -> Option<Arc<Program>> {
-        self.whole.clone()
-    }
 }
 
 #[cfg(test)]
@@ -62,9 +58,9 @@ mod tests {
         let bytes = std::fs::read("/bin/echo").expect("a program");
         let (one, other) = bytes.split_at(1000);
         helper_program.take(one, true);
-        assert!(helper_program.whole().is_none());
+        assert!(helper_program.whole.is_none());
         helper_program.take(other, false);
-        let program = helper_program.whole().expect("it is whole");
+        let program = helper_program.whole.expect("it is whole");
         assert!(Command::new(program.path()).status().expect("it starts").success());
         let mut helper_program = HelperProgram::default();
         let parcel = vec![0; MOST / 2];
@@ -72,6 +68,6 @@ mod tests {
         helper_program.take(&parcel, true);
         helper_program.take(&[0], true);
         helper_program.take(&[0], false);
-        assert!(helper_program.whole().is_none());
+        assert!(helper_program.whole.is_none());
     }
 }
