@@ -1,4 +1,4 @@
-//! The agent: a process on every node which takes part in copies and runs commands, only for the
+//! The agent: a process on every node that takes part in copies and runs commands. It serves only
 //! controllers whose keys it was started with.
 
 mod config;
@@ -6,24 +6,22 @@ mod copies;
 mod heart;
 mod serving;
 
+use parking_lot::Mutex;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{KeyPair, PublicKey};
+use garland_protocol::KeyPair;
 use garland_sys::clock;
 use garland_sys::confine::Root;
-use garland_sys::mptcp::Transport;
 
 pub use self::config::{AgentConfig, AgentError};
-use crate::disk::Gate;
 use crate::expected::Expectations;
 use crate::giving::GivingRights;
 use crate::view::Activity;
 use garland_dataplane::awake::Awake;
-use garland_dataplane::block_index::Records;
 use garland_dataplane::budget::Budget;
 use garland_dataplane::log::log;
 use garland_dataplane::pace::Pace;
@@ -35,29 +33,39 @@ const LONELY: Duration = Duration::from_secs(60);
 
 /// A running agent.
 pub struct Agent {
-    config: AgentConfig,
-    keys: KeyPair,
-    root: Root,
-    disk: Option<Arc<Pace>>,
-    usage: Arc<Usage>,
-    awake: Arc<Awake>,
+    /// Its configuration.
+    pub config: AgentConfig,
+    /// Its key pair.
+    pub keys: KeyPair,
+    /// The directory that contains all its paths.
+    pub root: Root,
+    /// The node's emulated disk, if it has one.
+    pub disk: Option<Arc<Pace>>,
+    /// The time for which balance tests used the disk.
+    pub usage: Arc<Usage>,
+    /// The time for which the threads of its copies were awake.
+    pub awake: Arc<Awake>,
+    /// The copies and jobs in progress.
+    pub activity: Arc<Activity>,
+    /// The connections that its port accepts from other nodes.
+    pub expected: Expectations,
+    /// The memory that its copies share.
+    pub budget: Arc<Budget>,
+    /// The tickets for fetching the agent's program.
+    pub tickets: GivingRights,
+    /// Locked by a running disk test: two would disturb each other.
+    pub disk_gate: Mutex<()>,
+    /// The parked links, which outlive their copy; `None` if the agent exits with its controller.
+    pub link_pool: Option<Arc<LinkPool>>,
     started_ns: u64,
-    /// The time at which the last session ended.
+    /// The time at which the last session ended, in monotonic nanoseconds.
     active_ns: AtomicU64,
     sessions: AtomicUsize,
-    /// The present copies and jobs.
-    activity: Arc<Activity>,
-    expected: Expectations,
     strangers: AtomicUsize,
-    budget: Arc<Budget>,
-    tickets: GivingRights,
-    disk_gate: Gate,
-    /// Links that outlive their copy; none for an agent that ends with its controller.
-    link_pool: Option<Arc<LinkPool>>,
 }
 
 impl Agent {
-    /// An agent with nothing to do.
+    /// Creates an agent without sessions.
     ///
     /// # Errors
     /// When its root cannot be opened, or its standing links cannot be watched.
@@ -67,7 +75,7 @@ impl Agent {
             Some(path) => Root::confined(path)
                 .map_err(|error| AgentError::Root(path.display().to_string(), error))?,
         };
-        let link_pool = config.stay.map(LinkPool::new).transpose().map_err(AgentError::Parking)?;
+        let link_pool = config.stay.map(LinkPool::new).transpose().map_err(AgentError::LinkPool)?;
         let now = clock::now_ns();
         Ok(Self {
             activity: Arc::new(Activity::new(config.root.as_deref())),
@@ -83,110 +91,36 @@ impl Agent {
             strangers: AtomicUsize::new(0),
             budget: Arc::default(),
             tickets: GivingRights::default(),
-            disk_gate: Gate::default(),
+            disk_gate: Mutex::default(),
             link_pool: link_pool.map(Arc::new),
             config,
         })
     }
 
-    /// What neighbours may connect for.
-    pub fn expected(&self) -> &Expectations {
-        &self.expected
-    }
-
-    /// The key pair of the agent.
-    pub fn keys(&self) -> &KeyPair {
-        &self.keys
-    }
-
-    /// The public keys of the controllers.
-    pub fn controllers(&self) -> &[PublicKey] {
-        &self.config.controllers
-    }
-
-    /// The root of all paths.
-    pub fn root(&self) -> &Root {
-        &self.root
-    }
-
-    /// The memory which its copies share.
-    pub fn budget(&self) -> &Arc<Budget> {
-        &self.budget
-    }
-
-    /// Links that outlive their copy; none for an agent that ends with its controller.
-    pub fn link_pool(&self) -> Option<&Arc<LinkPool>> {
-        self.link_pool.as_ref()
-    }
-
-    /// The tickets for fetching the agent's program.
-    pub fn tickets(&self) -> &GivingRights {
-        &self.tickets
-    }
-
-    /// Admits one disk test at a time.
-    pub fn disk_gate(&self) -> &Gate {
-        &self.disk_gate
-    }
-
-    /// The node's emulated disk, if it has one.
-    pub fn disk(&self) -> Option<&Arc<Pace>> {
-        self.disk.as_ref()
-    }
-
-    /// The time which balance tests have used the disk.
-    pub fn usage(&self) -> &Arc<Usage> {
-        &self.usage
-    }
-
-    /// The present copies and jobs.
-    pub fn activity(&self) -> &Arc<Activity> {
-        &self.activity
-    }
-
-    /// The block indexes of files which it has written.
-    pub fn records(&self) -> &Records {
-        &self.config.records
-    }
-
-    /// The time which the threads of its copies were awake.
-    pub fn awake(&self) -> &Arc<Awake> {
-        &self.awake
-    }
-
-    /// The transport which it accepts, and opens standing links with.
-    pub fn transport(&self) -> Transport {
-        self.config.transport
-    }
-
-    /// The working directory of commands.
-    pub fn folder(&self) -> Option<&std::path::Path> {
-        self.config.root.as_deref()
-    }
-
-    /// Logs a peer that was turned away; the number of lines is bounded.
+    /// Logs a refused connection. The number of such lines is bounded.
     pub fn log_stranger(&self, peer: SocketAddr, reason: &str) {
         const LINES: usize = 100;
         let before = self.strangers.fetch_add(1, Ordering::Relaxed);
         if before < LINES {
-            log(&format!("turned away {peer}: {reason}"));
+            log(&format!("refused a connection from {peer}: {reason}"));
         } else if before == LINES {
-            log("more peers were turned away; they are no longer listed");
+            log("further refused connections are not logged");
         }
     }
 
-    /// Exits when the standard input ends, because the launcher has died. Waits for that forever.
+    /// Waits until the standard input ends, which means that the launcher has died, and exits if no
+    /// session is open.
     pub fn end_with_launcher(&self) {
         let mut ignored = [0; 256];
         let mut input = io::stdin().lock();
         while !matches!(input.read(&mut ignored), Ok(0) | Err(_)) {}
-        // A session notices that its head is gone, and cleans up first.
+        // An open session detects that its head is gone, cleans up, and exits.
         if self.sessions.load(Ordering::Acquire) == 0 {
             std::process::exit(0);
         }
     }
 
-    /// Returns when the agent has been idle for as long as it stays.
+    /// Waits until the agent has had no session for as long as it is configured to stay.
     pub fn watch_idleness(&self) {
         const POLL: Duration = Duration::from_millis(500);
         let patience = self.config.stay.unwrap_or(LONELY);
@@ -195,7 +129,7 @@ impl Agent {
             let idle = clock::now_ns().saturating_sub(self.active_ns.load(Ordering::Acquire));
             let busy = self.sessions.load(Ordering::Acquire) > 0;
             if !busy && u128::from(idle) >= patience.as_nanos() {
-                log(&format!("nothing to do for {} s: the agent ends", patience.as_secs()));
+                log(&format!("exiting after {} s without a session", patience.as_secs()));
                 return;
             }
         }

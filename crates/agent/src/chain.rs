@@ -1,4 +1,4 @@
-//! The standing chain: links to the next node, opened before a copy needs them.
+//! The standing chain: links between neighbours, opened before a copy needs them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,38 +8,31 @@ use garland_protocol::{CopyId, Keys, Secret};
 use crate::agent::Agent;
 use crate::expected::Expected;
 use garland_transport::link::{self, Dial, Hop};
-use garland_transport::link_pool::LinkPool;
 
 /// The most links of one order.
 const MOST: usize = 64;
 
-/// Executes an order to open standing links: accepts the neighbour which knows `secret`, and
-/// connects to those at `addresses`. Returns those that failed, and why.
+/// Opens standing links to the agents at `addresses`, and accepts links from neighbours that know
+/// `secret`. Returns an error message for each link that failed.
 pub fn stand(
     agent: &Agent,
     order: CopyId,
     secret: &Secret,
     addresses: &[SocketAddr],
 ) -> Vec<String> {
-    let Some(link_pool) = agent.link_pool() else {
-        return vec!["it doesn't stay, and so keeps no links".to_owned()];
+    let Some(link_pool) = &agent.link_pool else {
+        return vec!["its agent exits with the controller and so keeps no links".to_owned()];
     };
     let keys = Arc::new(Keys::new(secret, order));
-    agent.expected().add(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
-    let transport = agent.transport();
+    agent.expected.add(order, Expected::Link(secret.clone(), Arc::clone(&keys)));
+    let transport = agent.config.transport;
+    let hop = Hop { copy: order, lane: 0, epoch: 0 };
     let open = |&address: &SocketAddr| {
-        let hop = Hop { copy: order, lane: 0, epoch: 0 };
-        open(link_pool, &Dial { address, hop, secret, keys: &keys, congestion: &[], transport })
+        let to = Dial { address, hop, secret, keys: &keys, congestion: &[], transport };
+        link::dial(&to, None)
+            .map(|stream| link_pool.park(stream, Some(address)))
+            .map_err(|error| format!("cannot open a link to {address}: {error}"))
     };
-    addresses.iter().take(MOST).filter_map(|address| open(address).err()).collect()
-}
-
-fn open(link_pool: &LinkPool, to: &Dial<'_>) -> Result<(), String> {
-    let address = to.address;
-    if link_pool.count_to(address) > 0 {
-        return Ok(());
-    }
-    let stream = link::dial(to, None).map_err(|error| format!("linking to {address}: {error}"))?;
-    link_pool.park(stream, Some(address));
-    Ok(())
+    let missing = addresses.iter().take(MOST).filter(|address| link_pool.count_to(**address) == 0);
+    missing.filter_map(|address| open(address).err()).collect()
 }

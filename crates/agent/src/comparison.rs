@@ -1,6 +1,7 @@
-//! The agent's side of a comparison: which parts of a copy its destination already has.
+//! The agent's side of a comparison, which finds the parts of a copy that the destination already
+//! has.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -14,10 +15,11 @@ use std::time::Duration;
 use garland_protocol::{
     Begin, Compare, CompareOrder, Compared, Destination, End, FromAgent, TreeOutline, root_digest,
 };
-use garland_sys::{clock, process, threads};
+use garland_sys::{clock, process};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
 use crate::agent::Agent;
+use crate::controller::Controller;
 use crate::part_reader::read_part;
 use crate::session::Session;
 use garland_dataplane::block_index::Reuse;
@@ -32,7 +34,7 @@ use garland_dataplane::tree::Gathered;
 const TELL: Duration = Duration::from_secs(1);
 
 /// Memory per block in bytes: digests of the existing file, of the partial file, of the source, and
-/// of the part which this node read.
+/// of the part that this node read.
 const DIGESTS: u64 = 4 * 33;
 
 /// A comparison for a copy that follows.
@@ -47,22 +49,22 @@ struct State {
     found: Option<Found>,
     /// A tree whose catalogue is being received.
     coming: Option<Coming>,
-    /// The files of the tree that are in place.
+    /// The files of the tree that exist at the destination.
     tree: Option<FoundTree>,
-    /// The digests of the source, as far as received.
+    /// The digests of the source's blocks that were received so far.
     told: Vec<[u8; 32]>,
-    /// The memory, released when the copy takes its own, or does not follow.
+    /// The memory of the comparison, released when the copy begins or this is dropped.
     share: Option<Reservation>,
 }
 
-/// What the destination has.
+/// The parts of a copy that exist on this node.
 #[derive(Default)]
 struct Found {
     /// The existing file.
     old: Option<Old>,
     /// The partial file of an interrupted copy.
     left: Option<(Holding, Left)>,
-    /// The part of a shared source which this node has read.
+    /// The part of a shared source that this node has read.
     shared: Option<Holding>,
 }
 
@@ -75,30 +77,23 @@ struct Old {
 }
 
 impl Comparison {
-    /// Starts a thread that compares, and reports to the head.
-    pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, asked: Compare) -> Arc<Self> {
+    /// Starts a comparison in a thread of its own, which reports to the head.
+    fn start(controller: &Controller, asked: Compare) -> Arc<Self> {
         let stop = AtomicBool::new(false);
         let comparison = Arc::new(Self { asked, stop, state: Mutex::default() });
-        comparison.answer(agent, session, Self::look);
+        comparison.answer(controller, Self::look);
         comparison
     }
 
-    /// Runs a question in a thread of its own, and sends the answer to the head.
-    fn answer(
-        self: &Arc<Self>,
-        agent: &Arc<Agent>,
-        session: &Arc<Session>,
-        find: fn(&Self, &Agent, &Arc<Session>) -> Compared,
-    ) {
-        let (agent, its, own) = (Arc::clone(agent), Arc::clone(session), Arc::clone(self));
-        let begun = threads::spawn("compare", move || {
-            let answer = find(&own, &agent, &its);
-            its.send(&FromAgent::Compared(answer));
-        });
-        if begun.is_err() {
-            // The copy is made as if nothing existed.
-            session.send(&FromAgent::Compared(Compared::Nothing));
-        }
+    /// Runs `find` in a thread of its own, and sends its result to the head.
+    fn answer(self: &Arc<Self>, controller: &Controller, find: fn(&Self, &Controller) -> Compared) {
+        let own = Arc::clone(self);
+        let work = move |controller: &Controller| {
+            let answer = find(&own, controller);
+            controller.session.send(&FromAgent::Compared(answer));
+        };
+        // Without a thread the copy proceeds as if nothing existed.
+        controller.spawn("compare", work, |_| FromAgent::Compared(Compared::Nothing));
     }
 
     /// Stops reading: the result is no longer needed.
@@ -106,79 +101,68 @@ impl Comparison {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Releases its memory for the copy that uses the result. Returns the bytes that are needed as
-    /// long as the copy lasts.
+    /// Releases the memory of the comparison, before the copy reserves its own. Returns the number
+    /// of bytes that the result needs as long as the copy lasts.
     pub fn release(&self) -> usize {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.share = None;
         let outline = self.asked.tree.as_ref().filter(|_| state.tree.is_some());
         outline.map_or(0, |it| usize::try_from(Gathered::memory(it)).unwrap_or(usize::MAX))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
-    fn look(&self, agent: &Agent, session: &Arc<Session>) -> Compared {
+    fn look(&self, controller: &Controller) -> Compared {
         let layout = self.asked.layout;
+        let bytes = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
         if let Some(outline) = &self.asked.tree {
-            let coming = self.look_for_tree(agent, outline);
+            let coming = self.look_for_tree(&controller.agent, outline, bytes);
             return coming.map_or(Compared::Nothing, |()| Compared::Wants);
         }
-        let bytes = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // Without memory the copy is made as if nothing existed.
-        let share = self.asked.check().ok().and_then(|()| agent.budget().take(bytes).ok());
-        let found = share.as_ref().and_then(|_| self.find(agent, session));
+        // Without memory the copy proceeds as if nothing existed.
+        let share = self.asked.check().ok().and_then(|()| controller.agent.budget.take(bytes).ok());
+        let found = share.as_ref().and_then(|_| self.find(controller));
         let Some(found) = found else { return Compared::Nothing };
         let old = found.old.as_ref().map(|old| &old.holding);
         let (root, length) = (old.and_then(Holding::root), old.map(|old| old.stamp.length));
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.found, state.share) = (Some(found), share);
         Compared::Found { length, root: root.unwrap_or_default() }
     }
 
-    /// Waits for the catalogue of a tree, if the destination has something of it and there is
-    /// memory for it.
-    fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline) -> Option<()> {
+    /// Prepares to receive the catalogue of a tree. Returns `None` if nothing of the tree exists,
+    /// or if there is not enough memory.
+    fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline, digests: u64) -> Option<()> {
         self.asked.check().ok()?;
-        let Compare { path, layout, .. } = &self.asked;
         let memory = Gathered::memory(outline);
-        let digests = layout.blocks().saturating_mul(DIGESTS) + u64::from(layout.block_size);
         let bytes = usize::try_from(memory.saturating_add(digests)).ok()?;
-        let share = agent.budget().take(bytes).ok().filter(|_| memory <= MEMORY)?;
-        let path = Path::new(OsStr::from_bytes(path));
-        let folder: OwnedFd = agent.root().open_dir(path, false).ok()?;
+        let share = agent.budget.take(bytes).ok().filter(|_| memory <= MEMORY)?;
+        let path = Path::new(OsStr::from_bytes(&self.asked.path));
+        let folder: OwnedFd = agent.root.open_dir(path, false).ok()?;
         let coming = Coming::new(folder, outline)?;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         (state.coming, state.share) = (Some(coming), Some(share));
         Some(())
     }
 
-    /// Adds a parcel of the catalogue; after the last one reads the files that are in place.
-    fn listen(
-        self: &Arc<Self>,
-        agent: &Arc<Agent>,
-        session: &Arc<Session>,
-        (parcel, more): (&[u8], bool),
-    ) {
-        let mut state = self.state();
+    /// Adds a parcel of the catalogue. After the last one reads the existing files.
+    fn listen(self: &Arc<Self>, controller: &Controller, parcel: &[u8], more: bool) {
+        let mut state = self.state.lock();
         let took = state.coming.as_mut().is_some_and(|coming| coming.take(parcel));
         if !took {
             (state.coming, state.share) = (None, None);
         }
         drop(state);
         if !more {
-            self.answer(agent, session, Self::read_tree);
+            self.answer(controller, Self::read_tree);
         }
     }
 
-    fn read_tree(&self, agent: &Agent, session: &Arc<Session>) -> Compared {
-        let Some(coming) = self.state().coming.take() else { return Compared::Nothing };
-        let (layout, disk) = (self.asked.layout, agent.disk().map(AsRef::as_ref));
+    fn read_tree(&self, Controller { agent, session }: &Controller) -> Compared {
+        let Some(coming) = self.state.lock().coming.take() else { return Compared::Nothing };
+        let (layout, disk) = (self.asked.layout, agent.disk.as_deref());
         let found = coming.read(layout, disk, progress(session), &self.stop);
         let root = found.as_ref().and_then(FoundTree::root).unwrap_or_default();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if found.is_none() {
             state.share = None;
             return Compared::Nothing;
@@ -187,7 +171,7 @@ impl Comparison {
         Compared::Found { length: Some(layout.length), root }
     }
 
-    fn find(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
+    fn find(&self, Controller { agent, session }: &Controller) -> Option<Found> {
         let Compare { layout, shared, .. } = &self.asked;
         let tell = |said| session.send(&FromAgent::Compared(said));
         let shared = shared.as_ref().and_then(|asked| {
@@ -201,13 +185,13 @@ impl Comparison {
     /// Examines the existing file and the partial file.
     fn at_the_place(&self, agent: &Agent, session: &Arc<Session>) -> Option<Found> {
         let Compare { path, name, layout, .. } = &self.asked;
-        let root = agent.root();
+        let root = &agent.root;
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
         let folder = root.open_dir(&folder_path, false).ok()?;
         let progress = progress(session);
         let holding = |file| {
-            let (disk, records) = (agent.disk().map(AsRef::as_ref), agent.records());
+            let (disk, records) = (agent.disk.as_deref(), &agent.config.records);
             Holding::of(file, layout.block_size, records, disk, &progress, &self.stop)
         };
         let old = open_own(&folder, &name).ok().and_then(|file| holding(file).ok());
@@ -220,10 +204,11 @@ impl Comparison {
         Some(Found { old, left, shared: None })
     }
 
-    /// Adds digests of the source. After the last ones returns what exists of it.
+    /// Adds digests of the source's blocks. After the last parcel returns the number of blocks that
+    /// exist on this node.
     pub fn take(&self, parcel: Vec<[u8; 32]>, more: bool) -> Option<Compared> {
         let blocks = usize::try_from(self.asked.layout.blocks()).unwrap_or(usize::MAX);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let room = blocks.saturating_sub(state.told.len());
         state.told.extend(parcel.into_iter().take(room));
         if more {
@@ -249,11 +234,11 @@ impl Comparison {
         Some(Compared::Has { blocks: all, left })
     }
 
-    /// What exists for the copy that begins; none if it is another copy than the one compared, or
-    /// has another source.
+    /// Returns what the copy that begins can reuse; `None` if another copy or another source was
+    /// compared.
     pub fn reuse(&self, begin: &Begin) -> Option<Reuse> {
         self.stop();
-        let State { found, told, tree, .. } = std::mem::take(&mut *self.state());
+        let State { found, told, tree, .. } = std::mem::take(&mut *self.state.lock());
         if let Some(tree) = tree {
             return self.reuse_tree(begin, told, tree);
         }
@@ -271,7 +256,7 @@ impl Comparison {
         match old {
             Some(old) if is_whole(&old) => {
                 let Old { folder, name, path, holding } = old;
-                // It is not resumed.
+                // The partial file is not needed.
                 drop(left);
                 remove_stale(&folder, &name);
                 let (file, stamp, digests) = holding.into_whole()?;
@@ -303,7 +288,7 @@ impl Comparison {
     }
 }
 
-/// Reports progress to the head at intervals.
+/// Returns a function that reports progress to the head, at most once per interval.
 fn progress(session: &Arc<Session>) -> impl Fn() {
     let (session, told) = (Arc::clone(session), Mutex::new(clock::now_ns()));
     move || {
@@ -315,7 +300,7 @@ fn progress(session: &Arc<Session>) -> impl Fn() {
     }
 }
 
-/// Opens a regular file of this agent's own user.
+/// Opens a regular file that is not empty and belongs to the agent's user.
 fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = openat(folder, name, flags, Mode::empty())?;
@@ -329,38 +314,38 @@ fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
 
 /// The comparisons of one controller.
 pub struct Comparing {
-    agent: Arc<Agent>,
-    session: Arc<Session>,
+    controller: Controller,
     last: Option<Arc<Comparison>>,
 }
 
 impl Comparing {
-    /// No comparison yet.
-    pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
-        Self { agent: Arc::clone(agent), session: Arc::clone(session), last: None }
+    /// Creates a set without a comparison.
+    pub fn new(controller: &Controller) -> Self {
+        Self { controller: controller.clone(), last: None }
     }
 
-    /// Begins a comparison, or continues the present one.
+    /// Begins a comparison, or continues the last one.
     pub fn obey(&mut self, order: CompareOrder) {
         match order {
             CompareOrder::Stat(asked) => {
-                let next = Comparison::start(&self.agent, &self.session, asked);
+                let next = Comparison::start(&self.controller, asked);
                 self.last.replace(next).iter().for_each(|last| last.stop());
             }
             CompareOrder::Digests(parcel, more) => {
                 let answer = self.last.as_ref().and_then(|last| last.take(parcel, more));
-                let answers = answer.into_iter().map(FromAgent::Compared);
-                answers.for_each(|answer| self.session.send(&answer));
+                if let Some(answer) = answer {
+                    self.controller.session.send(&FromAgent::Compared(answer));
+                }
             }
             CompareOrder::Catalogue(parcel, more) => {
                 if let Some(last) = &self.last {
-                    last.listen(&self.agent, &self.session, (&parcel, more));
+                    last.listen(&self.controller, &parcel, more);
                 }
             }
         }
     }
 
-    /// The present comparison.
+    /// Returns the last comparison.
     pub fn last(&self) -> Option<Arc<Comparison>> {
         self.last.clone()
     }

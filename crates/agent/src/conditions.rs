@@ -1,5 +1,5 @@
-//! Conditions of the node which may affect a measurement: they are recorded, and
-//! `garland_analysis::conditions` warns about them. All are as the kernel reports them; unknown
+//! Conditions of the node that may affect a measurement. They are recorded with the result, and
+//! `garland_analysis::conditions` warns about them. Values are as the kernel reports them; unknown
 //! ones are omitted.
 
 use std::fs;
@@ -9,14 +9,14 @@ use garland_core::units::Nanos;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, link_settings, nic, pinning, power, tcp};
 
-/// The node's conditions, each with its name.
+/// Returns the names and values of the node's conditions.
 pub fn of_machine() -> Vec<(String, String)> {
     let mut conditions = Conditions(Vec::new());
     conditions.machine();
     conditions.0
 }
 
-/// The node's conditions, those of the route of a connection included.
+/// Returns the names and values of the conditions of the node, and of the route of a connection.
 pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     let mut conditions = Conditions(Vec::new());
     conditions.machine();
@@ -28,7 +28,7 @@ pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     }
     let own = stream.local_addr().map(|own| own.ip().to_canonical());
     let peer = stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-    // A node's address may be on the loopback, with packets sent over other NICs.
+    // The node's address may belong to the loopback interface while packets use other NICs.
     let name = own.ok().and_then(nic::with_address).filter(|name| peer || name != "lo");
     if let Some(name) = name {
         conditions.nic(&name);
@@ -36,19 +36,19 @@ pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     conditions.0
 }
 
-/// Detects that the wall clock is set: measurements are not affected, but recorded times would be
-/// wrong.
+/// Detects whether the wall clock is set during a measurement: durations are not affected, but
+/// recorded times would be wrong.
 pub struct Watch {
     apart_ns: i128,
 }
 
 impl Watch {
-    /// Starts now.
+    /// Starts to watch.
     pub fn begin() -> Self {
         Self { apart_ns: apart_ns() }
     }
 
-    /// What has happened since, if anything.
+    /// Returns the step of the wall clock since the start as a condition, if there was one.
     pub fn end(&self) -> Option<(String, String)> {
         /// A clock that is slewed changes by less during a meeting.
         const STEP_NS: u128 = 100_000_000;
@@ -118,8 +118,8 @@ impl Conditions {
     }
 }
 
-/// Whether `/sys/class/net` shows this interface: it shows the network namespace in which it was
-/// mounted.
+/// Returns whether `/sys/class/net` shows this interface: sysfs shows the network namespace in
+/// which it was mounted, which may be another one.
 fn is_of_this_network(name: &str) -> bool {
     let path = format!("/sys/class/net/{name}/address");
     let Some(shown) = fs::read_to_string(path).ok().filter(|_| !name.contains('/')) else {
@@ -130,7 +130,7 @@ fn is_of_this_network(name: &str) -> bool {
     own.is_some_and(|own| own == shown.trim())
 }
 
-/// Ascending numbers in the kernel's format for lists of CPUs: `0-3,8`.
+/// Formats ascending CPU numbers like the kernel: `0-3,8`.
 fn ranges(cpus: &[usize]) -> String {
     let runs = cpus.chunk_by(|one, next| one + 1 == *next);
     let run = |run: &[usize]| match run {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_told_as_the_kernel_does() {
+    fn cpus_are_formatted_like_the_kernel_does() {
         assert_eq!(ranges(&[0, 1, 2, 8, 10, 11]), "0-2,8,10-11");
         assert_eq!(ranges(&[]), "");
     }

@@ -2,7 +2,7 @@
 
 mod ends;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -17,10 +17,11 @@ use garland_sys::{clock, threads};
 use self::ends::Ends;
 use crate::agent::Agent;
 use crate::comparison::Comparison;
+use crate::controller::Controller;
+use crate::error::{OrderError, cannot};
 use crate::expected::Expected;
-use crate::session::Session;
-use garland_dataplane::block_index::{Bringing, Records, Reuse, bring};
-use garland_dataplane::budget::{Busy, Reservation};
+use garland_dataplane::block_index::{Bringing, Reuse, bring};
+use garland_dataplane::budget::Reservation;
 use garland_dataplane::compress::Packing;
 use garland_dataplane::context::{CopyConfig, CopyContext, LaneCommand, Notice};
 use garland_dataplane::lanes;
@@ -32,61 +33,43 @@ use garland_dataplane::source::Content;
 use garland_dataplane::stall::Faults;
 use garland_sys::error::reason;
 
-/// Why a copy cannot begin here.
-pub enum Refusal {
-    /// The memory is used by other copies.
-    Busy(Busy),
-    /// Any other reason.
-    Failed(String),
-}
-
-impl From<String> for Refusal {
-    fn from(reason: String) -> Self {
-        Self::Failed(reason)
-    }
-}
-
 /// A copy on this agent.
 pub struct CopyTask {
-    member: Arc<CopyContext>,
-    /// Its source, if this agent is one.
+    controller: Controller,
+    /// The state that its threads share.
+    pub member: Arc<CopyContext>,
+    /// The source, if this agent feeds the copy.
     source: Option<Arc<dyn Content>>,
     /// What to do with the file before it is renamed.
     read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Finishing,
-    records: Records,
-    /// The memory of the copy, and of a tree's comparison, released when it is over.
+    /// The memory of the copy and of a tree's comparison, released when the copy is over.
     _shares: (Reservation, Option<Reservation>),
 }
 
-/// The state of the end of a copy.
+/// The final steps of a copy.
 #[derive(Default)]
 struct Finishing {
-    /// The threads that prepare, commit and settle, one after the other.
+    /// The threads that prepare, commit and settle, in sequence.
     steps: Mutex<Vec<JoinHandle<()>>>,
-    /// It was prepared before the commit.
+    /// Whether the file was prepared before the commit.
     is_prepared: AtomicBool,
 }
 
-impl Finishing {
-    fn steps(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.steps.lock()
-    }
-}
-
 impl CopyTask {
-    /// Opens the files and starts the lanes. Uses the memory `share` if the head has queued for it,
-    /// and the results of a comparison.
+    /// Opens the files and starts the lanes. `share` is the memory for which the head has queued,
+    /// if it has; `compared` is the comparison before the copy.
     pub fn begin(
-        agent: &Agent,
-        session: &Arc<Session>,
+        controller: &Controller,
         begin: Begin,
         share: Option<Reservation>,
         compared: Option<&Comparison>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, OrderError> {
+        let Controller { agent, session } = controller;
         let began = clock::now_ns();
-        begin.check().map_err(|reason| format!("the head's plan: {reason}"))?;
+        let invalid = |reason| format!("protocol error: invalid plan from the head: {reason}");
+        begin.check().map_err(invalid)?;
         let tag: String = begin.copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
@@ -94,11 +77,10 @@ impl CopyTask {
         let lasting = compared.map_or(0, Comparison::release);
         let share = match share.filter(|share| share.covers(memory)) {
             Some(share) => share,
-            None => agent.budget().take(memory).map_err(Refusal::Busy)?,
+            None => agent.budget.take(memory).map_err(OrderError::Busy)?,
         };
         let (reuse, found) = found(agent, &begin, compared, lasting);
-        let Ends { store, source, sink, bringing } =
-            Ends::open(agent, session, &begin, &tag, reuse)?;
+        let Ends { store, source, sink, bringing } = Ends::open(controller, &begin, &tag, reuse)?;
         let (copy, teller) = (begin.copy, Arc::clone(session));
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
         let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
@@ -122,8 +104,8 @@ impl CopyTask {
                 congestion: begin.congestion.clone(),
                 transport: Transport::mptcp_if(begin.mptcp),
                 pace: begin.pace,
-                link_pool: agent.link_pool().cloned(),
-                awake: Arc::clone(agent.awake()),
+                link_pool: agent.link_pool.clone(),
+                awake: Arc::clone(&agent.awake),
                 trace: Arc::clone(&trace),
                 faults,
                 notices: Box::new(move |notice| {
@@ -138,23 +120,19 @@ impl CopyTask {
         member.watch_store();
         let on = |number| begin.own_lanes().any(|own| own == number);
         let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref())
-            .map_err(|error| format!("starting the copy's lanes: {error}"))?;
+            .map_err(cannot("start the copy's lanes"))?;
         threads.extend(bringing.and_then(|bringing| begin_to_bring(&member, bringing)));
-        announce(agent, &member, source.as_ref());
+        agent.expected.add(copy, Expected::CopyContext(Arc::clone(&member)));
+        agent.activity.add_copy(&member, name(&member, source.as_ref()));
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
         let (read_back, finishing) = (begin.read_back, Finishing::default());
-        let (records, shares) = (agent.records().clone(), (share, found));
-        Ok(Self { member, source, read_back, threads, finishing, records, _shares: shares })
+        let (controller, shares) = (controller.clone(), (share, found));
+        Ok(Self { controller, member, source, read_back, threads, finishing, _shares: shares })
     }
 
-    /// The state which the threads of the copy share.
-    pub fn member(&self) -> &Arc<CopyContext> {
-        &self.member
-    }
-
-    /// Where its bytes go to or come from, for messages.
+    /// Returns the name of its destination or source, for messages.
     pub fn name(&self) -> String {
         name(&self.member, self.source.as_ref())
     }
@@ -164,89 +142,86 @@ impl CopyTask {
         self.member.config.store.attach(text);
     }
 
-    /// Lets all lanes forward blocks which the disk cannot take.
+    /// Lets all lanes forward blocks that the disk is too slow to accept.
     pub fn detach(&self) {
         for lane in self.member.lanes.get().into_iter().flatten() {
             lane.post(LaneCommand::Event(RelayEvent::Detached));
         }
     }
 
-    /// Does all work that must precede the rename, in a thread of its own: a slow disk must not
-    /// delay the head's orders.
-    pub fn prepare(&self, session: &Arc<Session>, root: [u8; 32]) {
-        let (member, session, wanted) =
-            (Arc::clone(&self.member), Arc::clone(session), self.read_back);
+    /// Does all work that must precede the rename. Uses a thread of its own, since a slow disk must
+    /// not delay the head's orders.
+    pub fn prepare(&self, root: [u8; 32]) {
+        let (member, session) = (Arc::clone(&self.member), Arc::clone(&self.controller.session));
+        let wanted = self.read_back;
         self.finishing.is_prepared.store(true, Ordering::Release);
         self.finish(move || {
             let CopyConfig { copy, store, trace, faults, .. } = &member.config;
             let began = trace.now();
             let result = is_same(&member, root)
                 .and_then(|()| make_stable(&member, wanted))
-                .and_then(|()| store.prepare(trace).map_err(|error| error.to_string()));
+                .and_then(|()| Ok(store.prepare(trace)?));
             trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
             let answer = match result {
                 Ok(()) => FromAgent::Prepared(*copy),
                 Err(_) if member.is_closing() => return,
-                Err(reason) => {
+                Err(error) => {
                     store.abandon();
-                    FromAgent::Failed(*copy, reason)
+                    FromAgent::Failed(*copy, error.to_string())
                 }
             };
             session.send_after(faults.control(), answer);
         });
     }
 
-    /// Renames the file, or checks whether the source is unchanged, in a thread of its own: the
-    /// node continues to feed others, and a slow disk must not delay the head's orders.
-    pub fn commit(&self, session: &Arc<Session>, root: [u8; 32]) {
-        let (member, session) = (Arc::clone(&self.member), Arc::clone(session));
+    /// Renames the file, or checks whether the source is unchanged. Uses a thread of its own, since
+    /// a slow disk must not delay the head's orders. The node continues to feed others.
+    pub fn commit(&self, root: [u8; 32]) {
+        let (member, controller) = (Arc::clone(&self.member), self.controller.clone());
         let (source, wanted) = (self.source.clone(), self.read_back);
         let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
-        let records = self.records.clone();
         self.finish(move || {
             let CopyConfig { copy, store, trace, faults, .. } = &member.config;
             let began = trace.now();
             let same = is_same(&member, root);
             let absence = source.as_ref().and_then(|source| source.absence());
             let changed = source.filter(|source| !source.is_unchanged());
-            let result = match (same, changed) {
-                (Err(reason), _) => Err(reason),
-                (Ok(()), Some(source)) => {
-                    Err(format!("{} changed while it was copied", source.name()))
+            let stable = same.and_then(|()| match changed {
+                Some(source) => {
+                    Err(format!("{} changed while it was copied", source.name()).into())
                 }
-                (Ok(()), None) => {
-                    let stable = if prepared { Ok(()) } else { make_stable(&member, wanted) };
-                    stable.and_then(|()| store.commit(trace).map_err(|error| error.to_string()))
-                }
-            };
+                None if prepared => Ok(()),
+                None => make_stable(&member, wanted),
+            });
+            let result = stable.and_then(|()| Ok(store.commit(trace)?));
             trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
             if let Some(absence) = absence {
-                session.send(&FromAgent::Absent(*copy, absence));
+                controller.session.send(&FromAgent::Absent(*copy, absence));
             }
             let answer = match &result {
                 Ok(()) => FromAgent::Committed(*copy, Box::new(member.report())),
                 // Ignore errors after the copy was ended.
                 Err(_) if member.is_closing() => return,
-                Err(reason) => FromAgent::Failed(*copy, reason.clone()),
+                Err(error) => FromAgent::Failed(*copy, error.to_string()),
             };
-            session.send_after(faults.control(), answer);
+            controller.session.send_after(faults.control(), answer);
             match result {
-                Ok(()) => remember(&member, &records),
-                // A file with wrong contents is not left to be resumed.
+                Ok(()) => remember(&member, &controller.agent),
+                // A later copy must not resume a file with wrong contents.
                 Err(_) => store.abandon(),
             }
         });
     }
 
-    /// Removes what the commit replaced: all nodes have committed.
+    /// Removes the files that the commit replaced; called when all nodes have committed.
     pub fn settle(&self) {
         let member = Arc::clone(&self.member);
         self.finish(move || member.config.store.settle());
     }
 
-    /// Runs a step of the end, after the previous ones.
+    /// Runs a final step in a thread, after the previous steps.
     fn finish(&self, step: impl FnOnce() + Send + 'static) {
-        let mut steps = self.finishing.steps();
+        let mut steps = self.finishing.steps.lock();
         let before = std::mem::take(&mut *steps);
         let member = Arc::clone(&self.member);
         let teller = Arc::clone(&member);
@@ -262,34 +237,31 @@ impl CopyTask {
         }
     }
 
-    /// Ends the copy by order of the head; undoes a commit that is not settled. Returns the trace.
-    pub fn close(self, agent: &Agent) -> Vec<Vec<u8>> {
-        self.end_with(agent, |member| member.config.store.withdraw())
+    /// Ends the copy by order of the head; undoes a commit that is not settled. Returns the trace
+    /// in parcels.
+    pub fn close(self) -> Vec<Vec<u8>> {
+        self.end_with(|member| member.config.store.withdraw())
     }
 
-    /// Ends the copy: joins its threads; a file that is not committed is left for the next copy, or
-    /// removed. Returns the trace in parcels; none if nothing was recorded, or if the disk hangs:
-    /// then the rest is done when it answers.
-    pub fn end(self, agent: &Agent) -> Vec<Vec<u8>> {
-        self.end_with(agent, |_| {})
+    /// Ends the copy: joins its threads, and keeps an uncommitted file for the next copy or removes
+    /// it. Returns the trace in parcels. If the disk hangs, returns no parcels, and the rest is
+    /// done when the disk responds.
+    pub fn end(self) -> Vec<Vec<u8>> {
+        self.end_with(|_| {})
     }
 
     /// Ends the copy, and calls `then` when its threads have ended.
-    fn end_with(
-        self,
-        agent: &Agent,
-        then: impl FnOnce(&CopyContext) + Send + 'static,
-    ) -> Vec<Vec<u8>> {
+    fn end_with(self, then: impl FnOnce(&CopyContext) + Send + 'static) -> Vec<Vec<u8>> {
         let (member, name) = (Arc::clone(&self.member), self.name());
-        agent.expected().remove(member.config.copy);
+        self.controller.agent.expected.remove(member.config.copy);
         member.sample_now();
         member.close();
         let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {
-            log(&format!("{name}: no thread to end its copy with"));
+            log(&format!("cannot end the copy of {name}: cannot start a thread"));
             return Vec::new();
         };
         leaving::join(&member, ending).unwrap_or_else(|| {
-            log(&format!("{name} hangs: its copy ended without it"));
+            log(&format!("ended the copy of {name} while its disk hangs"));
             Vec::new()
         })
     }
@@ -297,7 +269,7 @@ impl CopyTask {
     fn clean_up(self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
         let CopyConfig { store, trace, .. } = &self.member.config;
         let began = trace.now();
-        let finishing = std::mem::take(&mut *self.finishing.steps());
+        let finishing = std::mem::take(&mut *self.finishing.steps.lock());
         let side = self.member.take_side_threads();
         for thread in self.threads.into_iter().chain(finishing).chain(side) {
             // A panic has been printed already.
@@ -307,7 +279,7 @@ impl CopyTask {
         let Layout { block_size, open, .. } = self.member.layout;
         let worth = self.member.sink().held() * u64::from(block_size) >= LEFT && !open;
         if worth && store.leave() {
-            remember(&self.member, &self.records);
+            remember(&self.member, &self.controller.agent);
         }
         store.abandon();
         trace.took(Stage::Control, At::exchange(Exchange::Close), began);
@@ -319,60 +291,55 @@ impl CopyTask {
     }
 }
 
-/// Starts to copy the blocks that exist in other files; if that fails the copy fails.
+/// Starts to copy the blocks that exist in other files. If that fails, the copy fails.
 fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinHandle<()>> {
     let told = |error| member.tell(Notice::Failed(reason(&error)));
     bring(member, bringing).map_err(told).ok()
 }
 
-/// Accepts the links of a copy, and shows it in the node's activity.
-fn announce(agent: &Agent, member: &Arc<CopyContext>, source: Option<&Arc<dyn Content>>) {
-    agent.expected().add(member.config.copy, Expected::CopyContext(Arc::clone(member)));
-    agent.activity().add_copy(member, name(member, source));
-}
-
-/// Where the bytes of a copy go to or come from.
+/// Returns the name of a copy's destination or source.
 fn name(member: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
     source.map_or_else(|| member.config.store.name(), |source| source.name())
 }
 
-/// What exists of a copy, and the memory for it, of which a tree needs `lasting` bytes; without
-/// memory everything is sent.
+/// Returns what a copy can reuse, and a reservation of the `lasting` bytes that a tree needs for
+/// it. Without this memory nothing is reused.
 fn found(
     agent: &Agent,
     begin: &Begin,
     compared: Option<&Comparison>,
     lasting: usize,
 ) -> (Option<Reuse>, Option<Reservation>) {
-    let share = Some(lasting).filter(|&it| it > 0).and_then(|it| agent.budget().take(it).ok());
+    let share = Some(lasting).filter(|&it| it > 0).and_then(|it| agent.budget.take(it).ok());
     let compared = compared.filter(|_| lasting == 0 || share.is_some());
     (compared.and_then(|compared| compared.reuse(begin)), share)
 }
 
-/// Whether all blocks are present and equal to those which the head has read.
-fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), String> {
+/// Checks that all blocks are present and equal to those that the head has read.
+fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
     let sink = member.sink();
-    let same = sink.is_complete() && sink.root() == Some(root);
-    let other = || "the head's digest is not that of the blocks held".to_owned();
-    if same { Ok(()) } else { Err(other()) }
+    if sink.is_complete() && sink.root() == Some(root) {
+        return Ok(());
+    }
+    Err("digest mismatch: the blocks on this node are not those that the head read".into())
 }
 
-/// Makes the file stable, with an injected delay, and reads it back.
-fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), String> {
+/// Makes the file stable, after an injected delay, and reads it back.
+fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), OrderError> {
     if let Some(longer) = member.config.faults.fsync() {
         member.config.trace.time(Stage::Fsync, || std::thread::sleep(longer));
     }
-    read_back(member, wanted).map_err(|error| error.to_string())
+    Ok(read_back(member, wanted)?)
 }
 
-/// The number of bytes from which a partial file is left for the next copy.
+/// The size in bytes from which a partial file is kept for the next copy.
 const LEFT: u64 = 4 << 20;
 
 /// Records the digests of the file.
-fn remember(member: &CopyContext, records: &Records) {
+fn remember(member: &CopyContext, agent: &Agent) {
     if let Some(file) = member.config.store.file().filter(|_| !member.layout.open) {
         let digests = member.sink().held_contents();
-        records.settle(file, member.layout, digests);
+        agent.config.records.settle(file, member.layout, digests);
     }
 }
 

@@ -1,7 +1,8 @@
-//! Commands on a node: their output is sent to the head, and they are killed with its session.
+//! Runs commands on a node. Their output is sent to the head, and they are killed when the head's
+//! session ends.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
@@ -10,9 +11,10 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use garland_protocol::FromAgent;
-use garland_sys::{limits, process, threads};
+use garland_sys::{event, limits, process, threads};
 
-use crate::agent::Agent;
+use crate::controller::Controller;
+use crate::farm::Pipes;
 use crate::session::Session;
 use garland_sys::error::reason;
 
@@ -22,37 +24,42 @@ pub struct Running {
     waiting: Option<JoinHandle<()>>,
 }
 
-/// Starts `command` and reports to `session`.
-pub fn start(agent: &Agent, session: Arc<Session>, command: Vec<Vec<u8>>) -> Running {
+/// Starts `command`, and sends its output and exit code to `session`.
+pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) -> Running {
     let mut words = command.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();
     let mut command = Command::new(&program);
-    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A process group of its own, so that all its processes can be killed together.
-    command.process_group(0);
+    command.args(words).stdin(Stdio::null()).process_group(0);
     limits::restore_open_files_in(&mut command);
-    if let Some(folder) = agent.folder() {
-        command.current_dir(folder);
+    if let Some(root) = &agent.config.root {
+        command.current_dir(root);
     }
     // Start the thread first: if it cannot be created the command must not run.
     let (give, given) = channel();
-    let its = Arc::clone(&session);
+    let its = Arc::clone(session);
     let waiting = threads::spawn("exec", move || {
-        if let Ok(child) = given.recv() {
-            wait(child, &its);
+        if let Ok((child, pipes)) = given.recv() {
+            wait(child, pipes, &its);
         }
     });
-    let started = waiting.and_then(|waiting| Ok((command.spawn()?, waiting)));
+    let started = waiting.and_then(|waiting| {
+        let (pipes, [output, errors]) = Pipes::new()?;
+        Ok((command.stdout(output).stderr(errors).spawn()?, pipes, waiting))
+    });
     match started {
-        Ok((child, waiting)) => {
+        Ok((child, pipes, waiting)) => {
             let group = Some(child.id());
-            // Cannot fail: the thread waits for it.
-            let _ = give.send(child);
+            // Cannot fail: the thread waits to receive them.
+            let _ = give.send((child, pipes));
             Running { group, waiting: Some(waiting) }
         }
         Err(error) => {
             let program = program.to_string_lossy();
-            session.send(&FromAgent::ExecFailed(format!("starting {program}: {}", reason(&error))));
+            session.send(&FromAgent::ExecFailed(format!(
+                "cannot start {program}: {}",
+                reason(&error)
+            )));
             Running { group: None, waiting: None }
         }
     }
@@ -72,49 +79,24 @@ impl Running {
     }
 }
 
-fn wait(mut child: Child, session: &Arc<Session>) {
-    let output = child.stdout.take().map(|pipe| pass_on(pipe, Arc::clone(session), false));
-    let errors = child.stderr.take().map(|pipe| pass_on(pipe, Arc::clone(session), true));
-    let passing: io::Result<Vec<JoinHandle<()>>> = output.into_iter().chain(errors).collect();
-    let passing = match passing {
-        Ok(passing) => passing,
-        Err(error) => {
+/// Sends the output and the exit code of a command.
+fn wait(mut child: Child, mut pipes: Pipes, session: &Session) {
+    while pipes.open().next().is_some() {
+        let fds: Vec<BorrowedFd<'_>> = pipes.open().map(AsFd::as_fd).collect();
+        if let Err(error) = event::wait_readable(&fds, None) {
             process::kill_group(child.id());
-            // It was killed: this takes no time.
+            // Returns at once, since the process was killed.
             let _ = child.wait();
-            let why = format!("passing its output on: {}", reason(&error));
+            let why = format!("cannot read the command's output: {}", reason(&error));
             return session.send(&FromAgent::ExecFailed(why));
         }
-    };
-    for thread in passing {
-        // A panic has been printed already; report the exit code nevertheless.
-        let _ = thread.join();
+        pipes.read(|is_error, bytes| session.send(&FromAgent::Output(is_error, bytes.to_vec())));
     }
     session.send(&match child.wait() {
         Ok(status) => {
             let code = status.code().or_else(|| status.signal().map(|signal| -signal));
             FromAgent::Exited(code.unwrap_or(-1))
         }
-        Err(error) => FromAgent::ExecFailed(format!("waiting for it: {error}")),
+        Err(error) => FromAgent::ExecFailed(format!("cannot wait for the command: {error}")),
     });
-}
-
-fn pass_on(
-    mut pipe: impl Read + Send + 'static,
-    session: Arc<Session>,
-    is_error: bool,
-) -> io::Result<JoinHandle<()>> {
-    threads::spawn("output", move || {
-        let mut buffer = [0; 16 << 10];
-        loop {
-            match pipe.read(&mut buffer) {
-                Ok(0) => return,
-                Ok(read) => {
-                    session.send(&FromAgent::Output(is_error, buffer[..read].to_vec()));
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
-    })
 }

@@ -1,7 +1,7 @@
-//! The connections which an agent's port accepts: those of neighbours which know a secret of
-//! something that is under way.
+//! The connections that an agent's port accepts from other nodes: each belongs to an operation in
+//! progress, whose secret the peer must know.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::files::FileListener;
 use crate::probe::Invitation;
 use garland_dataplane::context::CopyContext;
 
-/// What a neighbour may connect for.
+/// The operation that a connection is for.
 #[derive(Clone)]
 pub enum Expected {
     /// A link of a copy.
@@ -25,7 +25,7 @@ pub enum Expected {
     Mount(Arc<FileListener>),
 }
 
-/// What is expected, by the identity which a neighbour names.
+/// The operations that expect connections, by the identity that a peer sends.
 #[derive(Default)]
 pub struct Expectations {
     expected: Mutex<HashMap<CopyId, Expected>>,
@@ -33,26 +33,22 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// What is expected for `id`; waits up to `patience` for it to be added.
+    /// Returns the operation `id`. Waits up to `patience` until it is added.
     pub fn wait(&self, id: CopyId, patience: Duration) -> Option<Expected> {
         let absent = |expected: &mut HashMap<CopyId, _>| !expected.contains_key(&id);
-        let mut expected = self.lock();
+        let mut expected = self.expected.lock();
         let _ = self.added.wait_while_for(&mut expected, absent, patience);
         expected.get(&id).cloned()
     }
 
-    /// Accepts neighbours which know the secret of `id`.
+    /// Accepts peers that know the secret of `id`.
     pub fn add(&self, id: CopyId, what: Expected) {
-        self.lock().insert(id, what);
+        self.expected.lock().insert(id, what);
         self.added.notify_all();
     }
 
-    /// Accepts no more neighbours for `id`.
+    /// Accepts no more connections for `id`.
     pub fn remove(&self, id: CopyId) {
-        self.lock().remove(&id);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<CopyId, Expected>> {
-        self.expected.lock()
+        self.expected.lock().remove(&id);
     }
 }

@@ -1,8 +1,8 @@
-//! Gives the agent's own program to nodes that lack it. The head issues tickets, each valid for one
-//! node and one use; without a ticket nothing is sent.
+//! Sends the agent's own program to nodes that do not have it. The head issues tickets, each valid
+//! for one node and one use; without a ticket nothing is sent.
 //!
-//! The program is no secret, and the node verifies the digest which the head told it over ssh;
-//! tickets only keep strangers from causing traffic.
+//! The program is not secret, and the node compares it with the digest that the head sent over ssh.
+//! Tickets only prevent strangers from causing traffic.
 
 use parking_lot::{Condvar, Mutex};
 use std::io::{self, Read, Write};
@@ -19,7 +19,7 @@ use crate::session::Session;
 use garland_dataplane::image::Image;
 use garland_dataplane::leaving::after;
 
-/// Bytes of a ticket on the wire, in hexadecimal, because shells print it.
+/// Length of a ticket on the wire in bytes. It is hexadecimal, because shells print it.
 pub const TICKET_LEN: usize = 64;
 
 /// The number of nodes that are served at a time; further ones are refused.
@@ -71,7 +71,8 @@ impl GivingRights {
         self.more.notify_all();
     }
 
-    /// Redeems a ticket in hexadecimal, if it is valid.
+    /// Redeems a ticket in hexadecimal. Returns `None` if it is not valid, or if too many nodes are
+    /// served.
     pub fn redeem(&self, said: &[u8; TICKET_LEN]) -> Option<Leave<'_>> {
         let said = parse(said)?;
         let mut open = self.open.lock();
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_gave_out_is_no_ticket() {
+    fn a_ticket_that_was_not_issued_is_refused() {
         assert!(GivingRights::default().redeem(&[b'0'; TICKET_LEN]).is_none());
     }
 }

@@ -1,41 +1,41 @@
-//! Limits the peers that are greeting an agent, in total and per address, so that no peer can block
-//! others.
+//! Limits the connections that have not completed their greeting, in total and per address, so that
+//! no peer can block others.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-/// The number of peers that may be greeting at a time; further ones are refused.
+/// The most connections in their greeting; further ones are refused.
 const ALL: usize = 256;
 
-/// The limit per address: a neighbour's 64 lanes, and some more.
+/// The most connections in their greeting per address: a neighbour's 64 lanes, and some more.
 const OF_ONE: usize = 72;
 
-/// The peers that are greeting.
+/// The number of connections in their greeting, by address.
 #[derive(Default)]
 pub struct Greeters(Mutex<HashMap<IpAddr, usize>>);
 
-/// The permission to greet, until it is dropped.
+/// The place of a connection among those in their greeting, until it is dropped.
 pub struct Place {
     of: Arc<Greeters>,
     origin: IpAddr,
 }
 
 impl Greeters {
-    /// Admits a peer at `address`.
+    /// Admits a connection from `address`.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// When there are too many; the error is the message.
     pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, &'static str> {
         let origin = origin(address);
         let mut greeting = self.0.lock();
         if greeting.values().sum::<usize>() >= ALL {
-            return Err("too many peers are greeting at once");
+            return Err("too many connections in their greeting");
         }
         let of_one = greeting.entry(origin).or_default();
         if *of_one >= OF_ONE {
-            return Err("too many peers are greeting at once from its address");
+            return Err("too many connections in their greeting from this address");
         }
         *of_one += 1;
         Ok(Place { of: Arc::clone(self), origin })
@@ -54,8 +54,8 @@ impl Drop for Place {
     }
 }
 
-/// The unit of the limit per address: for IPv6 the 64-bit network, all of which one host may own.
-/// Link-local addresses count individually.
+/// Returns the unit of the limit per address: for IPv6 the /64 network, since one host may own all
+/// of its addresses. Link-local addresses count individually.
 fn origin(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) if !six.is_unicast_link_local() && !six.is_loopback() => {
@@ -73,7 +73,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// How many of `peers` peers at `from` are admitted, and their permissions.
+    /// Returns the places of those of `peers` connections from `from` that are admitted.
     fn come(to: &Arc<Greeters>, from: &str, peers: usize) -> Vec<Place> {
         (0..peers).filter_map(|_| to.admit(address(from)).ok()).collect()
     }
@@ -83,7 +83,11 @@ mod tests {
         let greeters = Arc::default();
         let first = come(&greeters, "10.0.0.1", 1000);
         assert_eq!(first.len(), OF_ONE);
-        assert_eq!(come(&greeters, "::ffff:10.0.0.1", 1).len(), 0, "the same in other words");
+        assert_eq!(
+            come(&greeters, "::ffff:10.0.0.1", 1).len(),
+            0,
+            "the same address in another form"
+        );
         assert_eq!(come(&greeters, "10.0.0.2", 1).len(), 1);
         drop(first);
         assert_eq!(come(&greeters, "10.0.0.1", 1).len(), 1);

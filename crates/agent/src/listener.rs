@@ -1,5 +1,5 @@
-//! The agent's port: distinguishes controllers, neighbours, nodes that lack the program, and
-//! strangers, on which it spends little.
+//! The agent's port. It accepts controllers, neighbours, and nodes that fetch the program, and
+//! spends little on other peers.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,7 +28,7 @@ use garland_transport::timed::Timed;
 /// Timeout for the greeting of a peer.
 const GREETING: Duration = Duration::from_secs(5);
 
-/// How long a neighbour that connects before its copy begins waits for it.
+/// How long the greeting of a neighbour waits for its copy to begin on this node.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Accepts connections until the process exits.
@@ -49,9 +49,9 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
         };
         let its = Arc::clone(agent);
         let begun = threads::spawn("peer", move || {
-            let greeted = meet(&its, &stream);
+            let greeted = greet(&its, &stream);
             drop(place);
-            let_in(&its, greeted, stream, peer);
+            serve(&its, greeted, stream, peer);
         });
         if let Err(error) = begun {
             agent.log_stranger(peer, &reason(&error));
@@ -59,25 +59,24 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
     }
 }
 
-/// Greets a peer that sends on a parked connection like one on a new connection. Their number is
-/// bounded by the pool.
+/// Answers greetings on parked connections, as on new ones. The pool bounds their number.
 pub fn attend_parked(agent: &Arc<Agent>) {
-    let Some(link_pool) = agent.link_pool() else { return };
+    let Some(link_pool) = &agent.link_pool else { return };
     link_pool.attend(|stream| {
         let its = Arc::clone(agent);
         let begun = threads::spawn("peer", move || {
             // The address is unknown if the connection is broken.
             let Ok(peer) = stream.peer_addr() else { return };
-            let greeted = meet(&its, &stream);
-            let_in(&its, greeted, stream, peer);
+            let greeted = greet(&its, &stream);
+            serve(&its, greeted, stream, peer);
         });
         if let Err(error) = begun {
-            log(&format!("a parked link was closed: {}", reason(&error)));
+            log(&format!("closed a parked link: {}", reason(&error)));
         }
     });
 }
 
-fn let_in(
+fn serve(
     agent: &Arc<Agent>,
     greeted: Result<Peer<'_>, LinkError>,
     mut stream: TcpStream,
@@ -89,26 +88,28 @@ fn let_in(
             if let Some(lane) = member.lane(hop.lane) {
                 let side = if member.config.is_source { LinkSide::Down } else { LinkSide::Up };
                 if member.config.is_source {
-                    // The node which opens a link sets the congestion control for what it sends;
-                    // here the data flows the other way.
+                    // The node that opens a link sets the congestion control of its own side, but a
+                    // source sends from this side.
                     let names: Vec<&str> =
                         member.config.congestion.iter().map(String::as_str).collect();
-                    // Optional: the kernel's default works, too.
+                    // Errors are ignored: the kernel's default works, too.
                     let _ = tcp::choose_congestion(&stream, &names);
                 }
                 lane.post(LaneCommand::Link(side, hop.epoch, stream));
             }
         }
         Ok(Peer::Standing) => {
-            if let Some(link_pool) = agent.link_pool() {
+            if let Some(link_pool) = &agent.link_pool {
                 link_pool.park(stream, None);
             }
         }
-        Ok(Peer::Guest(invitation, number)) => invitation.add(number, stream),
+        Ok(Peer::Guest(Welcomed { to, number, .. })) => to.add(number, stream),
         Ok(Peer::Mount(Welcomed { to, number, binding })) => to.enter(stream, number, &binding),
         Ok(Peer::Newcomer(leave)) => match giving::give(&mut stream, &leave) {
-            Ok(()) => log(&format!("gave its program to {peer}")),
-            Err(error) => log(&format!("giving its program to {peer}: {}", reason(&error))),
+            Ok(()) => log(&format!("sent the agent's program to {peer}")),
+            Err(error) => {
+                log(&format!("cannot send the agent's program to {peer}: {}", reason(&error)))
+            }
         },
         Err(error) => agent.log_stranger(peer, &error.to_string()),
     }
@@ -119,21 +120,21 @@ enum Peer<'a> {
     Neighbour(Arc<CopyContext>, link::Hop),
     /// A neighbour with a standing link.
     Standing,
-    /// A node that lacks the program and was told to fetch it here.
+    /// A node that fetches the program.
     Newcomer(Leave<'a>),
-    /// The other agent of a meeting, and the number of its connection.
-    Guest(Arc<Invitation>, u16),
-    /// A mount, with one of its connections.
+    /// A connection of the other agent of a meeting.
+    Guest(Welcomed<Arc<Invitation>>),
+    /// A connection of a mount.
     Mount(Welcomed<Arc<FileListener>>),
 }
 
-fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
+fn greet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, LinkError> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(GREETING))?;
     let mut peer = Timed::begin(stream, GREETING);
     let (theirs, bytes) = match link::read_preamble(&mut peer) {
         Err(LinkError::Version(error @ VersionError::Version { .. })) => {
-            // Tell a peer of another version which one this is.
+            // Send our version, so that the peer can report it.
             let ours = Preamble::ours(Purpose::Link).to_bytes();
             std::io::Write::write_all(&mut stream, &ours)?;
             return Err(error.into());
@@ -142,7 +143,8 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
     };
     match theirs.purpose {
         Purpose::Control => {
-            let session = Session::accept(&mut peer, &bytes, agent.keys(), agent.controllers())?;
+            let session =
+                Session::accept(&mut peer, &bytes, &agent.keys, &agent.config.controllers)?;
             Ok(Peer::Controller(Arc::new(session)))
         }
         Purpose::Link => {
@@ -157,15 +159,12 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
                 }
             }
         }
-        Purpose::Probe => {
-            let (invitation, number) = probe::greet_guest(agent.expected(), &mut peer, &bytes)?;
-            Ok(Peer::Guest(invitation, number))
-        }
-        Purpose::Files => files::greet(agent.expected(), &mut peer, &bytes).map(Peer::Mount),
+        Purpose::Probe => probe::greet_guest(&agent.expected, &mut peer, &bytes).map(Peer::Guest),
+        Purpose::Files => files::greet(&agent.expected, &mut peer, &bytes).map(Peer::Mount),
         Purpose::Binary => {
             let mut ticket = [0; TICKET_LEN];
             peer.read_exact(&mut ticket)?;
-            let leave = agent.tickets().redeem(&ticket);
+            let leave = agent.tickets.redeem(&ticket);
             stream.set_read_timeout(Some(GREETING))?;
             leave.map(Peer::Newcomer).ok_or(LinkError::Channel(ChannelError::Refused))
         }
@@ -173,7 +172,7 @@ fn meet<'a>(agent: &'a Arc<Agent>, mut stream: &TcpStream) -> Result<Peer<'a>, L
 }
 
 fn find(agent: &Agent, copy: CopyId, found: &mut Option<Expected>) -> Option<(Secret, Arc<Keys>)> {
-    let expected = agent.expected().wait(copy, PATIENCE)?;
+    let expected = agent.expected.wait(copy, PATIENCE)?;
     let given = match &expected {
         Expected::CopyContext(member) => (member.config.secret.clone(), Arc::clone(&member.keys)),
         Expected::Link(secret, keys) => (secret.clone(), Arc::clone(keys)),

@@ -1,29 +1,28 @@
-//! Reading a controller's orders in a thread of its own, which answers requests for the time and
-//! for the node's activity at once, however busy the agent is.
+//! Reads a controller's orders in a thread of its own, which answers requests for the time and for
+//! the node's activity at once, however busy the agent is.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use garland_protocol::{CopyId, FromAgent, ToAgent};
 use garland_sys::{clock, threads};
 
-use crate::agent::Agent;
-use crate::copy_task::{CopyTask, Refusal};
-use crate::session::Session;
+use crate::controller::Controller;
+use crate::copy_task::CopyTask;
+use crate::error::OrderError;
 use crate::view;
 
 /// Capacity of the queue of orders; further ones wait in the connection.
 const WAITING: usize = 64;
 
-/// How the beginning of a copy ended.
-pub type Begun = (CopyId, Result<CopyTask, Refusal>);
+/// The identity of a copy, and the result of beginning it.
+pub type Begun = (CopyId, Result<CopyTask, OrderError>);
 
 /// An event for the thread that executes orders.
 pub enum Event {
     /// An order.
     Order(ToAgent),
-    /// A copy has begun, or failed to.
+    /// A copy has begun or cannot begin.
     Begun(Box<Begun>),
     /// The controller is gone.
     Gone,
@@ -36,9 +35,9 @@ pub type Orders = (SyncSender<Event>, Receiver<Event>);
 ///
 /// # Errors
 /// When no thread can be started.
-pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Orders> {
+pub fn read(controller: &Controller) -> io::Result<Orders> {
     let (pass_on, orders) = sync_channel(WAITING);
-    let (activity, session) = (Arc::clone(agent.activity()), Arc::clone(session));
+    let Controller { agent, session } = controller.clone();
     let tell = pass_on.clone();
     threads::spawn("orders", move || {
         while let Ok(order) = session.receive() {
@@ -46,7 +45,7 @@ pub fn read(agent: &Agent, session: &Arc<Session>) -> io::Result<Orders> {
             if let ToAgent::Clock(asked_ns) = order {
                 session.send(&FromAgent::Clock(asked_ns, received_ns, clock::now_ns()));
             } else if let ToAgent::View = order {
-                view::start(&activity, &session);
+                view::start(&agent.activity, &session);
             } else if pass_on.send(Event::Order(order)).is_err() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Reads a part of a source which this node can access itself, so that the head need not send it.
+//! Reads a part of a source that this node can access itself, so that the head need not send it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,11 +10,12 @@ use garland_core::plan::Layout;
 use garland_protocol::{Compared, DIGESTS_MAX, SharedPart};
 
 use crate::agent::Agent;
+use crate::error::{OrderError, cannot};
 use garland_dataplane::block_index::holding::{Holding, digest_all};
 use garland_dataplane::block_index::stamp::stamp;
 use garland_dataplane::source::{Content, Source};
 
-/// Reads a node's part of the source, and reports with `tell` what it has read, or why it cannot.
+/// Reads this node's part of the source. Passes the digests of its blocks, or the error, to `tell`.
 pub fn read_part(
     agent: &Agent,
     layout: Layout,
@@ -31,8 +32,8 @@ pub fn read_part(
             }
             Some(holding)
         }
-        Err(reason) => {
-            tell(Compared::Unseen(reason));
+        Err(error) => {
+            tell(Compared::Unseen(error.to_string()));
             None
         }
     }
@@ -44,14 +45,14 @@ fn read(
     asked: &SharedPart,
     progress: impl Fn(),
     stop: &AtomicBool,
-) -> Result<(Holding, Vec<[u8; 32]>), String> {
+) -> Result<(Holding, Vec<[u8; 32]>), OrderError> {
     let path = Path::new(OsStr::from_bytes(&asked.path));
-    let source = Source::open_in(agent.root(), path).map_err(|error| error.to_string())?;
-    let source = source.on_disk(agent.disk());
+    let source = Source::open_in(&agent.root, path)?.on_disk(agent.disk.as_ref());
+    let shown = path.display();
     if (source.length(), source.modified()) != (layout.length, asked.modified) {
-        return Err(format!("{} is another file here, by its length or time", path.display()));
+        return Err(format!("{shown} has another length or modification time on this node").into());
     }
-    let failed = |error: io::Error| format!("reading {}: {error}", path.display());
+    let failed = |error| cannot(format!("read {shown}"))(error);
     let file = source.file().try_clone().map_err(failed)?;
     let stamp = stamp(&file).map_err(failed)?;
     progress();
@@ -59,7 +60,7 @@ fn read(
         |index, bytes: &mut [u8]| source.read(layout, index, bytes).map_err(io::Error::other);
     let digests = digest_all(layout, asked.blocks, 1, read, progress, stop).map_err(failed)?;
     if !source.is_unchanged() {
-        return Err(format!("{} changed while it was read", path.display()));
+        return Err(format!("{shown} changed while it was read").into());
     }
     Ok((Holding::of_part((file, stamp), layout, asked.blocks, &digests), digests))
 }

@@ -1,4 +1,4 @@
-//! Running an agent: its port, its threads, and its end.
+//! Runs an agent: opens its port and starts its threads.
 
 use std::io::{self, Write};
 use std::net::TcpListener;
@@ -12,13 +12,14 @@ use crate::listener;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// Runs an agent until it is idle for long enough. Prints its ready line once it listens.
+/// Runs an agent until it has been idle for the configured time. Prints the ready line once it
+/// accepts connections.
 ///
 /// # Errors
 /// When its root, its port or its output cannot be opened.
 pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     if let Err(error) = limits::raise_open_files() {
-        log(&format!("raising the limit of open files: {}", reason(&error)));
+        log(&format!("cannot raise the limit of open files: {}", reason(&error)));
     }
     let (port, stays) = (config.port, config.stay.is_some());
     let transport = config.transport;
@@ -27,7 +28,7 @@ pub fn run_agent(config: AgentConfig) -> Result<(), AgentError> {
     let address = listener.local_addr().map_err(|error| AgentError::Listen(port, error))?;
     let line = ReadyLine {
         port: address.port(),
-        key: agent.keys().public,
+        key: agent.keys.public,
         release: env!("CARGO_PKG_VERSION").to_owned(),
         log: None,
     };
@@ -44,7 +45,7 @@ fn start_threads(agent: &Arc<Agent>, listener: TcpListener, stays: bool) -> io::
     let its = Arc::clone(agent);
     if !stays {
         threads::spawn("launcher", move || its.end_with_launcher())?;
-    } else if agent.link_pool().is_some() {
+    } else if agent.link_pool.is_some() {
         threads::spawn("parking", move || listener::attend_parked(&its))?;
     }
     let agent = Arc::clone(agent);

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, ChannelError, FromAgent, Handshake, KeyPair, PREAMBLE_LEN, Preamble, PublicKey,
-    Purpose, Role, ToAgent,
+    Channel, ChannelError, FromAgent, Handshake, KeyPair, PREAMBLE_LEN, PublicKey, Purpose, Role,
+    ToAgent,
 };
 use garland_sys::{tcp, threads};
 
@@ -18,9 +18,9 @@ use garland_dataplane::tree::TreeSource;
 use garland_transport::link::{self, LinkError};
 use garland_transport::timed::Timed;
 
-/// How often a blocked write to the head polls whether the session is over. A head that reads
-/// nothing may be paused by the reader of its output (`garland exec .. | less`); the kernel notices
-/// one that is gone, since its host no longer acknowledges.
+/// How often a blocked write to the head checks whether the session is over. A head that reads
+/// nothing may itself be blocked on its output (`garland exec .. | less`). If its host is gone, the
+/// kernel breaks the connection, because bytes are not acknowledged.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The most trees that a head may keep open: each stays in memory as long as the session.
@@ -37,7 +37,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Greets a peer which claims to be a controller; its preamble, `theirs`, has been read.
+    /// Answers the greeting of a peer that claims to be a controller; its preamble, `theirs`, has
+    /// been read.
     pub fn accept(
         peer: &mut Timed<'_>,
         theirs: &[u8; PREAMBLE_LEN],
@@ -51,10 +52,7 @@ impl Session {
             return Err(LinkError::Channel(ChannelError::Refused));
         }
         let mut shake = Handshake::control(Role::Responder, ours, &key, theirs)?;
-        shake.read(&first)?;
-        let mut answer = Preamble::ours(Purpose::Control).to_bytes().to_vec();
-        link::put_message(&mut answer, &shake.write(&[])?);
-        peer.write_all(&answer)?;
+        link::answer(peer, &mut shake, Purpose::Control, &first)?;
         let channel = shake.into_channel()?;
         let stream = peer.stream().try_clone()?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -72,7 +70,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Waits for a message which only the owner of the key can send: the first message of the
+    /// Waits for a message that only the owner of the key can send: the first message of the
     /// handshake may be a replayed one.
     fn await_proof(&self, peer: &mut Timed<'_>) -> Result<(), LinkError> {
         let refused = |_| LinkError::Channel(ChannelError::Refused);
@@ -84,12 +82,13 @@ impl Session {
         Ok(receiving.0.set_read_timeout(None)?)
     }
 
-    /// Conditions of this node and of its route to the head which may affect measurements.
+    /// Returns the conditions of this node, and of its route to the head, that may affect
+    /// measurements.
     pub fn conditions(&self) -> Vec<(String, String)> {
         conditions::of(&self.sending.lock())
     }
 
-    /// Keeps a scanned tree. Returns its number, or none if there are too many.
+    /// Keeps a scanned tree. Returns its number, or `None` if there are too many.
     pub fn keep(&self, tree: TreeSource) -> Option<u32> {
         let mut trees = self.trees.lock();
         let number = u32::try_from(trees.len()).ok().filter(|_| trees.len() < TREES_MAX)?;
@@ -97,30 +96,27 @@ impl Session {
         Some(number)
     }
 
-    /// The tree of this number.
+    /// Returns the tree with this number.
     pub fn tree(&self, number: u32) -> Option<Arc<TreeSource>> {
         let trees = self.trees.lock();
         trees.get(usize::try_from(number).ok()?).cloned()
     }
 
-    /// The head is gone: stops its scans.
+    /// Marks the session as over because the head is gone, which stops its scans.
     pub fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the head is gone.
+    /// Returns whether the head is gone.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Sends a message. `receive` notices if the head is gone.
+    /// Sends a message. Reports no error: `receive` fails if the head is gone.
     pub fn send(&self, message: &FromAgent) {
         let mut stream = self.sending.lock();
         let mut bytes = Vec::new();
-        let sealed = {
-            let mut channel = self.channel.lock();
-            channel.seal(&message.to_bytes(), &mut bytes)
-        };
+        let sealed = self.channel.lock().seal(&message.to_bytes(), &mut bytes);
         if sealed.is_err() || write_whole(&mut *stream, &bytes, || self.is_over()).is_err() {
             // A partial message cannot be completed: close the channel.
             let _ = stream.shutdown(Shutdown::Both);
@@ -132,15 +128,14 @@ impl Session {
         if late.is_zero() {
             return self.send(&message);
         }
-        let session = Arc::clone(self);
-        let (message, its) = (Arc::new(message), Arc::clone(&session));
+        let (session, message) = (Arc::clone(self), Arc::new(message));
         let later = Arc::clone(&message);
         let begun = threads::spawn("late", move || {
             std::thread::sleep(late);
-            its.send(&later);
+            session.send(&later);
         });
         if begun.is_err() {
-            session.send(&message);
+            self.send(&message);
         }
     }
 
@@ -157,11 +152,8 @@ impl Session {
     fn receive_from(&self, stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<ToAgent> {
         let mut buffer = [0; 16 << 10];
         loop {
-            let message = {
-                let mut channel = self.channel.lock();
-                channel.open(received).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?
-            };
-            if let Some(bytes) = message {
+            let message = self.channel.lock().open(received);
+            if let Some(bytes) = message.map_err(|_| io::ErrorKind::InvalidData)? {
                 return ToAgent::parse(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into());
             }
             match stream.read(&mut buffer) {
@@ -199,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_pauses_gets_all_and_one_whose_session_is_over_holds_nobody() {
+    fn a_paused_reader_receives_everything_and_blocks_no_ended_session() {
         const BYTES: usize = 16 << 20;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

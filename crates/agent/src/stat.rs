@@ -1,11 +1,10 @@
-//! Reports what a node has, before a copy from it can be planned.
+//! Examines files on a node, before a copy from it is planned.
 
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use garland_core::plan::ASIDE;
 use garland_core::tree::Pattern;
@@ -14,91 +13,79 @@ use garland_protocol::{
     TreeStatRequest,
 };
 use garland_sys::confine::Root;
-use garland_sys::threads;
 use rustix::fs::Dir;
 
-use crate::agent::Agent;
-use crate::session::Session;
+use crate::controller::Controller;
+use crate::error::{OrderError, cannot};
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::MANIFEST;
 use garland_dataplane::tree::{ScanOptions, Tally, TreeSource};
-use garland_sys::error::reason;
 
 /// The most bytes of replies in an answer: the rest of the message is short.
 const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
 
 /// Examines paths in a thread of its own, and reports to the head.
-pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, look: StatRequest) {
-    let (agent, its) = (Arc::clone(agent), Arc::clone(session));
-    let begun = threads::spawn("look", move || {
-        let session = its;
-        let seen = if let Some(what) = &look.tree {
-            tree(&agent, &session, &look.path, what).map(|sight| vec![sight])
-        } else if look.stripes {
-            stripes(agent.root(), &look.path)
-        } else {
-            file(agent.root(), Path::new(OsStr::from_bytes(&look.path))).map(|sight| vec![sight])
-        };
-        session.send(&FromAgent::Looked(seen));
-    });
-    if let Err(error) = begun {
-        session.send(&FromAgent::Looked(Err(reason(&error))));
+pub fn start(controller: &Controller, request: StatRequest) {
+    let work = move |controller: &Controller| {
+        let reply = examine(controller, &request).map_err(|error| error.to_string());
+        controller.session.send(&FromAgent::Looked(reply));
+    };
+    controller.spawn("stat", work, |reason| FromAgent::Looked(Err(reason)));
+}
+
+fn examine(controller: &Controller, request: &StatRequest) -> Result<Vec<StatReply>, OrderError> {
+    let path = Path::new(OsStr::from_bytes(&request.path));
+    match &request.tree {
+        Some(what) => Ok(vec![tree(controller, path, what)?]),
+        None if request.stripes => stripes(&controller.agent.root, path),
+        None => Ok(vec![file(&controller.agent.root, path)?]),
     }
 }
 
-fn file(root: &Root, path: &Path) -> Result<StatReply, String> {
-    let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
-    let mode = source.mode().map_err(|error| reason(&error))?;
+fn file(root: &Root, path: &Path) -> Result<StatReply, OrderError> {
+    let source = Source::open_in(root, path)?;
+    let mode = source.mode().map_err(cannot(format!("stat {}", path.display())))?;
     let (length, modified) = (Some(source.length()), source.modified());
     Ok(StatReply { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
 }
 
-/// Scans all below `path` and keeps it for the head; a single regular file is reported as it is.
+/// Scans the tree below `path`, and keeps it for the copy. A single regular file is reported as a
+/// file.
 fn tree(
-    agent: &Agent,
-    session: &Session,
-    path: &[u8],
+    Controller { agent, session }: &Controller,
+    path: &Path,
     what: &TreeStatRequest,
-) -> Result<StatReply, String> {
+) -> Result<StatReply, OrderError> {
     let excludes = what.excludes.iter().map(|pattern| Pattern::parse(pattern));
     let options = ScanOptions {
         sweep: false,
         excludes: excludes.collect::<Result<_, _>>().map_err(|error| error.to_string())?,
         attributes: what.attributes,
-        root: agent.root(),
+        root: &agent.root,
         stop: &|| session.is_over(),
     };
-    let path = Path::new(OsStr::from_bytes(path));
-    let tree = TreeSource::open(&[path], &options).map_err(|error| error.to_string())?;
-    let tree = tree.on_disk(agent.disk());
+    let tree = TreeSource::open(&[path], &options)?.on_disk(agent.disk.as_ref());
     let Tally { files, folders, links } = tree.tally();
     if (files, folders, links) == (1, 0, 0) && !path.as_os_str().as_bytes().ends_with(b"/") {
-        return file(agent.root(), path);
+        return file(&agent.root, path);
     }
     let length = Some(tree.length());
-    let number = session.keep(tree).ok_or("too many trees were looked at")?;
+    let number = session.keep(tree).ok_or("too many trees were scanned over this connection")?;
     let tree = Some(TreeStat { number, files, folders, links });
-    Ok(StatReply {
-        suffix: Vec::new(),
-        length,
-        modified: (0, 0),
-        mode: 0,
-        manifest: Vec::new(),
-        tree,
-    })
+    let (suffix, manifest) = (Vec::new(), Vec::new());
+    Ok(StatReply { suffix, length, modified: (0, 0), mode: 0, manifest, tree })
 }
 
-/// All stripes of `path` which have a manifest.
-fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
-    let path = Path::new(OsStr::from_bytes(path));
-    let name = path.file_name().ok_or_else(|| format!("{} names no file", path.display()))?;
+/// Returns all stripes of `path` that have a manifest.
+fn stripes(root: &Root, path: &Path) -> Result<Vec<StatReply>, OrderError> {
+    let shown = path.display();
+    let name = path.file_name().ok_or_else(|| format!("{shown} does not name a file"))?;
     let above = path.parent().unwrap_or(Path::new(""));
     let folder = root
         .open_dir(above, false)
-        .map_err(|error| format!("opening the folder {}: {}", above.display(), reason(&error)))?;
-    let start = name.as_bytes().to_vec();
+        .map_err(cannot(format!("open the directory {}", above.display())))?;
     let (mut sights, mut room) = (Vec::new(), ANSWER_MAX);
-    for suffix in suffixes(&folder, &start, name.len())? {
+    for suffix in suffixes(&folder, name.as_bytes())? {
         let at = |end: &str| {
             let mut name = name.to_owned();
             name.push(OsStr::from_bytes(&suffix));
@@ -107,27 +94,27 @@ fn stripes(root: &Root, path: &[u8]) -> Result<Vec<StatReply>, String> {
         };
         let manifest = match manifest(root, &at(MANIFEST)) {
             Ok(manifest) => manifest,
-            // A copy that finishes removes these at any time.
+            // A copy that finishes may remove these at any time.
             Err(_) if suffix.starts_with(ASIDE.as_bytes()) => continue,
-            Err(reason) => return Err(reason),
+            Err(error) => return Err(error),
         };
         let here = file(root, &at("")).ok();
         let length = here.as_ref().and_then(|here| here.length);
         let (modified, mode) = here.map_or(((0, 0), 0), |here| (here.modified, here.mode));
         room = room.saturating_sub(manifest.len() + suffix.len() + 64);
         if room == 0 || sights.len() == SIGHTS_MAX {
-            return Err(format!("too many stripes of {}: remove old ones", path.display()));
+            return Err(format!("too many stripes of {shown}: remove those of old copies").into());
         }
         sights.push(StatReply { suffix, length, modified, mode, manifest, tree: None });
     }
     Ok(sights)
 }
 
-/// The suffixes of stripes in `folder`, after the file's name `start`. Stripes that a newer copy
-/// was replacing have another word in between.
-fn suffixes(folder: &OwnedFd, start: &[u8], name: usize) -> Result<Vec<Vec<u8>>, String> {
-    let entries = Dir::read_from(folder)
-        .map_err(|error| format!("reading the folder: {}", reason(&error.into())))?;
+/// Returns the suffixes of the stripes in `folder`; they follow the file's name, `start`. Stripes
+/// that a newer copy was replacing have a tag before the suffix.
+fn suffixes(folder: &OwnedFd, start: &[u8]) -> Result<Vec<Vec<u8>>, OrderError> {
+    let entries =
+        Dir::read_from(folder).map_err(|error| cannot("read the directory")(error.into()))?;
     let names = entries.flatten().map(|entry| entry.file_name().to_bytes().to_vec());
     let is_stripe = |rest: &[u8]| {
         let rest = rest.strip_prefix(ASIDE.as_bytes()).map_or(rest, |rest| {
@@ -138,23 +125,18 @@ fn suffixes(folder: &OwnedFd, start: &[u8], name: usize) -> Result<Vec<Vec<u8>>,
     };
     let ours = names.filter(|entry| entry.strip_prefix(start).is_some_and(is_stripe));
     let stripes = ours.filter_map(|entry| entry.strip_suffix(MANIFEST.as_bytes()).map(Vec::from));
-    let mut suffixes: Vec<_> = stripes.map(|entry| entry[name..].to_vec()).collect();
+    let mut suffixes: Vec<_> = stripes.map(|entry| entry[start.len()..].to_vec()).collect();
     suffixes.sort();
     Ok(suffixes)
 }
 
-fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, String> {
-    let shown = path.display();
-    let source = Source::open_in(root, path).map_err(|error| error.to_string())?;
+fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, OrderError> {
+    let (shown, source) = (path.display(), Source::open_in(root, path)?);
     if source.length() > MANIFEST_MAX as u64 {
-        return Err(format!("{shown} has {} bytes, and no manifest does", source.length()));
+        return Err(format!("{shown} is not a manifest: it has {} bytes", source.length()).into());
     }
-    let file =
-        root.open_entry(path).map_err(|error| format!("opening {shown}: {}", reason(&error)));
     let mut bytes = Vec::new();
-    std::fs::File::from(file?)
-        .take(MANIFEST_MAX as u64)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("reading {shown}: {}", reason(&error)))?;
+    let read = source.file().take(MANIFEST_MAX as u64).read_to_end(&mut bytes);
+    read.map_err(cannot(format!("read {shown}")))?;
     Ok(bytes)
 }

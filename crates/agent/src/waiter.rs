@@ -1,15 +1,15 @@
 //! A head's place in an agent's queue for memory, until its copy begins or the head is gone.
 
 use parking_lot::Mutex;
-use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use garland_sys::threads;
+use garland_dataplane::budget::{QueueTicket, Reservation};
+use garland_protocol::{CopyId, FromAgent};
 
-use garland_dataplane::budget::{Budget, QueueTicket, Reservation};
+use crate::controller::Controller;
 
-/// A place in the queue, and the memory once it is granted.
+/// A place in the queue for memory, and the memory once it is granted.
 pub struct Waiter {
     ticket: Arc<QueueTicket>,
     share: Arc<Mutex<Option<Reservation>>>,
@@ -17,29 +17,24 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Queues for `bytes` of `budget`; `tell` is called when they are granted.
-    ///
-    /// # Errors
-    /// When no thread can be started.
-    pub fn take(
-        budget: &Arc<Budget>,
-        bytes: usize,
-        tell: impl FnOnce() + Send + 'static,
-    ) -> io::Result<Self> {
-        let ticket = Arc::new(budget.queue(bytes));
-        let share = Arc::default();
-        let (waiter, slot): (_, Arc<Mutex<Option<Reservation>>>) =
-            (Arc::clone(&ticket), Arc::clone(&share));
-        let waiting = threads::spawn("seat", move || {
+    /// Queues for `bytes` for `copy`. The head is told when they are granted, or that no thread can
+    /// be started.
+    pub fn take(controller: &Controller, copy: CopyId, bytes: u64) -> Option<Self> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let ticket = Arc::new(controller.agent.budget.queue(bytes));
+        let share: Arc<Mutex<Option<Reservation>>> = Arc::default();
+        let (waiter, slot) = (Arc::clone(&ticket), Arc::clone(&share));
+        let work = move |controller: &Controller| {
             if let Some(share) = waiter.wait() {
                 *slot.lock() = Some(share);
-                tell();
+                controller.session.send(&FromAgent::Admitted(copy));
             }
-        })?;
-        Ok(Self { ticket, share, waiting: Some(waiting) })
+        };
+        let waiting = controller.spawn("queue", work, |reason| FromAgent::Failed(copy, reason))?;
+        Some(Self { ticket, share, waiting: Some(waiting) })
     }
 
-    /// The memory, if it is granted.
+    /// Returns the memory, if it is granted.
     pub fn share(self) -> Option<Reservation> {
         self.share.lock().take()
     }

@@ -87,7 +87,7 @@ fn what_is_missing_is_named_with_what_is_there() {
     let said = ping(&scratch, &[], &[("GARLAND_FABRIC", "/nowhere/helper")]).with_code(3);
     assert!(said.out.contains("/nowhere/helper, which is not a file"), "{}", said.out);
     let said = ping(&scratch, &[], &[("GARLAND_FABRIC", "/bin/true")]).with_code(3);
-    assert!(said.out.contains("/bin/true ended in the middle"), "{}", said.out);
+    assert!(said.out.contains("/bin/true ended unexpectedly"), "{}", said.out);
     let said = ping(&scratch, &[], &[("GARLAND_FABRIC", "/bin/pwd")]).with_code(3);
     assert!(said.out.contains("garland-fabric: a message of "), "{}", said.out);
     let said = ping(&scratch, &["--provider", "nothing"], &[]).with_code(3);
@@ -142,7 +142,7 @@ fn a_helper_that_is_killed_is_named_and_leaves_nothing() {
             let said = running.end();
             assert_eq!(said.code, 3, "{}{}", said.out, said.err);
             assert!(
-                said.out.contains("garland-fabric ended in the middle: signal: 9"),
+                said.out.contains("garland-fabric ended unexpectedly: signal: 9"),
                 "{}",
                 said.out
             );

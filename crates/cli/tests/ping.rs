@@ -98,7 +98,7 @@ fn what_can_not_be_measured_is_refused_with_the_way_out() {
     refused(&["local[1-2]", "--pin", "one"], "two CPUs");
     refused(&["local[1-2]", "8", "64", "--sweep"], "give one at most");
     let said = garland(&scratch).run(&["ping", "local[1-2]", "--pin", "999,999"]).with_code(3);
-    assert!(said.out.contains("staying on CPU 999"), "{}", said.out);
+    assert!(said.out.contains("cannot run on CPU 999"), "{}", said.out);
 }
 
 #[test]

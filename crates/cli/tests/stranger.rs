@@ -84,7 +84,7 @@ fn garbage_gets_nothing_and_is_logged() {
     }
     until("a line for each stranger", || agent.hand.log().len() >= garbage.len());
     let strange = "the peer doesn't speak Garland's protocol";
-    assert!(agent.hand.log().iter().all(|line| line.starts_with("turned away ")
+    assert!(agent.hand.log().iter().all(|line| line.starts_with("refused a connection from ")
         && line.contains("127.0.0.1")
         && line.ends_with(strange)));
     agent.assert_unharmed();
@@ -135,7 +135,7 @@ fn hundreds_of_half_open_connections_cost_little_and_are_dropped() {
     for (at, peer) in peers.iter_mut().enumerate() {
         peer.say(&hello[..at % PREAMBLE_LEN]);
     }
-    let _ = agent.hand.await_log("too many peers are greeting at once");
+    let _ = agent.hand.await_log("too many connections in their greeting");
     let during = agent.hand.process().memory();
     assert!(during < before + (32 << 20), "{before} bytes before, {during} now");
     for peer in &mut peers {
@@ -189,7 +189,7 @@ fn slow_peers_of_one_address_keep_nobody_else_out() {
     let mut peers: Vec<Peer> =
         (0..300).map(|_| Peer::connect_from(from, agent.hand.port())).collect();
     peers.iter_mut().for_each(|peer| peer.say(&preamble(Purpose::Control)));
-    let line = agent.hand.await_log("too many peers are greeting at once from its address");
+    let line = agent.hand.await_log("too many connections in their greeting from this address");
     assert!(line.contains("127.0.0.9"), "{line}");
     // The agent ends with its last controller.
     let mut served = Vec::new();
@@ -269,7 +269,7 @@ fn a_controller_refuses_an_agent_that_is_not_the_one_it_launched() {
     let other = KeyPair::generate();
     let refused = agent.connect(&agent.controller, &other.public).map(drop);
     let refused = refused.expect_err("it is another");
-    assert!(refused.to_string().contains("doesn't hold the key that it was launched with"));
+    assert!(refused.to_string().contains("does not have the key with which it was launched"));
     agent.assert_unharmed();
 }
 
@@ -319,7 +319,7 @@ fn a_link_to_a_copy_that_nobody_makes_is_refused() {
     let message = [&[64, 0][..], &[3; 64]].concat();
     peer.say(&[&preamble(Purpose::Link)[..], &[9; 16], &message].concat());
     assert_eq!(peer.hear_all(), b"");
-    let _ = agent.hand.await_log("turned away");
+    let _ = agent.hand.await_log("refused a connection");
     agent.assert_unharmed();
 }
 
@@ -342,8 +342,8 @@ fn the_program_is_given_for_a_ticket_and_once() {
     assert!(given.starts_with(b"\x7fELF") && given.len() > 1 << 20, "{} bytes", given.len());
     assert_eq!(agent.program(&"2".repeat(64)), b"", "it is good once");
     assert!(agent.program(&"3".repeat(64)) == given, "another ticket, the same program");
-    let _ = agent.hand.await_log("gave its program to ");
-    let _ = agent.hand.await_log("turned away ");
+    let _ = agent.hand.await_log("sent the agent's program to ");
+    let _ = agent.hand.await_log("refused a connection ");
     drop(controller);
     assert_eq!(agent.hand.end(), Some(0));
 }
@@ -368,7 +368,7 @@ fn a_port_in_use_is_said_plainly() {
     let port = agent.hand.port().to_string();
     let arguments = ["agent", "--controller", &hex(&[1; 32]), "--port", &port];
     let said = garland.run(&arguments).with_code(3);
-    let wanted = format!("error: listening on port {port}: address already in use\n");
+    let wanted = format!("error: cannot listen on port {port}: address already in use\n");
     assert_eq!(said.err.to_lowercase().replace(" (os error 98)", ""), wanted);
     agent.assert_unharmed();
 }
@@ -389,6 +389,6 @@ fn an_agent_refuses_a_key_that_is_none_and_a_root_that_is_not_there() {
     assert_eq!(said.err, "error: a key has 64 hex digits\n");
     let key = hex(&[1; 32]);
     let said = garland.run(&["agent", "--controller", &key, "--root", "/nosuch"]).with_code(3);
-    assert!(said.err.starts_with("error: opening the agent's root /nosuch: "), "{}", said.err);
+    assert!(said.err.starts_with("error: cannot open the agent's root /nosuch: "), "{}", said.err);
     scratch.assert_nothing_left();
 }

@@ -1,5 +1,5 @@
-//! The head's side of a control channel: a non-blocking socket, so that one loop serves all of
-//! them.
+//! The head's side of control channels. Sockets are non-blocking, so that one loop can serve all
+//! agents.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,26 +19,26 @@ use crate::link::{self, LinkError};
 use crate::timed::Timed;
 use garland_sys::error::reason;
 
-/// Why there is no channel to an agent.
+/// The error of a control channel: it cannot be opened, or it broke.
 #[derive(Debug, Error)]
 pub enum ConnectionError {
-    /// Nothing answers at the address.
-    #[error("connecting to its agent at {0}: {reason}", reason = reason(.1))]
+    /// The TCP connection failed.
+    #[error("cannot connect to its agent at {0}: {reason}", reason = reason(.1))]
     Connect(SocketAddr, io::Error),
-    /// It has another version.
-    #[error("{0}")]
+    /// The agent has another protocol version.
+    #[error(transparent)]
     Version(VersionError),
-    /// It is not the agent that was launched.
-    #[error("the agent at {0} doesn't hold the key that it was launched with")]
+    /// The agent does not have the key with which it was launched.
+    #[error("the agent at {0} does not have the key with which it was launched")]
     WrongKey(SocketAddr),
     /// The connection broke.
-    #[error("the connection to its agent broke: {reason}", reason = reason(.0))]
+    #[error("lost the connection to its agent: {reason}", reason = reason(.0))]
     Io(#[from] io::Error),
     /// The agent closed the connection.
     #[error("its agent is gone")]
     Gone,
-    /// Bytes that no agent of this version sends.
-    #[error("protocol error: its agent sent bytes that are no message")]
+    /// The agent sent an invalid message.
+    #[error("protocol error: its agent sent an invalid message")]
     Garbage,
 }
 
@@ -53,10 +53,10 @@ pub struct Connection {
     unsent: Vec<u8>,
 }
 
-/// Connects to the agent at `address` which has the key `theirs`.
+/// Connects to the agent at `address`, which must have the key `theirs`.
 ///
-/// A process that is being killed still has its listening socket for a moment: the kernel accepts
-/// the connection and resets it. The next attempt finds out whether anything listens there.
+/// While a process is being killed its listening socket stays open for a moment: the kernel accepts
+/// a connection and resets it. A reset connection is therefore tried again.
 ///
 /// # Errors
 /// When nothing answers, the version differs, or the agent does not have that key.
@@ -78,7 +78,7 @@ pub fn connect_agent(
 /// How often a connection that is reset during the greeting is tried again.
 const RESETS: u32 = 3;
 
-/// How long a killed process is given to close its sockets.
+/// The time between attempts, in which a killed process closes its sockets.
 const AFTER_RESET: Duration = Duration::from_millis(20);
 
 fn is_reset(error: &io::Error) -> bool {
@@ -105,13 +105,7 @@ fn greet(
     };
     let refused = |_: ChannelError| ConnectionError::WrongKey(address);
     let mut shake = Handshake::control(Role::Initiator, ours, theirs, &hello).map_err(refused)?;
-    let mut first = hello.to_vec();
-    first.extend(ours.public);
-    link::put_message(&mut first, &shake.write(&[]).map_err(refused)?);
-    agent.write_all(&first)?;
-    link::read_preamble(&mut agent).map_err(wrong)?;
-    let answer = link::read_message(&mut agent).map_err(wrong)?;
-    shake.read(&answer).map_err(refused)?;
+    link::offer(&mut agent, &mut shake, [&hello, &ours.public, &[]]).map_err(wrong)?;
     let channel = shake.into_channel().map_err(refused)?;
     stream.set_nonblocking(true)?;
     tcp::keep_alive(&stream)?;
@@ -124,7 +118,7 @@ fn greet(
 }
 
 impl Connection {
-    /// Sends a message; keeps what the socket does not take for `flush`.
+    /// Sends a message. Bytes that the socket does not accept are kept for [`Self::flush`].
     ///
     /// # Errors
     /// When the connection broke.
@@ -135,7 +129,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Sends kept bytes, as far as the socket takes them.
+    /// Sends kept bytes until the socket accepts no more.
     ///
     /// # Errors
     /// When the connection broke.
@@ -151,16 +145,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether bytes are kept for `flush`.
+    /// Returns whether bytes are kept for `flush`.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// All messages that have arrived.
+    /// Returns all messages that have arrived.
     ///
     /// # Errors
-    /// When the connection broke or the agent closed it, after the last message was taken.
+    /// When the connection broke or the agent closed it. Messages that arrived before are returned
+    /// first.
     pub fn receive(&mut self) -> Result<Vec<FromAgent>, ConnectionError> {
         let mut buffer = [0; 16 << 10];
         let mut end = None;
@@ -193,19 +188,20 @@ impl Connection {
         }
     }
 
-    /// The time at which the messages of the last `receive` arrived, in monotonic nanoseconds.
+    /// Returns the time at which the messages of the last `receive` arrived, in monotonic
+    /// nanoseconds.
     #[must_use]
     pub fn read_ns(&self) -> u64 {
         self.read_ns
     }
 
-    /// The agent's key.
+    /// Returns the agent's key.
     #[must_use]
     pub fn key(&self) -> PublicKey {
         self.key
     }
 
-    /// This host's own address on the route to the agent.
+    /// Returns this host's own address on the route to the agent.
     ///
     /// # Errors
     /// When the connection broke.
@@ -228,7 +224,7 @@ mod tests {
 
     /// Linux resets a connection whose process exits with unread input.
     #[test]
-    fn after_a_reset_by_a_process_that_ends_it_is_known_that_nothing_listens() {
+    fn a_reset_by_an_ending_process_is_reported_as_a_refused_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
         let dying = thread::spawn(move || {

@@ -1,6 +1,6 @@
-//! The greeting of two peers which a head has told of each other: the preamble, the identity of
-//! their purpose, the handshake of links, and one sealed message that cannot be a replayed one.
-//! Afterwards the connection belongs to their purpose.
+//! The greeting of two peers to which the head has given a common secret, for a meeting or a mount:
+//! preambles, the identity of the meeting or mount, the handshake of links, and one sealed message,
+//! which proves that the greeting is not a replayed one.
 
 use std::io::{Read, Write};
 
@@ -12,12 +12,12 @@ use garland_protocol::{
 use crate::link::{self, LinkError};
 use crate::timed::Timed;
 
-/// Bytes of the sealed message: its frame, the number of the connection, the tag.
+/// Length of the sealed message in bytes: its length field, the number of the connection, the tag.
 const PROOF_LEN: usize = 2 + 2 + 16;
 
-/// A guest that was accepted.
+/// A connection whose greeting succeeded.
 pub struct Welcomed<T> {
-    /// Its purpose.
+    /// What the connection is for, as `find` returned it.
     pub to: T,
     /// The number of this connection.
     pub number: u16,
@@ -25,8 +25,8 @@ pub struct Welcomed<T> {
     pub binding: [u8; BINDING_LEN],
 }
 
-/// Greets as the connecting side, for the connection `number` of `id` with its `secret`. Returns
-/// the channel binding.
+/// Greets as the connecting side. The connection has this `number` among those of `id`, whose
+/// secret is `secret`. Returns the channel binding.
 pub fn introduce(
     peer: &mut Timed<'_>,
     purpose: Purpose,
@@ -36,12 +36,7 @@ pub fn introduce(
 ) -> Result<[u8; BINDING_LEN], LinkError> {
     let ours = Preamble::ours(purpose).to_bytes();
     let mut shake = Handshake::link(Role::Initiator, secret, &ours)?;
-    let mut hello = ours.to_vec();
-    hello.extend(id.0);
-    link::put_message(&mut hello, &shake.write(&[])?);
-    peer.write_all(&hello)?;
-    link::read_preamble(&mut *peer)?;
-    shake.read(&link::read_message(&mut *peer)?)?;
+    link::offer(peer, &mut shake, [&ours, &id.0, &[]])?;
     let binding = shake.binding();
     let mut proof = Vec::with_capacity(PROOF_LEN);
     shake.into_channel()?.seal(&number.to_le_bytes(), &mut proof)?;
@@ -49,8 +44,9 @@ pub fn introduce(
     Ok(binding)
 }
 
-/// Answers a peer whose preamble, `theirs`, has been read. `find` returns what is expected under an
-/// identity and its secret, and may wait briefly for it.
+/// Answers the greeting of a peer whose preamble, `theirs`, has been read. `find` returns the
+/// secret of an identity and what its connections are for. It may wait briefly for the order that
+/// announces them.
 pub fn welcome<T>(
     peer: &mut Timed<'_>,
     purpose: Purpose,
@@ -63,10 +59,7 @@ pub fn welcome<T>(
     let (secret, to) =
         peer.aside(|| find(CopyId(id))).ok_or(LinkError::Channel(ChannelError::Refused))?;
     let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
-    shake.read(&hello)?;
-    let mut answer = Preamble::ours(purpose).to_bytes().to_vec();
-    link::put_message(&mut answer, &shake.write(&[])?);
-    peer.write_all(&answer)?;
+    link::answer(peer, &mut shake, purpose, &hello)?;
     let binding = shake.binding();
     let number = read_proof(peer, &mut shake.into_channel()?)?;
     Ok(Welcomed { to, number, binding })

@@ -1,5 +1,6 @@
-//! Links: the hops of the chain. In a Noise greeting both ends prove that they belong to the copy;
-//! then the link carries frames and sealed blocks as they are.
+//! Links: the connections between neighbours in a copy. In a Noise greeting both ends prove that
+//! they know the copy's secret. Afterwards the link carries frames and sealed blocks, without
+//! Noise.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,27 +27,27 @@ const WARM: Duration = Duration::from_millis(500);
 /// The longest greeting message that is accepted, in bytes.
 const GREETING_MAX: usize = 256;
 
-/// Why there is no link.
+/// The error of a link: its greeting failed, or it broke.
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// The connection failed or broke.
     #[error("{reason}", reason = break_reason(.0))]
     Io(#[from] io::Error),
     /// The peer has another version.
-    #[error("{0}")]
+    #[error(transparent)]
     Version(#[from] VersionError),
-    /// The peer does not belong to the copy.
-    #[error("{0}")]
+    /// The handshake failed, since the peer does not know the secret.
+    #[error(transparent)]
     Channel(#[from] ChannelError),
     /// A frame is not authentic.
-    #[error("{0}")]
+    #[error(transparent)]
     Frame(#[from] FrameError),
 }
 
-/// Why a link broke, in words: usually its other end is gone.
+/// Returns the reason why a link broke, for messages.
 pub fn break_reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "its other end closed it".to_owned(),
+        io::ErrorKind::UnexpectedEof => "the other end closed it".to_owned(),
         _ => reason(error),
     }
 }
@@ -58,19 +59,19 @@ pub struct Hop {
     pub copy: CopyId,
     /// The number of the lane.
     pub lane: u16,
-    /// The epoch.
+    /// The epoch of the lane's route.
     pub epoch: u32,
 }
 
-/// The parameters of a link.
+/// The parameters of a link that is opened.
 pub struct Dial<'a> {
-    /// The address of the downstream's agent.
+    /// The address of the downstream agent.
     pub address: SocketAddr,
-    /// The purpose of the link.
+    /// The copy, lane and epoch of the link.
     pub hop: Hop,
-    /// The secret which both ends know.
+    /// The secret that both ends know.
     pub secret: &'a Secret,
-    /// The keys derived from it.
+    /// The keys derived from the secret.
     pub keys: &'a Keys,
     /// Congestion controls to use, best first.
     pub congestion: &'a [String],
@@ -78,10 +79,11 @@ pub struct Dial<'a> {
     pub transport: Transport,
 }
 
-/// Opens a link to a downstream: over a parked connection if one works, else over a new one.
+/// Opens a link to the downstream agent, over a parked connection if one works, else over a new
+/// one.
 pub fn dial(to: &Dial<'_>, link_pool: Option<&LinkPool>) -> Result<TcpStream, LinkError> {
     if let Some(stream) = link_pool.and_then(|link_pool| link_pool.lease(to.address))
-        // A dead connection costs no more than the time to notice it.
+        // A connection whose peer is gone fails after this time, instead of the whole timeout.
         && tcp::break_unacknowledged(&stream, Some(WARM)).is_ok()
         && let Ok(stream) = greet(stream, to)
     {
@@ -94,26 +96,20 @@ pub fn dial(to: &Dial<'_>, link_pool: Option<&LinkPool>) -> Result<TcpStream, Li
 fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     let Dial { hop, secret, keys, congestion, .. } = *to;
     let congestion: Vec<&str> = congestion.iter().map(String::as_str).collect();
-    // Optional: the kernel's default works, too.
+    // Errors are ignored: the kernel's default works, too.
     let _ = tcp::choose_congestion(&stream, &congestion);
     let mut timed = Timed::begin(&stream, GREETING);
     let ours = Preamble::ours(Purpose::Link).to_bytes();
     let mut shake = Handshake::link(Role::Initiator, secret, &ours)?;
-    let mut hello = ours.to_vec();
-    hello.extend(hop.copy.0);
-    put_message(&mut hello, &shake.write(&[])?);
     let mut open = Frame::bare(Kind::Open, hop.copy, hop.lane, 0);
     open.epoch = hop.epoch;
-    hello.extend(open.to_bytes(keys));
-    timed.write_all(&hello)?;
-    read_preamble(&mut timed)?;
-    shake.read(&read_message(&mut timed)?)?;
+    offer(&mut timed, &mut shake, [&ours, &hop.copy.0, &open.to_bytes(keys)])?;
     stream.set_read_timeout(None)?;
     tcp::keep_alive(&stream)?;
     Ok(stream)
 }
 
-/// Answers the greeting of a peer which opens a link; its preamble, `theirs`, has been read. `find`
+/// Answers the greeting of a peer that opens a link; its preamble, `theirs`, has been read. `find`
 /// returns the secret and keys of a copy, and may wait briefly for it to begin.
 pub fn accept<T: AsRef<Keys>>(
     peer: &mut Timed<'_>,
@@ -126,10 +122,7 @@ pub fn accept<T: AsRef<Keys>>(
     let stranger = || LinkError::Channel(ChannelError::Refused);
     let (secret, keys) = peer.aside(|| find(CopyId(copy))).ok_or_else(stranger)?;
     let mut shake = Handshake::link(Role::Responder, &secret, theirs)?;
-    shake.read(&hello)?;
-    let mut answer = Preamble::ours(Purpose::Link).to_bytes().to_vec();
-    put_message(&mut answer, &shake.write(&[])?);
-    peer.write_all(&answer)?;
+    answer(peer, &mut shake, Purpose::Link, &hello)?;
     let (open, _) = read_frame(&mut *peer, keys.as_ref())?;
     if open.kind != Kind::Open || open.copy != CopyId(copy) {
         return Err(LinkError::Frame(FrameError::Garbage));
@@ -146,7 +139,7 @@ pub fn read_preamble(mut stream: impl Read) -> Result<(Preamble, [u8; PREAMBLE_L
     Ok((Preamble::parse(&bytes)?, bytes))
 }
 
-/// Reads a frame of the copy with these `keys`.
+/// Reads a frame, and verifies it with the `keys` of its copy.
 pub fn read_frame(
     mut stream: impl Read,
     keys: &Keys,
@@ -156,8 +149,37 @@ pub fn read_frame(
     Ok((Frame::parse(&bytes, keys)?, bytes))
 }
 
+/// Sends the connecting side's greeting: preamble, identity, the handshake's first message, and the
+/// bytes that follow it. Then reads the answer.
+pub(crate) fn offer(
+    peer: &mut Timed<'_>,
+    shake: &mut Handshake,
+    [preamble, identity, rest]: [&[u8]; 3],
+) -> Result<(), LinkError> {
+    let mut hello = [preamble, identity].concat();
+    put_message(&mut hello, &shake.write(&[])?);
+    hello.extend(rest);
+    peer.write_all(&hello)?;
+    read_preamble(&mut *peer)?;
+    shake.read(&read_message(&mut *peer)?)?;
+    Ok(())
+}
+
+/// Answers a greeting for `purpose` whose first handshake message, `hello`, has been read.
+pub fn answer(
+    peer: &mut Timed<'_>,
+    shake: &mut Handshake,
+    purpose: Purpose,
+    hello: &[u8],
+) -> Result<(), LinkError> {
+    shake.read(hello)?;
+    let mut answer = Preamble::ours(purpose).to_bytes().to_vec();
+    put_message(&mut answer, &shake.write(&[])?);
+    Ok(peer.write_all(&answer)?)
+}
+
 /// Appends a greeting message with its length to `out`.
-pub fn put_message(out: &mut Vec<u8>, message: &[u8]) {
+fn put_message(out: &mut Vec<u8>, message: &[u8]) {
     let length = u16::try_from(message.len()).expect("a greeting is short");
     out.extend(length.to_le_bytes());
     out.extend(message);

@@ -1,11 +1,11 @@
-//! Standing links: connections between neighbours that outlive their copy, so that the next one
-//! finds them warm.
+//! Standing links: connections between neighbours that outlive their copy, so that the next copy
+//! need not open new ones.
 //!
-//! A parked connection proves nothing. The node which leases it greets on it like on a new
-//! connection, under the secret of the new copy, and its peer expects that. Only connections after
-//! a successful greeting, of a copy or of a standing chain, are parked.
+//! A parked connection gives its peer no rights. The node that leases it sends a greeting, as on a
+//! new connection, with the secret of the new copy; the peer expects that. Only connections whose
+//! greeting succeeded, for a copy or for a standing chain, are parked.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use std::time::Duration;
 use garland_sys::watch::Watch;
 use garland_sys::{clock, event};
 
-/// The most parked connections on each side; beyond it the oldest is closed.
+/// The most parked connections that this node opened, and the most that its peers opened. If there
+/// are more, the oldest is closed.
 const MOST: usize = 64;
 
 /// How often old connections are closed.
@@ -40,12 +41,13 @@ struct Parked {
     number: u64,
     until_ns: u64,
     stream: TcpStream,
-    /// The address of the peer, if this node opened the connection; otherwise its peer leases it.
+    /// The address of the peer if this node opened the connection; `None` if the peer opened it,
+    /// and thus leases it.
     dialled: Option<SocketAddr>,
 }
 
 impl LinkPool {
-    /// A pool of connections which are closed after `patience` without use.
+    /// Creates a pool whose connections are closed after `patience` without use.
     ///
     /// # Errors
     /// When the system has no file descriptors left.
@@ -57,7 +59,7 @@ impl LinkPool {
     /// Parks an idle connection that this node opened to `dialled`, or that its peer opened
     /// (`None`).
     pub fn park(&self, stream: TcpStream, dialled: Option<SocketAddr>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.next += 1;
         let number = state.next;
         let until_ns = clock::now_ns().saturating_add(self.patience_ns);
@@ -73,10 +75,10 @@ impl LinkPool {
         }
     }
 
-    /// Takes a parked connection to the agent at `address` which is alive as far as this host
+    /// Takes a parked connection to the agent at `address` that is still open as far as this host
     /// knows.
     pub fn lease(&self, address: SocketAddr) -> Option<TcpStream> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while let Some(parked) = self.take(&mut state, |parked| parked.dialled == Some(address)) {
             let ready = event::wait_readable(&[parked.stream.as_fd()], Some(Duration::ZERO));
             if ready.is_ok_and(|ready| ready == [false]) {
@@ -86,23 +88,23 @@ impl LinkPool {
         None
     }
 
-    /// The number of parked connections that were opened to `address`.
+    /// Returns the number of parked connections that were opened to `address`.
     pub fn count_to(&self, address: SocketAddr) -> usize {
-        self.lock().parked.iter().filter(|parked| parked.dialled == Some(address)).count()
+        self.state.lock().parked.iter().filter(|parked| parked.dialled == Some(address)).count()
     }
 
-    /// The number of parked connections that this node opened.
+    /// Returns the number of parked connections that this node opened.
     pub fn count(&self) -> usize {
-        self.lock().parked.iter().filter(|parked| parked.dialled.is_some()).count()
+        self.state.lock().parked.iter().filter(|parked| parked.dialled.is_some()).count()
     }
 
-    /// Watches the parked connections as long as the process runs; calls `greet` with those on
-    /// which the peer sends.
+    /// Watches the parked connections until the process exits. Calls `greet` with each connection
+    /// on which the peer sends.
     pub fn attend(&self, greet: impl Fn(TcpStream)) {
         loop {
             let Ok(numbers) = self.watch.wait(POLL) else { return };
             for number in numbers {
-                let spoken = self.take(&mut self.lock(), |parked| parked.number == number);
+                let spoken = self.take(&mut self.state.lock(), |parked| parked.number == number);
                 let spoken = spoken.filter(|parked| parked.dialled.is_none());
                 if let Some(Parked { stream, .. }) = spoken
                     && matches!(stream.peek(&mut [0]), Ok(1))
@@ -111,20 +113,16 @@ impl LinkPool {
                 }
             }
             let now = clock::now_ns();
-            while self.take(&mut self.lock(), |parked| parked.until_ns <= now).is_some() {}
+            while self.take(&mut self.state.lock(), |parked| parked.until_ns <= now).is_some() {}
         }
     }
 
     fn take(&self, state: &mut State, which: impl Fn(&Parked) -> bool) -> Option<Parked> {
-        // The newest is the warmest.
+        // The newest first: its congestion window is the most recent one.
         let at = state.parked.iter().rposition(which)?;
         let parked = state.parked.remove(at);
         self.watch.remove(&parked.stream);
         Some(parked)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }
 
@@ -145,7 +143,7 @@ mod tests {
     }
 
     fn until(link_pool: &LinkPool, count: usize) {
-        while link_pool.lock().parked.len() != count {
+        while link_pool.state.lock().parked.len() != count {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watcher_closes_what_ends_speaks_out_of_turn_or_grows_old() {
+    fn connections_that_end_receive_unexpected_bytes_or_time_out_are_closed() {
         let link_pool = Arc::new(LinkPool::new(Duration::from_millis(300)).unwrap());
         let (greet, greeted) = channel();
         let attended = Arc::clone(&link_pool);
@@ -187,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_when_there_is_no_room() {
+    fn a_full_pool_closes_its_oldest_connection() {
         let link_pool = LinkPool::new(Duration::from_secs(60)).unwrap();
         let pairs: Vec<_> = (0..=MOST).map(|_| pair()).collect();
         let mut far = Vec::new();

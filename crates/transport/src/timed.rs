@@ -8,32 +8,32 @@ use garland_sys::clock;
 
 /// A connection whose peer has a deadline for its whole greeting.
 ///
-/// It changes the socket's read timeout: the next user of the connection sets its own.
+/// Reading changes the socket's read timeout. Code that reads from the socket afterwards must set
+/// its own.
 pub struct Timed<'a> {
     stream: &'a TcpStream,
     until_ns: u64,
 }
 
 impl<'a> Timed<'a> {
-    /// The deadline is `patience` from now.
+    /// Sets the deadline to `patience` from now.
     #[must_use]
     pub fn begin(stream: &'a TcpStream, patience: Duration) -> Self {
-        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX >> 1);
-        Self { stream, until_ns: clock::now_ns().saturating_add(patience_ns) }
+        Self { stream, until_ns: clock::now_ns() + patience.as_nanos() as u64 }
     }
 
-    /// The connection itself.
+    /// Returns the connection.
     #[must_use]
     pub fn stream(&self) -> &'a TcpStream {
         self.stream
     }
 
-    /// Does `act` and extends the deadline by its time, for which the peer is not responsible.
+    /// Runs `act` and extends the deadline by the time that it takes, since the peer has no
+    /// influence on it.
     pub fn aside<T>(&mut self, act: impl FnOnce() -> T) -> T {
         let began_ns = clock::now_ns();
         let result = act();
-        let took_ns = clock::now_ns().saturating_sub(began_ns);
-        self.until_ns = self.until_ns.saturating_add(took_ns);
+        self.until_ns += clock::now_ns().saturating_sub(began_ns);
         result
     }
 }
@@ -46,7 +46,7 @@ impl Read for Timed<'_> {
         }
         self.stream.set_read_timeout(Some(left))?;
         match self.stream.read(buffer) {
-            // The error of a socket whose timeout has passed.
+            // The kernel returns this error when the read timeout expires.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Err(io::ErrorKind::TimedOut.into())
             }
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// The two ends of a connection.
+    /// Returns the two ends of a connection.
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let near = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it does");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_drips_has_no_more_time_than_one_that_is_silent() {
+    fn a_peer_that_sends_slowly_has_the_same_deadline_as_a_silent_one() {
         let (near, mut far) = pair();
         let (over, is_over) = channel();
         std::thread::spawn(move || {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_waits_for_is_not_the_peers_time() {
+    fn the_time_of_an_act_extends_the_deadline() {
         let (near, mut far) = pair();
         let mut timed = Timed::begin(&near, Duration::from_millis(200));
         timed.aside(|| std::thread::sleep(Duration::from_millis(300)));

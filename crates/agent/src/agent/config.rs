@@ -13,7 +13,7 @@ use garland_dataplane::block_index::Records;
 /// The configuration of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// The directory which no path leads out of; the whole file system by default.
+    /// The directory that contains all paths of the agent; the whole file system by default.
     pub root: Option<PathBuf>,
     /// The public keys of the controllers.
     pub controllers: Vec<PublicKey>,
@@ -26,9 +26,9 @@ pub struct AgentConfig {
     pub stay: Option<Duration>,
     /// The rate of the node's emulated disk in bytes per second, if it has one.
     pub disk: Option<u64>,
-    /// The records of files which it has written.
+    /// The block indexes of files that the agent has written.
     pub records: Records,
-    /// The transport which it accepts; each copy chooses that of the links it opens.
+    /// The transport of its port; each copy chooses the transport of the links that it opens.
     pub transport: Transport,
 }
 
@@ -36,18 +36,18 @@ pub struct AgentConfig {
 #[derive(Debug, Error)]
 pub enum AgentError {
     /// Its root directory cannot be opened.
-    #[error("opening the agent's root {0}: {1}")]
+    #[error("cannot open the agent's root {0}: {1}")]
     Root(String, io::Error),
     /// Its port is not available.
-    #[error("listening on port {0}: {1}")]
+    #[error("cannot listen on port {0}: {1}")]
     Listen(u16, io::Error),
     /// It cannot watch standing links.
-    #[error("watching standing links: {0}")]
-    Parking(io::Error),
+    #[error("cannot watch standing links: {0}")]
+    LinkPool(io::Error),
     /// It cannot start its threads.
     #[error("{0}")]
     Thread(io::Error),
-    /// It cannot print its ready line.
-    #[error("telling the launcher that the agent is ready: {0}")]
+    /// It cannot write its ready line.
+    #[error("cannot write the ready line for the launcher: {0}")]
     Ready(io::Error),
 }

@@ -1,58 +1,49 @@
-//! The copies of one controller on an agent. A copy begins by opening files, which may hang: a
-//! thread of its own does that, while orders are read.
+//! The copies of one controller on an agent. Files are opened in a thread of its own for each copy,
+//! since their disk may hang.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use garland_protocol::{Begin, CopyId, Destination, DiskCall, End, FromAgent, ToAgent};
-use garland_sys::threads;
 
-use super::Agent;
 use crate::comparison::Comparison;
-use crate::copy_task::{CopyTask, Refusal};
+use crate::controller::Controller;
+use crate::copy_task::CopyTask;
+use crate::error::OrderError;
 use crate::orders::{Begun, Event};
-use crate::session::Session;
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::calls::Calls;
 use garland_dataplane::log::log;
-use garland_sys::error::reason;
 
 /// The running copies.
 pub type Parts = Arc<Mutex<Vec<CopyTask>>>;
 
-/// When the head is gone, a copy that begins is awaited for this long; then its files are
+/// How long to wait for a copy that is beginning when the head is gone. Afterwards its disk is
 /// considered to hang.
 const OPENING: Duration = Duration::from_secs(1);
 
-pub fn lock(parts: &Parts) -> MutexGuard<'_, Vec<CopyTask>> {
-    parts.lock()
-}
-
 /// The copies of one controller.
 pub struct Copies {
-    agent: Arc<Agent>,
-    session: Arc<Session>,
+    controller: Controller,
     parts: Parts,
-    /// The files that are being opened.
+    /// The calls in progress that open files, for heartbeats.
     opening: Arc<Calls>,
-    /// Copies that are beginning, and their orders since.
+    /// Copies that are beginning, each with the orders that arrived for it.
     beginning: HashMap<CopyId, Vec<ToAgent>>,
     tell: SyncSender<Event>,
 }
 
 impl Copies {
-    /// No copies; `tell` sends events of its threads to the thread that executes orders.
+    /// Creates an empty set. `tell` sends events of its threads to the thread that executes orders.
     pub fn new(
-        agent: &Arc<Agent>,
-        session: &Arc<Session>,
+        controller: Controller,
         (parts, opening): (Parts, Arc<Calls>),
         tell: SyncSender<Event>,
     ) -> Self {
-        let (agent, session) = (Arc::clone(agent), Arc::clone(session));
-        Self { agent, session, parts, opening, beginning: HashMap::new(), tell }
+        Self { controller, parts, opening, beginning: HashMap::new(), tell }
     }
 
     /// Begins a copy.
@@ -64,29 +55,28 @@ impl Copies {
     ) {
         let copy = begin.copy;
         self.beginning.insert(copy, Vec::new());
-        let (agent, session) = (Arc::clone(&self.agent), Arc::clone(&self.session));
         let (opening, tell) = (Arc::clone(&self.opening), self.tell.clone());
-        let begun = threads::spawn("begin", move || {
+        let work = move |controller: &Controller| {
             let path = path_of(&begin).into();
             let begun = opening.during(DiskCall::Open, &path, 0, || {
-                CopyTask::begin(&agent, &session, begin, share, compared.as_deref())
+                CopyTask::begin(controller, begin, share, compared.as_deref())
             });
             // The controller is gone: end the copy.
             if let Err(lost) = tell.send(Event::Begun(Box::new((copy, begun))))
                 && let Event::Begun(begun) = lost.0
                 && let (_, Ok(part)) = *begun
             {
-                part.end(&agent);
+                part.end();
             }
-        });
-        if let Err(error) = begun {
+        };
+        let failed = |reason| FromAgent::Failed(copy, reason);
+        if self.controller.spawn("begin", work, failed).is_none() {
             self.beginning.remove(&copy);
-            self.session.send(&FromAgent::Failed(copy, reason(&error)));
         }
     }
 
-    /// Waits for the next order; meanwhile handles copies that have begun. None when the head is
-    /// gone.
+    /// Waits for the next order, and handles copies that have begun meanwhile. Returns `None` when
+    /// the head is gone.
     pub fn next_order(&mut self, given: &Receiver<Event>) -> Option<ToAgent> {
         loop {
             match given.recv() {
@@ -97,76 +87,73 @@ impl Copies {
         }
     }
 
-    /// Handles a copy that has begun, or failed to.
+    /// Handles a copy that has begun or cannot begin.
     fn begun(&mut self, (copy, result): Begun) {
         let Some(orders) = self.beginning.remove(&copy) else {
             // The head is gone.
             if let Ok(part) = result {
-                part.end(&self.agent);
+                part.end();
             }
             return;
         };
         let mut late = Duration::ZERO;
         let answer = match result {
             Ok(part) => {
-                late = part.member().config.faults.control();
-                lock(&self.parts).push(part);
+                late = part.member.config.faults.control();
+                self.parts.lock().push(part);
                 FromAgent::Ready(copy)
             }
-            Err(Refusal::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
-            Err(Refusal::Failed(reason)) => FromAgent::Failed(copy, reason),
+            Err(OrderError::Busy(busy)) => FromAgent::Busy(copy, busy.copies),
+            Err(error) => FromAgent::Failed(copy, error.to_string()),
         };
-        self.session.send_after(late, answer);
+        self.controller.session.send_after(late, answer);
         orders.into_iter().for_each(|order| self.obey(copy, order));
     }
 
-    /// Executes an order of a copy, as soon as the copy has begun.
+    /// Executes an order of a copy once the copy has begun.
     pub fn obey(&mut self, copy: CopyId, order: ToAgent) {
+        // A file that is being created cannot even be removed yet. If its disk hangs, the head does
+        // not wait for the answer.
         if let Some(orders) = self.beginning.get_mut(&copy) {
             return orders.push(order);
         }
         if matches!(order, ToAgent::Close(_)) {
             return self.close(copy);
         }
-        let parts = lock(&self.parts);
-        let Some(part) = parts.iter().find(|part| part.member().config.copy == copy) else {
+        let parts = self.parts.lock();
+        let Some(part) = parts.iter().find(|part| part.member.config.copy == copy) else {
             return;
         };
         match order {
             ToAgent::Attach(_, text) => part.attach(text),
-            ToAgent::Route(_, way) => part.member().route(way),
+            ToAgent::Route(_, way) => part.member.route(way),
             ToAgent::Detach(_) => part.detach(),
-            ToAgent::Prepare(_, all) => part.prepare(&self.session, all),
-            ToAgent::Commit(_, all) => part.commit(&self.session, all),
+            ToAgent::Prepare(_, all) => part.prepare(all),
+            ToAgent::Commit(_, all) => part.commit(all),
             ToAgent::Settle(_) => part.settle(),
             _ => {}
         }
     }
 
     /// Ends a copy, and sends its trace after all other messages.
-    pub fn close(&mut self, copy: CopyId) {
-        // A file that is being created cannot be removed yet; if it hangs, nobody waits for the
-        // answer.
-        if let Some(orders) = self.beginning.get_mut(&copy) {
-            return orders.push(ToAgent::Close(copy));
-        }
+    fn close(&self, copy: CopyId) {
         let part = {
-            let mut parts = lock(&self.parts);
-            let at = parts.iter().position(|part| part.member().config.copy == copy);
+            let mut parts = self.parts.lock();
+            let at = parts.iter().position(|part| part.member.config.copy == copy);
             at.map(|at| parts.swap_remove(at))
         };
-        let parcels = part.map_or_else(Vec::new, |part| part.close(&self.agent));
-        self.session.send(&FromAgent::Closed(copy));
-        // The head waits for a trace: send an empty one, too.
+        let parcels = part.map_or_else(Vec::new, CopyTask::close);
+        self.controller.session.send(&FromAgent::Closed(copy));
+        // The head waits for a trace, so an empty one is sent, too.
         let parcels = if parcels.is_empty() { vec![Vec::new()] } else { parcels };
         let last = parcels.len() - 1;
         for (at, parcel) in parcels.into_iter().enumerate() {
-            self.session.send(&FromAgent::Trace(copy, parcel, at < last));
+            self.controller.session.send(&FromAgent::Trace(copy, parcel, at < last));
         }
     }
 
-    /// Ends all copies because the head is gone: only what is committed, or left for the next copy,
-    /// stays. Calls that hang are not awaited.
+    /// Ends all copies because the head is gone. Committed files, and partial files for the next
+    /// copy, remain. Does not wait for calls that hang.
     pub fn end(mut self, given: &Receiver<Event>) {
         while !self.beginning.is_empty() {
             match given.recv_timeout(OPENING) {
@@ -178,14 +165,14 @@ impl Copies {
                 Err(_) => break,
             }
         }
-        for part in std::mem::take(&mut *lock(&self.parts)) {
-            log(&format!("the head is gone: {} isn't committed", part.name()));
-            part.end(&self.agent);
+        for part in std::mem::take(&mut *self.parts.lock()) {
+            log(&format!("the head is gone: {} is not committed", part.name()));
+            part.end();
         }
     }
 }
 
-/// The path which a copy opens, for messages.
+/// Returns the path that a copy opens, for messages.
 fn path_of(begin: &Begin) -> String {
     let path = match &begin.end {
         End::Source(origin) => &origin.path,

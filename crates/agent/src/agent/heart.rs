@@ -9,7 +9,7 @@ use std::time::Duration;
 use garland_protocol::FromAgent;
 use garland_sys::threads;
 
-use super::copies::{Parts, lock};
+use super::copies::Parts;
 use crate::session::Session;
 use garland_dataplane::calls::Calls;
 use garland_dataplane::recorder::Pulse;
@@ -33,9 +33,10 @@ impl Heart {
         let beat = threads::spawn("heart", move || {
             let mut pulse = Pulse::begin(HEARTBEAT);
             while stopped.recv_timeout(HEARTBEAT) == Err(RecvTimeoutError::Timeout) {
-                // Hold only the contexts: the end of a copy must not wait for a heartbeat.
+                // Lock the list only to clone the contexts: the end of a copy must not wait for a
+                // heartbeat.
                 let members: Vec<_> =
-                    lock(&parts).iter().map(|part| Arc::clone(part.member())).collect();
+                    parts.lock().iter().map(|part| Arc::clone(&part.member)).collect();
                 let stood = pulse.beat();
                 let mut report = members.first().map(|member| Box::new(member.report()));
                 if let Some(call) = opening.pending(0) {

@@ -1,10 +1,9 @@
 //! Serving one controller: its orders, and the cleanup when it is gone.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
+use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 
 use super::Agent;
@@ -13,6 +12,7 @@ use super::heart::Heart;
 use crate::balance::BalanceService;
 use crate::chain;
 use crate::comparison::Comparing;
+use crate::controller::Controller;
 use crate::disk;
 use crate::exec;
 use crate::farm;
@@ -30,35 +30,36 @@ use garland_sys::error::reason;
 impl Agent {
     /// Serves one controller until it is gone, then cleans up.
     pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
+        let controller = Controller { agent: Arc::clone(self), session: Arc::clone(session) };
         let parts: Parts = Arc::default();
         let opening: Arc<Calls> = Arc::default();
         let seen = (Arc::clone(&parts), Arc::clone(&opening));
-        let Some((heart, (tell, given))) = self.attend(session, seen) else { return };
+        let Some((heart, (tell, given))) = attend(&controller, seen) else { return };
         self.sessions.fetch_add(1, Ordering::AcqRel);
         let age_ns = clock::now_ns() - self.started_ns;
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
         let (mut commands, mut stands, mut disk_tests) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut surveyor, mut mounts) = (Surveyor::new(session), files::Mounts::new(self));
+        let (mut surveyor, mut mounts) = (Surveyor::new(&controller), files::Mounts::new(self));
         let (mut meetings, mut helper_program) = (Vec::new(), probe::HelperProgram::default());
         let mut waiter = None;
-        let mut copies = Copies::new(self, session, (parts, opening), tell);
-        let mut balance = BalanceService::new(self, session);
-        let mut comparing = Comparing::new(self, session);
-        let mut jobs = farm::JobService::new(self, session);
+        let mut copies = Copies::new(controller.clone(), (parts, opening), tell);
+        let mut balance = BalanceService::new(&controller);
+        let mut comparing = Comparing::new(&controller);
+        let mut jobs = farm::JobService::new(&controller);
         let shutdown = loop {
             let Some(order) = copies.next_order(&given) else { break false };
             match order {
                 // These were answered when they were read.
                 ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View => {}
-                ToAgent::Exec(command) => {
-                    commands.push(exec::start(self, Arc::clone(session), command));
-                }
+                ToAgent::Exec(command) => commands.push(exec::start(&controller, command)),
                 ToAgent::Stand(order, secret, neighbours) => {
-                    stands.push(self.stand(session, order, &secret, &neighbours));
+                    let failed = chain::stand(self, order, &secret, &neighbours);
+                    session.send(&FromAgent::Stands(order, failed));
+                    stands.push(order);
                 }
-                ToAgent::Stat(order) => stat::start(self, session, order),
+                ToAgent::Stat(order) => stat::start(&controller, order),
                 ToAgent::Compare(order) => comparing.obey(order),
-                ToAgent::Disk(order) => disk_tests.push(disk::start(self, session, order)),
+                ToAgent::Disk(order) => disk_tests.push(disk::start(&controller, order)),
                 ToAgent::Balance(order) => balance.obey(order),
                 ToAgent::Farm(order) => jobs.obey(order),
                 ToAgent::Files(order) => mounts.open(session, order),
@@ -67,20 +68,20 @@ impl Agent {
                 }
                 ToAgent::Survey(order) => surveyor.obey(order),
                 ToAgent::Probe(meeting) => {
-                    let helper = helper_program.whole();
-                    probe::Running::begin(self, session, *meeting, helper, &mut meetings);
+                    let helper = helper_program.whole.clone();
+                    probe::Running::begin(&controller, *meeting, helper, &mut meetings);
                 }
                 ToAgent::Helper(parcel, more) => helper_program.take(&parcel, more),
                 ToAgent::EndProbe(id) => probe::Running::end_one(&mut meetings, id),
                 ToAgent::Shutdown => break true,
-                ToAgent::Queue(copy, bytes) => waiter = self.queue(session, copy, bytes),
+                ToAgent::Queue(copy, bytes) => waiter = Waiter::take(&controller, copy, bytes),
                 ToAgent::Begin(begin) => {
                     let share = waiter.take().and_then(Waiter::share);
                     copies.begin(*begin, share, comparing.last());
                 }
                 ToAgent::Close(copy) => {
                     waiter = None;
-                    copies.close(copy);
+                    copies.obey(copy, order);
                 }
                 ToAgent::Attach(copy, _)
                 | ToAgent::Route(copy, _)
@@ -93,7 +94,7 @@ impl Agent {
         session.end();
         heart.stop();
         drop((jobs, surveyor, balance, waiter, comparing, mounts));
-        stands.into_iter().for_each(|order| self.expected().remove(order));
+        stands.into_iter().for_each(|order| self.expected.remove(order));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         copies.end(&given);
@@ -110,42 +111,17 @@ impl Agent {
         }
     }
 
-    /// Starts the threads of a session. If that fails the session is closed, which the controller
-    /// notices.
-    fn attend(&self, session: &Arc<Session>, seen: (Parts, Arc<Calls>)) -> Option<(Heart, Orders)> {
-        let heart = Heart::start(Arc::clone(session), seen);
-        let begun = heart.and_then(|heart| Ok((heart, orders::read(self, session)?)));
-        let told = |error| log(&format!("a controller was let go: {}", reason(&error)));
-        begun.map_err(told).ok()
-    }
-
-    /// Opens the links of a standing chain, and reports those that failed. Returns the order's
-    /// identity.
-    fn stand(
-        self: &Arc<Self>,
-        session: &Session,
-        order: CopyId,
-        secret: &Secret,
-        neighbours: &[SocketAddr],
-    ) -> CopyId {
-        let failed = chain::stand(self, order, secret, neighbours);
-        session.send(&FromAgent::Stands(order, failed));
-        order
-    }
-
-    /// The number of standing links.
+    /// Returns the number of standing links.
     fn links(&self) -> u32 {
         let links = self.link_pool.as_ref().map_or(0, |link_pool| link_pool.count());
         u32::try_from(links).unwrap_or(u32::MAX)
     }
+}
 
-    fn queue(&self, session: &Arc<Session>, copy: CopyId, bytes: u64) -> Option<Waiter> {
-        let session = Arc::clone(session);
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let teller = Arc::clone(&session);
-        let admitted = move || teller.send(&FromAgent::Admitted(copy));
-        let waiter = Waiter::take(&self.budget, bytes, admitted);
-        let told = |error| session.send(&FromAgent::Failed(copy, reason(&error)));
-        waiter.map_err(told).ok()
-    }
+/// Starts the threads of a session. If that fails, closes the session, which the controller detects.
+fn attend(controller: &Controller, seen: (Parts, Arc<Calls>)) -> Option<(Heart, Orders)> {
+    let heart = Heart::start(Arc::clone(&controller.session), seen);
+    let begun = heart.and_then(|heart| Ok((heart, orders::read(controller)?)));
+    let told = |error| log(&format!("closed a controller's session: {}", reason(&error)));
+    begun.map_err(told).ok()
 }

@@ -1,4 +1,4 @@
-//! A copy which this agent feeds in place of the head.
+//! A copy that this agent feeds in place of the head.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -10,9 +10,9 @@ use garland_protocol::{
 };
 use garland_sys::mptcp::Transport;
 
-use crate::agent::Agent;
-use crate::probe::stream::went;
-use crate::session::Session;
+use crate::controller::Controller;
+use crate::error::{OrderError, cannot};
+use crate::probe::stream::tx_stats;
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::compress::Packing;
 use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
@@ -22,15 +22,14 @@ use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::source::{AHEAD, Content, Source};
 use garland_dataplane::stall::Faults;
 use garland_dataplane::store;
-use garland_sys::error::reason;
 
-/// Timeout for its threads, while the disk makes progress.
+/// Timeout for the threads of a copy, unless the disk hangs.
 const FAREWELL: Duration = Duration::from_secs(60);
 
 /// The memory of a lane's threads and buffers in bytes.
 const LANE: usize = 1 << 20;
 
-/// A copy under way.
+/// A copy in progress.
 pub struct Feeding {
     member: Arc<CopyContext>,
     threads: Vec<JoinHandle<()>>,
@@ -42,19 +41,16 @@ impl Feeding {
     /// Begins to feed `source` according to `begin`.
     ///
     /// # Errors
-    /// When there is no memory or no file descriptor left, in words.
+    /// When there is no memory or no thread left.
     pub fn begin(
-        agent: &Agent,
-        session: &Arc<Session>,
+        Controller { agent, session }: &Controller,
         begin: Begin,
         source: Source,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OrderError> {
         let room = begin.layout.block_size as usize + TAG_LEN;
         let ahead = usize::try_from(AHEAD).unwrap_or(usize::MAX);
         let memory = (ahead + 3 * room + LANE) * begin.lanes.len();
-        let share = agent.budget().take(memory).map_err(|busy| {
-            format!("its agent's memory is taken by {} other copies", busy.copies)
-        })?;
+        let share = agent.budget.take(memory).map_err(OrderError::Busy)?;
         let source: Arc<dyn Content> = Arc::new(source);
         let (copy, teller, read) = (begin.copy, Arc::clone(session), Arc::clone(&source));
         let tell = move |notice| {
@@ -79,33 +75,33 @@ impl Feeding {
             pace: 0,
             // Every round has connections of its own: their statistics start at zero.
             link_pool: None,
-            awake: Arc::clone(agent.awake()),
+            awake: Arc::clone(&agent.awake),
             trace: Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None),
             faults: Faults::default(),
             notices: Box::new(tell),
         };
         let member = Arc::new(CopyContext::new(config, Sink::source(begin.layout)));
         let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source))
-            .map_err(|error| format!("starting the copy's lanes: {}", reason(&error)))?;
-        agent.activity().add_copy(&member, source.name());
+            .map_err(cannot("start the copy's lanes"))?;
+        agent.activity.add_copy(&member, source.name());
         begin.routes.into_iter().for_each(|route| member.route(route));
         Ok(Self { member, threads, _share: share })
     }
 
-    /// Whether it is this copy.
+    /// Returns whether this is the copy with this identity.
     pub fn is_of(&self, copy: CopyId) -> bool {
         self.member.config.copy == copy
     }
 
-    /// Sets the route of its first hop.
+    /// Changes the route of a lane.
     pub fn route(&self, route: Route) {
         self.member.route(route);
     }
 
-    /// The kernel's statistics of each lane's connection; none over MPTCP.
+    /// Returns the kernel's statistics of each lane's connection; none over MPTCP.
     pub fn accounts(&self) -> Vec<TxStats> {
         let lanes = (0..).zip(self.member.lanes.get().into_iter().flatten());
-        lanes.filter_map(|(number, lane)| Some(went(number, &lane.account()?))).collect()
+        lanes.filter_map(|(number, lane)| Some(tx_stats(number, &lane.account()?))).collect()
     }
 
     /// Ends the copy, and waits for its threads.

@@ -1,20 +1,19 @@
-//! The test file of a node, without a name.
+//! The test file of a node, which has no name.
 
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::units::bytes;
 use garland_protocol::{DiskCached, DiskPlace};
-use garland_sys::cache::{self, CacheProbe};
+use garland_sys::cache;
 use garland_sys::random;
 
 use crate::agent::Agent;
 use crate::disk::place;
+use crate::error::{OrderError, cannot};
 use garland_dataplane::source::Source;
 use garland_dataplane::test_file::TestFile;
-use garland_sys::error::reason;
 
 /// Bytes that are written or read at a time.
 const PIECE: usize = 1 << 20;
@@ -27,27 +26,27 @@ pub struct BalanceFile {
 }
 
 impl BalanceFile {
-    /// Creates a file of `size` random bytes in the directory `path`, with space for another of
-    /// that length; stops when `stop` is set.
+    /// Creates a file of `size` random bytes in the directory `path`, where another of that length
+    /// must fit. Stops when `stop` is set.
     ///
     /// # Errors
-    /// When it cannot be created, in words.
+    /// When it cannot be created or written.
     pub fn make(
         agent: &Agent,
         path: &[u8],
         size: u64,
         stop: &AtomicBool,
-    ) -> Result<(Self, DiskPlace), String> {
-        let file = TestFile::create(agent.root(), path, size).map_err(|error| error.to_string())?;
+    ) -> Result<(Self, DiskPlace), OrderError> {
+        let file = TestFile::create(&agent.root, path, size)?;
         let path = String::from_utf8_lossy(path).into_owned();
         let both = size.saturating_mul(2);
         if file.free() < both {
+            let [both, free] = [both, file.free()].map(bytes::format);
             return Err(format!(
-                "no room on {path}: a copy and its source take {}, but only {} are free; take \
-                 smaller files",
-                bytes::format(both),
-                bytes::format(file.free())
-            ));
+                "not enough space in {path}: a copy and its source need {both}, but only {free} \
+                 are free; use smaller files"
+            )
+            .into());
         }
         let place = place::of(&file);
         place::refuse_memory(&place, both)?;
@@ -56,16 +55,16 @@ impl BalanceFile {
         Ok((stock, place))
     }
 
-    /// Writes one random piece repeatedly, each time combined with another byte: no two blocks are
-    /// equal, and none can be compressed.
-    fn fill(&self, stop: &AtomicBool) -> Result<(), String> {
+    /// Writes a random piece repeatedly, changed each time, so that no two blocks are equal and
+    /// none can be compressed.
+    fn fill(&self, stop: &AtomicBool) -> Result<(), OrderError> {
         let file = self.file.file();
         let mut piece = vec![0; PIECE];
         piece.chunks_mut(32).for_each(|chunk| chunk.copy_from_slice(&random::bytes::<32>()));
-        let failed = |error| format!("writing to a file in {}: {}", self.path, reason(&error));
+        let failed = |error| cannot(format!("write to the test file in {}", self.path))(error);
         for at in (0..self.size).step_by(PIECE) {
             if stop.load(Ordering::Relaxed) {
-                return Err("the head is gone".to_owned());
+                return Err("the head is gone".into());
             }
             let length = usize::try_from(self.size - at).map_or(PIECE, |rest| rest.min(PIECE));
             file.write_all_at(&piece[..length], at).map_err(failed)?;
@@ -78,41 +77,36 @@ impl BalanceFile {
     /// what is cached, if the kernel reports it.
     ///
     /// # Errors
-    /// When the file cannot be read, in words.
-    pub fn prepare(&self, size: u64, cold: bool) -> Result<Option<DiskCached>, String> {
+    /// When the file cannot be read.
+    pub fn prepare(&self, size: u64, cold: bool) -> Result<Option<DiskCached>, OrderError> {
         let file = self.file.file();
         if cold {
-            // A file system may keep its pages; the result is reported.
+            // A file system may keep the pages; the number of cached pages is reported.
             let _ = file.sync_all().and_then(|()| cache::forget(file));
         } else {
             let mut piece = vec![0; PIECE];
             for at in (0..size.min(self.size)).step_by(PIECE) {
                 let length = usize::try_from(size - at).map_or(PIECE, |rest| rest.min(PIECE));
-                file.read_exact_at(&mut piece[..length], at).map_err(|error| {
-                    format!("reading from a file in {}: {}", self.path, reason(&error))
-                })?;
+                let failed = cannot(format!("read from the test file in {}", self.path));
+                file.read_exact_at(&mut piece[..length], at).map_err(failed)?;
             }
         }
-        Ok(cache::residency(file, size).ok().map(|found| DiskCached {
-            pages: found.pages,
-            cached: found.cached,
-            by_cachestat: found.probe == CacheProbe::Cachestat,
-        }))
+        Ok(place::cached(file, size))
     }
 
-    /// The first `length` bytes as a source.
+    /// Returns the first `length` bytes as a source.
     ///
     /// # Errors
     /// When the file is shorter, or no file descriptors are left.
-    pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, String> {
+    pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, OrderError> {
         if length > self.size {
             let [length, size] = [length, self.size].map(bytes::format);
-            return Err(format!("a copy of {length} can't be made of a file of {size}"));
+            return Err(format!("cannot copy {length} of a test file of {size}").into());
         }
-        let path = PathBuf::from(format!("a file in {}", self.path));
-        let (disk, usage) = (agent.disk().cloned(), Arc::clone(agent.usage()));
+        let name = format!("the test file in {}", self.path);
+        let (disk, usage) = (agent.disk.clone(), Arc::clone(&agent.usage));
         let file = self.file.file().try_clone();
-        file.and_then(|file| Source::of(file, path, length, disk, usage))
-            .map_err(|error| format!("opening a file in {}: {}", self.path, reason(&error)))
+        file.and_then(|file| Source::of(file, name.clone().into(), length, disk, usage))
+            .map_err(cannot(format!("open {name}")))
     }
 }

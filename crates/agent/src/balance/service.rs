@@ -1,5 +1,4 @@
-//! The agent's side of the balance test: a thread which executes the orders of one head in
-//! sequence.
+//! The agent's side of the balance test: a thread that executes the orders of one head in sequence.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,53 +6,44 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use garland_protocol::{BalanceEvent, BalanceOrder, FeedEvent, FromAgent, NodeUse};
 use garland_sys::processors::Processors;
-use garland_sys::{clock, pinning, threads};
+use garland_sys::{clock, pinning};
 
 use super::feeding::Feeding;
 use crate::agent::Agent;
 use crate::balance::file::BalanceFile;
-use crate::session::Session;
-use garland_sys::error::reason;
+use crate::controller::Controller;
+use crate::error::OrderError;
 
-/// The balance tests of one head. Dropping it ends them without waiting: a disk that hangs must not
-/// keep the agent from its next head.
+/// The balance tests of one head. Dropping it ends them without waiting, since a disk that hangs
+/// must not keep the agent from serving its next head.
 pub struct BalanceService {
-    agent: Arc<Agent>,
-    session: Arc<Session>,
+    controller: Controller,
     stop: Arc<AtomicBool>,
     /// The orders for the thread, once it is started.
     orders: Option<Sender<BalanceOrder>>,
 }
 
 impl BalanceService {
-    /// A service without a test file.
-    pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
-        let (agent, session) = (Arc::clone(agent), Arc::clone(session));
-        Self { agent, session, stop: Arc::default(), orders: None }
+    /// Creates a service without a test file.
+    pub fn new(controller: &Controller) -> Self {
+        Self { controller: controller.clone(), stop: Arc::default(), orders: None }
     }
 
     /// Queues an order.
     pub fn obey(&mut self, order: BalanceOrder) {
         if self.orders.is_none() {
             let (orders, receiver) = channel();
-            let keeper = Keeper {
-                agent: Arc::clone(&self.agent),
-                session: Arc::clone(&self.session),
-                stop: Arc::clone(&self.stop),
-                stock: None,
-                feedings: Vec::new(),
-                since: None,
-            };
-            match threads::spawn("balance", move || keeper.work(&receiver)) {
-                Ok(_) => self.orders = Some(orders),
-                Err(error) => {
-                    let failed = BalanceEvent::Failed(reason(&error));
-                    return self.session.send(&FromAgent::Balance(failed));
-                }
-            }
+            let (controller, stop) = (self.controller.clone(), Arc::clone(&self.stop));
+            let keeper =
+                Keeper { controller, stop, stock: None, feedings: Vec::new(), since: None };
+            let failed = |reason| FromAgent::Balance(BalanceEvent::Failed(reason));
+            let thread = self.controller.spawn("balance", move |_| keeper.work(&receiver), failed);
+            self.orders = thread.map(|_| orders);
         }
-        // The thread ends only with this value.
-        self.orders.iter().for_each(|orders| drop(orders.send(order.clone())));
+        if let Some(orders) = &self.orders {
+            // Cannot fail: the thread ends only with this value.
+            let _ = orders.send(order);
+        }
     }
 }
 
@@ -64,8 +54,7 @@ impl Drop for BalanceService {
 }
 
 struct Keeper {
-    agent: Arc<Agent>,
-    session: Arc<Session>,
+    controller: Controller,
     stop: Arc<AtomicBool>,
     stock: Option<BalanceFile>,
     feedings: Vec<Feeding>,
@@ -75,25 +64,27 @@ struct Keeper {
 impl Keeper {
     fn work(mut self, orders: &Receiver<BalanceOrder>) {
         for order in orders {
-            if let Err(reason) = order.check().and_then(|()| self.obey(order)) {
-                self.tell(BalanceEvent::Failed(reason));
+            if let Err(error) = self.obey(order) {
+                self.tell(BalanceEvent::Failed(error.to_string()));
             }
         }
         self.feedings.into_iter().for_each(Feeding::end);
     }
 
     fn tell(&self, event: BalanceEvent) {
-        self.session.send(&FromAgent::Balance(event));
+        self.controller.session.send(&FromAgent::Balance(event));
     }
 
-    fn obey(&mut self, order: BalanceOrder) -> Result<(), String> {
+    fn obey(&mut self, order: BalanceOrder) -> Result<(), OrderError> {
+        order.check()?;
+        let agent = &self.controller.agent;
         match order {
             BalanceOrder::Stock { path, size } => {
                 // Release the space of the old file first.
                 self.stock = None;
-                let (stock, place) = BalanceFile::make(&self.agent, &path, size, &self.stop)?;
+                let (stock, place) = BalanceFile::make(agent, &path, size, &self.stop)?;
                 self.stock = Some(stock);
-                let conditions = self.session.conditions();
+                let conditions = self.controller.session.conditions();
                 self.tell(BalanceEvent::Stocked(Box::new(place), conditions));
             }
             BalanceOrder::Prepare { size, cold } => {
@@ -101,20 +92,23 @@ impl Keeper {
                     Some(stock) if size > 0 => stock.prepare(size, cold)?,
                     _ => None,
                 };
-                self.since = Some(Since::now(&self.agent));
+                self.since = Some(Since::now(agent));
                 self.tell(BalanceEvent::Prepared(cached));
             }
             BalanceOrder::Feed(begin) => {
                 let (copy, length) = (begin.copy, begin.layout.length);
                 let begun = match &self.stock {
-                    Some(stock) => stock.source(&self.agent, length).and_then(|source| {
-                        Feeding::begin(&self.agent, &self.session, *begin, source)
-                    }),
-                    None => Err("there is nothing to copy".to_owned()),
+                    Some(stock) => stock
+                        .source(agent, length)
+                        .and_then(|source| Feeding::begin(&self.controller, *begin, source)),
+                    None => Err("protocol error: a copy was ordered before its test file".into()),
                 };
                 match begun {
                     Ok(feeding) => self.feedings.push(feeding),
-                    Err(reason) => self.tell(BalanceEvent::Fed(copy, FeedEvent::Failed(reason))),
+                    Err(error) => {
+                        let failed = FeedEvent::Failed(error.to_string());
+                        self.tell(BalanceEvent::Fed(copy, failed));
+                    }
                 }
             }
             BalanceOrder::Route(copy, route) => {
@@ -130,7 +124,7 @@ impl Keeper {
                 self.tell(BalanceEvent::Fed(copy, FeedEvent::Ended(accounts)));
             }
             BalanceOrder::Account => {
-                let account = self.since.as_ref().map(|since| since.account(&self.agent));
+                let account = self.since.as_ref().map(|since| since.account(agent));
                 self.tell(BalanceEvent::Account(account.unwrap_or_default()));
             }
         }
@@ -138,7 +132,7 @@ impl Keeper {
     }
 }
 
-/// The counters of the node at some time.
+/// The counters of the node at the start of a round.
 struct Since {
     now_ns: u64,
     disk_ns: u64,
@@ -148,11 +142,11 @@ struct Since {
 
 impl Since {
     fn now(agent: &Agent) -> Self {
-        // Discard what earlier copies did.
-        agent.awake().take();
+        // Resets the counter, to which earlier copies have added.
+        agent.awake.take();
         Self {
             now_ns: clock::now_ns(),
-            disk_ns: agent.usage().used_ns(),
+            disk_ns: agent.usage.used_ns(),
             agent_ns: clock::cpu_ns(),
             processors: Processors::now(),
         }
@@ -162,9 +156,9 @@ impl Since {
         let allowed = pinning::allowed().map_or(0, |cpus| cpus.len());
         NodeUse {
             elapsed_ns: clock::now_ns().saturating_sub(self.now_ns),
-            disk_ns: agent.usage().used_ns().saturating_sub(self.disk_ns),
+            disk_ns: agent.usage.used_ns().saturating_sub(self.disk_ns),
             agent_ns: clock::cpu_ns().saturating_sub(self.agent_ns),
-            awake_ns: agent.awake().take(),
+            awake_ns: agent.awake.take(),
             busy: (self.processors.busy_since() * 1000.0).round() as u16,
             processors: u16::try_from(allowed).unwrap_or(u16::MAX),
         }

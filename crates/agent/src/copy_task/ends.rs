@@ -1,4 +1,4 @@
-//! The ends of a copy on an agent: its store, and what exists there already, or its source.
+//! The end of a copy on an agent: a store, and the blocks that it already has, or a source.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -8,41 +8,41 @@ use std::sync::Arc;
 use garland_protocol::{Begin, Destination, End, Origin, Sink};
 
 use crate::agent::Agent;
-use crate::session::Session;
+use crate::controller::Controller;
+use crate::error::OrderError;
 use garland_dataplane::block_index::{Bringing, Reuse, sink_of, sink_of_tree};
 use garland_dataplane::context::CopyContext;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Store, StoreError};
 
-/// The ends of a copy.
+/// The end of a copy on an agent.
 pub struct Ends {
     /// The destination of its bytes.
     pub store: Box<dyn Store>,
-    /// Its source, if this agent is one.
+    /// The source, if this agent feeds the copy.
     pub source: Option<Arc<dyn Content>>,
-    /// What is present at the start, and what is to come.
+    /// The state of the blocks: which ones are present at the start.
     pub sink: Sink,
-    /// The blocks to be copied from other files.
+    /// The blocks to copy from other files of this node.
     pub bringing: Option<Bringing>,
 }
 
 impl Ends {
-    /// Opens the ends of the copy `tag`; `reuse` is what exists at the destination.
+    /// Opens the end of the copy. `tag` is part of the names of its temporary files; `reuse` is
+    /// what exists at the destination.
     pub fn open(
-        agent: &Agent,
-        session: &Session,
+        controller: &Controller,
         begin: &Begin,
         tag: &str,
         reuse: Option<Reuse>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OrderError> {
         let ends = match &begin.end {
             End::Source(origin) => {
-                let source = Some(open_source(agent, session, begin, origin)?);
+                let source = Some(open_source(controller, begin, origin)?);
                 let (store, sink) = (Box::new(NoStore), Sink::source(begin.layout));
                 Self { store, source, sink, bringing: None }
             }
-            End::Sink(destination) => Self::put(agent, begin, destination, tag, reuse)
-                .map_err(|error| error.to_string())?,
+            End::Sink(destination) => Self::put(&controller.agent, begin, destination, tag, reuse)?,
         };
         Ok(match begin.part() {
             Some(part) => Self { sink: ends.sink.with_part(part), ..ends },
@@ -57,9 +57,9 @@ impl Ends {
         tag: &str,
         reuse: Option<Reuse>,
     ) -> Result<Self, StoreError> {
-        let (root, layout, disk) = (agent.root(), begin.layout, agent.disk());
+        let (root, layout, disk) = (&agent.root, begin.layout, agent.disk.as_ref());
         let create =
-            || store::open(destination, root, layout, begin.stripe, tag, disk, agent.usage());
+            || store::open(destination, root, layout, begin.stripe, tag, disk, &agent.usage);
         let window = || {
             let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
             CopyContext::buffer_count(layout, begin.own_lanes().count(), buffers)
@@ -105,26 +105,27 @@ impl Ends {
 }
 
 fn open_source(
-    agent: &Agent,
-    session: &Session,
+    Controller { agent, session }: &Controller,
     begin: &Begin,
     origin: &Origin,
-) -> Result<Arc<dyn Content>, String> {
+) -> Result<Arc<dyn Content>, OrderError> {
     let Origin { path, length, modified, tree } = origin;
     if let Some(number) = tree {
-        let tree = session.tree(*number).ok_or("a tree that wasn't looked at")?;
+        let tree = session
+            .tree(*number)
+            .ok_or("protocol error: the head named a tree that was not scanned")?;
         if tree.length() != *length || begin.layout.length != *length {
-            return Err("a tree of another length than it was seen to have".to_owned());
+            return Err("protocol error: the plan has another length than the scanned tree".into());
         }
         return Ok(tree);
     }
     let suffix = begin.stripe.map_or_else(String::new, |stripe| stripe.suffix());
     let path = PathBuf::from(OsString::from_vec([path, suffix.as_bytes()].concat()));
-    let source = Source::open_in(agent.root(), &path).map_err(|error| error.to_string())?;
-    let source = source.on_disk(agent.disk()).with_stripe(begin.stripe);
+    let source = Source::open_in(&agent.root, &path)?;
+    let source = source.on_disk(agent.disk.as_ref()).with_stripe(begin.stripe);
     let of_file = begin.stripe.map_or(begin.layout.length, |it| it.length(begin.layout.length));
     if (source.length(), source.modified()) != (*length, *modified) || *length != of_file {
-        return Err(format!("{} changed since it was looked at", source.name()));
+        return Err(format!("{} changed after the copy was planned", source.name()).into());
     }
     Ok(Arc::new(source))
 }

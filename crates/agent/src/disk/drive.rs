@@ -1,5 +1,5 @@
 //! Keeps operations in flight until the time is over or all blocks were visited: with io_uring,
-//! with threads where it is not available, or one at a time with plain calls.
+//! with threads where io_uring is not available, or one at a time with plain calls.
 
 use std::fs::File;
 use std::io;
@@ -33,7 +33,7 @@ pub struct Drive<'a> {
 pub struct Moved {
     /// The duration of each operation in nanoseconds.
     pub times: Histogram,
-    /// The time from the first submission to the last completion.
+    /// The time from the first submission to the last completion, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -89,7 +89,7 @@ impl Drive<'_> {
             };
             let threads: Vec<_> = (0..self.job.depth).map(|_| start()).collect();
             let join = |thread: io::Result<std::thread::ScopedJoinHandle<'_, _>>| {
-                thread?.join().unwrap_or_else(|_| Err(io::Error::other("a thread broke down")))
+                thread?.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
             };
             threads.into_iter().map(join).collect()
         });
@@ -130,7 +130,8 @@ impl Drive<'_> {
         }
     }
 
-    /// The offset of the next operation, if there is to be one; the first is always done.
+    /// Returns the offset of operation `at`, or `None` if it must not begin. The first always
+    /// begins.
     fn next(&self, at: u64, elapsed_ns: u64) -> Option<u64> {
         let over = elapsed_ns >= self.time_ns || self.stop.load(Ordering::Relaxed);
         if over && at > 0 { None } else { self.walk.offset(at) }
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_moves_every_block_once() {
+    fn every_method_transfers_every_block_once() {
         let path = std::env::temp_dir().join(format!("garland-drive-{}", std::process::id()));
         let file =
             File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_full_in_the_middle_says_so() {
+    fn a_full_disk_is_reported_as_full() {
         let full = File::options().read(true).write(true).open("/dev/full").unwrap();
         let stop = AtomicBool::new(false);
         let drive = drive(&full, job(DiskDirection::Write, 2), 10, &stop);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_stopped_ends_after_the_first_operation() {
+    fn a_stopped_measurement_ends_after_the_first_operation() {
         let zero = File::open("/dev/zero").unwrap();
         let stop = AtomicBool::new(true);
         let drive = drive(&zero, job(DiskDirection::Read, 2), 1 << 40, &stop);

@@ -1,22 +1,23 @@
-//! The measurements of a test in sequence, and the preparations that make them depend on the disk.
+//! Runs the measurements of a test in sequence, and drops the page cache before each, so that it
+//! measures the disk.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_analysis::is_flat;
 use garland_protocol::{
-    DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskMode, DiskOrder, DiskPattern,
-    DiskPlace, DiskTimes,
+    DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskMode, DiskOrder, DiskPattern, DiskPlace,
+    DiskTimes,
 };
-use garland_sys::cache::{self, CacheProbe};
+use garland_sys::cache;
 use garland_sys::clock;
 use garland_sys::confine::Root;
 
 use super::drive::{Drive, Moved};
 use super::place;
 use super::walk::Walk;
+use crate::error::{OrderError, cannot};
 use garland_dataplane::test_file::TestFile;
-use garland_sys::error::reason;
 
 /// Bytes of a sequential operation.
 const LONG: u32 = 1 << 20;
@@ -44,16 +45,16 @@ struct Test<'a> {
     walks: u64,
 }
 
-/// Tests the disk as `order` requests, and reports each result.
+/// Tests the disk as `order` requests, and passes each result to `tell`.
 ///
 /// # Errors
-/// When something cannot be measured, in words; earlier results are valid.
+/// When a measurement fails. Results that were reported before are valid.
 pub fn run(
     root: &Root,
     order: &DiskOrder,
     stop: &AtomicBool,
     tell: &dyn Fn(DiskEvent),
-) -> Result<(), String> {
+) -> Result<(), OrderError> {
     order.check()?;
     let size = order.size / u64::from(LONG) * u64::from(LONG);
     let file = TestFile::create(root, &order.path, size).map_err(|error| error.to_string())?;
@@ -64,7 +65,7 @@ pub fn run(
 }
 
 impl Test<'_> {
-    fn all(mut self) -> Result<(), String> {
+    fn all(mut self) -> Result<(), OrderError> {
         let direct = self.place.no_direct.is_empty();
         // Reads need written blocks: writing is always measured.
         let first = self.take(job(Write, Sequential, Buffered, 1))?;
@@ -82,7 +83,7 @@ impl Test<'_> {
     }
 
     /// Measures random operations at doubling depths, until more in flight do not raise the rate.
-    fn sweep(&mut self, direction: DiskDirection) -> Result<(), String> {
+    fn sweep(&mut self, direction: DiskDirection) -> Result<(), OrderError> {
         let mut rates = Vec::new();
         let mut depth = 1;
         while depth <= self.order.depth && !is_flat(&rates) && !self.is_stopped() {
@@ -97,28 +98,28 @@ impl Test<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Measures, if requested.
+    /// Runs a measurement, if the order requests it.
     fn measure(
         &mut self,
         direction: DiskDirection,
         pattern: DiskPattern,
         mode: DiskMode,
         depth: u16,
-    ) -> Result<Option<DiskFigures>, String> {
+    ) -> Result<Option<DiskFigures>, OrderError> {
         let job = job(direction, pattern, mode, depth);
         if self.order.only.has(&job) { self.take(job).map(Some) } else { Ok(None) }
     }
 
-    /// Measures, and reports.
-    fn take(&mut self, job: DiskJob) -> Result<DiskFigures, String> {
+    /// Runs a measurement, and reports its result.
+    fn take(&mut self, job: DiskJob) -> Result<DiskFigures, OrderError> {
         if self.is_stopped() {
-            return Err("the head is gone".to_owned());
+            return Err("the head is gone".into());
         }
         self.walks += 1;
         let figures = self.figures(job).map_err(|error| {
-            let verb = if job.direction == Read { "reading from" } else { "writing to" };
+            let verb = if job.direction == Read { "read from" } else { "write to" };
             let path = String::from_utf8_lossy(&self.order.path);
-            format!("{verb} the test's file in {path}: {}", reason(&error))
+            cannot(format!("{verb} the test file in {path}"))(error)
         })?;
         (self.tell)(DiskEvent::Measured(Box::new(figures)));
         Ok(figures)
@@ -129,7 +130,7 @@ impl Test<'_> {
         // Flush and drop the page cache, so that earlier measurements have no effect.
         file.sync_all()?;
         cache::forget(file)?;
-        let before = self.cached();
+        let before = place::cached(file, self.extent);
         self.file.set_direct(job.mode == Direct)?;
         let moved = self.moved(job);
         self.file.set_direct(false)?;
@@ -139,7 +140,7 @@ impl Test<'_> {
             file.sync_all()?;
         }
         let sync_ns = clock::now_ns() - begin;
-        let after = self.cached();
+        let after = place::cached(file, self.extent);
         let times = &moved.times;
         Ok(DiskFigures {
             job,
@@ -173,12 +174,6 @@ impl Test<'_> {
             Direct => drive.by_threads(),
             Buffered | Stable => drive.by_calls(),
         }
-    }
-
-    fn cached(&self) -> Option<DiskCached> {
-        let found = cache::residency(self.file.file(), self.extent).ok()?;
-        let by_cachestat = found.probe == CacheProbe::Cachestat;
-        Some(DiskCached { pages: found.pages, cached: found.cached, by_cachestat })
     }
 }
 

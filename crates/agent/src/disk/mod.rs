@@ -1,8 +1,7 @@
-//! Disk tests: measure the directory which copies go to, in a file without a name that vanishes
-//! with the test.
+//! Disk tests. They measure the file system to which copies are written, with a file that has no
+//! name and is removed with the test.
 
 mod drive;
-mod gate;
 mod jobs;
 pub mod place;
 mod walk;
@@ -11,15 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_protocol::{DiskEvent, DiskOrder, FromAgent};
-use garland_sys::threads;
 
-pub use self::gate::Gate;
-use crate::agent::Agent;
-use crate::session::Session;
-use garland_sys::error::reason;
+use crate::controller::Controller;
 
-/// A running test. Dropping it stops the test without waiting for it: a disk that hangs must not
-/// keep the agent from its next head.
+/// A running test. Dropping it stops the test without waiting for it, since a disk that hangs must
+/// not keep the agent from serving its next head.
 pub struct Testing(Arc<AtomicBool>);
 
 impl Drop for Testing {
@@ -28,26 +23,22 @@ impl Drop for Testing {
     }
 }
 
-/// Starts the test that `order` requests, and reports to `session`.
-pub fn start(agent: &Arc<Agent>, session: &Arc<Session>, order: DiskOrder) -> Testing {
-    let stop = Arc::new(AtomicBool::new(false));
-    let testing = Testing(Arc::clone(&stop));
-    let (agent, its) = (Arc::clone(agent), Arc::clone(session));
-    let begun = threads::spawn("disk", move || {
-        let tell = |event| its.send(&FromAgent::Disk(event));
-        let result = match agent.disk_gate().enter() {
-            Some(_turn) => jobs::run(agent.root(), &order, &stop, &tell),
+/// Starts the test that `order` requests, and reports to the head.
+pub fn start(controller: &Controller, order: DiskOrder) -> Testing {
+    let testing = Testing(Arc::default());
+    let stop = Arc::clone(&testing.0);
+    let work = move |Controller { agent, session }: &Controller| {
+        let tell = |event| session.send(&FromAgent::Disk(event));
+        let result = match agent.disk_gate.try_lock() {
+            Some(_permit) => jobs::run(&agent.root, &order, &stop, &tell),
             None => {
-                Err("another disk test runs on this node: try again when it is over".to_owned())
+                Err("another disk test is running on this node; try again when it has ended".into())
             }
         };
-        tell(match result {
-            Ok(()) => DiskEvent::Done,
-            Err(reason) => DiskEvent::Failed(reason),
-        });
-    });
-    if let Err(error) = begun {
-        session.send(&FromAgent::Disk(DiskEvent::Failed(reason(&error))));
-    }
+        tell(
+            result.map_or_else(|error| DiskEvent::Failed(error.to_string()), |()| DiskEvent::Done),
+        );
+    };
+    controller.spawn("disk", work, |reason| FromAgent::Disk(DiskEvent::Failed(reason)));
     testing
 }

@@ -1,4 +1,5 @@
-//! What a test file is on: the file system, the block device below it and its settings.
+//! Describes where a test file is: its file system, the block device below it, and the settings of
+//! the device.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,10 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::units::bytes;
-use garland_protocol::DiskPlace;
+use garland_protocol::{DiskCached, DiskPlace};
+use garland_sys::cache::{self, CacheProbe};
+use garland_sys::process;
 use garland_sys::uring::Ring;
 
 use crate::conditions;
+use crate::error::OrderError;
 use garland_dataplane::test_file::TestFile;
 use garland_sys::error::reason;
 
@@ -27,7 +31,7 @@ const SETTINGS: [&str; 10] = [
     "wbt_lat_usec",
 ];
 
-/// Describes what `test` is on. Unknown fields stay empty.
+/// Describes the file system and device of `test`. Unknown fields are empty.
 pub fn of(test: &TestFile) -> DiskPlace {
     let number = test.file().metadata().map_or(0, |metadata| metadata.dev());
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -39,18 +43,18 @@ pub fn of(test: &TestFile) -> DiskPlace {
         let number = fs::metadata(&mounted).ok()?.rdev();
         device_folder(rustix::fs::major(number), rustix::fs::minor(number))
     });
-    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let machine = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let why_not = |tried: io::Result<()>| tried.err().map_or_else(String::new, |it| reason(&it));
     let in_memory = matches!(system.as_str(), "tmpfs" | "ramfs" | "rootfs");
     DiskPlace {
         device: device.as_deref().map(name).unwrap_or_default(),
         queue: device.as_deref().map(settings).unwrap_or_default(),
         machine: machine.trim().to_owned(),
         free: test.free(),
-        memory: kib(&memory, "MemTotal").saturating_mul(1024),
-        no_direct: why_no_direct(test).err().map(|error| reason(&error)).unwrap_or_default(),
-        no_uring: why_no_ring(test.file()).err().map(|error| reason(&error)).unwrap_or_default(),
+        memory: process::total_memory(),
+        no_direct: why_not(test.set_direct(true).and_then(|()| test.set_direct(false))),
+        no_uring: why_not(Ring::new(test.file(), 1, 4096).map(drop)),
         in_memory,
         guest: processor.lines().any(|line| {
             line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
@@ -61,40 +65,31 @@ pub fn of(test: &TestFile) -> DiskPlace {
     }
 }
 
-/// Refuses files of `size` bytes in total that would use memory which other programs need.
+/// Checks that files of `size` bytes in total leave enough memory to other programs.
 ///
 /// # Errors
-/// When the file system is in memory, and the files would use more than half of the free memory. The
-/// error is the message.
-pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), String> {
-    match memory_available() {
-        Some(free) if place.in_memory && free / 2 < size => Err(format!(
-            "{} is memory, and the test's {} would take more than half of what is free ({}); take \
-             a smaller file",
-            place.system,
-            bytes::format(size),
-            bytes::format(free)
-        )),
-        _ => Ok(()),
+/// When the file system is in memory, and the files would use more than half of the free memory.
+pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), OrderError> {
+    let free = process::available_memory();
+    if !place.in_memory || free == 0 || free / 2 >= size {
+        return Ok(());
     }
+    let (system, [size, free]) = (&place.system, [size, free].map(bytes::format));
+    Err(format!(
+        "{system} is in memory, and the test's {size} would take more than half of the free memory \
+         ({free}); use a smaller file"
+    )
+    .into())
 }
 
-/// The memory that is available without swapping, in bytes.
-fn memory_available() -> Option<u64> {
-    let memory = fs::read_to_string("/proc/meminfo").ok()?;
-    Some(kib(&memory, "MemAvailable").saturating_mul(1024)).filter(|&bytes| bytes > 0)
+/// Returns what of the first `size` bytes of `file` is in the page cache, if the kernel reports it.
+pub fn cached(file: &File, size: u64) -> Option<DiskCached> {
+    let found = cache::residency(file, size).ok()?;
+    let by_cachestat = found.probe == CacheProbe::Cachestat;
+    Some(DiskCached { pages: found.pages, cached: found.cached, by_cachestat })
 }
 
-fn why_no_direct(test: &TestFile) -> io::Result<()> {
-    test.set_direct(true)?;
-    test.set_direct(false)
-}
-
-fn why_no_ring(file: &File) -> io::Result<()> {
-    Ring::new(file, 1, 4096).map(drop)
-}
-
-/// Type and source of the file system with this device number.
+/// Returns type and source of the file system with this device number.
 fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     let number = format!("{major}:{minor}");
     let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
@@ -102,7 +97,7 @@ fn mount(mounts: &str, major: u32, minor: u32) -> Option<(String, String)> {
     Some((words.next()?.to_owned(), words.next()?.to_owned()))
 }
 
-/// The directory in /sys of the device; of the whole disk for a partition.
+/// Returns the directory in /sys of the device; for a partition that of its disk.
 fn device_folder(major: u32, minor: u32) -> Option<PathBuf> {
     let folder = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     folder.ancestors().take(2).find(|folder| folder.join("queue").is_dir()).map(Path::to_owned)
@@ -120,17 +115,12 @@ fn settings(device: &Path) -> Vec<(String, String)> {
     SETTINGS.iter().filter_map(read).collect()
 }
 
-fn kib(memory: &str, field: &str) -> u64 {
-    let line = memory.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn mounts_are_found_by_their_number() {
+    fn mounts_are_found_by_their_device_number() {
         let mounts = "\
             22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n\
             30 22 0:25 / /dev/shm rw,nosuid - tmpfs shm rw,size=1k\n";
@@ -138,12 +128,5 @@ mod tests {
         assert_eq!(found(254, 0), Some(("ext4".to_owned(), "/dev/vda".to_owned())));
         assert_eq!(found(0, 25), Some(("tmpfs".to_owned(), "shm".to_owned())));
         assert_eq!(found(0, 2), None);
-    }
-
-    #[test]
-    fn memory_is_read() {
-        assert_eq!(kib("MemTotal:       24684392 kB\nMemFree: 1 kB\n", "MemTotal"), 24_684_392);
-        assert_eq!(kib("", "MemTotal"), 0);
-        assert!(memory_available().is_some());
     }
 }

@@ -2,7 +2,7 @@
 
 use garland_protocol::DiskPattern;
 
-/// The offset of each visit.
+/// The order in which a file's blocks are visited.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     pattern: DiskPattern,
@@ -12,30 +12,24 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Visits all whole blocks of `block` bytes in the first `extent` bytes; `seed` selects the
-    /// shuffle.
+    /// Visits all whole blocks of `block` bytes in the first `extent` bytes. `seed` selects the
+    /// permutation.
     pub fn new(pattern: DiskPattern, block: u32, extent: u64, seed: u64) -> Self {
         let block = u64::from(block.max(1));
         Self { pattern, block, blocks: extent / block, seed }
     }
 
-    /// The offset of visit `at`; none when all blocks were visited.
+    /// Returns the offset of visit `at` in bytes, or `None` when all blocks were visited.
     pub fn offset(&self, at: u64) -> Option<u64> {
-        if at >= self.blocks {
-            return None;
-        }
-        Some(
-            self.block
-                * match self.pattern {
-                    DiskPattern::Sequential => at,
-                    DiskPattern::Random => self.shuffled(at),
-                },
-        )
+        (at < self.blocks).then(|| match self.pattern {
+            DiskPattern::Sequential => self.block * at,
+            DiskPattern::Random => self.block * self.shuffled(at),
+        })
     }
 
-    /// A permutation of the blocks: a permutation of the next power of two, repeated until the
-    /// result is in range. Both its steps, multiplication by an odd number and folding the high
-    /// half onto the low one, can be inverted.
+    /// Permutes the numbers of blocks. Applies a permutation of the numbers below the next power of
+    /// two until the result is in range. Both of its steps can be inverted: multiplication by an
+    /// odd number, and XOR of the high half into the low half.
     fn shuffled(&self, at: u64) -> u64 {
         let bits = self.blocks.next_power_of_two().ilog2();
         let mask = (1_u64 << bits) - 1;
@@ -61,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_a_row() {
+    fn a_sequential_walk_visits_blocks_in_order() {
         let walk = Walk::new(DiskPattern::Sequential, 10, 35, 1);
         assert_eq!([0, 1, 2, 3].map(|at| walk.offset(at)), [Some(0), Some(10), Some(20), None]);
     }

@@ -1,4 +1,4 @@
-//! Reports the ends of jobs, several in one message while more are about to end.
+//! Reports jobs that have ended, several in one message while others still wait.
 
 use parking_lot::{Condvar, Mutex};
 use std::io;
@@ -8,16 +8,16 @@ use std::time::Duration;
 use garland_protocol::{FarmEvent, TaskEnd};
 use garland_sys::threads;
 
-/// How long an end may wait for others.
+/// How long the report of a job may wait for others.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// The most ends in one message.
+/// The most jobs in one message.
 const TOGETHER: usize = 64;
 
-/// Receives events.
+/// A function that receives events.
 pub type Tell = Arc<dyn Fn(FarmEvent) + Send + Sync>;
 
-/// Ends that are not reported yet.
+/// Jobs that have ended and are not reported yet.
 pub struct EventBatcher {
     tell: Tell,
     ends: Mutex<(Vec<TaskEnd>, bool)>,
@@ -25,24 +25,26 @@ pub struct EventBatcher {
 }
 
 impl EventBatcher {
-    /// Reports events to `tell`; a thread of its own reports those that would wait too long.
+    /// Creates a batcher that passes events to `tell`, with a thread that reports those that have
+    /// waited.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn begin(tell: Tell) -> io::Result<Arc<Self>> {
-        let saying = Self { tell, ends: Mutex::default(), changed: Condvar::new() };
-        let saying = Arc::new(saying);
-        let late = Arc::clone(&saying);
-        threads::spawn("saying", move || late.tell_late())?;
-        Ok(saying)
+        let batcher = Self { tell, ends: Mutex::default(), changed: Condvar::new() };
+        let batcher = Arc::new(batcher);
+        let late = Arc::clone(&batcher);
+        threads::spawn("batcher", move || late.tell_late())?;
+        Ok(batcher)
     }
 
-    /// Reports an event at once.
+    /// Passes on an event at once.
     pub fn tell(&self, event: FarmEvent) {
         (self.tell)(event);
     }
 
-    /// A job has ended; `is_last` if no other is about to.
+    /// Adds a job that has ended. If it `is_last`, no other job waits to be started, and it is
+    /// reported at once.
     pub fn ended(&self, end: TaskEnd, is_last: bool) {
         let mut ends = self.ends.lock();
         ends.0.push(end);
@@ -55,7 +57,7 @@ impl EventBatcher {
         }
     }
 
-    /// Ends the thread.
+    /// Stops the thread.
     pub fn end(&self) {
         self.ends.lock().1 = true;
         self.changed.notify_one();

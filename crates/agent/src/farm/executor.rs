@@ -1,6 +1,6 @@
-//! Executing jobs: a queue, and one thread per running job.
+//! Executes jobs: a queue, and one thread per running job.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -23,11 +23,12 @@ const STACK: usize = 128 << 10;
 
 /// Runs jobs on this node. Dropping it kills all of them.
 pub struct JobExecutor {
-    shared: Arc<Shared>,
+    /// The state that it shares with its threads.
+    pub(super) shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The state which an executor shares with its threads.
+/// The state that an executor shares with its threads.
 pub(super) struct Shared {
     place: Place,
     events: Arc<EventBatcher>,
@@ -52,8 +53,8 @@ struct State {
 }
 
 impl JobExecutor {
-    /// An executor with `slots` processors, which reports the events of its jobs to `tell`. The
-    /// jobs end with this process; if `guarded`, even when it is killed.
+    /// Creates an executor with `slots` processors, which passes the events of its jobs to `tell`.
+    /// The jobs end with this process; if `guarded`, even when it is killed.
     ///
     /// # Errors
     /// When the system has no file descriptors or threads left.
@@ -69,14 +70,9 @@ impl JobExecutor {
         Ok(Self { shared: Arc::new(shared), threads: Vec::new() })
     }
 
-    /// The state which it shares with its threads.
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
     /// Queues `tasks`; they are started in order as processors become free.
     pub fn take(&mut self, tasks: Vec<FarmTask>) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.waiting.extend(tasks);
         let wanted = state.threads_wanted().min(AT_ONCE.saturating_sub(self.threads.len()));
         drop(state);
@@ -92,10 +88,10 @@ impl JobExecutor {
         self.shared.changed.notify_all();
     }
 
-    /// Returns those of `jobs` that have not been started.
+    /// Removes those of `jobs` that have not been started from the queue, and reports which.
     pub fn give_back(&self, jobs: &[u32]) {
         let mut back = Vec::new();
-        self.shared.lock().waiting.retain(|task| {
+        self.shared.state.lock().waiting.retain(|task| {
             let wanted = jobs.contains(&task.job);
             back.extend(wanted.then_some(task.job));
             !wanted
@@ -107,7 +103,7 @@ impl JobExecutor {
 impl Drop for JobExecutor {
     /// Kills all jobs.
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.over = true;
         state.waiting.clear();
         drop(state);
@@ -122,7 +118,7 @@ impl Drop for JobExecutor {
 }
 
 impl State {
-    /// How many further threads would have a job to run.
+    /// Returns the number of additional threads that could each run a waiting job.
     fn threads_wanted(&self) -> usize {
         let mut free = self.free;
         let fits = |task: &&FarmTask| {
@@ -143,20 +139,16 @@ impl State {
 }
 
 impl Shared {
-    /// The running jobs, each with its start in monotonic nanoseconds, and the number of waiting
-    /// ones.
+    /// Returns the running jobs, each with its start in monotonic nanoseconds, and the number of
+    /// waiting ones.
     pub(super) fn jobs(&self) -> (Vec<(Arc<FarmTask>, u64)>, usize) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.running.clone(), state.waiting.len())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 
     /// Runs jobs until the executor is stopped; the body of its threads.
     fn work(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let Some(task) = state.next() else {
                 if state.over {
@@ -172,7 +164,7 @@ impl Shared {
             if !said.is_empty() {
                 self.events.tell(FarmEvent::Output(task.job, said));
             }
-            state = self.lock();
+            state = self.state.lock();
             state.free += task.cores;
             state.running.retain(|(running, _)| !Arc::ptr_eq(running, &task));
             let is_last = state.waiting.is_empty();
@@ -180,19 +172,19 @@ impl Shared {
             self.events.ended(end, is_last);
             // The free processors may suffice for a job that waits for several.
             self.changed.notify_all();
-            state = self.lock();
+            state = self.state.lock();
         }
     }
 
     /// Fails all waiting jobs, because no thread can be started.
     fn refuse_all(&self, error: &io::Error) {
-        let waiting = std::mem::take(&mut self.lock().waiting);
+        let waiting = std::mem::take(&mut self.state.lock().waiting);
         let now = clock::now_ns();
         let end = |task: FarmTask| TaskEnd {
             job: task.job,
             started_ns: now,
             ended_ns: now,
-            outcome: Outcome::Failed(format!("no thread for it: {error}")),
+            outcome: Outcome::Failed(format!("cannot start the job: {error}")),
             cpu_ns: 0,
             memory: 0,
             bytes_out: 0,

@@ -3,8 +3,8 @@
 use garland_protocol::NodeFacts;
 use garland_sys::{cgroup, process};
 
-/// The resources of this node for jobs: the CPUs which this process may use, rounded down to whole
-/// ones, and its memory limit.
+/// Returns the resources of this node for jobs: the CPUs that this process may use, rounded down to
+/// whole ones, and its memory limit.
 pub fn facts() -> NodeFacts {
     let (all_memory, free) = (process::total_memory(), process::available_memory());
     let memory = cgroup::memory();
@@ -20,7 +20,7 @@ pub fn facts() -> NodeFacts {
     }
 }
 
-/// The mean clock rate of all CPUs in `/proc/cpuinfo`.
+/// Returns the mean clock rate of all CPUs in `/proc/cpuinfo`, in MHz.
 fn mhz(cpuinfo: &str) -> Option<f64> {
     let clocks = cpuinfo.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_has_something() {
+    fn the_facts_of_this_node_are_plausible() {
         let facts = facts();
         assert!(facts.cores > 0 && facts.memory > 1 << 20);
         assert!(facts.memory_free > 1 << 20 && facts.memory_free <= facts.memory);

@@ -1,5 +1,5 @@
-//! The guard: a process which kills an agent's jobs if the agent itself is killed. It knows which
-//! jobs are running, and notices that the agent is gone.
+//! The guard: a process that kills an agent's jobs if the agent itself is killed. The agent tells
+//! it over a pipe which jobs are running; the pipe ends with the agent.
 
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -11,25 +11,27 @@ use std::time::Duration;
 
 use garland_sys::{process, random};
 
-/// The running program, which has the guard as a hidden command.
+/// The running program; the guard is one of its hidden commands.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// Bytes of a message to the guard: 1 if a job has begun or 0 if it is about to end, and its
-/// process group; or 2 if no more will follow.
+/// Length of a message to the guard in bytes. The first byte is 1 if a job has begun, 0 if it is
+/// about to end, and 2 if no message will follow. The others are the job's process group, in native
+/// byte order.
 const WORD: usize = 5;
 
-/// A variable in the environment of all jobs of an executor; it identifies those that were started
-/// just before the agent was killed.
+/// The variable in the environment of all jobs of an executor. It identifies jobs that the guard
+/// was not told of, because the agent was killed while it started them.
 pub const MARK: &str = "GARLAND_BENCH";
 
-/// The time within which a job that is being started has its environment.
+/// The time after which a job that is being started has its environment.
 const STARTING: Duration = Duration::from_millis(200);
 
 /// The guard of an executor.
 pub struct Guard {
     child: Child,
     input: Mutex<Option<ChildStdin>>,
-    mark: String,
+    /// The value of [`MARK`] in the environment of the jobs.
+    pub mark: String,
 }
 
 impl Guard {
@@ -44,17 +46,12 @@ impl Guard {
         Ok(Self { child, input, mark })
     }
 
-    /// The value of [`MARK`] in the environment of the jobs.
-    pub fn mark(&self) -> &str {
-        &self.mark
-    }
-
-    /// A job with this process group has begun.
+    /// Reports that a job with this process group has begun.
     pub fn begun(&self, group: u32) {
         self.say(1, group);
     }
 
-    /// A job is about to end: the number of its group may be reused.
+    /// Reports that a job is about to end, after which the number of its group may be reused.
     pub fn ended(&self, group: u32) {
         self.say(0, group);
     }
@@ -64,7 +61,7 @@ impl Guard {
         word[1..].copy_from_slice(&group.to_ne_bytes());
         let mut input = self.input.lock();
         if input.as_mut().is_some_and(|input| input.write_all(&word).is_err()) {
-            // Only needed if this process is killed as well.
+            // The guard is gone. This matters only if this process is killed, too.
             *input = None;
         }
     }
@@ -72,13 +69,14 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // An executor that ends regularly has ended its jobs.
+        // The executor has killed its jobs.
         self.say(2, 0);
         let _ = self.child.wait();
     }
 }
 
-/// Guards until `input` ends; then kills the running jobs, and all processes with this `mark`.
+/// Reads messages until `input` ends. Then kills the running jobs, and all processes with this
+/// `mark`.
 pub fn guard(mut input: impl Read, mark: &str) {
     let mut running = HashSet::new();
     let mut word = [0; WORD];
@@ -116,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_not_ended_is_killed() {
+    fn running_jobs_are_killed() {
         let sleep = || Command::new("sleep").arg("30").process_group(0).spawn().unwrap();
         let (mut one, mut other) = (sleep(), sleep());
         let word = |what: u8, child: &Child| [&[what], &child.id().to_ne_bytes()[..]].concat();

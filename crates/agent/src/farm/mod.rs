@@ -1,4 +1,4 @@
-//! Running the jobs of a farm on a node.
+//! Runs the jobs of a farm on a node.
 
 mod batcher;
 mod executor;
@@ -13,6 +13,7 @@ mod window;
 pub use executor::JobExecutor;
 pub use facts::facts;
 pub use guard::guard;
+pub use output::Pipes;
 pub use run::Place;
 pub use service::JobService;
 pub use snapshot::JobsSnapshot;

@@ -9,12 +9,11 @@ use garland_core::farm::last_words::last_words;
 use garland_protocol::OUTPUT_HALF;
 use garland_sys::event;
 
-/// The most reads of a pipe at a time: more than it can hold. A job may write faster than it can be
-/// read.
+/// The most reads of a pipe at a time, enough for all that it can hold. The number is bounded
+/// because a job may write faster than the agent reads.
 const READS: usize = 64;
 
-/// Bytes at the end of standard error that are kept for the last lines: more than those have, since
-/// lines may be empty.
+/// Bytes at the end of standard error that are kept for its last lines.
 const ERRORS: usize = 2 << 10;
 
 /// The beginning and the end of the output, and the number of bytes lost between.
@@ -37,11 +36,11 @@ impl Output {
         self.lost += over as u64;
     }
 
-    /// The kept output, with a line that marks a gap.
+    /// Returns the kept output, with a line in place of the lost bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         let mut bytes = self.beginning;
         if self.lost > 0 {
-            bytes.extend(format!("\n[{} bytes are left out here]\n", self.lost).bytes());
+            bytes.extend(format!("\n[{} bytes omitted]\n", self.lost).bytes());
         }
         bytes.extend(self.end);
         bytes
@@ -50,50 +49,53 @@ impl Output {
 
 /// The output of a job.
 #[derive(Debug, Default)]
-pub struct Talk {
+pub struct JobOutput {
     /// Standard output and standard error, in the order of arrival.
     pub all: Output,
     /// The end of standard error.
     errors: VecDeque<u8>,
 }
 
-impl Talk {
-    /// Adds bytes of standard error.
-    fn add_error(&mut self, bytes: &[u8]) {
+impl JobOutput {
+    /// Adds output; `is_error` if it is of standard error.
+    pub fn add(&mut self, is_error: bool, bytes: &[u8]) {
         self.all.add(bytes);
+        if !is_error {
+            return;
+        }
         let kept = &bytes[bytes.len().saturating_sub(ERRORS)..];
         self.errors.extend(kept);
         let over = self.errors.len().saturating_sub(ERRORS);
         self.errors.drain(..over);
     }
 
-    /// The last lines of standard error.
+    /// Returns the last lines of standard error.
     pub fn last_words(&mut self) -> Vec<Text> {
         last_words(self.errors.make_contiguous())
     }
 }
 
-/// The pipes of standard output and standard error; none once they are closed.
+/// The pipes of standard output and standard error; `None` once closed.
 pub struct Pipes([Option<PipeReader>; 2]);
 
 impl Pipes {
-    /// Two pipes with non-blocking read ends, and their write ends.
+    /// Creates two pipes with non-blocking read ends. Returns them, and their write ends.
     pub fn new() -> io::Result<(Self, [io::PipeWriter; 2])> {
         let (output, to_output) = pipe()?;
         let (errors, to_errors) = pipe()?;
         Ok((Self([Some(output), Some(errors)]), [to_output, to_errors]))
     }
 
-    /// The open pipes.
+    /// Returns the open pipes.
     pub fn open(&self) -> impl Iterator<Item = &PipeReader> {
         self.0.iter().flatten()
     }
 
-    /// Reads what is available.
-    pub fn read(&mut self, talk: &mut Talk) {
+    /// Passes the available bytes to `add`, which is told whether they are of standard error.
+    pub fn read(&mut self, mut add: impl FnMut(bool, &[u8])) {
         let [output, errors] = &mut self.0;
-        drain(output, &mut |bytes| talk.all.add(bytes));
-        drain(errors, &mut |bytes| talk.add_error(bytes));
+        drain(output, &mut |bytes| add(false, bytes));
+        drain(errors, &mut |bytes| add(true, bytes));
     }
 }
 
@@ -112,7 +114,7 @@ fn drain(pipe: &mut Option<PipeReader>, add: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// A pipe with a non-blocking read end.
+/// Creates a pipe with a non-blocking read end.
 fn pipe() -> io::Result<(PipeReader, io::PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     event::never_block(reader.as_fd())?;
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_of_much_is_left_out() {
+    fn the_middle_of_long_output_is_omitted() {
         let mut output = Output::default();
         for line in 0..100_000_u32 {
             output.add(format!("{line}\n").as_bytes());
@@ -134,26 +136,26 @@ mod tests {
         let text = String::from_utf8(output.into_bytes()).unwrap();
         assert!(text.len() < 2 * OUTPUT_HALF + 100);
         assert!(text.starts_with("0\n1\n") && text.ends_with("\n99999\n"));
-        assert!(text.contains("bytes are left out here"));
+        assert!(text.contains(" bytes omitted]"));
         let mut short = Output::default();
         short.add(b"all of it");
         assert_eq!(short.into_bytes(), b"all of it");
     }
 
     #[test]
-    fn what_is_wrong_is_told_apart_from_the_rest() {
+    fn the_last_lines_of_standard_error_are_kept() {
         let (mut pipes, [mut output, mut errors]) = Pipes::new().unwrap();
-        let mut talk = Talk::default();
+        let mut job = JobOutput::default();
         output.write_all(b"result\n").unwrap();
         errors.write_all(&[b'x'; 3 * ERRORS]).unwrap();
         errors.write_all(b"\nno room\n").unwrap();
-        pipes.read(&mut talk);
+        pipes.read(|is_error, bytes| job.add(is_error, bytes));
         assert_eq!(pipes.open().count(), 2);
         drop((output, errors));
-        pipes.read(&mut talk);
-        assert_eq!(pipes.open().count(), 0, "nobody writes any more");
-        assert_eq!(talk.last_words(), ["no room".into()]);
-        let all = talk.all.into_bytes();
+        pipes.read(|is_error, bytes| job.add(is_error, bytes));
+        assert_eq!(pipes.open().count(), 0, "the write ends are closed");
+        assert_eq!(job.last_words(), ["no room".into()]);
+        let all = job.all.into_bytes();
         assert!(all.starts_with(b"result\nx") && all.ends_with(b"x\nno room\n"));
     }
 }

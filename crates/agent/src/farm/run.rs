@@ -16,8 +16,8 @@ use garland_sys::event::{self, Interest, Wake};
 use garland_sys::{child, clock, limits, process};
 
 use super::guard::{Guard, MARK};
-use super::output::{Pipes, Talk};
-use garland_sys::error::reason;
+use super::output::{JobOutput, Pipes};
+use crate::error::{OrderError, cannot};
 
 /// The directories of jobs.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The working directory of a task.
+    /// Returns the working directory of a task.
     pub fn of(&self, task: &FarmTask) -> Option<PathBuf> {
         match (&self.own, task.own_folder) {
             (Some(own), true) => Some(own.join(task.job.to_string())),
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-/// Runs a task until it ends, or `stop` is raised. Returns its output, too.
+/// Runs a task until it ends or `stop` is raised. Returns the report of its end, and its output.
 pub fn run(
     task: &FarmTask,
     place: &Place,
@@ -47,32 +47,32 @@ pub fn run(
 ) -> (TaskEnd, Vec<u8>) {
     let folder = place.of(task);
     let started_ns = clock::now_ns();
-    let mut talk = Talk::default();
+    let mut output = JobOutput::default();
     let result = start(task, folder.as_deref(), guard)
-        .map_err(|error| format!("starting it: {}", reason(&error)))
+        .map_err(cannot("start its command"))
         .and_then(|started| {
             let group = started.0.id();
             if let Some(guard) = guard {
                 guard.begun(group);
             }
             let about_to_end = || guard.iter().for_each(|guard| guard.ended(group));
-            watch(started, task, stop, &mut talk, &about_to_end)
-                .map_err(|error| format!("waiting for it: {}", reason(&error)))
+            watch(started, task, stop, &mut output, &about_to_end)
+                .map_err(cannot("wait for its command"))
         });
     let ended_ns = clock::now_ns();
     let (mut outcome, cpu_ns, memory) = match result {
         Ok((outcome, ended)) => (outcome, ended.cpu_ns, ended.memory),
-        Err(why) => (Outcome::Failed(why), 0, 0),
+        Err(error) => (Outcome::Failed(error.to_string()), 0, 0),
     };
     let mut bytes_out = 0;
     match name_outputs(task, folder.as_deref(), outcome.is_done()) {
         Ok(bytes) => bytes_out = bytes,
-        Err(why) => outcome = Outcome::Failed(why),
+        Err(error) => outcome = Outcome::Failed(error.to_string()),
     }
     let (job, is_done) = (task.job, outcome.is_done());
-    let last_words = if is_done { Vec::new() } else { talk.last_words() };
+    let last_words = if is_done { Vec::new() } else { output.last_words() };
     let end = TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out, last_words };
-    (end, talk.all.into_bytes())
+    (end, output.all.into_bytes())
 }
 
 fn start(
@@ -98,7 +98,7 @@ fn start(
     // A process group of its own, so that all its processes can be killed together.
     command.process_group(0).env("GARLAND_JOB", task.job.to_string());
     if let Some(guard) = guard {
-        command.env(MARK, guard.mark());
+        command.env(MARK, &guard.mark);
     }
     if let Some(folder) = folder {
         command.current_dir(folder);
@@ -112,7 +112,7 @@ fn watch(
     (job, mut pipes): (Child, Pipes),
     task: &FarmTask,
     stop: &Wake,
-    talk: &mut Talk,
+    output: &mut JobOutput,
     about_to_end: &dyn Fn(),
 ) -> io::Result<(Outcome, child::Ended)> {
     let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
@@ -127,7 +127,7 @@ fn watch(
         let left: Option<Duration> = deadline_ns.map(clock::until);
         let ready = event::wait(&interests, left)?;
         if ready[2..].iter().any(|pipe| pipe.read) {
-            pipes.read(talk);
+            pipes.read(|is_error, bytes| output.add(is_error, bytes));
         }
         if ready[0].read {
             break;
@@ -138,17 +138,17 @@ fn watch(
             break;
         }
     }
-    // Kill the whole group: processes which the job left running belong to no job. The number stays
-    // reserved until the leader was waited for.
+    // Kill the whole group, since no job may leave processes behind. The number of the group is not
+    // reused before its leader is reaped.
     process::kill_group(job.id());
     about_to_end();
     let ended = child::reap(&job)?;
-    pipes.read(talk);
+    pipes.read(|is_error, bytes| output.add(is_error, bytes));
     watched?;
     let status = ended.status;
     let outcome = match (late, stopped) {
         (true, _) => Outcome::Timeout,
-        (_, true) => Outcome::Failed("it was ended with its run".to_owned()),
+        (_, true) => Outcome::Failed("killed, since its run ended".to_owned()),
         _ => status
             .signal()
             .map_or_else(|| Outcome::Exit(status.code().unwrap_or(-1)), Outcome::Signal),
@@ -157,8 +157,8 @@ fn watch(
 }
 
 /// Renames outputs to their final names if the job succeeded, else removes them. Returns their
-/// bytes.
-fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result<u64, String> {
+/// total size in bytes.
+fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result<u64, OrderError> {
     let path = |name: &Text| {
         let name = Path::new(OsStr::from_bytes(name.bytes()));
         folder.map_or_else(|| name.to_owned(), |folder| folder.join(name))
@@ -166,8 +166,8 @@ fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result
     let mut bytes = 0;
     if is_done {
         for (made, name) in &task.outputs {
-            let missing = |error| format!("it has made no {name}: {}", reason(&error));
-            bytes += fs::metadata(path(made)).map_err(missing)?.len();
+            let found = fs::metadata(path(made));
+            bytes += found.map_err(cannot(format!("find its output {name}")))?.len();
         }
     }
     for (made, name) in &task.outputs {
@@ -175,8 +175,8 @@ fn name_outputs(task: &FarmTask, folder: Option<&Path>, is_done: bool) -> Result
             // Jobs that fail have usually created none.
             let _ = fs::remove_file(path(made));
         } else if made != name {
-            let failed = |error| format!("naming {name}: {}", reason(&error));
-            fs::rename(path(made), path(name)).map_err(failed)?;
+            fs::rename(path(made), path(name))
+                .map_err(cannot(format!("rename its output to {name}")))?;
         }
     }
     Ok(bytes)

@@ -13,16 +13,15 @@ use super::facts::facts;
 use super::run::Place;
 use super::snapshot::JobsSnapshot;
 use super::window::Window;
-use crate::agent::Agent;
+use crate::controller::Controller;
+use crate::error::{OrderError, cannot};
 use crate::farm::executor::JobExecutor;
-use crate::session::Session;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 /// The jobs of one controller. Dropping it kills them and removes their files.
 pub struct JobService {
-    agent: Arc<Agent>,
-    session: Arc<Session>,
+    controller: Controller,
     executor: Option<JobExecutor>,
     /// The directory of the jobs' own directories.
     own: Option<PathBuf>,
@@ -30,10 +29,9 @@ pub struct JobService {
 }
 
 impl JobService {
-    /// No executor yet.
-    pub fn new(agent: &Arc<Agent>, session: &Arc<Session>) -> Self {
-        let (agent, session) = (Arc::clone(agent), Arc::clone(session));
-        Self { agent, session, executor: None, own: None, window: None }
+    /// Creates a service without an executor.
+    pub fn new(controller: &Controller) -> Self {
+        Self { controller: controller.clone(), executor: None, own: None, window: None }
     }
 
     /// Executes an order.
@@ -47,7 +45,7 @@ impl JobService {
             }
             FarmOrder::Make(job, folders) => {
                 let made = self.make(job, &folders);
-                self.tell(FarmEvent::Made(job, made.err()));
+                self.tell(FarmEvent::Made(job, made.err().map(|error| error.to_string())));
             }
             FarmOrder::Recall(jobs) => {
                 if let Some(executor) = &self.executor {
@@ -55,16 +53,14 @@ impl JobService {
                 }
             }
             FarmOrder::Mount(opening) => {
-                let (window, wrong) = match Window::open(&self.path(&opening.folder), &opening) {
-                    Ok(window) => (Some(window), None),
-                    Err(why) => (None, Some(why)),
-                };
-                self.window = window;
-                self.tell(FarmEvent::Mounted(wrong));
+                let opened = Window::open(&self.path(&opening.folder), &opening);
+                let error = opened.as_ref().err().map(OrderError::to_string);
+                self.window = opened.ok();
+                self.tell(FarmEvent::Mounted(error));
             }
             FarmOrder::Clear(job) => {
                 if let Some(own) = &self.own {
-                    // Tried again at the end if it fails.
+                    // Errors are ignored: the directory is removed again at the end.
                     let _ = fs::remove_dir_all(own.join(job.to_string()));
                 }
             }
@@ -72,44 +68,43 @@ impl JobService {
     }
 
     fn tell(&self, event: FarmEvent) {
-        self.session.send(&FromAgent::Farm(Box::new(event)));
+        self.controller.session.send(&FromAgent::Farm(Box::new(event)));
     }
 
     fn open(&mut self, slots: Option<u32>, folder: &Text) {
         let facts = facts();
         let own = self.path(folder);
-        let place =
-            Place { folder: self.agent.folder().map(Path::to_owned), own: Some(own.clone()) };
-        let session = Arc::clone(&self.session);
+        let Controller { agent, session } = self.controller.clone();
+        let place = Place { folder: agent.config.root.clone(), own: Some(own.clone()) };
         let tell = Arc::new(move |event| session.send(&FromAgent::Farm(Box::new(event))));
         match JobExecutor::new(slots.unwrap_or(facts.cores), place, true, tell) {
             Ok(executor) => {
-                self.agent.activity().add_executor(JobsSnapshot::of(&executor));
+                agent.activity.add_executor(JobsSnapshot::of(&executor));
                 self.executor = Some(executor);
             }
-            Err(error) => log(&format!("no jobs can run here: {}", reason(&error))),
+            Err(error) => log(&format!("cannot run jobs on this node: {}", reason(&error))),
         }
         self.own = Some(own);
         self.tell(FarmEvent::Opened(facts));
     }
 
-    /// A path in the agent's directory.
+    /// Returns a path in the agent's directory.
     fn path(&self, name: &Text) -> PathBuf {
         let name = Path::new(OsStr::from_bytes(name.bytes()));
-        self.agent.folder().map_or_else(|| name.to_owned(), |folder| folder.join(name))
+        let root = &self.controller.agent.config.root;
+        root.as_ref().map_or_else(|| name.to_owned(), |root| root.join(name))
     }
 
     /// Creates a job's directory, and the subdirectories of its files.
-    fn make(&self, job: u32, folders: &[Text]) -> Result<(), String> {
-        let own = self.own.as_ref().ok_or("no run is open")?.join(job.to_string());
-        let failed = |error| format!("making its folder {}: {}", own.display(), reason(&error));
-        // Remove what an earlier try may have left.
+    fn make(&self, job: u32, folders: &[Text]) -> Result<(), OrderError> {
+        let own = self.own.as_ref().ok_or("protocol error: a job without a run")?;
+        let own = own.join(job.to_string());
+        // Remove the files of an earlier attempt.
         let _ = fs::remove_dir_all(&own);
-        fs::create_dir_all(&own).map_err(failed)?;
-        folders
-            .iter()
-            .try_for_each(|folder| fs::create_dir_all(own.join(OsStr::from_bytes(folder.bytes()))))
-            .map_err(failed)
+        let mut folders = folders.iter().map(|folder| own.join(OsStr::from_bytes(folder.bytes())));
+        fs::create_dir_all(&own)
+            .and_then(|()| folders.try_for_each(fs::create_dir_all))
+            .map_err(cannot(format!("create its directory {}", own.display())))
     }
 }
 
@@ -119,7 +114,7 @@ impl Drop for JobService {
         self.executor = None;
         self.window = None;
         if let Some(own) = &self.own {
-            // Does not exist if no job had files.
+            // Errors are ignored: the directory does not exist if no job had files.
             let _ = fs::remove_dir_all(own);
         }
     }

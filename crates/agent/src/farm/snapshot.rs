@@ -1,4 +1,4 @@
-//! A view of an executor's jobs.
+//! A view of an executor's jobs, for reports of the node's activity.
 
 use std::sync::{Arc, Weak};
 
@@ -13,12 +13,12 @@ use super::executor::{JobExecutor, Shared};
 pub struct JobsSnapshot(Weak<Shared>);
 
 impl JobsSnapshot {
-    /// A view of the jobs of `executor`, which does not keep it alive.
+    /// Creates a view of the jobs of `executor`, which does not keep the executor alive.
     pub fn of(executor: &JobExecutor) -> Self {
-        Self(Arc::downgrade(executor.shared()))
+        Self(Arc::downgrade(&executor.shared))
     }
 
-    /// Whether the executor still exists.
+    /// Returns whether the executor still exists.
     pub fn is_there(&self) -> bool {
         self.0.strong_count() > 0
     }
@@ -39,7 +39,7 @@ impl JobsSnapshot {
     }
 }
 
-/// A command on one line.
+/// Formats a command on one line.
 fn shown(command: &Command) -> String {
     match command {
         Command::Line(line) => line.escaped().into_owned(),
@@ -57,7 +57,7 @@ mod tests {
     use crate::farm::Place;
 
     #[test]
-    fn jobs_are_seen_while_they_run_and_not_afterwards() {
+    fn jobs_are_reported_only_while_they_run() {
         let ended: Arc<Mutex<usize>> = Arc::default();
         let count = Arc::clone(&ended);
         let tell = Arc::new(move |event| {
@@ -73,7 +73,7 @@ mod tests {
             account
         };
         assert_eq!(look(), Account::default());
-        let pipe = std::env::temp_dir().join(format!("garland-glance-{}", std::process::id()));
+        let pipe = std::env::temp_dir().join(format!("garland-snapshot-{}", std::process::id()));
         let line = format!("until [ -e {} ]; do sleep 0.01; done", pipe.display());
         let task = |job| FarmTask {
             job,

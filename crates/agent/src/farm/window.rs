@@ -1,4 +1,4 @@
-//! A mount of the head's files on a node, by a process of its own that ends with this one.
+//! A mount of the head's files on a node, served by a child process that exits with this one.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,32 +10,32 @@ use garland_dataplane::leaving::after;
 use garland_protocol::Opening;
 use garland_sys::clock;
 
-use garland_sys::error::reason;
+use crate::error::{OrderError, cannot};
 
-/// The running program, which can mount.
+/// The running program; mounting is one of its hidden commands.
 const PROGRAM: &str = "/proc/self/exe";
 
 /// Timeout for unmounting.
 const FAREWELL: Duration = Duration::from_secs(8);
 
-/// A mount.
+/// A mount of the head's files.
 pub struct Window {
     child: Child,
     folder: PathBuf,
 }
 
 impl Window {
-    /// Mounts on `folder`, which is created.
-    pub fn open(folder: &Path, opening: &Opening) -> Result<Self, String> {
+    /// Mounts on the directory `folder`, which is created if missing.
+    pub fn open(folder: &Path, opening: &Opening) -> Result<Self, OrderError> {
         fs::create_dir_all(folder)
-            .map_err(|error| format!("making {}: {}", folder.display(), reason(&error)))?;
-        let failed = |error| format!("mounting: {}", reason(&error));
+            .map_err(cannot(format!("create the directory {}", folder.display())))?;
+        let failed = |error| cannot("mount the head's files")(error);
         let mut command = Command::new(PROGRAM);
         command.args(["farm", "window"]).arg(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         if let Some(input) = &mut child.stdin {
-            // A process that has ended reports why.
+            // Errors are ignored: a process that has exited has reported the reason.
             let _ = input.write_all(&opening.told());
         }
         let mut line = String::new();
@@ -46,14 +46,14 @@ impl Window {
         if line == "mounted\n" { Ok(window) } else { Err(window.why()) }
     }
 
-    fn why(mut self) -> String {
+    fn why(mut self) -> OrderError {
         let mut said = String::new();
         if let Some(mut errors) = self.child.stderr.take() {
-            // What was read before suffices.
+            // On an error the lines that were read before are used.
             let _ = errors.read_to_string(&mut said);
         }
-        let line = said.lines().next().unwrap_or("nothing was said");
-        format!("mounting: {}", line.trim_start_matches("error: "))
+        let line = said.lines().next().unwrap_or("its process exited without an error message");
+        format!("cannot mount the head's files: {}", line.trim_start_matches("error: ")).into()
     }
 }
 
@@ -64,14 +64,15 @@ impl Drop for Window {
         let deadline = after(FAREWELL);
         while matches!(self.child.try_wait(), Ok(None)) {
             if clock::now_ns() > deadline {
-                // Processes which use the mount get errors from now on.
+                // Processes that use the mount get errors from now on.
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 break;
             }
             std::thread::sleep(POLL);
         }
-        // Fails unless it is empty: files below a mount that stays must not be removed.
+        // Fails unless the directory is empty: files below a mount that is still there must not be
+        // removed.
         let _ = fs::remove_dir(&self.folder);
     }
 }

@@ -7,13 +7,13 @@ use garland_protocol::{Attr, FileKind, Stamp};
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp, statx};
 use rustix::io::Errno;
 
-/// The attributes of a name in a directory; does not follow a symbolic link.
+/// Returns the attributes of a name in a directory; does not follow a symbolic link.
 pub fn of_name(folder: impl AsFd, name: &OsStr) -> Result<Attr, Errno> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, mask).map(|stat| translate(&stat))
 }
 
-/// The attributes of an open file.
+/// Returns the attributes of an open file.
 pub fn of_open(fd: impl AsFd) -> Result<Attr, Errno> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     statx(fd, "", AtFlags::EMPTY_PATH, mask).map(|stat| translate(&stat))

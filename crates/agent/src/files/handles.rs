@@ -1,6 +1,6 @@
 //! The open files of a mount.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Handles {
 impl Handles {
     /// Adds `open`. Returns its handle.
     pub fn keep(&self, open: Open) -> Result<u64, Errno> {
-        let mut all = self.lock();
+        let mut all = self.open.lock();
         if all.len() >= MOST {
             return Err(Errno::NFILE);
         }
@@ -38,12 +38,12 @@ impl Handles {
         Ok(handle)
     }
 
-    /// The file of a handle.
+    /// Returns the file of a handle.
     pub fn find(&self, handle: u64) -> Result<Arc<Open>, Errno> {
-        self.lock().get(&handle).cloned().ok_or(Errno::BADF)
+        self.open.lock().get(&handle).cloned().ok_or(Errno::BADF)
     }
 
-    /// Does `work` with the file of a handle.
+    /// Runs `work` with the file of a handle.
     pub fn file<T>(
         &self,
         handle: u64,
@@ -57,12 +57,8 @@ impl Handles {
 
     /// Closes a handle.
     pub fn close(&self, handle: u64) {
-        // Dropped after the lock is released: closing may wait for a disk.
-        let closed = self.lock().remove(&handle);
+        // Drop the file after the lock is released: closing it may wait for a disk.
+        let closed = self.open.lock().remove(&handle);
         drop(closed);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Open>>> {
-        self.open.lock()
     }
 }

@@ -1,5 +1,5 @@
 //! One connection of a mount. A few threads share it: one waits for a request while others execute
-//! theirs. The thread which has read a request executes it.
+//! theirs. The thread that has read a request executes it.
 
 use parking_lot::Mutex;
 use std::io::{self, Read, Write};
@@ -11,36 +11,26 @@ use garland_sys::threads;
 
 use crate::files::service::FileService;
 
-/// The number of threads: large answers take memory, other requests wait for disks.
+/// The threads of a connection: few for bulk data, whose answers take memory, and more for other
+/// requests, which wait for disks.
 const BULK_THREADS: usize = 3;
 const SMALL_THREADS: usize = 8;
 
 /// A buffer larger than this is freed when it is no longer used.
 const KEPT: usize = 64 << 10;
 
-/// A connection with both its directions.
+/// A connection of a mount, in both directions.
 pub struct Link {
-    asks: Mutex<(TcpStream, Line)>,
-    answers: Mutex<(TcpStream, Line)>,
-    service: Arc<FileService>,
+    pub asks: Mutex<(TcpStream, Line)>,
+    pub answers: Mutex<(TcpStream, Line)>,
+    pub service: Arc<FileService>,
 }
 
 impl Link {
-    pub fn new(
-        receiving: TcpStream,
-        asks: Line,
-        sending: TcpStream,
-        answers: Line,
-        service: Arc<FileService>,
-    ) -> Arc<Self> {
-        let (asks, answers) = (Mutex::new((receiving, asks)), Mutex::new((sending, answers)));
-        Arc::new(Self { asks, answers, service })
-    }
-
     /// Starts the threads. Each calls `ended` when the connection is broken.
     ///
     /// # Errors
-    /// When no thread can be started; fewer than wanted suffice.
+    /// When no thread can be started. Fewer threads than wanted are no error.
     pub fn serve(
         self: &Arc<Self>,
         number: u16,

@@ -19,7 +19,8 @@ const UNREAD: Duration = Duration::from_secs(10);
 
 /// Serves the connections of one mount.
 pub struct FileListener {
-    secret: Secret,
+    /// The secret that the mount must know.
+    pub(super) secret: Secret,
     sealed: bool,
     service: Arc<FileService>,
     /// The accepted connections, by number.
@@ -27,26 +28,23 @@ pub struct FileListener {
 }
 
 impl FileListener {
-    /// Expects the connections of a mount that knows `secret`.
+    /// Creates a listener for the connections of a mount that knows `secret`.
     pub(super) fn new(secret: Secret, sealed: bool, service: FileService) -> Self {
         let connections = Mutex::new((0..FILES_LINKS).map(|_| None).collect());
         Self { secret, sealed, service: Arc::new(service), connections }
-    }
-
-    /// The secret which the mount must know.
-    pub(super) fn secret(&self) -> &Secret {
-        &self.secret
     }
 
     /// Serves a connection that was greeted. Closes it if its number is invalid or already in use.
     pub fn enter(self: &Arc<Self>, stream: TcpStream, number: u16, binding: &[u8]) {
         let Ok(sending) = self.admit(&stream, number) else { return };
         let (answers, asks) = Line::both(&self.secret, binding, self.sealed, Role::Responder);
-        let link = Link::new(stream, asks, sending, answers, Arc::clone(&self.service));
+        let (asks, answers) = (Mutex::new((stream, asks)), Mutex::new((sending, answers)));
+        let link = Arc::new(Link { asks, answers, service: Arc::clone(&self.service) });
         let listener = Arc::clone(self);
-        // One broken connection ends all of them: a live mount comes back with a new order.
+        // If one connection breaks, all are closed. A mount that is alive reconnects by a new
+        // order.
         if let Err(error) = link.serve(number, move || listener.shut()) {
-            log(&format!("a mount was let go: {}", reason(&error)));
+            log(&format!("closed a mount's connections: {}", reason(&error)));
             self.shut();
         }
     }
@@ -55,7 +53,7 @@ impl FileListener {
         stream.set_read_timeout(None)?;
         stream.set_write_timeout(Some(UNREAD))?;
         tcp::keep_alive(stream)?;
-        // Optional: the kernel's default works, too.
+        // Errors are ignored: the kernel's default works, too.
         let _ = tcp::choose_congestion(stream, &PREFERRED);
         let mut connections = self.connections.lock();
         match connections.get_mut(usize::from(number)) {

@@ -29,7 +29,7 @@ impl Listing {
         Ok(Self { folder, dir })
     }
 
-    /// The next entries, and whether there are more.
+    /// Returns the next entries, and whether there are more.
     pub fn go_on(&mut self) -> Result<(Vec<Entry>, bool), Errno> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         while bytes < ENOUGH {

@@ -1,11 +1,10 @@
-//! The mounts of one controller: each is opened by an order and served while the controller's
+//! The mounts of one controller. Each is opened by an order, and served while the controller's
 //! channel is open.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_protocol::{CopyId, FilesOrder, FromAgent, PREAMBLE_LEN, Purpose};
-use garland_sys::error::reason;
 use garland_transport::greeting::{Welcomed, welcome};
 use garland_transport::link::LinkError;
 use garland_transport::timed::Timed;
@@ -13,10 +12,11 @@ use garland_transport::timed::Timed;
 use super::listener::FileListener;
 use super::service::FileService;
 use crate::agent::Agent;
+use crate::error::{OrderError, cannot};
 use crate::expected::{Expectations, Expected};
 use crate::session::Session;
 
-/// How many mounts one controller may have open at a time over one channel.
+/// The most mounts that one controller may have open over one channel.
 const MOST: usize = 8;
 
 /// How long a mount may take to connect after its order.
@@ -29,7 +29,7 @@ pub struct Mounts {
 }
 
 impl Mounts {
-    /// No mounts.
+    /// Creates an empty set of mounts.
     pub fn new(agent: &Arc<Agent>) -> Self {
         Self { agent: Arc::clone(agent), listeners: Vec::new() }
     }
@@ -38,18 +38,18 @@ impl Mounts {
     pub fn open(&mut self, session: &Session, order: FilesOrder) {
         let id = order.id;
         let refused = self.try_open(order).err();
-        session.send(&FromAgent::FilesOpen(id, refused));
+        session.send(&FromAgent::FilesOpen(id, refused.map(|error| error.to_string())));
     }
 
-    fn try_open(&mut self, order: FilesOrder) -> Result<(), String> {
+    fn try_open(&mut self, order: FilesOrder) -> Result<(), OrderError> {
         if self.listeners.len() >= MOST {
-            return Err(format!("{MOST} mounts at once are enough"));
+            return Err(format!("too many mounts: a controller may have {MOST} open").into());
         }
-        let service = FileService::open(self.agent.root(), self.agent.disk().cloned())
-            .map_err(|error| format!("opening the agent's root: {}", reason(&error)))?;
+        let service = FileService::open(&self.agent.root, self.agent.disk.clone())
+            .map_err(cannot("open the agent's root"))?;
         let FilesOrder { id, secret, sealed } = order;
         let listener = Arc::new(FileListener::new(secret, sealed, service));
-        self.agent.expected().add(id, Expected::Mount(Arc::clone(&listener)));
+        self.agent.expected.add(id, Expected::Mount(Arc::clone(&listener)));
         self.listeners.push((id, listener));
         Ok(())
     }
@@ -57,15 +57,15 @@ impl Mounts {
 
 impl Drop for Mounts {
     fn drop(&mut self) {
-        // The answers of requests that hang on a disk are dropped.
+        // Answers to requests that hang on a disk are lost.
         for (id, listener) in &self.listeners {
-            self.agent.expected().remove(*id);
+            self.agent.expected.remove(*id);
             listener.shut();
         }
     }
 }
 
-/// Answers a peer which comes for files; its preamble, `theirs`, has been read.
+/// Answers the greeting of a mount; its preamble, `theirs`, has been read.
 pub fn greet(
     expected: &Expectations,
     peer: &mut Timed<'_>,
@@ -73,6 +73,6 @@ pub fn greet(
 ) -> Result<Welcomed<Arc<FileListener>>, LinkError> {
     welcome(peer, Purpose::Files, theirs, |id| {
         let Some(Expected::Mount(listener)) = expected.wait(id, PATIENCE) else { return None };
-        Some((listener.secret().clone(), listener))
+        Some((listener.secret.clone(), listener))
     })
 }

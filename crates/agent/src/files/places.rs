@@ -10,24 +10,24 @@ use garland_sys::confine::{self, Root};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-/// The root of what a mount sees.
+/// The root directory of a mount.
 pub struct Places {
     top: OwnedFd,
 }
 
-/// A directory that is open only for lookups, and a name.
+/// A name in a directory, which is opened with O_PATH.
 pub struct Place<'a> {
     pub folder: OwnedFd,
     pub name: &'a OsStr,
 }
 
 impl Places {
-    /// The agent's root; the whole file system if it has none.
+    /// Opens the agent's root, or the root of the file system if the agent has none.
     pub fn new(root: &Root) -> std::io::Result<Self> {
         Ok(Self { top: root.top()? })
     }
 
-    /// Resolves `path`; the root is `.` in itself.
+    /// Resolves `path`. The root itself is the name `.` in the root.
     pub fn find<'a>(&self, path: &'a [u8]) -> Result<Place<'a>, Errno> {
         let (above, name) = match path.iter().rposition(|&byte| byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -53,10 +53,11 @@ impl Place<'_> {
     }
 }
 
-/// The path by which system calls that do not accept an O_PATH descriptor reach its file.
+/// Returns a path to the file of an O_PATH descriptor, for system calls that do not accept such
+/// descriptors.
 pub fn by_descriptor(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd))
 }
 
-/// The directory of absolute names.
+/// The directory argument of system calls for absolute paths.
 pub const ANYWHERE: std::os::fd::BorrowedFd<'static> = CWD;

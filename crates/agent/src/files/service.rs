@@ -23,8 +23,8 @@ use super::places::{ANYWHERE, Place, Places, by_descriptor};
 use super::{attr, change};
 use garland_dataplane::pace::Pace;
 
-/// Two changes within this time may leave equal times of a file: their resolution is a few
-/// milliseconds.
+/// Two changes of a file within this time may leave its change time as it is: the resolution of
+/// file times is a few milliseconds.
 const TICK_NS: u64 = 100_000_000;
 
 /// The state of a mount on this node.
@@ -129,7 +129,7 @@ impl FileService {
         match attr.kind {
             garland_protocol::FileKind::File => {}
             garland_protocol::FileKind::Folder => return Err(Errno::ISDIR),
-            // Pipes and devices belong to the kernel of the mount's machine.
+            // The kernel of the mount's host opens pipes and devices itself.
             _ => return Err(Errno::NXIO),
         }
         if let Some(mode) = flags.create.filter(|_| made) {
@@ -218,7 +218,7 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
     how.set(OFlags::APPEND, flags.append);
     how.set(OFlags::TRUNC, flags.truncate);
     let Some(mode) = flags.create else { return Ok((place.open(how, 0)?.into(), false)) };
-    // Another process may create and remove it at the same time, but hardly always.
+    // Several attempts: another process may create or remove the file between the two calls.
     for _ in 0..8 {
         match place.open(how | OFlags::CREATE | OFlags::EXCL, mode) {
             Ok(file) => return Ok((file.into(), true)),
@@ -234,8 +234,8 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
     Err(Errno::AGAIN)
 }
 
-/// Restores the permissions removed by the agent's umask: the umask of the requesting process was
-/// applied there.
+/// Restores the permissions that the agent's umask removed: the mount has applied the umask of the
+/// requesting process.
 fn mend_mode(fd: impl AsFd, attr: Attr, mode: u16) -> Result<Attr, Errno> {
     let umask = process::umask() & 0o777;
     let taken = mode & !attr.mode & u16::try_from(umask).unwrap_or(0);
@@ -257,7 +257,7 @@ fn make(place: &Place<'_>, kind: &NewKind, mode: u16) -> Result<Attr, Errno> {
         NewKind::Folder => {
             mkdirat(folder, name, bits)?;
             let made = place.open(OFlags::RDONLY | OFlags::DIRECTORY, 0);
-            // A directory which its owner may not read stays as it is.
+            // The mode of a directory that its owner may not read stays as it is.
             let Ok(made) = made else { return attr::of_name(folder, name) };
             let attr = attr::of_open(&made)?;
             return mend_mode(made, attr, mode);

@@ -7,24 +7,20 @@ use std::time::Duration;
 
 use garland_protocol::Secret;
 
-/// The connections which the other agent of a meeting is expected to open.
+/// The connections that the other agent of a meeting is expected to open.
 pub struct Invitation {
-    secret: Secret,
-    /// By number.
+    /// The secret that the guest must know.
+    pub secret: Secret,
+    /// The connections that have arrived, by number.
     streams: Mutex<Vec<Option<TcpStream>>>,
     arrived: Condvar,
 }
 
 impl Invitation {
-    /// Expects `streams` connections of a guest which knows `secret`.
+    /// Creates an invitation for `streams` connections of a guest that knows `secret`.
     pub fn new(secret: Secret, streams: u16) -> Self {
         let streams = (0..streams).map(|_| None).collect();
         Self { secret, streams: Mutex::new(streams), arrived: Condvar::new() }
-    }
-
-    /// The secret which the guest must know.
-    pub fn secret(&self) -> &Secret {
-        &self.secret
     }
 
     /// Adds the guest's connection `number`; closes one that is not expected.

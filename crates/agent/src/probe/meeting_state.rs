@@ -1,6 +1,6 @@
-//! The state of a meeting, shared by its thread and those who end it.
+//! The state of a meeting, which its thread shares with the thread that may end it.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -14,19 +14,21 @@ use garland_sys::program::Program;
 use super::SILENCE;
 use crate::session::Session;
 
-/// A meeting under way: its connections, and whether it is over.
+/// A meeting in progress: its connections, and whether it is over.
 pub struct MeetingState {
-    id: CopyId,
+    /// The identity of the meeting.
+    pub id: CopyId,
     over: AtomicBool,
     streams: Mutex<Vec<TcpStream>>,
     session: Arc<Session>,
     deadline_ns: u64,
-    helper: Option<Arc<Program>>,
+    /// The program `garland-fabric`, if the head has sent it.
+    pub helper: Option<Arc<Program>>,
 }
 
 impl MeetingState {
-    /// A meeting that `session` ordered and that may last for `limit`. The head may have brought a
-    /// `helper` for it.
+    /// Creates the state of a meeting that `session` ordered and that may last for `limit`.
+    /// `helper` is the program `garland-fabric`, if the head has sent it.
     pub fn new(
         id: CopyId,
         limit: Duration,
@@ -44,11 +46,6 @@ impl MeetingState {
         }
     }
 
-    /// The identity of the meeting.
-    pub fn id(&self) -> CopyId {
-        self.id
-    }
-
     /// Ends the meeting: its connections are shut down.
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
@@ -60,19 +57,15 @@ impl MeetingState {
         self.session.send(&FromAgent::Found(self.id, Box::new(finding)));
     }
 
-    /// The program `garland-fabric`, if the head has brought it.
-    pub fn helper(&self) -> Option<&Program> {
-        self.helper.as_deref()
-    }
-
-    /// Whether the meeting was ended or its time is over. Polled by measurements that do not block.
+    /// Returns whether the meeting was ended or its time is over. Polled by measurements that do
+    /// not block.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || clock::now_ns() >= self.deadline_ns
     }
 
     /// Sets timeouts on the connections, and keeps them so that [`Self::end`] can shut them down.
     pub fn keep(&self, streams: &[TcpStream]) -> io::Result<()> {
-        let mut kept = self.lock();
+        let mut kept = self.streams.lock();
         for stream in streams {
             stream.set_nodelay(true)?;
             stream.set_read_timeout(Some(SILENCE))?;
@@ -85,9 +78,9 @@ impl MeetingState {
         Ok(())
     }
 
-    /// Whether the other agent has closed a connection.
+    /// Returns whether the other agent has closed a connection.
     pub fn is_alone(&self) -> bool {
-        let streams = self.lock();
+        let streams = self.streams.lock();
         let has_left = |stream: &TcpStream| {
             let looked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
             looked.map_or_else(|error| error.kind() != ErrorKind::WouldBlock, |bytes| bytes == 0)
@@ -98,10 +91,6 @@ impl MeetingState {
     /// Shuts the connections down.
     pub fn close(&self) {
         // Fails for a connection that is closed already.
-        self.lock().drain(..).for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<TcpStream>> {
-        self.streams.lock()
+        self.streams.lock().drain(..).for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
     }
 }

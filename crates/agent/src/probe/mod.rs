@@ -1,5 +1,7 @@
-//! Measuring the network between two agents, which meet by order of the head.
+//! Measures the network between two agents. By order of the head they connect to each other, which
+//! is called a meeting.
 
+mod error;
 mod greeting;
 mod guest;
 mod meeting_state;
@@ -7,11 +9,12 @@ mod ping;
 mod runner;
 pub mod stream;
 
+use error::ProbeError;
 pub use greeting::greet_guest;
 pub use guest::Invitation;
 pub use ping::fabric::HelperProgram;
 pub use runner::Running;
 
-/// Timeout for the other agent. Longer than the head takes to miss heartbeats, since the head knows
-/// which of the two is gone.
+/// Timeout for the other agent. It is longer than the head waits for heartbeats, so that the head
+/// reports first which of the two agents is gone.
 pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(8);

@@ -1,81 +1,81 @@
-//! A meeting at one agent: a thread which connects, measures, and sends its findings.
+//! A meeting at one agent: a thread that connects, measures, and sends its findings.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use garland_protocol::{Complaint, CopyId, FromAgent, Meeting, Task};
+use garland_sys::pinning;
 use garland_sys::program::Program;
-use garland_sys::{pinning, threads};
 
 use super::guest::Invitation;
 use super::meeting_state::MeetingState;
-use super::{SILENCE, greeting, ping, stream};
+use super::{ProbeError, SILENCE, greeting, ping, stream};
 use crate::agent::Agent;
+use crate::controller::Controller;
+use crate::error::cannot;
 use crate::expected::Expected;
-use crate::session::Session;
-use garland_sys::error::reason;
 
-/// The number of meetings which one controller may have at one agent at a time.
+/// The most meetings that one controller may have at one agent at a time.
 const MOST: usize = 32;
 
-/// A meeting under way.
+/// A meeting in progress.
 pub struct Running {
     state: Arc<MeetingState>,
     thread: JoinHandle<()>,
 }
 
 impl Running {
-    /// Begins a meeting which `session` ordered, unless too many are `running` already. A meeting
-    /// that cannot begin is reported as ended. The head may have brought a `helper` for it.
+    /// Begins a meeting that `session` ordered, unless too many are `running` already. A meeting
+    /// that cannot begin is reported as ended. `helper` is the program `garland-fabric`, if the
+    /// head has sent it.
     pub fn begin(
-        agent: &Arc<Agent>,
-        session: &Arc<Session>,
+        controller: &Controller,
         meeting: Meeting,
         helper: Option<Arc<Program>>,
         running: &mut Vec<Self>,
     ) {
         running.retain(|other| !other.thread.is_finished());
         let refused = match meeting.check() {
-            Ok(()) if running.len() >= MOST => Some(format!("{MOST} meetings at once are enough")),
+            Ok(()) if running.len() >= MOST => Some(format!(
+                "too many meetings: an agent holds {MOST} at a time for one controller"
+            )),
             checked => checked.err(),
         };
+        let id = meeting.id;
+        let failed =
+            move |reason| FromAgent::ProbeEnded(id, Some(Complaint { reason, left_alone: false }));
         if let Some(reason) = refused {
-            let complaint = Complaint { reason, left_alone: false };
-            return session.send(&FromAgent::ProbeEnded(meeting.id, Some(complaint)));
+            return controller.session.send(&failed(reason));
         }
         let limit = Duration::from_millis(u64::from(meeting.limit_ms));
-        let state = Arc::new(MeetingState::new(meeting.id, limit, session, helper));
-        // Before the next order is read: the guest may connect at any time.
+        let state = Arc::new(MeetingState::new(id, limit, &controller.session, helper));
+        // Add the invitation before the next order is read: the guest may connect at any time.
         let invitation = meeting.dial.is_none().then(|| {
             let invitation = Arc::new(Invitation::new(meeting.secret.clone(), meeting.streams));
-            agent.expected().add(meeting.id, Expected::Guest(Arc::clone(&invitation)));
+            controller.agent.expected.add(id, Expected::Guest(Arc::clone(&invitation)));
             invitation
         });
-        let id = meeting.id;
-        let (its, inside, tell) = (Arc::clone(agent), Arc::clone(&state), Arc::clone(session));
-        let thread = threads::spawn("meeting", move || {
-            let ended = hold(&inside, &its, &meeting, invitation.as_deref());
-            its.expected().remove(meeting.id);
+        let inside = Arc::clone(&state);
+        let work = move |Controller { agent, session }: &Controller| {
+            let ended = hold(&inside, agent, &meeting, invitation.as_deref());
+            agent.expected.remove(id);
             let left_alone = inside.is_alone();
-            let complaint = ended.err().map(|reason| Complaint { reason, left_alone });
-            // The head must learn the reason before the other agent sees this one leave.
-            tell.send(&FromAgent::ProbeEnded(meeting.id, complaint));
+            let complaint =
+                ended.err().map(|error| Complaint { reason: error.to_string(), left_alone });
+            // Report the reason to the head before the other agent detects that this one has left.
+            session.send(&FromAgent::ProbeEnded(id, complaint));
             inside.close();
-        });
-        match thread {
-            Ok(thread) => running.push(Self { state, thread }),
-            Err(error) => {
-                agent.expected().remove(id);
-                let complaint = Complaint { reason: reason(&error), left_alone: false };
-                session.send(&FromAgent::ProbeEnded(id, Some(complaint)));
-            }
+        };
+        match controller.spawn("meeting", work, failed) {
+            Some(thread) => running.push(Self { state, thread }),
+            None => controller.agent.expected.remove(id),
         }
     }
 
     /// Ends the meeting `id`, if it is among those that are `running`.
     pub fn end_one(running: &mut Vec<Self>, id: CopyId) {
-        running.extract_if(.., |meeting| meeting.state.id() == id).for_each(Self::end);
+        running.extract_if(.., |meeting| meeting.state.id == id).for_each(Self::end);
     }
 
     /// Ends the meeting, and waits for its thread.
@@ -86,27 +86,26 @@ impl Running {
     }
 }
 
-/// Connects to the other agent or awaits it, and measures.
+/// Connects to the other agent or waits for its connections, and measures.
 fn hold(
     state: &MeetingState,
     agent: &Agent,
     meeting: &Meeting,
     invitation: Option<&Invitation>,
-) -> Result<(), String> {
+) -> Result<(), ProbeError> {
     let streams = match (meeting.dial, invitation) {
         (Some(address), _) => (0..meeting.streams)
-            .map(|number| greeting::dial(address, meeting, number, agent.transport()))
+            .map(|number| greeting::dial(address, meeting, number, agent.config.transport))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| format!("connecting to {address}: {error}"))?,
-        (None, Some(invitation)) => invitation
-            .all(SILENCE)
-            .map_err(|_| format!("the other agent didn't connect in {SILENCE:?}"))?,
-        (None, None) => return Err("nobody to meet".to_owned()),
+            .map_err(|error| format!("cannot connect to the other agent at {address}: {error}"))?,
+        (None, Some(invitation)) => invitation.all(SILENCE).map_err(|_| {
+            format!("timed out after {SILENCE:?} waiting for the other agent to connect")
+        })?,
+        (None, None) => return Err("protocol error: a meeting without another agent".into()),
     };
-    state.keep(&streams).map_err(|error| reason(&error))?;
+    state.keep(&streams)?;
     if let Some(cpu) = meeting.pin {
-        pinning::stay_on(usize::from(cpu))
-            .map_err(|error| format!("staying on CPU {cpu}: {}", reason(&error)))?;
+        pinning::stay_on(usize::from(cpu)).map_err(cannot(format!("run on CPU {cpu}")))?;
     }
     match &meeting.task {
         Task::Ping(task) => ping::take_part(state, task, meeting.dial.is_some(), &streams),

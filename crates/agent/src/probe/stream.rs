@@ -1,4 +1,4 @@
-//! Streams: one thread per connection, which sends, or receives and measures.
+//! Measures streams. Each connection has a thread, which sends, or receives and measures.
 
 mod counter;
 mod together;
@@ -13,10 +13,10 @@ use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{arrival, clock, random, tcp, threads};
 
-use super::SILENCE;
+use super::{ProbeError, SILENCE};
+use crate::error::cannot;
 use crate::probe::meeting_state::MeetingState;
 use counter::Counter;
-use garland_sys::error::reason;
 pub use together::Together;
 
 /// Sent by a receiver that has measured enough.
@@ -34,14 +34,14 @@ pub fn take_part(
     task: &StreamTask,
     dials: bool,
     streams: &[TcpStream],
-) -> Result<(), String> {
+) -> Result<(), ProbeError> {
     let is_over = || meeting.is_over();
     let sends = |number: u16| (number < task.forward) == dials;
     let received = (0..).zip(streams).filter(|(number, _)| !sends(*number)).count();
     let together = Together::new(received);
     let one = |(number, stream): (u16, &TcpStream)| {
         if sends(number) {
-            send(task, stream, &is_over).map(|info| Finding::TxStats(went(number, &info)))
+            send(task, stream, &is_over).map(|info| Finding::TxStats(tx_stats(number, &info)))
         } else {
             receive(task, stream, &together, &is_over)
                 .map(|count| Finding::RxStats(RxStats { number, ..count }))
@@ -60,13 +60,13 @@ pub fn take_part(
         begun.into_iter().map(join).collect()
     });
     for result in results {
-        meeting.found(result.map_err(|error| format!("its stream broke: {}", reason(&error)))?);
+        meeting.found(result.map_err(cannot("measure a stream"))?);
     }
     Ok(())
 }
 
-/// The statistics of a connection, as they are reported.
-pub fn went(number: u16, info: &TcpInfo) -> TxStats {
+/// Converts the statistics of a connection for the report.
+pub fn tx_stats(number: u16, info: &TcpInfo) -> TxStats {
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     TxStats {
         number,
@@ -123,14 +123,15 @@ pub fn send(
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The receiver has sent its word and closed the connection.
+            // The receiver has sent `ENOUGH` and closed the connection.
             Err(_) if has_enough(stream)? => return Ok(account(stream)),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Unknown over MPTCP; the rates do not depend on it.
+/// Returns the statistics of a connection. They are unknown over MPTCP; the rates do not depend on
+/// them.
 fn account(stream: &TcpStream) -> TcpInfo {
     TcpInfo::of(stream).unwrap_or_default()
 }

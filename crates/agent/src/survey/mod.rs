@@ -1,5 +1,5 @@
-//! Surveys of the network: which NICs a node has, which nodes each reaches, and which packets pass.
-//! An agent does them by order of the head.
+//! Surveys of the network by order of the head: the NICs of a node, the nodes that each NIC
+//! reaches, and the size of packets that pass.
 
 mod mtu;
 mod nics;
@@ -14,42 +14,35 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder};
-use garland_sys::threads;
 
-use crate::session::Session;
+use crate::controller::Controller;
 use garland_sys::error::reason;
 use responder::Responder;
 
 /// The surveys of one controller. Dropping it ends them.
 pub struct Surveyor {
-    session: Arc<Session>,
+    controller: Controller,
     responder: Arc<Mutex<Option<Responder>>>,
     working: Option<JoinHandle<()>>,
 }
 
 impl Surveyor {
-    /// No orders yet.
-    pub fn new(session: &Arc<Session>) -> Self {
-        Self { session: Arc::clone(session), responder: Arc::default(), working: None }
+    /// Creates a surveyor for `controller`.
+    pub fn new(controller: &Controller) -> Self {
+        Self { controller: controller.clone(), responder: Arc::default(), working: None }
     }
 
     /// Executes an order; the answer is sent to the controller when it is ready. Orders are
     /// executed in sequence, each in a bounded time.
     pub fn obey(&mut self, order: SurveyOrder) {
         self.wait();
-        let (session, responder) = (Arc::clone(&self.session), Arc::clone(&self.responder));
-        let working = threads::spawn("survey", move || {
-            let answer = answer(order, &responder);
-            let answer = answer.unwrap_or_else(|error| SurveyAnswer::Failed(reason(&error)));
-            session.send(&FromAgent::Surveyed(answer));
-        });
-        match working {
-            Ok(working) => self.working = Some(working),
-            Err(error) => {
-                let failed = SurveyAnswer::Failed(reason(&error));
-                self.session.send(&FromAgent::Surveyed(failed));
-            }
-        }
+        let responder = Arc::clone(&self.responder);
+        let failed = |reason| FromAgent::Surveyed(SurveyAnswer::Failed(reason));
+        let work = move |controller: &Controller| {
+            let answer = answer(order, &responder).map(FromAgent::Surveyed);
+            controller.session.send(&answer.unwrap_or_else(|error| failed(reason(&error))));
+        };
+        self.working = self.controller.spawn("survey", work, failed);
     }
 
     fn wait(&mut self) {
@@ -71,7 +64,7 @@ fn answer(order: SurveyOrder, responder: &Mutex<Option<Responder>>) -> io::Resul
     match order {
         SurveyOrder::Open => {
             let opened = Responder::open()?;
-            let (udp, tcp) = opened.ports();
+            let (udp, tcp) = opened.ports;
             *responder = Some(opened);
             Ok(SurveyAnswer::Open(nics::facts()?, udp, tcp))
         }

@@ -28,7 +28,7 @@ const PATIENCE: [Duration; 4] = [
 /// The most probes of one order.
 const MOST: usize = 1024;
 
-/// For each probe, the largest packet that was answered.
+/// Returns the largest packet that was answered, in bytes, for each probe.
 pub fn find(probes: &[MtuProbe]) -> io::Result<Vec<Option<u16>>> {
     probes.iter().take(MOST).map(largest).collect()
 }
@@ -52,7 +52,7 @@ fn largest(probe: &MtuProbe) -> io::Result<Option<u16>> {
     Ok(Some(good))
 }
 
-/// Whether a packet of `bytes` bytes is answered.
+/// Returns whether a packet of `bytes` bytes is answered.
 fn passes(
     socket: &DatagramSocket,
     probe: &MtuProbe,
@@ -67,7 +67,7 @@ fn passes(
         match socket.send(&packet, probe.to) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(EMSGSIZE) => return Ok(false),
-            // No host answers for the address, or there is no route: nothing passes.
+            // No host answers for the address, or there is no route: the packet does not pass.
             Err(_) => {}
         }
         let deadline = after(patience);
@@ -84,5 +84,5 @@ fn passes(
     Ok(false)
 }
 
-/// The packet is longer than the NIC sends.
+/// The error of a packet that is longer than the NIC's MTU.
 const EMSGSIZE: i32 = rustix::io::Errno::MSGSIZE.raw_os_error();

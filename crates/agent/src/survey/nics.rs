@@ -7,7 +7,7 @@ use garland_core::nic_facts::Ethernet;
 use garland_core::nic_facts::NicFacts;
 use garland_sys::{link_settings, nic};
 
-/// The properties of each.
+/// Returns the properties of each NIC.
 pub fn facts() -> io::Result<Vec<NicFacts>> {
     let facts = nic::list()?.into_iter().map(|nic| {
         let agreed = link_settings::agreed(&nic.name)?;
@@ -24,7 +24,7 @@ pub fn facts() -> io::Result<Vec<NicFacts>> {
     facts.collect()
 }
 
-/// The number of frames which each has sent.
+/// Returns the number of frames that each NIC has sent.
 pub fn sent() -> io::Result<Vec<(String, u32)>> {
     Ok(nic::list()?.into_iter().map(|nic| (nic.name, nic.sent)).collect())
 }

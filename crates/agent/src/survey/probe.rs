@@ -1,4 +1,4 @@
-//! The contents of a probe: the token of the run, and the node and NIC which sent it.
+//! The contents of a probe: the token of the run, and the node and NIC that sent it.
 
 use garland_protocol::Token;
 
@@ -8,8 +8,8 @@ const HEAD: usize = 20;
 /// The length of the longest probe: a device's name has 15 bytes at most.
 pub const LONGEST: usize = HEAD + 1 + 15;
 
-/// The bytes of a probe. Frames are padded to Ethernet's minimum, so the length of the name
-/// precedes it.
+/// Returns the bytes of a probe. The length of the name precedes it, since frames are padded to
+/// Ethernet's minimum.
 pub fn write(token: &Token, node: u32, nic: &str) -> Vec<u8> {
     let name = &nic.as_bytes()[..nic.len().min(LONGEST - HEAD - 1)];
     let mut bytes = token.to_vec();
@@ -19,7 +19,7 @@ pub fn write(token: &Token, node: u32, nic: &str) -> Vec<u8> {
     bytes
 }
 
-/// The node and NIC of a probe with this token; none for anything else.
+/// Returns the node and NIC of a probe with this token, or `None` for any other bytes.
 pub fn read(token: &Token, bytes: &[u8]) -> Option<(u32, String)> {
     let (head, rest) = bytes.split_at_checked(HEAD)?;
     let (theirs, node) = head.split_at(token.len());
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_probe_is_read_with_its_padding_and_only_by_its_run() {
+    fn a_probe_is_read_despite_padding_and_only_by_its_own_run() {
         let mut bytes = write(&[7; 16], 3, "enp3s0");
         assert!(bytes.len() <= LONGEST);
         bytes.resize(46, 0);

@@ -1,5 +1,5 @@
-//! All nodes send over every NIC, several times, and listen on all of them, to find which nodes
-//! reach each other.
+//! Finds which nodes reach each other: all nodes send over every NIC, several times, and listen on
+//! all of them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,10 +29,11 @@ const SENT_AFTER: [Duration; 5] = [
 /// How long to listen.
 const LISTEN: Duration = Duration::from_millis(1400);
 
-/// The most probes that are kept: a thousand nodes on one medium with a NIC each, and some more.
+/// The most probes that are kept; enough for a thousand nodes on one medium.
 const MOST: usize = 4096;
 
-/// Probes with frames of an EtherType of their own; refused without privileges.
+/// Probes with Ethernet frames of an experimental EtherType. Answers with `Refused` if the agent
+/// lacks the privileges.
 pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     let mut sockets = Vec::new();
     for nic in nic::list()? {
@@ -47,7 +48,7 @@ pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     }
     let send = || {
         for (name, socket) in &sockets {
-            // An interface that is down is known by its carrier.
+            // Errors are ignored: an interface that is down is reported by its carrier.
             let _ = socket.broadcast(&probe::write(&token, node, name));
         }
     };
@@ -77,7 +78,7 @@ pub fn datagrams(token: Token, node: u32, port: u16) -> io::Result<SurveyAnswer>
     let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
     let send = || {
         for (name, socket) in &sockets {
-            // An interface that is down is known by its carrier.
+            // Errors are ignored: an interface that is down is reported by its carrier.
             let _ = socket.send(&probe::write(&token, node, name), everybody);
         }
     };
@@ -102,7 +103,8 @@ fn note(heard: &mut BTreeSet<Heard>, token: &Token, by: &str, bytes: &[u8]) {
     }
 }
 
-/// Sends at the given times and receives until the end.
+/// Calls `send` at the times of [`SENT_AFTER`], and `receive` for each socket with data, until
+/// [`LISTEN`] is over.
 fn exchange(
     fds: &[BorrowedFd<'_>],
     send: impl Fn(),

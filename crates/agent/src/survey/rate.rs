@@ -26,10 +26,10 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Timeout for a connection.
 const CONNECT: Duration = Duration::from_secs(2);
 
-/// How long the receiver waits until the sender has read the rate.
+/// How long the receiver waits for the sender to read the rate.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A stream of `millis` milliseconds; the first quarter is TCP's warm-up.
+/// Returns the task of a stream of `millis` milliseconds; the first quarter is TCP's warm-up.
 fn task(millis: u32) -> StreamTask {
     let millis = millis.clamp(4, MOST_MILLIS);
     let (warm_up_ms, least_ms) = (millis / 4, millis - millis / 4);
@@ -47,7 +47,7 @@ fn too_long(task: &StreamTask) -> impl Fn() -> bool {
 /// Sends over one NIC until the receiver has measured it.
 pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer> {
     let mut stream = tcp::connect_by(nic, to.into(), CONNECT)?;
-    // Measure the wire, not bbr's model of it.
+    // Measure the link, not BBR's model of it.
     tcp::choose_congestion(&stream, &tcp::PREFERRED)?;
     stream.write_all(&millis.to_le_bytes())?;
     let task = task(millis);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stranger_asks_for_is_bounded() {
+    fn a_requested_duration_is_bounded() {
         assert_eq!(
             task(400),
             StreamTask { warm_up_ms: 100, least_ms: 300, most_ms: 900, ..task(4) }

@@ -1,5 +1,5 @@
-//! Answers probes: datagrams are echoed in short form or counted, connections are measured.
-//! Strangers are answered with less than they sent.
+//! Answers probes: datagrams are echoed in short form or counted, connections are measured. Answers
+//! are shorter than requests, so that they cannot amplify a stranger's traffic.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -32,9 +32,10 @@ const CONNECTIONS: usize = 64;
 /// The most datagrams of a burst.
 const MOST: u32 = 10_000;
 
-/// Answers until it is dropped.
+/// Ports that answer probes until this is dropped.
 pub struct Responder {
-    ports: (u16, u16),
+    /// The ports for datagrams and connections.
+    pub ports: (u16, u16),
     counts: Arc<Mutex<BTreeMap<u32, u32>>>,
     end: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
@@ -57,14 +58,9 @@ impl Responder {
         Ok(responder)
     }
 
-    /// The ports for datagrams and connections.
-    pub fn ports(&self) -> (u16, u16) {
-        self.ports
-    }
-
-    /// Takes the number of datagrams that arrived of a burst.
+    /// Returns the number of datagrams of a burst that arrived, and forgets the burst.
     pub fn take(&mut self, burst: u32) -> u32 {
-        lock(&self.counts).remove(&burst).unwrap_or(0)
+        self.counts.lock().remove(&burst).unwrap_or(0)
     }
 }
 
@@ -78,9 +74,9 @@ impl Drop for Responder {
     }
 }
 
-/// Sends `count` small datagrams of a burst. Returns how many its own node accepted.
+/// Sends a burst of `count` small datagrams. Returns the number that this node's kernel accepted.
 pub fn burst(to: SocketAddrV4, number: u32, count: u32) -> io::Result<u32> {
-    // The number which all queues accept at once.
+    // The number of datagrams that all queues accept at once.
     const TOGETHER: u32 = 20;
     let socket = DatagramSocket::open(0, None)?;
     let mut bytes = vec![BURST];
@@ -111,7 +107,7 @@ fn answer(socket: &DatagramSocket, counts: &Mutex<BTreeMap<u32, u32>>, end: &Wak
                     let _ = socket.send_by(arrival.interface, &number, arrival.from);
                 }
                 BURST => {
-                    let mut counts = lock(counts);
+                    let mut counts = counts.lock();
                     *counts.entry(u32::from_le_bytes(number)).or_default() += 1;
                     if counts.len() > BURSTS {
                         counts.pop_first();
@@ -140,7 +136,7 @@ fn accept(listener: &TcpListener, end: &Wake) {
         let its = Arc::clone(&open);
         // Ends by itself in a bounded time.
         let begun = threads::spawn("rate", move || {
-            // The error of a sender that went away concerns nobody.
+            // Errors are ignored: a sender that is gone needs no rate.
             let _ = rate::receive(stream);
             its.fetch_sub(1, Ordering::AcqRel);
         });
@@ -148,8 +144,4 @@ fn accept(listener: &TcpListener, end: &Wake) {
             open.fetch_sub(1, Ordering::AcqRel);
         }
     }
-}
-
-fn lock(counts: &Mutex<BTreeMap<u32, u32>>) -> parking_lot::MutexGuard<'_, BTreeMap<u32, u32>> {
-    counts.lock()
 }

@@ -1,7 +1,7 @@
-//! The present activity of an agent, and the socket on which it reports it to other agents of the
-//! node.
+//! The activity of an agent, its copies and jobs in progress, and the socket on which it reports
+//! them to other agents of the node.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The copies and executors of an agent.
 #[derive(Default)]
 pub struct Activity {
-    /// The prefix of the names of all sockets of the node, if known.
+    /// The prefix of the names of all agents' sockets on the node, if known.
     prefix: Option<String>,
     busy: Mutex<Busy>,
     /// The name of its socket, once it has been active.
@@ -38,26 +38,27 @@ struct Busy {
 }
 
 impl Activity {
-    /// No activity, of an agent with this root.
+    /// Creates an empty activity of an agent with this root.
     pub fn new(root: Option<&Path>) -> Self {
         let prefix = siblings::prefix(root.unwrap_or(Path::new("/")));
-        let said = |error| log(&format!("no other agents are seen: {}", reason(&error)));
+        let said =
+            |error| log(&format!("cannot find other agents of this node: {}", reason(&error)));
         Self { prefix: prefix.map_err(said).ok(), ..Self::default() }
     }
 
-    /// The prefix of the names of all sockets of the node, if known.
+    /// Returns the prefix of the names of all agents' sockets on the node, if known.
     pub fn prefix(&self) -> Option<&str> {
         self.prefix.as_deref()
     }
 
-    /// The name of its own socket, if it has one.
+    /// Returns the name of this agent's socket, if it has one.
     pub fn socket(&self) -> Option<&str> {
         self.socket.get()?.as_deref()
     }
 
-    /// Adds a copy; `name` is where its bytes go to or come from.
+    /// Adds a copy. `name` is its destination or source.
     pub fn add_copy(self: &Arc<Self>, member: &Arc<CopyContext>, name: String) {
-        let mut busy = self.lock();
+        let mut busy = self.busy.lock();
         busy.copies.retain(|(member, _)| member.strong_count() > 0);
         busy.copies.push((Arc::downgrade(member), name));
         drop(busy);
@@ -66,17 +67,17 @@ impl Activity {
 
     /// Adds an executor.
     pub fn add_executor(self: &Arc<Self>, executor: JobsSnapshot) {
-        let mut busy = self.lock();
+        let mut busy = self.busy.lock();
         busy.executors.retain(JobsSnapshot::is_there);
         busy.executors.push(executor);
         drop(busy);
         self.open_socket();
     }
 
-    /// The present activity.
+    /// Returns the present activity.
     pub fn account(&self) -> Account {
         let (members, executors): (Vec<_>, Vec<_>) = {
-            let busy = self.lock();
+            let busy = self.busy.lock();
             let copies = busy.copies.iter();
             let members =
                 copies.filter_map(|(member, name)| Some((member.upgrade()?, name.clone())));
@@ -96,12 +97,15 @@ impl Activity {
             let name = siblings::new_name(self.prefix()?);
             let opened = NamedListener::open(&name).and_then(|socket| {
                 let activity = Arc::clone(self);
-                threads::spawn("door", move || activity.answer(&socket))
+                threads::spawn("activity", move || activity.answer(&socket))
             });
             match opened {
                 Ok(_) => Some(name),
                 Err(error) => {
-                    log(&format!("others can't see what this agent does: {}", reason(&error)));
+                    log(&format!(
+                        "cannot report this agent's activity to others: {}",
+                        reason(&error)
+                    ));
                     None
                 }
             }
@@ -111,15 +115,11 @@ impl Activity {
     fn answer(&self, socket: &NamedListener) {
         loop {
             match socket.next(PATIENCE) {
-                // A reader that does not read gets no answer.
+                // An agent that does not read gets no answer.
                 Ok(mut caller) => drop(caller.write_all(&self.account().to_bytes())),
                 // No file descriptor is free now.
                 Err(_) => std::thread::sleep(PATIENCE),
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Busy> {
-        self.busy.lock()
     }
 }

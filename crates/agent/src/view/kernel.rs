@@ -1,4 +1,4 @@
-//! The kernel's counters: proc_pid_net(5), proc_stat(5) and diskstats of its documentation. Missing
+//! The kernel's counters: see proc_pid_net(5), proc_stat(5) and the kernel's iostats.rst. Missing
 //! or unknown ones are omitted.
 
 use std::fs;
@@ -8,7 +8,7 @@ use garland_protocol::{DiskCounts, KernelCounts, NicCounts};
 /// Bytes of a sector in `/proc/diskstats`, independent of the disk.
 const SECTOR: u64 = 512;
 
-/// All counters.
+/// Returns all counters.
 pub fn counts() -> KernelCounts {
     // /proc/net is the network namespace of the process.
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -30,7 +30,7 @@ fn nics(dev: &str) -> Vec<NicCounts> {
     nics.collect()
 }
 
-/// The CPUs' busy ticks, and all ticks.
+/// Returns the busy ticks of all CPUs, and all their ticks.
 fn ticks(stat: &str) -> (u64, u64) {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
     // Guest time is included in the first two.
@@ -57,7 +57,7 @@ fn disks(diskstats: &str) -> Vec<DiskCounts> {
     disks.collect()
 }
 
-/// Whether a block device is a disk, not a partition, and not built on others.
+/// Returns whether a block device is a disk, not a partition, and not built on others.
 fn is_whole(name: &str) -> bool {
     let stacked = ["loop", "ram", "dm-", "md", "zram", "sr"];
     if stacked.iter().any(|prefix| name.starts_with(prefix)) {
@@ -68,7 +68,7 @@ fn is_whole(name: &str) -> bool {
     if of_controller { !name.contains('p') } else { !numbered }
 }
 
-/// The number of retransmitted TCP segments.
+/// Returns the number of retransmitted TCP segments.
 fn resent(snmp: &str) -> u64 {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let (names, counts) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -97,7 +97,7 @@ Inter-|   Receive                                                |  Transmit
 ";
 
     #[test]
-    fn the_kernels_counts_are_read() {
+    fn counters_are_parsed() {
         let nic = |name: &str, received, sent| NicCounts { name: name.to_owned(), received, sent };
         assert_eq!(nics(DEV), [nic("eth0", 1000, 2000)]);
         let disks = disks(DISKS);
@@ -111,7 +111,7 @@ Inter-|   Receive                                                |  Transmit
     }
 
     #[test]
-    fn what_is_no_count_is_left_out() {
+    fn invalid_lines_are_ignored() {
         for text in ["", ":", "cpu \n: : :\n1 2 3\n", "eth0: x\n", "Tcp: RetransSegs\nTcp: x\n"] {
             assert_eq!((nics(text), disks(text)), (vec![], vec![]), "{text}");
             assert_eq!((ticks(text), resent(text)), ((0, 0), 0), "{text}");
@@ -119,7 +119,7 @@ Inter-|   Receive                                                |  Transmit
     }
 
     #[test]
-    fn this_kernel_counts() {
+    fn counters_of_this_kernel_are_plausible() {
         let counts = counts();
         assert!(counts.ticks > counts.busy_ticks && counts.busy_ticks > 0, "{counts:?}");
     }

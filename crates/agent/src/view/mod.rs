@@ -1,6 +1,6 @@
-//! The present activity of a node, reported on request: the counters of its kernel, and the copies
-//! and jobs of all agents of one user. `garland top` starts agents of its own, so agents find each
-//! other by abstract sockets.
+//! Reports the activity of a node on request: the counters of its kernel, and the copies and jobs
+//! of all agents of one user. `garland top` starts an agent of its own, which finds the others by
+//! their abstract sockets.
 
 mod activity;
 mod kernel;
@@ -28,6 +28,6 @@ pub fn start(activity: &Arc<Activity>, session: &Arc<Session>) {
         session.send(&FromAgent::Viewed(Box::new(view)));
     });
     if let Err(error) = begun {
-        log(&format!("a look at this node wasn't answered: {}", reason(&error)));
+        log(&format!("cannot report this node's activity: {}", reason(&error)));
     }
 }

@@ -1,5 +1,5 @@
-//! The other agents of the same user on a node. They have the same root directory: several nodes
-//! may share a machine (`local[1-8]`).
+//! Finds the other agents of the same user on a node. They have the same root directory, which
+//! distinguishes them from agents of other nodes on the same machine (`local[1-8]`).
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -9,20 +9,21 @@ use std::time::Duration;
 use garland_protocol::{ACCOUNT_MAX, Account, PROTOCOL};
 use garland_sys::{local_socket, process, random};
 
-/// Timeout for the answers of all of them.
+/// Timeout for the answers of all agents together.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The number of agents that are asked at most; the others count as silent.
+/// The most agents that are asked; further ones count as silent.
 const ASKED: usize = 256;
 
-/// The prefix of the names of all agents' sockets on a node. Computed once: a disk may hang later.
+/// Returns the prefix of the names of all agents' sockets on a node. It is computed once, since a
+/// disk may hang later.
 pub fn prefix(root: &Path) -> io::Result<String> {
     let folder = std::fs::metadata(root)?;
     let user = process::user_id();
     Ok(format!("garland-{PROTOCOL}-{user}-{:x}-{:x}-", folder.dev(), folder.ino()))
 }
 
-/// A new name for a socket.
+/// Returns a new name for a socket.
 pub fn new_name(prefix: &str) -> String {
     format!("{prefix}{:016x}", u64::from_ne_bytes(random::bytes()))
 }

@@ -79,7 +79,7 @@ fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
         .map(|it| (it["node"].as_str().expect("a name"), it["reason"].as_str().expect("words")))
         .collect();
     let path = from.display();
-    let by_length = format!("{path} is another file here, by its length or time");
+    let by_length = format!("{path} has another length or modification time on this node");
     let [(two, by_bytes), (three, length), (four, gone)] = unread[..] else {
         panic!("{unread:?}");
     };

@@ -334,7 +334,7 @@ fn a_manifest_that_is_wrong_is_said_to_be() {
     let said = spoilt("stripe-huge", |file| {
         fs::write(file(1, ".toml"), vec![b'#'; 40 << 10]).expect("it can be written");
     });
-    assert!(said.err.contains("has 40960 bytes, and no manifest does"), "{}", said.err);
+    assert!(said.err.contains("is not a manifest: it has 40960 bytes"), "{}", said.err);
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn a_killed_head_leaves_no_file_and_agents_that_say_so_and_work_on() {
     for log in logs {
         until(&format!("a word of the head's death in {log}"), || {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
-            text.contains("the head is gone: /x isn't committed")
+            text.contains("the head is gone: /x is not committed")
         });
     }
     stage.copy_in_peace();

@@ -1,4 +1,4 @@
-//! Load on the target's CPUs, to measure the effect of a computing node.
+//! Puts load on the target's CPUs, to measure the effect of other work on the node.
 
 use std::io;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A stream that is written and read by one thread, which sleeps or polls. It never waits for space
-//! to write while answers can be read: two such ends would wait forever.
+//! A stream that one thread writes and reads; it sleeps or polls. It never waits for space to write
+//! while data can be read: if both ends did so they would wait forever.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -11,13 +11,12 @@ use garland_sys::{clock, tcp};
 
 use super::super::SILENCE;
 use super::memory::Memory;
-use super::round::broken;
 use crate::probe::meeting_state::MeetingState;
 
 /// The most bytes that are read at a time.
 const SCRATCH: usize = 256 << 10;
 
-/// The number of polls in vain after which the thread yields its CPU, which the awaited thread may
+/// The number of polls without data after which the thread yields its CPU, which the other end may
 /// need.
 const PATIENT_POLLS: u32 = 1000;
 
@@ -30,10 +29,10 @@ pub struct Flow<'a> {
     times: bool,
     memory: Memory,
     scratch: Vec<u8>,
-    /// Bytes sent, and received.
+    /// The number of bytes sent, and received.
     pub sent: u64,
     pub received: u64,
-    /// Writes, and the time in them in nanoseconds.
+    /// The number of writes, and the time in them in nanoseconds.
     pub writes: u64,
     pub writing_ns: u64,
     idle_ns: u64,
@@ -42,20 +41,21 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// A side that sends from `memory`; only an initiator is timed.
+    /// Creates a side that sends from `memory`. `times` is set for the initiator, which measures
+    /// the times.
     pub fn new(
         meeting: &'a MeetingState,
         stream: &'a TcpStream,
         polls: bool,
         memory: Memory,
         times: bool,
-    ) -> Result<Self, String> {
+    ) -> io::Result<Self> {
         if !polls {
             // A read with a timeout sets and removes a timer each time it sleeps. Instead the
             // kernel closes a connection whose bytes are not acknowledged, and the head ends the
             // meeting when an agent is gone or the time is over.
-            tcp::break_unacknowledged(stream, Some(SILENCE)).map_err(|error| broken(&error))?;
-            stream.set_read_timeout(None).map_err(|error| broken(&error))?;
+            tcp::break_unacknowledged(stream, Some(SILENCE))?;
+            stream.set_read_timeout(None)?;
         }
         Ok(Self {
             meeting,
@@ -74,18 +74,18 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// The time, if it is needed.
+    /// Returns the time in monotonic nanoseconds, or 0 if this side is not timed.
     fn time(&self) -> u64 {
         if self.times { clock::now_ns() } else { 0 }
     }
 
     /// Sends up to byte `until` without blocking. Returns whether all was sent. `now` is the result
     /// of the last `pull`.
-    pub fn push(&mut self, until: u64, now: u64) -> Result<bool, String> {
+    pub fn push(&mut self, until: u64, now: u64) -> io::Result<bool> {
         let before = self.sent;
         while self.sent < until {
             let bytes = self.memory.next(self.sent, until);
-            match tcp::try_send(self.stream, bytes).map_err(|error| broken(&error))? {
+            match tcp::try_send(self.stream, bytes)? {
                 Some(sent) => self.sent += sent as u64,
                 None => break,
             }
@@ -99,7 +99,7 @@ impl<'a> Flow<'a> {
 
     /// Waits until data arrives, at most up to byte `limit`, or until `due_ns`, or until there is
     /// space to send if `room` is set. Returns the time, if this side is timed.
-    pub fn pull(&mut self, limit: u64, room: bool, due_ns: Option<u64>) -> Result<u64, String> {
+    pub fn pull(&mut self, limit: u64, room: bool, due_ns: Option<u64>) -> io::Result<u64> {
         let most = usize::try_from(limit - self.received).unwrap_or(SCRATCH).min(SCRATCH);
         if self.polls {
             return self.poll(most, room, due_ns);
@@ -107,9 +107,9 @@ impl<'a> Flow<'a> {
         if room || due_ns.is_some() || most == 0 {
             let timeout = due_ns.map_or(SILENCE, clock::until);
             let interest = Interest { fd: self.stream.as_fd(), write: room };
-            let ready = event::wait(&[interest], Some(timeout)).map_err(|error| broken(&error))?;
+            let ready = event::wait(&[interest], Some(timeout))?;
             if due_ns.is_none() && ready.iter().all(|ready| !ready.read && !ready.write) {
-                return Err(broken(&io::ErrorKind::TimedOut.into()));
+                return Err(io::ErrorKind::TimedOut.into());
             }
             self.take(most)?;
         } else {
@@ -117,7 +117,7 @@ impl<'a> Flow<'a> {
                 let mut stream = self.stream;
                 match stream.read(&mut self.scratch[..most]) {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    result => break result.map_err(|error| broken(&error))?,
+                    result => break result?,
                 }
             };
             self.received += self.some(read)?;
@@ -125,7 +125,7 @@ impl<'a> Flow<'a> {
         Ok(self.time())
     }
 
-    fn poll(&mut self, most: usize, room: bool, due_ns: Option<u64>) -> Result<u64, String> {
+    fn poll(&mut self, most: usize, room: bool, due_ns: Option<u64>) -> io::Result<u64> {
         let mut idle_since = None;
         for polls in 0_u32.. {
             if self.take(most)? {
@@ -141,7 +141,7 @@ impl<'a> Flow<'a> {
                     return Ok(now);
                 }
                 if Duration::from_nanos(now - since) > SILENCE || self.meeting.is_over() {
-                    return Err(broken(&io::ErrorKind::TimedOut.into()));
+                    return Err(io::ErrorKind::TimedOut.into());
                 }
                 if polls > PATIENT_POLLS {
                     std::thread::yield_now();
@@ -153,25 +153,25 @@ impl<'a> Flow<'a> {
     }
 
     /// Reads what has arrived, if anything.
-    fn take(&mut self, most: usize) -> Result<bool, String> {
+    fn take(&mut self, most: usize) -> io::Result<bool> {
         if most == 0 {
             return Ok(false);
         }
         let read = tcp::try_receive(self.stream, &mut self.scratch[..most]);
-        let Some(read) = read.map_err(|error| broken(&error))? else { return Ok(false) };
+        let Some(read) = read? else { return Ok(false) };
         self.received += self.some(read)?;
         Ok(true)
     }
 
-    fn some(&self, read: usize) -> Result<u64, String> {
+    fn some(&self, read: usize) -> io::Result<u64> {
         match read {
-            0 => Err(broken(&io::ErrorKind::UnexpectedEof.into())),
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
             read => Ok(read as u64),
         }
     }
 
-    /// Nanoseconds for which this side was at work: its CPU time, or the time without polls in
-    /// vain.
+    /// Returns the nanoseconds for which this side was at work: its CPU time, or, if it polls, the
+    /// time except for polls without data.
     pub fn work_ns(&self) -> u64 {
         match self.polls {
             true => (clock::now_ns() - self.start_ns).saturating_sub(self.idle_ns),

@@ -1,9 +1,9 @@
-//! Gets, puts and messages through memory shared by two agents of one machine. Gets and puts are
-//! one-sided: loads and stores of the initiator, without the target's CPU. Messages are stores for
-//! which the other side's CPU polls.
+//! Gets, puts and messages through memory that two agents on one machine share. Gets and puts are
+//! one-sided: the initiator loads and stores, and the target's CPU takes no part. Messages are
+//! stores for which the other side polls.
 
 use std::hint::black_box;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -11,12 +11,12 @@ use garland_protocol::{PingKind, PingTask};
 use garland_sys::segment::Segment;
 use garland_sys::{clock, random};
 
-use super::super::SILENCE;
-use super::round::{Order, broken, read};
+use super::super::{ProbeError, SILENCE};
+use super::round::{Order, read};
 use super::tally::Tally;
 use super::transport::ProbeTransport;
+use crate::error::cannot;
 use crate::probe::meeting_state::MeetingState;
-use garland_sys::error::reason;
 
 /// The most memory that two agents share, in bytes.
 const MOST: u64 = 128 << 20;
@@ -24,22 +24,23 @@ const MOST: u64 = 128 << 20;
 /// Words of a cache line.
 const LINE: usize = 8;
 
-/// Words before those for operations: a line for the token.
+/// Words before those for operations: a cache line for the token.
 const HEAD: usize = LINE;
 
-/// The fewest words that gets and puts walk over, so that they do not all hit one line.
+/// The fewest words over which gets and puts are spread, so that they do not all use one cache
+/// line.
 const WALK: usize = (256 << 10) / 8;
 
-/// Small operations are timed in groups of about this many bytes, ...
+/// The approximate size of a group of small operations that are timed together, in bytes.
 const GROUP_BYTES: u32 = 64 << 10;
 
-/// ... and at most this many operations.
+/// The most operations in such a group.
 const GROUP_MAX: u32 = 256;
 
 /// Polls between two readings of the clock.
 const POLLS: u32 = 4096;
 
-/// A segment of shared memory.
+/// A segment of memory that both agents have mapped.
 pub struct Mapped<'a> {
     meeting: &'a MeetingState,
     segment: Segment,
@@ -55,14 +56,17 @@ impl<'a> Mapped<'a> {
         task: &PingTask,
         initiates: bool,
         stream: &TcpStream,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ProbeError> {
         let needs = task.points.iter().map(|point| {
             let slot = slot_words(point.size) as u64;
             2 * slot * u64::from(point.depth) * 8
         });
         let ring = needs.max().unwrap_or(0);
         if ring > MOST {
-            return Err(format!("{ring} bytes in flight: agents share {MOST} at most"));
+            return Err(format!(
+                "too many bytes in flight: {ring}; two agents can share {MOST} at most"
+            )
+            .into());
         }
         let words = HEAD + usize::try_from(ring / 8).unwrap_or(0).max(WALK);
         let segment = match initiates {
@@ -70,7 +74,7 @@ impl<'a> Mapped<'a> {
             false => offer(meeting, words, stream)?,
         };
         if segment.words().len() < words {
-            return Err("the other agent's memory is too small".to_owned());
+            return Err("protocol error: the other agent's shared memory is too small".into());
         }
         Ok(Self { meeting, segment, serial: 0, copy: Vec::new() })
     }
@@ -80,7 +84,7 @@ impl<'a> Mapped<'a> {
     }
 
     /// Measures gets and puts, in groups.
-    fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn reach(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let length = words_of(order.size);
         let together = u64::from(self.timed_together(order));
         let depth = u64::from(order.depth);
@@ -112,7 +116,7 @@ impl<'a> Mapped<'a> {
             tally.work_ns[0] += took;
             done += group;
             if done % (64 * together) < together && self.meeting.is_over() {
-                return Err("the meeting's time is over".to_owned());
+                return Err(ProbeError::Over);
             }
         }
         self.copy = copy;
@@ -127,7 +131,7 @@ impl<'a> Mapped<'a> {
         Slots { words, each, length: words_of(order.size), depth: u64::from(order.depth) }
     }
 
-    fn converse(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn converse(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(words_of(order.size), 1);
         let (asks, answers) = (self.slots(order, false), self.slots(order, true));
@@ -174,20 +178,20 @@ impl ProbeTransport for Mapped<'_> {
         }
     }
 
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         match order.kind {
             Some(PingKind::Msg) | None => self.converse(order, tally),
             Some(PingKind::Get | PingKind::Put) => self.reach(order, tally),
         }
     }
 
-    fn serve(&mut self, order: &Order) -> Result<u64, String> {
+    fn serve(&mut self, order: &Order) -> Result<u64, ProbeError> {
         if order.kind != Some(PingKind::Msg) {
-            // The initiator's next word is awaited in the kernel: this CPU has no part.
+            // This side waits in the kernel for the initiator's next order: its CPU takes no part.
             return Ok(0);
         }
         if 2 * slot_words(order.size) * order.depth as usize > self.work().len() {
-            return Err("the other agent's order is larger than the memory".to_owned());
+            return Err("protocol error: the other agent's order exceeds the shared memory".into());
         }
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(words_of(order.size), 1);
@@ -198,7 +202,7 @@ impl ProbeTransport for Mapped<'_> {
         }
         self.serial += order.count;
         self.copy = copy;
-        // It was polling all the time; the share in vain is unknown.
+        // This side polled all the time; how much of it was work is unknown.
         Ok(0)
     }
 }
@@ -223,7 +227,7 @@ impl Slots<'_> {
     }
 
     /// Waits for message `number`.
-    fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> Result<(), String> {
+    fn take(&self, number: u64, message: &mut [u64], meeting: &MeetingState) -> io::Result<()> {
         let slot = self.slot(number);
         let mut polls = 0_u32;
         let mut deadline_ns = None;
@@ -233,7 +237,7 @@ impl Slots<'_> {
                 let now = clock::now_ns();
                 let silence = u64::try_from(SILENCE.as_nanos()).unwrap_or(u64::MAX);
                 if now > *deadline_ns.get_or_insert(now + silence) || meeting.is_over() {
-                    return Err(broken(&std::io::ErrorKind::TimedOut.into()));
+                    return Err(io::ErrorKind::TimedOut.into());
                 }
                 // The other side may need this CPU.
                 std::thread::yield_now();
@@ -259,17 +263,17 @@ fn store(words: &[AtomicU64], copy: &[u64]) {
     }
 }
 
-/// The number of words for `size` bytes.
+/// Returns the number of words for `size` bytes.
 fn words_of(size: u32) -> usize {
     (size as usize).div_ceil(8)
 }
 
-/// The words of a message and its number, in whole cache lines.
+/// Returns the number of words for a message and its number, in whole cache lines.
 fn slot_words(size: u32) -> usize {
     (1 + words_of(size)).next_multiple_of(LINE)
 }
 
-/// Identifies the machine; equal in all namespaces.
+/// Returns the boot ID of the machine, which is equal in all namespaces.
 fn machine() -> [u8; 36] {
     let mut id = [0; 36];
     let text = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -278,42 +282,42 @@ fn machine() -> [u8; 36] {
     id
 }
 
-fn offer(meeting: &MeetingState, words: usize, mut stream: &TcpStream) -> Result<Segment, String> {
-    let segment =
-        Segment::new(words).map_err(|error| format!("making shared memory: {}", reason(&error)))?;
-    let [token] = segment.words().first_chunk::<1>().ok_or("no memory")?;
+fn offer(
+    meeting: &MeetingState,
+    words: usize,
+    mut stream: &TcpStream,
+) -> Result<Segment, ProbeError> {
+    let segment = Segment::new(words).map_err(cannot("create shared memory"))?;
     let secret = u64::from_le_bytes(random::bytes());
-    token.store(secret, Ordering::Release);
+    segment.words()[0].store(secret, Ordering::Release);
     let mut bytes = machine().to_vec();
-    let owner = Segment::owner().map_err(|error| format!("reading /proc: {}", reason(&error)))?;
-    bytes.extend(owner.to_le_bytes());
+    bytes.extend(Segment::owner().map_err(cannot("read /proc"))?.to_le_bytes());
     bytes.extend(segment.number().to_le_bytes());
     bytes.extend(secret.to_le_bytes());
-    stream.write_all(&bytes).map_err(|error| broken(&error))?;
+    stream.write_all(&bytes)?;
     // Keep the segment until the initiator has mapped it, or failed to.
     read(meeting, stream, &mut [0; 1])?;
     Ok(segment)
 }
 
-fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, String> {
+fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, ProbeError> {
     let mut bytes = [0; 36 + 4 + 4 + 8];
     read(meeting, stream, &mut bytes)?;
     if bytes[..36] != machine() {
-        return Err("shared memory is only between agents of one machine: \
-                    take --transport tcp, or nodes such as local[1-2]"
-            .to_owned());
+        return Err("shared memory works only between agents on one machine; \
+                    use --transport tcp, or nodes such as local[1-2]"
+            .into());
     }
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
     let secret = u64::from_le_bytes(bytes[44..].try_into().unwrap_or([0; 8]));
-    let segment = Segment::of_process(number(36), number(40)).map_err(|error| {
-        format!("opening the other agent's memory: {}: do both run as one user?", reason(&error))
-    })?;
+    let segment = Segment::of_process(number(36), number(40))
+        .map_err(cannot("open the other agent's memory (both must run as one user)"))?;
     if segment.words()[0].load(Ordering::Acquire) != secret {
-        return Err("the other agent's memory isn't the one it meant: they are in different \
-                    process namespaces"
-            .to_owned());
+        return Err("cannot find the other agent's memory: the agents are in different process \
+                    namespaces"
+            .into());
     }
-    stream.write_all(&[1]).map_err(|error| broken(&error))?;
+    stream.write_all(&[1])?;
     Ok(segment)
 }
 
@@ -322,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_and_its_number_share_a_line_when_it_is_short() {
+    fn a_short_message_and_its_number_share_a_cache_line() {
         assert_eq!((slot_words(0), slot_words(8), slot_words(56), slot_words(57)), (8, 8, 8, 16));
         assert_eq!((words_of(0), words_of(1), words_of(8), words_of(9)), (0, 1, 1, 2));
     }

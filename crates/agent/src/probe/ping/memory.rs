@@ -9,15 +9,16 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// For operations of `each` bytes.
+    /// Creates memory for operations of `each` bytes.
     pub fn of(each: u64) -> Self {
         let each = usize::try_from(each).unwrap_or(1).max(1);
         let whole = each * (WINDOW / each).max(1);
-        // No byte is zero, unlike bytes from nowhere.
+        // No byte is zero, so that bytes that were never written differ.
         Self { bytes: (0..whole).map(|at| (at % 251) as u8 + 1).collect() }
     }
 
-    /// The contiguous bytes to send from byte `sent` on, up to byte `until`.
+    /// Returns contiguous bytes to send: from byte `sent` of the stream on, and at most up to byte
+    /// `until`.
     pub fn next(&self, sent: u64, until: u64) -> &[u8] {
         let length = self.bytes.len() as u64;
         let start = sent % length;
@@ -31,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_goes_round_and_round() {
+    fn sending_wraps_around_in_the_ring() {
         let memory = Memory::of(3);
         let whole = 64 << 10 >> 1 << 1;
         assert_eq!(memory.next(0, 6), [1, 2, 3, 4, 5, 6]);

@@ -1,5 +1,5 @@
-//! Small gets, puts and messages between two agents. A point is measured in rounds, which the
-//! initiator announces; after each round it decides whether the result is precise enough.
+//! Measures small gets, puts and messages between two agents. A point is measured in rounds, which
+//! the initiator announces; after each round it decides whether the result is precise enough.
 
 mod burner;
 pub mod fabric;
@@ -16,10 +16,11 @@ use std::net::TcpStream;
 
 use garland_protocol::{Finding, PingTask, PingTransport, TargetState};
 
+use super::ProbeError;
 use crate::conditions;
+use crate::error::cannot;
 use crate::probe::meeting_state::MeetingState;
 use burner::Burner;
-use garland_sys::error::reason;
 use round::Order;
 use transport::ProbeTransport;
 
@@ -29,15 +30,17 @@ pub fn take_part(
     task: &PingTask,
     initiates: bool,
     streams: &[TcpStream],
-) -> Result<(), String> {
-    let [stream] = streams else { return Err("a ping has one connection".to_owned()) };
+) -> Result<(), ProbeError> {
+    let [stream] = streams else {
+        return Err("protocol error: a ping has one connection".into());
+    };
     meeting.found(Finding::Conditions(conditions::of(stream)));
     let watch = conditions::Watch::begin();
     let polls = match initiates {
         true => task.wait == garland_protocol::PingWait::Poll,
         false => task.target == TargetState::Idle,
     };
-    let mut means: Box<dyn ProbeTransport> = match task.means {
+    let mut transport: Box<dyn ProbeTransport> = match task.means {
         PingTransport::Tcp => Box::new(wire::Wire::new(meeting, stream, polls)),
         PingTransport::Shm => Box::new(mapped::Mapped::meet(meeting, task, initiates, stream)?),
         PingTransport::Fabric => Box::new(fabric::Fabric::meet(meeting, task, initiates, stream)?),
@@ -45,7 +48,7 @@ pub fn take_part(
     if initiates {
         meeting.found(Finding::Timer(point::timer_ns()));
         for (number, ping) in (0..).zip(&task.points) {
-            let took = point::measure(meeting, number, ping, stream, &mut *means)?;
+            let took = point::measure(meeting, number, ping, stream, &mut *transport)?;
             meeting.found(Finding::Ping(took));
         }
         Order::END.send(stream)?;
@@ -55,9 +58,9 @@ pub fn take_part(
     let _burner = (task.target == TargetState::Busy)
         .then(Burner::start)
         .transpose()
-        .map_err(|error| reason(&error))?;
+        .map_err(cannot("load the CPUs"))?;
     while let Some(order) = Order::receive(meeting, stream)? {
-        let work_ns = means.serve(&order)?;
+        let work_ns = transport.serve(&order)?;
         round::send_receipt(stream, work_ns)?;
     }
     Ok(())

@@ -6,21 +6,22 @@ use garland_core::histogram::Histogram;
 use garland_protocol::{PingPoint, PingSample};
 use garland_sys::clock;
 
+use super::super::ProbeError;
 use super::round::{self, Order};
 use super::tally::Tally;
 use super::transport::ProbeTransport;
 use crate::probe::meeting_state::MeetingState;
 
-/// Operations that are not counted.
+/// The number of operations of the warm-up, which are not counted.
 const WARM_UP: u64 = 200;
 
-/// The number of them which shows how long operations take.
+/// The first operations of the warm-up; they show how long an operation takes.
 const FIRST: u64 = 10;
 
 /// The approximate duration of a round: short enough to stop in time.
 const ROUND_NS: u64 = 50_000_000;
 
-/// The time of reading the clock in nanoseconds: the median of many differences.
+/// Returns the time that reading the clock takes in nanoseconds: the median of many differences.
 pub fn timer_ns() -> u64 {
     let mut histogram = Histogram::default();
     let mut before = clock::now_ns();
@@ -29,7 +30,7 @@ pub fn timer_ns() -> u64 {
         histogram.record(now - before);
         before = now;
     }
-    // A clock that is coarser than its reading has a median of zero.
+    // The median is zero if the clock's resolution is coarser than the time to read it.
     histogram.percentile(0.5).max(histogram.mean())
 }
 
@@ -39,8 +40,8 @@ pub fn measure(
     number: u32,
     point: &PingPoint,
     stream: &TcpStream,
-    means: &mut dyn ProbeTransport,
-) -> Result<PingSample, String> {
+    transport: &mut dyn ProbeTransport,
+) -> Result<PingSample, ProbeError> {
     let order = |count, rate| Order {
         kind: Some(point.kind),
         size: point.size,
@@ -48,10 +49,10 @@ pub fn measure(
         count,
         rate,
     };
-    let mut lead = |order: Order, tally: &mut Tally| -> Result<(), String> {
+    let mut lead = |order: Order, tally: &mut Tally| -> Result<(), ProbeError> {
         order.send(stream)?;
         round::await_ready(meeting, stream)?;
-        tally.elapsed_ns += means.run(&order, tally)?;
+        tally.elapsed_ns += transport.run(&order, tally)?;
         tally.work_ns[1] += round::read_receipt(meeting, stream)?;
         Ok(())
     };
@@ -95,7 +96,7 @@ pub fn measure(
         count: tally.sojourn.count(),
         elapsed_ns: tally.elapsed_ns,
         sojourn: tally.summary(),
-        timed_together: means.timed_together(&order(1, None)),
+        timed_together: transport.timed_together(&order(1, None)),
         writes: tally.writes,
         writing_ns: tally.writing_ns,
         initiator_ns: tally.work_ns[0],

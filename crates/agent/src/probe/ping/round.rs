@@ -1,20 +1,21 @@
 //! Messages between initiator and target about rounds, over the meeting's connection: an order of
-//! 24 bytes, a word when the target is ready, and after the round its receipt.
+//! 24 bytes, an answer of 8 bytes when the target is ready, and a receipt of 8 bytes after the
+//! round.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use garland_protocol::{PING_DEPTH_MAX, PING_SIZE_MAX, PingKind};
 
+use super::super::ProbeError;
 use crate::probe::meeting_state::MeetingState;
-use garland_transport::link::break_reason;
 
 const LEN: usize = 24;
 
 /// A round of operations of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// The operation; none ends the meeting.
+    /// The operation; `None` ends the meeting.
     pub kind: Option<PingKind>,
     /// Bytes of an operation.
     pub size: u32,
@@ -30,13 +31,13 @@ impl Order {
     /// Ends the meeting.
     pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
 
-    /// Bytes of a request and of its answer over a stream.
+    /// Returns the sizes of a request and of its answer over a stream, in bytes.
     pub fn bytes(&self) -> (u64, u64) {
         self.kind.unwrap_or(PingKind::Msg).bytes(self.size)
     }
 
     /// Sends the order to the target.
-    pub fn send(&self, mut stream: &TcpStream) -> Result<(), String> {
+    pub fn send(&self, mut stream: &TcpStream) -> io::Result<()> {
         let mut bytes = [0; LEN];
         bytes[0] = match self.kind {
             None => b'E',
@@ -47,11 +48,14 @@ impl Order {
         bytes[4..8].copy_from_slice(&self.size.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.depth.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.count.to_le_bytes());
-        stream.write_all(&bytes).map_err(|error| broken(&error))
+        stream.write_all(&bytes)
     }
 
-    /// Receives the next order and confirms it; none at the end.
-    pub fn receive(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Option<Self>, String> {
+    /// Receives the next order and confirms it. Returns `None` at the end.
+    pub fn receive(
+        meeting: &MeetingState,
+        mut stream: &TcpStream,
+    ) -> Result<Option<Self>, ProbeError> {
         let mut bytes = [0; LEN];
         read(meeting, stream, &mut bytes)?;
         let kind = match bytes[0] {
@@ -59,31 +63,31 @@ impl Order {
             b'G' => PingKind::Get,
             b'P' => PingKind::Put,
             b'M' => PingKind::Msg,
-            _ => return Err("the other agent's order makes no sense".to_owned()),
+            _ => return Err("protocol error: the other agent sent an unknown order".into()),
         };
         let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
         let count = u64::from_le_bytes(bytes[16..24].try_into().unwrap_or([0; 8]));
         let order = Self { kind: Some(kind), size: number(4), depth: number(8), count, rate: None };
         if order.size > PING_SIZE_MAX || !(1..=PING_DEPTH_MAX).contains(&order.depth) {
-            return Err("the other agent's order is out of bounds".to_owned());
+            return Err("protocol error: the other agent's order is out of bounds".into());
         }
-        stream.write_all(&1_u64.to_le_bytes()).map_err(|error| broken(&error))?;
+        stream.write_all(&1_u64.to_le_bytes())?;
         Ok(Some(order))
     }
 }
 
 /// Waits until the target is ready.
-pub fn await_ready(meeting: &MeetingState, stream: &TcpStream) -> Result<(), String> {
+pub fn await_ready(meeting: &MeetingState, stream: &TcpStream) -> Result<(), ProbeError> {
     read(meeting, stream, &mut [0; 8])
 }
 
-/// Sends the initiator the time for which this side was at work.
-pub fn send_receipt(mut stream: &TcpStream, work_ns: u64) -> Result<(), String> {
-    stream.write_all(&work_ns.to_le_bytes()).map_err(|error| broken(&error))
+/// Sends the initiator the time for which this side was at work, in nanoseconds.
+pub fn send_receipt(mut stream: &TcpStream, work_ns: u64) -> io::Result<()> {
+    stream.write_all(&work_ns.to_le_bytes())
 }
 
-/// The time for which the target was at work, in nanoseconds.
-pub fn read_receipt(meeting: &MeetingState, stream: &TcpStream) -> Result<u64, String> {
+/// Receives the time for which the target was at work, in nanoseconds.
+pub fn read_receipt(meeting: &MeetingState, stream: &TcpStream) -> Result<u64, ProbeError> {
     let mut bytes = [0; 8];
     read(meeting, stream, &mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
@@ -94,19 +98,9 @@ pub fn read(
     meeting: &MeetingState,
     mut stream: &TcpStream,
     bytes: &mut [u8],
-) -> Result<(), String> {
+) -> Result<(), ProbeError> {
     stream.read_exact(bytes).map_err(|error| match meeting.is_over() {
-        true => "the meeting's time is over".to_owned(),
-        false => broken(&error),
+        true => ProbeError::Over,
+        false => ProbeError::Lost(error),
     })
-}
-
-/// Why the meeting's connection broke, in words.
-pub fn broken(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("no sign of the other agent for {:?}", super::super::SILENCE)
-        }
-        _ => format!("the connection to the other agent: {}", break_reason(error)),
-    }
 }

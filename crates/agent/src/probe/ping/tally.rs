@@ -6,14 +6,14 @@ use garland_protocol::Summary;
 /// The fewest samples for a reliable median.
 const FEWEST: u64 = 1000;
 
-/// The width of the median's confidence interval to each side, as a fraction of it, which is
-/// precise enough.
+/// The half-width of the median's confidence interval that is precise enough, as a fraction of the
+/// median.
 const ENOUGH: f64 = 0.01;
 
-/// The operations so far, and their times.
+/// The times of the operations so far.
 #[derive(Default)]
 pub struct Tally {
-    /// The time of each from beginning to end, in nanoseconds.
+    /// The time of each operation from its beginning to its end, in nanoseconds.
     pub sojourn: Histogram,
     /// The time of all rounds in nanoseconds.
     pub elapsed_ns: u64,
@@ -26,14 +26,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Whether the median is precise enough.
+    /// Returns whether the median is precise enough.
     pub fn is_enough(&self) -> bool {
         let (low, high) = self.sojourn.median_between();
         let width = (high - low) as f64 / 2.0;
         self.sojourn.count() >= FEWEST && width <= ENOUGH * self.sojourn.percentile(0.5) as f64
     }
 
-    /// A summary of the times.
+    /// Returns a summary of the times.
     pub fn summary(&self) -> Summary {
         let sojourn = &self.sojourn;
         Summary {

@@ -1,11 +1,12 @@
-//! Gets, puts and messages over a TCP connection. Requests that are made together go out in one
-//! write, and what has arrived is answered in one: that makes the rate of many operations in
-//! flight. Gets and puts are emulated: the target's CPU serves them.
+//! Gets, puts and messages over a TCP connection. Requests that are due together are sent in one
+//! write, and all that have arrived are answered in one, which makes many operations in flight
+//! fast. Gets and puts are emulated: the target's CPU serves them.
 
 use std::net::TcpStream;
 
 use garland_sys::clock;
 
+use super::super::ProbeError;
 use super::flow::Flow;
 use super::memory::Memory;
 use super::round::Order;
@@ -21,7 +22,7 @@ pub struct Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Uses `stream`; this side `polls`, or sleeps while it waits.
+    /// Uses `stream`. This side `polls`, or sleeps while it waits.
     pub fn new(meeting: &'a MeetingState, stream: &'a TcpStream, polls: bool) -> Self {
         Self { meeting, stream, polls }
     }
@@ -32,7 +33,7 @@ impl ProbeTransport for Wire<'_> {
         1
     }
 
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let (ask, answer) = order.bytes();
         let depth = u64::from(order.depth);
         let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(ask), true)?;
@@ -40,7 +41,8 @@ impl ProbeTransport for Wire<'_> {
         let (mut begun, mut done) = (0_u64, 0_u64);
         let mut now = clock::now_ns();
         let start = now;
-        // The time at which an operation is due at the rate: delays of its beginning count.
+        // The time at which an operation is due at the given rate. Operations are timed from then
+        // on, so that delays of their beginning count.
         let intended = |number: u64| {
             order.rate.map(|rate| start + number.saturating_mul(1_000_000_000) / u64::from(rate))
         };
@@ -70,7 +72,7 @@ impl ProbeTransport for Wire<'_> {
         Ok(now - start)
     }
 
-    fn serve(&mut self, order: &Order) -> Result<u64, String> {
+    fn serve(&mut self, order: &Order) -> Result<u64, ProbeError> {
         let (ask, answer) = order.bytes();
         let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(answer), false)?;
         let asked = order.count.saturating_mul(ask);

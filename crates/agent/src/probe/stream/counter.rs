@@ -18,7 +18,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// For a stream whose first bytes arrive now.
+    /// Creates a counter for a stream that begins at `now`, in monotonic nanoseconds.
     pub fn new(task: &StreamTask, now: u64) -> Self {
         let ns = |ms: u32| u64::from(ms) * 1_000_000;
         Self {
@@ -29,7 +29,7 @@ impl Counter {
         }
     }
 
-    /// Adds the number of bytes received so far. Returns the result once it is known.
+    /// Adds the total number of bytes received at `now`. Returns the result once it is known.
     pub fn note(&mut self, now: u64, bytes: u64) -> Option<RxStats> {
         if now < self.from_ns {
             return None;
@@ -50,7 +50,7 @@ impl Counter {
         enough.then_some(RxStats { number: 0, bytes: bytes - before, elapsed_ns, steady })
     }
 
-    /// Whether both halves of the time so far had the same rate.
+    /// Returns whether both halves of the time so far had the same rate.
     fn is_steady(&self) -> bool {
         let (Some(&first), Some(&last)) = (self.ticks.first(), self.ticks.last()) else {
             return false;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_stream_is_counted_briefly_and_its_start_not_at_all() {
+    fn a_steady_stream_is_counted_briefly_and_without_its_warm_up() {
         let count = counted(|ms| if ms <= 20 { 1 } else { 1000 });
         assert_eq!(
             count,

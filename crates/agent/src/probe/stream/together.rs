@@ -4,7 +4,7 @@
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The streams which one node receives.
+/// The streams that one node receives.
 #[derive(Debug)]
 pub struct Together {
     streams: usize,
@@ -13,7 +13,8 @@ pub struct Together {
     begins: Mutex<Begins>,
 }
 
-/// The number that have begun, and the time at which the last did, in monotonic nanoseconds.
+/// The number of streams that have begun, and the time at which the last began, in monotonic
+/// nanoseconds.
 #[derive(Debug, Default)]
 struct Begins {
     streams: usize,
@@ -21,7 +22,7 @@ struct Begins {
 }
 
 impl Together {
-    /// None of `streams` streams has begun.
+    /// Creates the state of `streams` streams, none of which has begun.
     pub fn new(streams: usize) -> Self {
         Self {
             streams,
@@ -31,35 +32,35 @@ impl Together {
         }
     }
 
-    /// A stream has received its first bytes.
+    /// Records that a stream has received its first bytes.
     pub fn begin(&self, now_ns: u64) {
         let mut begins = self.begins.lock();
         begins.streams += 1;
         begins.last_ns = begins.last_ns.max(now_ns);
     }
 
-    /// The time at which the last one began; none until then.
+    /// Returns the time at which the last stream began, or `None` until all have begun.
     pub fn began(&self) -> Option<u64> {
         let begins = self.begins.lock();
         (begins.streams >= self.streams).then_some(begins.last_ns)
     }
 
-    /// A stream is measured.
+    /// Records that a stream is measured.
     pub fn count(&self) {
         self.counted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether all are measured, so that each may end.
+    /// Returns whether all are measured, so that each may end.
     pub fn is_counted(&self) -> bool {
         self.counted.load(Ordering::Relaxed) >= self.streams
     }
 
-    /// A stream broke: the others need not wait for it.
+    /// Records that a stream broke, so that the others do not wait for it.
     pub fn break_off(&self) {
         self.broken.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a stream broke.
+    /// Returns whether a stream broke.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
@@ -70,12 +71,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counting_begins_with_the_last_and_ends_with_the_last() {
+    fn counting_begins_and_ends_with_the_last_stream() {
         let together = Together::new(2);
         together.begin(30);
         assert_eq!(together.began(), None);
         together.begin(20);
-        assert_eq!(together.began(), Some(30), "whichever thread comes first to say so");
+        assert_eq!(together.began(), Some(30), "in whichever order the threads report");
         together.count();
         assert!(!together.is_counted());
         together.count();

@@ -1,4 +1,5 @@
-//! The helper process: receives orders and sends answers, with timeouts.
+//! The helper process, which loads libfabric: sends it orders and receives its answers, with
+//! timeouts.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -8,22 +9,24 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use garland_fabric::words::{self, ANSWER_MAX, Answer, Order, PREFIX, VERSION};
+use garland_fabric::words::{self, ANSWER_MAX, Answer, ORDER_MAX, Order, PREFIX, VERSION};
 use garland_sys::{clock, event};
 
-use super::super::super::SILENCE;
-use super::super::round::broken;
+use super::super::super::{ProbeError, SILENCE};
+use super::super::round::read;
 use crate::probe::meeting_state::MeetingState;
 use garland_dataplane::leaving::after;
 use garland_fabric::find::find;
 use garland_sys::error::reason;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-/// The name of a helper which the head has sent.
-const BROUGHT: &str = "garland-fabric (as the head brought it)";
+/// The name of a helper that the head has sent, for messages.
+const BROUGHT: &str = "garland-fabric (sent by the head)";
 
-/// Why it may fail to run.
-const ELSEWHERE: &str = "; it needs the head's processor and C library, or a later one: a node of \
-                         another kind wants one of its own, in PATH or in ~/.local/bin";
+/// The hint if a helper that the head has sent cannot run.
+const ELSEWHERE: &str = "; it needs the head's CPU architecture and C library: on other nodes install \
+                         garland-fabric in PATH or ~/.local/bin";
 
 /// How often a wait polls whether the meeting is over.
 const TICK: Duration = Duration::from_millis(200);
@@ -38,31 +41,35 @@ const READ: usize = 64 << 10;
 const SHARED: &str = "/dev/shm";
 const SHARED_ADDRESS: &[u8] = b"fi_shm://";
 
-/// A running helper.
-pub struct Helper {
+/// A running helper, and the connection to the other agent, which has a helper of its own.
+pub struct Helper<'a> {
+    meeting: &'a MeetingState,
+    stream: &'a TcpStream,
+    /// The serial number of the last round.
+    serial: u32,
     /// Its name in messages.
     name: String,
     child: Child,
-    /// None once it is told to exit.
+    /// `None` once the helper is told to exit.
     input: Option<ChildStdin>,
     output: ChildStdout,
     received: Vec<u8>,
-    /// A file which it would leave behind if it were killed.
+    /// A file that remains if the helper is killed.
     leftover: Option<PathBuf>,
 }
 
-/// The error of a helper which sends an unexpected answer.
-pub fn out_of_turn() -> String {
-    "garland-fabric answered what it wasn't asked".to_owned()
+/// Fails because of an unexpected answer.
+pub fn unexpected<T>() -> Result<T, ProbeError> {
+    Err("protocol error: unexpected answer from garland-fabric".into())
 }
 
-impl Helper {
-    /// Starts the helper, and awaits its hello.
-    pub fn start(meeting: &MeetingState, stream: &TcpStream) -> Result<Self, String> {
-        let (path, name, hint) = match (find(), meeting.helper()) {
+impl<'a> Helper<'a> {
+    /// Starts the helper, and waits for its hello.
+    pub fn start(meeting: &'a MeetingState, stream: &'a TcpStream) -> Result<Self, ProbeError> {
+        let (path, name, hint) = match (find(), &meeting.helper) {
             (Ok(path), _) => (path, None, ""),
             (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
-            (Err(missing), None) => return Err(missing),
+            (Err(missing), None) => return Err(missing.into()),
         };
         let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
         let mut command = Command::new(path);
@@ -74,43 +81,64 @@ impl Helper {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let started = command.spawn();
-        let failed = |error: &io::Error| format!("starting {name}: {}{hint}", reason(error));
-        let mut child = started.map_err(|error| failed(&error))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed(&io::ErrorKind::BrokenPipe.into()));
-        };
-        let input = Some(input);
-        let mut helper = Self { name, child, input, output, received: Vec::new(), leftover: None };
-        let deadline_ns = after(SILENCE);
-        let hello = helper.answer(meeting, stream, Some(deadline_ns));
-        match hello.map_err(|why| format!("{why}{hint}"))? {
+        let mut child =
+            started.map_err(|error| format!("cannot start {name}: {}{hint}", reason(&error)))?;
+        let input = child.stdin.take();
+        let output = child.stdout.take().expect("the output is a pipe");
+        let (serial, received, leftover) = (0, Vec::new(), None);
+        let mut helper =
+            Self { meeting, stream, serial, name, child, input, output, received, leftover };
+        let hello = helper.answer(Some(after(SILENCE)));
+        match hello.map_err(|error| format!("{error}{hint}"))? {
             Answer::Hello(VERSION) => Ok(helper),
             Answer::Hello(version) => Err(format!(
-                "{} speaks version {version}, this agent {VERSION}: take both of one release",
+                "{} has protocol version {version}, this agent {VERSION}; install both of one \
+                 release",
                 helper.name
-            )),
-            _ => Err(out_of_turn()),
+            )
+            .into()),
+            _ => unexpected(),
         }
     }
 
-    /// Sends an order and awaits the answer. The wait ends with the meeting, or when the other
+    /// Returns the serial number of the next round.
+    pub fn next_serial(&mut self) -> u32 {
+        self.serial = self.serial.wrapping_add(1);
+        self.serial
+    }
+
+    /// Sends a message to the other agent.
+    pub fn send(&self, message: &impl Serialize) -> io::Result<()> {
+        let mut stream = self.stream;
+        stream.write_all(&words::frame(message))
+    }
+
+    /// Receives a message from the other agent. Fails if the helper ends meanwhile.
+    pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T, ProbeError> {
+        self.wait_for_other()?;
+        let wrong = |what| format!("protocol error: the other agent: {what}");
+        let mut prefix = [0; PREFIX];
+        read(self.meeting, self.stream, &mut prefix)?;
+        let mut bytes = vec![0; words::length(prefix, ORDER_MAX).map_err(wrong)?];
+        read(self.meeting, self.stream, &mut bytes)?;
+        Ok(words::message(&bytes).map_err(wrong)?)
+    }
+
+    /// Sends an order and waits for the answer. The wait ends with the meeting, or when the other
     /// agent leaves it.
-    pub fn ask(
-        &mut self,
-        order: &Order,
-        meeting: &MeetingState,
-        stream: &TcpStream,
-    ) -> Result<Answer, String> {
-        let input = self.input.as_mut().ok_or_else(out_of_turn)?;
+    pub fn ask(&mut self, order: &Order) -> Result<Answer, ProbeError> {
+        let Some(input) = &mut self.input else { return unexpected() };
         if input.write_all(&words::frame(order)).is_err() {
-            return Err(self.obituary());
+            return Err(self.end_reason());
         }
-        match self.answer(meeting, stream, None)? {
+        match self.answer(None)? {
             Answer::Refused(reason) => {
                 if !matches!(order, Order::List(_) | Order::Open(_) | Order::Meet(_)) {
-                    give_way(stream);
+                    // Let the other agent report first. Operations also fail because the other side
+                    // is gone, and then its agent knows the reason.
+                    let _ = event::wait_readable(&[self.stream.as_fd()], Some(FAREWELL));
                 }
-                Err(reason)
+                Err(reason.into())
             }
             Answer::Opened(opened) => {
                 self.leftover = shared_file(&opened.peer.address);
@@ -120,65 +148,55 @@ impl Helper {
         }
     }
 
-    /// Waits until the other agent sends something. The helper must be running meanwhile.
-    pub fn wait_for_other(
-        &mut self,
-        meeting: &MeetingState,
-        stream: &TcpStream,
-    ) -> Result<(), String> {
+    /// Waits until the other agent sends something. Fails if the helper ends meanwhile.
+    fn wait_for_other(&mut self) -> Result<(), ProbeError> {
         let deadline_ns = after(SILENCE);
         loop {
-            let fds = [self.output.as_fd(), stream.as_fd()];
-            let ready = event::wait_readable(&fds, Some(TICK)).map_err(|error| broken(&error))?;
-            match ready[..] {
-                [true, _] => return Err(self.obituary()),
+            let fds = [self.output.as_fd(), self.stream.as_fd()];
+            match event::wait_readable(&fds, Some(TICK))?[..] {
+                [true, _] => return Err(self.end_reason()),
                 [_, true] => return Ok(()),
-                _ if meeting.is_over() => return Err("the meeting's time is over".to_owned()),
+                _ if self.meeting.is_over() => return Err(ProbeError::Over),
                 _ if clock::now_ns() > deadline_ns => {
-                    return Err(broken(&io::ErrorKind::TimedOut.into()));
+                    return Err(io::Error::from(io::ErrorKind::TimedOut).into());
                 }
                 _ => {}
             }
         }
     }
 
-    fn answer(
-        &mut self,
-        meeting: &MeetingState,
-        stream: &TcpStream,
-        deadline_ns: Option<u64>,
-    ) -> Result<Answer, String> {
+    fn answer(&mut self, deadline_ns: Option<u64>) -> Result<Answer, ProbeError> {
         let mut watches = true;
         loop {
             if let Some(answer) = self.take()? {
                 return Ok(answer);
             }
-            let (own, other) = (self.output.as_fd(), stream.as_fd());
+            let (own, other) = (self.output.as_fd(), self.stream.as_fd());
             let fds = if watches { vec![own, other] } else { vec![own] };
-            let ready = event::wait_readable(&fds, Some(TICK)).map_err(|error| broken(&error))?;
+            let ready = event::wait_readable(&fds, Some(TICK))?;
             if ready.first() == Some(&true) {
-                self.receive()?;
+                self.read_output()?;
             } else if ready.get(1) == Some(&true) {
-                // Data from the other agent is read later; its end is an error now.
-                match stream.peek(&mut [0]) {
-                    Ok(0) => return Err(broken(&io::ErrorKind::UnexpectedEof.into())),
-                    Ok(_) => watches = false,
-                    Err(error) => return Err(broken(&error)),
+                // Data from the other agent is read later. If the agent has closed the connection,
+                // fail now.
+                if self.stream.peek(&mut [0])? == 0 {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
+                watches = false;
             }
-            if meeting.is_over() {
-                return Err("the meeting's time is over".to_owned());
+            if self.meeting.is_over() {
+                return Err(ProbeError::Over);
             }
             if deadline_ns.is_some_and(|deadline| clock::now_ns() > deadline) {
-                return Err(format!("{} said nothing for {SILENCE:?}", self.name));
+                return Err(format!("timed out after {SILENCE:?} waiting for {}", self.name).into());
             }
         }
     }
 
     /// Takes a complete answer from the received bytes.
-    fn take(&mut self) -> Result<Option<Answer>, String> {
+    fn take(&mut self) -> Result<Option<Answer>, ProbeError> {
         let Some(prefix) = self.received.first_chunk::<PREFIX>() else { return Ok(None) };
-        let wrong = |what: String| format!("garland-fabric: {what}");
+        let wrong = |what| format!("garland-fabric: {what}");
         let end = PREFIX + words::length(*prefix, ANSWER_MAX).map_err(wrong)?;
         if self.received.len() < end {
             return Ok(None);
@@ -188,25 +206,23 @@ impl Helper {
         Ok(Some(answer))
     }
 
-    fn receive(&mut self) -> Result<(), String> {
+    fn read_output(&mut self) -> Result<(), ProbeError> {
         let before = self.received.len();
         self.received.resize(before + READ, 0);
         let read = self.output.read(&mut self.received[before..]);
         self.received.truncate(before + *read.as_ref().unwrap_or(&0));
         match read {
-            Ok(0) => Err(self.obituary()),
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(broken(&error)),
+            Ok(0) => Err(self.end_reason()),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error.into()),
             _ => Ok(()),
         }
     }
 
-    /// How the helper ended, in words.
-    fn obituary(&mut self) -> String {
-        let ended = self.await_end();
-        let name = &self.name;
-        match ended {
-            Some(status) => format!("{name} ended in the middle: {status}"),
-            None => format!("{name} has closed its output"),
+    /// Returns the error of a helper that has ended, with its exit status.
+    fn end_reason(&mut self) -> ProbeError {
+        match self.await_end() {
+            Some(status) => format!("{} ended unexpectedly: {status}", self.name).into(),
+            None => format!("{} closed its output", self.name).into(),
         }
     }
 
@@ -224,30 +240,23 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for Helper<'_> {
     fn drop(&mut self) {
-        // The end of its input: it closes its endpoint and exits.
+        // At the end of its input the helper closes its endpoint and exits.
         self.input = None;
         if self.await_end().is_none() {
-            // Fails if it has exited meanwhile.
+            // Fails if the helper has exited meanwhile.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
         if let Some(file) = self.leftover.take() {
-            // Does not exist if it has exited by itself.
+            // The file does not exist if the helper has exited by itself.
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-/// Waits for the other agent to report first. Operations also fail when the other side is gone, and
-/// then its agent knows the reason.
-fn give_way(stream: &TcpStream) {
-    // Whatever the result, an error is reported afterwards.
-    let _ = event::wait_readable(&[stream.as_fd()], Some(FAREWELL));
-}
-
-/// The file of an address of the provider `shm`.
+/// Returns the file of an address of the provider `shm`.
 fn shared_file(address: &[u8]) -> Option<PathBuf> {
     let name = address.strip_prefix(SHARED_ADDRESS)?;
     let name = name.split(|&byte| byte == 0).next()?;
@@ -261,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_plain_name_of_shared_memory_is_a_file() {
+    fn only_a_plain_name_of_shared_memory_is_removed() {
         let file = shared_file(b"fi_shm://123:0:0\0");
         assert_eq!(file, Some(PathBuf::from("/dev/shm/123:0:0")));
         for other in [&b"fi_shm://../x"[..], b"fi_shm://", b"fi_shm://.", b"\x02\0\x1f\x90"] {

@@ -1,5 +1,5 @@
-//! The helper as the head sends it to nodes that lack it: of the head's release, and in the agent's
-//! memory during the head's session.
+//! The helper program that the head sends to nodes without it. It has the head's release, and stays
+//! in the agent's memory during the head's session.
 
 use std::io;
 use std::sync::Arc;
@@ -9,19 +9,20 @@ use garland_sys::program::Program;
 use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
-/// The most bytes that an agent accepts.
+/// The most bytes of a helper that an agent accepts.
 const MOST: usize = 32 << 20;
 
-/// The helper which a controller has sent.
+/// The helper that a controller has sent.
 #[derive(Default)]
 pub struct HelperProgram {
-    /// The incomplete program and its bytes so far, or an error.
+    /// The incomplete program and the number of its bytes so far, or an error.
     coming: Option<io::Result<(Program, usize)>>,
-    whole: Option<Arc<Program>>,
+    /// The program, if it is complete.
+    pub whole: Option<Arc<Program>>,
 }
 
 impl HelperProgram {
-    /// Adds a parcel; `more` tells whether others follow.
+    /// Adds a parcel. `more` is set if others follow.
     pub fn take(&mut self, parcel: &[u8], more: bool) {
         let before = self.coming.take().unwrap_or_else(|| Ok((Program::new()?, 0)));
         let now = before.and_then(|(mut program, bytes)| {
@@ -38,13 +39,10 @@ impl HelperProgram {
         }
         match now {
             Ok((program, _)) => self.whole = Some(Arc::new(program)),
-            Err(error) => log(&format!("taking garland-fabric from the head: {}", reason(&error))),
+            Err(error) => {
+                log(&format!("cannot receive garland-fabric from the head: {}", reason(&error)))
+            }
         }
-    }
-
-    /// The program, if it is complete.
-    pub fn whole(&self) -> Option<Arc<Program>> {
-        self.whole.clone()
     }
 }
 
@@ -55,14 +53,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parcels_become_a_program_and_too_many_become_none() {
+    fn parcels_become_a_program_unless_they_are_too_many() {
         let mut helper_program = HelperProgram::default();
         let bytes = std::fs::read("/bin/echo").expect("a program");
         let (one, other) = bytes.split_at(1000);
         helper_program.take(one, true);
-        assert!(helper_program.whole().is_none());
+        assert!(helper_program.whole.is_none());
         helper_program.take(other, false);
-        let program = helper_program.whole().expect("it is whole");
+        let program = helper_program.whole.expect("it is whole");
         assert!(Command::new(program.path()).status().expect("it starts").success());
         let mut helper_program = HelperProgram::default();
         let parcel = vec![0; MOST / 2];
@@ -70,6 +68,6 @@ mod tests {
         helper_program.take(&parcel, true);
         helper_program.take(&[0], true);
         helper_program.take(&[0], false);
-        assert!(helper_program.whole().is_none());
+        assert!(helper_program.whole.is_none());
     }
 }

@@ -1,54 +1,44 @@
-//! Agreeing on a provider, and exchanging the addresses of both endpoints.
+//! Agrees on a provider with the other agent, and exchanges the addresses of both endpoints.
 
 use std::net::IpAddr;
 
 use garland_fabric::words::{self, Answer, Open, Opened, Order};
 use garland_protocol::check_provider;
 
-use super::child;
-use super::session::FabricSession;
+use super::super::super::ProbeError;
+use super::child::{Helper, unexpected};
 
-/// Chooses the first provider of the initiator's list which both sides have and which reaches other
+/// Chooses the first provider in the initiator's list that both sides have and that reaches other
 /// machines.
 pub(super) fn agree(
-    session: &mut FabricSession<'_>,
+    helper: &mut Helper<'_>,
     initiates: bool,
     source: Option<IpAddr>,
-) -> Result<String, String> {
-    let Answer::Providers(ours) = session.ask(&Order::List(source))? else {
-        return Err(child::out_of_turn());
-    };
+) -> Result<String, ProbeError> {
+    let Answer::Providers(ours) = helper.ask(&Order::List(source))? else { return unexpected() };
     if !initiates {
-        session.send(&ours)?;
-        let chosen: String = session.receive()?;
-        return check_provider(&chosen).map(|()| chosen);
+        helper.send(&ours)?;
+        let chosen: String = helper.receive()?;
+        check_provider(&chosen)?;
+        return Ok(chosen);
     }
-    let theirs: Vec<String> = session.receive()?;
+    let theirs: Vec<String> = helper.receive()?;
     let both = ours.iter().find(|name| theirs.contains(name) && !words::is_local(name));
     let chosen = both.ok_or_else(|| {
-        let list = |names: &[String]| names.join(", ");
-        format!(
-            "no provider of libfabric's is on both nodes: here are {}, there {}",
-            list(&ours),
-            list(&theirs)
-        )
+        let [ours, theirs] = [&ours, &theirs].map(|names| names.join(", "));
+        format!("no libfabric provider in common: this node has {ours}, the other {theirs}")
     })?;
-    session.send(chosen)?;
+    helper.send(chosen)?;
     Ok(chosen.clone())
 }
 
 /// Opens an endpoint and connects it to the other side's. Returns both.
-pub(super) fn open(
-    session: &mut FabricSession<'_>,
-    wish: Open,
-) -> Result<(Opened, Opened), String> {
-    let Answer::Opened(ours) = session.ask(&Order::Open(wish))? else {
-        return Err(child::out_of_turn());
-    };
-    session.send(&ours)?;
-    let theirs: Opened = session.receive()?;
-    match session.ask(&Order::Meet(theirs.peer.clone()))? {
+pub(super) fn open(helper: &mut Helper<'_>, wish: Open) -> Result<(Opened, Opened), ProbeError> {
+    let Answer::Opened(ours) = helper.ask(&Order::Open(wish))? else { return unexpected() };
+    helper.send(&ours)?;
+    let theirs: Opened = helper.receive()?;
+    match helper.ask(&Order::Meet(theirs.peer.clone()))? {
         Answer::Done => Ok((ours, theirs)),
-        _ => Err(child::out_of_turn()),
+        _ => unexpected(),
     }
 }

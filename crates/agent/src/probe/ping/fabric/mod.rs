@@ -1,19 +1,19 @@
-//! Gets, puts and messages over libfabric, done by a helper process: the agent is static and cannot
-//! load a library. Before the first round a test shows whether gets and puts are one-sided.
+//! Gets, puts and messages over libfabric, in a helper process, since the agent is static and
+//! cannot load a library. Before the first round a test shows whether gets and puts are one-sided.
 
 mod child;
 mod helper_program;
 mod meet;
 mod proof;
-mod session;
 
 use std::net::TcpStream;
 
 use garland_fabric::words::{self, Answer, Kind, Open};
 use garland_protocol::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetState};
 
+use self::child::{Helper, unexpected};
 pub use self::helper_program::HelperProgram;
-use self::session::FabricSession;
+use super::super::ProbeError;
 use super::round::Order;
 use super::tally::Tally;
 use super::transport::ProbeTransport;
@@ -22,8 +22,8 @@ use crate::probe::meeting_state::MeetingState;
 /// The most memory for operations in flight on each side, in bytes.
 const MOST: u64 = 128 << 20;
 
-/// An endpoint of a fabric.
-pub struct Fabric<'a>(FabricSession<'a>);
+/// A libfabric endpoint that is connected to the other agent's.
+pub struct Fabric<'a>(Helper<'a>);
 
 impl<'a> Fabric<'a> {
     /// Opens an endpoint of one provider on both sides, and connects them.
@@ -32,12 +32,12 @@ impl<'a> Fabric<'a> {
         task: &PingTask,
         initiates: bool,
         stream: &'a TcpStream,
-    ) -> Result<Self, String> {
-        let mut session = FabricSession::start(meeting, stream)?;
+    ) -> Result<Self, ProbeError> {
+        let mut helper = Helper::start(meeting, stream)?;
         let source = stream.local_addr().ok().map(|own| own.ip().to_canonical());
         let provider = match &task.provider {
             Some(provider) => provider.clone(),
-            None => meet::agree(&mut session, initiates, source)?,
+            None => meet::agree(&mut helper, initiates, source)?,
         };
         let wish = Open {
             provider,
@@ -51,10 +51,10 @@ impl<'a> Fabric<'a> {
             ring: ring(task)?,
             largest: task.points.iter().map(|point| point.size.max(1)).max().unwrap_or(1),
         };
-        let (ours, theirs) = meet::open(&mut session, wish)?;
+        let (ours, theirs) = meet::open(&mut helper, wish)?;
         let mut one_sided = Vec::new();
         for (kind, size) in proof::cases(task) {
-            let alone = proof::prove(&mut session, initiates, kind, size)?;
+            let alone = proof::prove(&mut helper, initiates, kind, size)?;
             one_sided.push((size, alone));
         }
         if initiates {
@@ -67,7 +67,7 @@ impl<'a> Fabric<'a> {
                 one_sided,
             }));
         }
-        Ok(Self(session))
+        Ok(Self(helper))
     }
 
     /// Splits an order into rounds: the samples of one answer are bounded.
@@ -101,14 +101,14 @@ impl ProbeTransport for Fabric<'_> {
         1
     }
 
-    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, String> {
+    fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let mut elapsed_ns = 0;
         for round in self.rounds(order) {
             let Answer::Ran(ran) = self.0.ask(&words::Order::Run(round))? else {
-                return Err(child::out_of_turn());
+                return unexpected();
             };
             if ran.samples.len() as u64 != round.count {
-                return Err(child::out_of_turn());
+                return unexpected();
             }
             ran.samples.iter().for_each(|&ns| tally.sojourn.record(ns));
             tally.writing_ns += ran.posting_ns;
@@ -118,24 +118,27 @@ impl ProbeTransport for Fabric<'_> {
         Ok(elapsed_ns)
     }
 
-    fn serve(&mut self, order: &Order) -> Result<u64, String> {
+    fn serve(&mut self, order: &Order) -> Result<u64, ProbeError> {
         let mut work_ns = 0;
         for round in self.rounds(order) {
             match self.0.ask(&words::Order::Serve(round))? {
                 Answer::Served(ns) => work_ns += ns,
-                _ => return Err(child::out_of_turn()),
+                _ => return unexpected(),
             }
         }
         Ok(work_ns)
     }
 }
 
-/// Bytes of memory for the operations in flight of any point.
-fn ring(task: &PingTask) -> Result<u64, String> {
+/// Returns the memory for the operations in flight of any point, in bytes.
+fn ring(task: &PingTask) -> Result<u64, ProbeError> {
     let needs = task.points.iter().map(|point| words::stride(point.size) * u64::from(point.depth));
     let ring = needs.max().unwrap_or(0);
     match 2 * ring {
         ..=MOST => Ok(ring),
-        _ => Err(format!("{ring} bytes in flight: an endpoint has {} at most", MOST / 2)),
+        _ => {
+            let most = MOST / 2;
+            Err(format!("too many bytes in flight: {ring}; an endpoint can have {most}").into())
+        }
     }
 }

@@ -5,8 +5,8 @@
 use garland_fabric::words::{Answer, Kind, Order, Round};
 use garland_protocol::{PingKind, PingTask};
 
-use super::child;
-use super::session::FabricSession;
+use super::super::super::ProbeError;
+use super::child::{Helper, unexpected};
 
 /// Operations that establish the connection.
 const WARM_UP: u64 = 16;
@@ -20,7 +20,7 @@ const MILLIS: u32 = 200;
 const RESTING_NS: u64 = 400_000;
 const SERVING_NS: u64 = 200;
 
-/// The operations to test: the smallest and the largest of a task's gets or puts.
+/// Returns the operations to test: the smallest and the largest of a task's gets or puts.
 pub fn cases(task: &PingTask) -> Vec<(Kind, u32)> {
     let kind = match task.points.first().map(|point| point.kind) {
         Some(PingKind::Get) => Kind::Get,
@@ -33,58 +33,49 @@ pub fn cases(task: &PingTask) -> Vec<(Kind, u32)> {
     cases.into_iter().map(|size| (kind, size)).collect()
 }
 
-/// Whether operations of this kind and size are one-sided.
+/// Returns whether operations of this kind and size are one-sided; only the initiator knows, and
+/// the target returns false.
 pub(super) fn prove(
-    session: &mut FabricSession<'_>,
+    helper: &mut Helper<'_>,
     initiates: bool,
     kind: Kind,
     size: u32,
-) -> Result<bool, String> {
-    let serial = session.next_serial();
+) -> Result<bool, ProbeError> {
+    let serial = helper.next_serial();
     let warm = Round { kind, size, depth: 1, count: WARM_UP, rate: None, serial };
     // The target checks the bytes of the last put; a test has the bytes of the warm-up.
     let tries = Round { count: TRIES, ..warm };
-    if initiates { initiate(session, warm, tries) } else { serve(session, warm) }
+    if initiates { initiate(helper, warm, tries) } else { serve(helper, warm) }
 }
 
-fn initiate(session: &mut FabricSession<'_>, warm: Round, tries: Round) -> Result<bool, String> {
-    let Answer::Ran(_) = session.ask(&Order::Run(warm))? else {
-        return Err(child::out_of_turn());
-    };
-    let _resting: bool = session.receive()?;
-    let Answer::Tried(ended) = session.ask(&Order::Try(tries, MILLIS))? else {
-        return Err(child::out_of_turn());
-    };
-    session.send(&true)?;
-    let used_ns: u64 = session.receive()?;
-    let Answer::Done = session.ask(&Order::Settle)? else {
-        return Err(child::out_of_turn());
-    };
+fn initiate(helper: &mut Helper<'_>, warm: Round, tries: Round) -> Result<bool, ProbeError> {
+    let Answer::Ran(_) = helper.ask(&Order::Run(warm))? else { return unexpected() };
+    let _resting: bool = helper.receive()?;
+    let Answer::Tried(ended) = helper.ask(&Order::Try(tries, MILLIS))? else { return unexpected() };
+    helper.send(&true)?;
+    let used_ns: u64 = helper.receive()?;
+    let Answer::Done = helper.ask(&Order::Settle)? else { return unexpected() };
     // Wait until the target has checked its bytes: the next operation changes them.
-    let _looked: bool = session.receive()?;
+    let _looked: bool = helper.receive()?;
     Ok(ended > 0 && used_ns <= RESTING_NS + ended * SERVING_NS)
 }
 
-fn serve(session: &mut FabricSession<'_>, warm: Round) -> Result<bool, String> {
-    let Answer::Served(_) = session.ask(&Order::Serve(warm))? else {
-        return Err(child::out_of_turn());
-    };
-    let before = rest(session)?;
-    session.send(&true)?;
-    let _tried: bool = session.receive()?;
-    let used_ns = rest(session)?.saturating_sub(before);
-    session.send(&used_ns)?;
-    let Answer::Served(_) = session.ask(&Order::Serve(warm))? else {
-        return Err(child::out_of_turn());
-    };
-    session.send(&true)?;
+fn serve(helper: &mut Helper<'_>, warm: Round) -> Result<bool, ProbeError> {
+    let Answer::Served(_) = helper.ask(&Order::Serve(warm))? else { return unexpected() };
+    let before = rest(helper)?;
+    helper.send(&true)?;
+    let _tried: bool = helper.receive()?;
+    let used_ns = rest(helper)?.saturating_sub(before);
+    helper.send(&used_ns)?;
+    let Answer::Served(_) = helper.ask(&Order::Serve(warm))? else { return unexpected() };
+    helper.send(&true)?;
     // The initiator decides.
     Ok(false)
 }
 
-fn rest(session: &mut FabricSession<'_>) -> Result<u64, String> {
-    match session.ask(&Order::Rest)? {
+fn rest(helper: &mut Helper<'_>) -> Result<u64, ProbeError> {
+    match helper.ask(&Order::Rest)? {
         Answer::Rested(cpu_ns) => Ok(cpu_ns),
-        _ => Err(child::out_of_turn()),
+        _ => unexpected(),
     }
 }
