@@ -146,7 +146,7 @@ fn what_cannot_be_is_said_before_anything_is_written() {
     assert!(full.out.contains("no room on /: the test takes 60.00 TiB and leaves"), "{}", full.out);
     for (arguments, reason) in [
         (["--size", "0", "local1"], "--size 0: allowed are 1.00 MiB to"),
-        (["--time", "0s", "local1"], "--time 0s: 0 ns a measurement: allowed are"),
+        (["--time", "0s", "local1"], "--time 0s: 0 ns per measurement: must be"),
         (["--size", "many", "local1"], "many"),
         (["--size", "1MiB", "/tmp"], "`/tmp` is a path of this machine"),
     ] {

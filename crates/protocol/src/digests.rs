@@ -1,9 +1,9 @@
-//! Digests signed by the source of a copy, against which each node checks the blocks.
+//! Digests signed by the source of a copy, with which each node checks the blocks.
 //!
-//! All nodes of a copy know its secret, so seals and MACs only keep outsiders out. The contents of blocks are
-//! authenticated by the source alone: it signs the digests of consecutive blocks of a lane (Ed25519), and
-//! sends each such window down the data links before its blocks.
-//! Nodes forward windows unchanged, so that the source sends them once.
+//! All nodes of a copy know its secret, so encryption and MACs only keep outsiders out. Only the
+//! source can authenticate the contents of blocks: it signs the digests of consecutive blocks of a
+//! lane (Ed25519), and sends each such window down the data links before the blocks. Nodes forward
+//! windows unchanged, so the source sends each window once.
 
 use std::collections::BTreeMap;
 
@@ -25,20 +25,20 @@ const SIGNATURE_LEN: usize = 64;
 /// Bytes of a digest.
 const DIGEST_LEN: usize = 32;
 
-/// The most bytes of a window on the wire: its digests and its signature.
+/// The maximum length of a window on the wire in bytes: digests and signature.
 pub const WINDOW_BYTES_MAX: usize = WINDOW_MAX * DIGEST_LEN + SIGNATURE_LEN;
 
-/// What a member knows of the source's key.
+/// What a node knows of the source's signing key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum DigestKey {
-    /// The public key: this member checks what the source signed.
+    /// The public key: this node checks signatures.
     Check([u8; 32]),
-    /// The seed of the key pair: this member is the source.
+    /// The seed of the key pair: this node is the source.
     Sign(Secret),
 }
 
 impl DigestKey {
-    /// What members are given that only check.
+    /// Returns the public form, for nodes that only check signatures.
     #[must_use]
     pub fn to_public(&self) -> Self {
         match self {
@@ -51,37 +51,38 @@ impl DigestKey {
     }
 }
 
-/// Why a window of digests isn't believed.
+/// Why a window of digests is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DigestError {
-    /// Its length or place is impossible.
-    #[error("a window of digests that the lane cannot have")]
+    /// Its length or position is impossible.
+    #[error("the length or position of a window of digests is impossible in this lane")]
     Malformed,
-    /// The source of the copy didn't sign it.
-    #[error("a window of digests that the source of the copy did not sign")]
+    /// The source of the copy did not sign it.
+    #[error("a window of digests has no valid signature of the copy's source")]
     Forged,
-    /// The source signed another digest for one of its blocks before.
+    /// The source has signed another digest for one of the blocks before.
     #[error("{0}")]
     Changed(#[from] SinkError),
 }
 
-/// A signed window as it goes on the wire.
+/// A signed window of digests, as on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedDigests {
-    /// The place in the lane of its first block.
+    /// The ordinal of its first block in the lane.
     pub first: u64,
-    /// The place behind its last block.
+    /// The ordinal after its last block.
     pub end: u64,
-    /// The digests in their order (32 bytes each), then the signature (64 bytes).
+    /// The digests in order (32 bytes each), then the signature (64 bytes).
     pub bytes: Vec<u8>,
 }
 
-/// The signed windows of one lane at one node. The digests themselves are in the node's [`Sink`].
+/// The signed windows of one lane on one node. The digests themselves are in the node's [`Sink`].
 pub struct DigestWindows {
     copy: CopyId,
     lane: u16,
     key: Key,
-    /// By the place of the first block: the place behind the last one, and the signature.
+    /// The windows by the ordinal of their first block: the ordinal after the last one, and the
+    /// signature.
     windows: BTreeMap<u64, (u64, [u8; SIGNATURE_LEN])>,
 }
 
@@ -91,7 +92,7 @@ enum Key {
 }
 
 impl DigestWindows {
-    /// No window yet, of the lane numbered `lane`.
+    /// Creates an empty set of windows for the lane numbered `lane`.
     #[must_use]
     pub fn new(copy: CopyId, lane: u16, key: &DigestKey) -> Self {
         let key = match key {
@@ -101,11 +102,12 @@ impl DigestWindows {
         Self { copy, lane, key, windows: BTreeMap::new() }
     }
 
-    /// Takes a window that came in: checks its signature and fixes its blocks' digests in `sink`, which
-    /// may serve them from then on.
+    /// Accepts a window that arrived: checks its signature, and fixes the digests of its blocks in
+    /// `sink`, which may serve these blocks from then on.
     ///
     /// # Errors
-    /// When it can't be a window of `blocks`, isn't signed by the source, or contradicts an earlier one.
+    /// Fails if it cannot be a window of `blocks`, has no valid signature, or contradicts an
+    /// earlier window.
     pub fn accept(
         &mut self,
         blocks: &LaneBlocks,
@@ -135,7 +137,7 @@ impl DigestWindows {
             sink.sign(blocks.index(place));
         }
         if self.covering(first).is_none_or(|(_, known)| known < end) {
-            // A window that covers an ordinal has the digests from there on too.
+            // A window that covers an ordinal also has the digests from there on.
             let within = self.windows.range(first..end).filter(|(_, (known, _))| *known <= end);
             let within: Vec<u64> = within.map(|(first, _)| *first).collect();
             for first in within {
@@ -146,9 +148,9 @@ impl DigestWindows {
         Ok(())
     }
 
-    /// The next window for a link whose other end has those before `told`, on the way to the block at
-    /// `place`; `None` once it has that block's. The source signs it now, over as many blocks as it
-    /// has read in a row.
+    /// Returns the next window for a link whose other end has all windows before the ordinal
+    /// `told`, up to the block at `place`; `None` if that end has the digest of that block. The
+    /// source signs the window now, over as many consecutive blocks as it has read.
     pub fn next(
         &mut self,
         blocks: &LaneBlocks,
@@ -172,8 +174,8 @@ impl DigestWindows {
         Some(SignedDigests { first, end, bytes })
     }
 
-    /// Signs a window that begins at the first place from `told` on whose digest is known, `place` at
-    /// the latest; says where it begins.
+    /// Signs a window that begins at the first ordinal from `told` to `place` whose digest is
+    /// known. Returns the ordinal where it begins.
     fn sign(&mut self, blocks: &LaneBlocks, told: u64, place: u64, sink: &Sink) -> Option<u64> {
         let is_known = |place: &u64| sink.content(blocks.index(*place)).is_some();
         let first = (told..=place).find(is_known)?;
@@ -191,20 +193,21 @@ impl DigestWindows {
         Some(first)
     }
 
-    /// The window that has the digest of the block at `place`: where it begins and ends.
+    /// Returns the begin and end of the window that contains the digest of the block at `place`.
     fn covering(&self, place: u64) -> Option<(u64, u64)> {
         let (first, (end, _)) = self.windows.range(..=place).next_back()?;
         (*end > place).then_some((*first, *end))
     }
 
-    /// What is signed. Copies have numbers of their own, so no window of one passes in another.
+    /// Returns the signed bytes. They contain the copy's identity, so a window of one copy is not
+    /// valid in another.
     fn message(&self, first: u64, digests: &[u8]) -> Vec<u8> {
         let lane = self.lane.to_le_bytes();
         [b"garland/1 digests", &self.copy.0[..], &lane, &first.to_le_bytes(), digests].concat()
     }
 }
 
-/// The digests of the blocks at these places; `None` where one isn't known.
+/// Returns the digests of the blocks at these ordinals; `None` if one is unknown.
 fn digests(blocks: &LaneBlocks, places: std::ops::Range<u64>, sink: &Sink) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     for place in places {
@@ -232,7 +235,7 @@ mod tests {
         LaneBlocks::all(6)
     }
 
-    /// A source that has read these blocks, and its windows.
+    /// Returns the windows and the sink of a source that has read these blocks, and its public key.
     fn source(read: &[u64], seed: u8) -> (DigestWindows, Sink, DigestKey) {
         let key = DigestKey::Sign(Secret([seed; 32]));
         let mut sink = Sink::source(layout());
@@ -245,8 +248,8 @@ mod tests {
         let (mut windows, mut sink, public) = source(&[0, 1, 2, 4], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
         assert_eq!((window.first, window.end), (0, 3));
-        assert_eq!(windows.next(&blocks(), 3, 2, &sink), None, "2 is told");
-        assert_eq!(windows.next(&blocks(), 3, 3, &sink), None, "3 isn't read");
+        assert_eq!(windows.next(&blocks(), 3, 2, &sink), None, "the other end has 2");
+        assert_eq!(windows.next(&blocks(), 3, 3, &sink), None, "3 was not read");
         let (mut theirs, mut node) =
             (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
         theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
@@ -255,7 +258,7 @@ mod tests {
         sink.learn(3, [3; 32]).unwrap();
         let window = windows.next(&blocks(), 3, 3, &sink).unwrap();
         assert_eq!((window.first, window.end), (3, 5));
-        // A node forwards the bytes of a window that it checked.
+        // A node forwards the bytes of a window that it has checked.
         theirs.accept(&blocks(), 3, &window.bytes, &mut node).unwrap();
         assert_eq!(theirs.next(&blocks(), 4, 4, &node), Some(window));
         assert_eq!(theirs.next(&blocks(), 5, 5, &node), None);
@@ -280,7 +283,7 @@ mod tests {
         let mut other_lane = DigestWindows::new(COPY, 1, &public);
         let moved = other_lane.accept(&blocks(), 0, &window.bytes, &mut node);
         assert_eq!(moved, Err(DigestError::Forged), "in another lane");
-        // Another member knows the copy's secret, but not this key.
+        // Another node knows the copy's secret, but not this key.
         let (mut member, sink, _) = source(&[0, 1], 2);
         let forged = member.next(&blocks(), 0, 0, &sink).unwrap();
         assert_eq!(theirs.accept(&blocks(), 0, &forged.bytes, &mut node), Err(DigestError::Forged));

@@ -1,8 +1,8 @@
 //! Keys that the nodes of a copy derive from its secret.
 //!
-//! A sealing key is derived from the copy's secret, the sealing node, an incarnation number and the run
-//! of 2^14 blocks that the block is in. A key seals at most 64 GiB (2^32 blocks of AES), far below what
-//! AES-GCM allows (NIST SP 800-38D; draft-irtf-cfrg-aead-limits).
+//! A sealing key is derived from the copy's secret, the sealing node, an incarnation number and the
+//! number of the block's run of 2^14 blocks. A key encrypts at most 64 GiB (2^32 AES blocks), far
+//! below the limit of AES-GCM (NIST SP 800-38D; draft-irtf-cfrg-aead-limits).
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::copy_id::CopyId;
 use garland_core::plan::NodeId;
 
-/// The secret of one copy or session: 32 random bytes that travel only in the control channel.
+/// The secret of one copy or session: 32 random bytes that are sent only on control channels.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
 
@@ -26,8 +26,8 @@ impl std::fmt::Debug for Secret {
 /// The number of consecutive blocks that one key seals: a power of two.
 pub(super) const KEY_BLOCKS: u64 = 1 << 14;
 
-/// The number of opening keys that are kept. Each source of a copy uses one at a time; blocks that are
-/// sent again use others, which are needed once.
+/// The maximum number of cached opening keys. Each source of a copy uses one at a time; blocks that
+/// are sent again use further keys, each of which is needed once.
 const OPENING_MAX: usize = 64;
 
 /// The name of a sealing key within a copy.
@@ -54,7 +54,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The keys of `copy`.
+    /// Derives the keys of `copy` from its secret.
     #[must_use]
     pub fn new(secret: &Secret, copy: CopyId) -> Self {
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, &copy.0).extract(&secret.0);
@@ -62,7 +62,7 @@ impl Keys {
         Self { mark, prk, opening: VecDeque::new() }
     }
 
-    /// The MAC of a frame's bytes: a keyed BLAKE3, truncated to 16 bytes.
+    /// Returns the MAC of a frame's bytes: a keyed BLAKE3 hash, truncated to 16 bytes.
     pub(super) fn mark(&self, body: &[u8]) -> [u8; 16] {
         let hash = blake3::keyed_hash(&self.mark, body);
         hash.as_bytes()[..16].try_into().expect("a BLAKE3 hash has 32 bytes")
@@ -78,7 +78,7 @@ impl Keys {
         sealing_key(&self.prk, name)
     }
 
-    /// The key `name`, from the cache of opening keys.
+    /// Returns the key `name` from the cache of opening keys; derives it if it is missing there.
     pub(super) fn opening_key(&mut self, name: KeyName) -> &LessSafeKey {
         let at = self.opening.iter().position(|(known, _)| *known == name);
         let entry = at.and_then(|at| self.opening.remove(at));

@@ -1,6 +1,6 @@
-//! The protocol: fixed-size frames on the links of the chain, sealed blocks, messages on the control
-//! channel, and the sans-io machines that decide. A machine takes events and returns orders; it never
-//! holds payload, blocks, or reads a clock.
+//! The protocol: fixed-size frames on the links of the chain, sealed blocks, messages on the
+//! control channel, and the sans-io machines that decide. A machine takes events and returns
+//! orders; it has no payload, never blocks, and never reads a clock.
 
 #![forbid(unsafe_code)]
 

@@ -1,36 +1,36 @@
 //! The first bytes on every connection: the protocol version and the purpose. Peers of different
-//! versions learn it here, plainly, before any cryptography; the bytes are part of the handshake's
-//! prologue, so a change on the way is detected.
+//! versions detect that here, without encryption. The bytes are part of the handshake's prologue,
+//! so a change in transit is detected.
 
 use thiserror::Error;
 
-/// The version of everything that crosses a connection: frames, messages, handshakes. It stays 1
-/// until the first release, since nothing that speaks another form of it is in use; from then on
-/// it grows by one whenever any of them changes.
+/// The version of everything on a connection: frames, messages, handshakes. It stays 1 until the
+/// first release, since no other version is in use; from then on it is incremented whenever any of
+/// them changes.
 pub const PROTOCOL: u16 = 1;
 
-/// Bytes of a preamble.
+/// The length of a preamble in bytes.
 pub const PREAMBLE_LEN: usize = 32;
 
 const MAGIC: &[u8; 8] = b"GARLAND\n";
 const RELEASE_LEN: usize = PREAMBLE_LEN - 11;
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The head's orders and the agent's reports.
+    /// Orders of the head and messages of the agent.
     Control,
     /// A hop of a lane.
     Link,
-    /// A node that lacks the program asks for it.
+    /// A node without the program requests it.
     Binary,
     /// A connection that two agents measure.
     Probe,
-    /// A mount asks for a node's files.
+    /// A mount requests a node's files.
     Files,
 }
 
-/// The first bytes of each side.
+/// The first bytes that each side sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preamble {
     /// The protocol version of the sender.
@@ -41,34 +41,34 @@ pub struct Preamble {
     pub release: String,
 }
 
-/// Why two peers don't fit.
+/// Why the preamble of a peer is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VersionError {
-    /// Not a Garland peer at all.
+    /// The bytes are not a preamble of Garland.
     #[error("the peer doesn't speak Garland's protocol")]
     Stranger,
-    /// A Garland of another version.
+    /// The peer has another version.
     #[error(
         "the peer is garland {release} with protocol {theirs}, this is protocol {PROTOCOL}: \
          use the same garland on both sides"
     )]
     Version {
-        /// The peer's protocol.
+        /// The protocol version of the peer.
         theirs: u16,
-        /// The peer's release.
+        /// The release of the peer.
         release: String,
     },
 }
 
 impl Preamble {
-    /// What this build says first.
+    /// Returns the preamble of this build.
     #[must_use]
     pub fn ours(purpose: Purpose) -> Self {
         Self { protocol: PROTOCOL, purpose, release: env!("CARGO_PKG_VERSION").to_owned() }
     }
 
-    /// The bytes on the wire: `GARLAND\n`, the protocol (little endian), the purpose (`C`, `L`,
-    /// `B`, `P`, `F`), and the release padded with zeros.
+    /// Returns the bytes on the wire: `GARLAND\n`, the protocol version (little endian), the
+    /// purpose (`C`, `L`, `B`, `P`, `F`), and the release padded with zeros.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; PREAMBLE_LEN] {
         let mut bytes = [0; PREAMBLE_LEN];
@@ -87,10 +87,10 @@ impl Preamble {
         bytes
     }
 
-    /// Reads a peer's preamble and checks that it fits this build.
+    /// Parses a peer's preamble, and checks that it is compatible with this build.
     ///
     /// # Errors
-    /// When the peer is a stranger, or of another version.
+    /// Fails if the peer is not Garland, or has another version.
     pub fn parse(bytes: &[u8; PREAMBLE_LEN]) -> Result<Self, VersionError> {
         if &bytes[..8] != MAGIC {
             return Err(VersionError::Stranger);

@@ -1,4 +1,4 @@
-//! The line by which an agent says that it can be connected to.
+//! The line with which an agent reports that it accepts connections.
 
 use garland_protocol::ReadyLine;
 use proptest::prelude::*;

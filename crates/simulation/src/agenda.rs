@@ -1,4 +1,4 @@
-//! Future events in the order of time.
+//! The agenda of a run: future events in the order of time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,11 +10,11 @@ use crate::link::{LinkId, Side};
 pub(crate) enum Event {
     /// The header and first slice of a frame reach the far end.
     Arrive(LinkId),
-    /// A frame reaches the near end.
+    /// A request reaches the near end.
     Asked(LinkId),
     /// A new link reaches the far end.
     Accept(LinkId),
-    /// The far end stops waiting for the route that a new link names.
+    /// The far end has waited long enough for the route that a new link names.
     Expire(LinkId),
     /// The near end learns that the link is open.
     Opened(LinkId),
@@ -36,7 +36,7 @@ pub(crate) enum Event {
     Committed(u32),
     /// The head's deadline.
     Tick,
-    /// A mishap of the schedule.
+    /// A mishap of the schedule happens.
     Mishap(u32),
 }
 
@@ -47,7 +47,7 @@ struct Entry {
     event: Event,
 }
 
-/// Events by time; those with the same time in the order in which they were added.
+/// Events ordered by time; events with the same time are ordered by their addition.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     heap: BinaryHeap<Entry>,

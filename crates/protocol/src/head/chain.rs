@@ -8,14 +8,14 @@ use crate::route::{DOWNSTREAMS_MAX, Downstream, LinkSide, Route};
 use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// A node's present hops in all lanes.
+    /// Returns a node's present hops in all lanes.
     #[must_use]
     pub fn routes(&self, node: NodeId) -> Vec<Route> {
         (0..self.lanes.len()).filter_map(|lane| self.route_of(lane, node)).collect()
     }
 
-    /// The near and far end of the link of `epoch` on that side of a node; `None` if the route has
-    /// changed since.
+    /// Returns the near and far end of the link with `epoch` on that side of the node `by`; `None`
+    /// if the route has changed since.
     pub(super) fn ends_of(
         &self,
         by: NodeId,
@@ -26,12 +26,12 @@ impl Head {
         self.lanes.get(usize::from(lane))?.ends(by, epoch, side)
     }
 
-    /// The feeder of a node in a lane; `None` if it has left the lane.
+    /// Returns the feeder of a node in a lane; `None` if the node has left the lane.
     pub(super) fn upstream_of(&self, lane: usize, node: NodeId) -> Option<NodeId> {
         self.lanes[lane].feeders.get(&node).copied()
     }
 
-    /// Takes a node out of a lane: its feeder feeds those that it fed.
+    /// Takes a node out of a lane: its feeder feeds the nodes that it fed.
     pub(super) fn splice(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(place) = state.nodes.iter().position(|&node| node == id) else { return };
@@ -47,14 +47,14 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Feeds a node on the side of a lane, by a node that feeds nobody if there is one; its feeder feeds
-    /// those that it fed.
+    /// Moves a node to the side of a lane. It is then fed by a node without downstreams, if there
+    /// is one; its previous feeder feeds the nodes that it fed.
     pub(super) fn feed_aside(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(&near) = state.feeders.get(&id) else { return };
         let fed: Vec<NodeId> = state.fed_by(id).collect();
         let mut changed = BTreeSet::from([near, id]);
-        // From now on it isn't chosen as a feeder.
+        // From now on the node is not chosen as a feeder.
         state.side_fed.insert(id);
         self.slow.insert(id);
         self.attach_to_others(lane, &fed, Some(near), &mut changed);
@@ -64,8 +64,8 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Gives new feeders to the nodes `fed`, whose feeder leaves; `near` is the next one up the chain.
-    /// Adds the nodes whose routes change to `changed`.
+    /// Gives new feeders to the nodes `fed`, whose feeder leaves; `near` is the previous node in
+    /// the chain. Adds the nodes whose routes change to `changed`.
     fn attach_to_others(
         &mut self,
         lane: usize,
@@ -85,8 +85,9 @@ impl Head {
         }
     }
 
-    /// The feeder of a node on the side of a lane: of the nodes that can give back what they got, the last
-    /// of those that feed the fewest; otherwise the lane's first node. `None` if none has room.
+    /// Returns the feeder for a node on the side of a lane: of the nodes that can read back what
+    /// they received, the last one of those that feed the fewest; otherwise the lane's first node.
+    /// `None` if no node has room for another downstream.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
@@ -102,14 +103,14 @@ impl Head {
         feeder.filter(|&feeder| feeder != of)
     }
 
-    /// Fails the nodes that are to be fed on the side and for which no feeder has room.
+    /// Fails nodes that are to be fed on the side and for which no feeder has room.
     pub(super) fn fail_unfed(&mut self) {
         while let Some((lane, id)) = self.unfed() {
             let first = self.lanes[lane].nodes.first().copied().unwrap_or(HEAD);
             let first = self.name(first);
             let reason = format!(
-                "no node has room to feed it: {first} feeds {DOWNSTREAMS_MAX} nodes beside the \
-                 others; copy to it again when this copy is over"
+                "no node has room to feed it: {first} feeds {DOWNSTREAMS_MAX} nodes already; copy to \
+                 it again when this copy is over"
             );
             self.gone(id, NodeState::Failed(reason));
         }
@@ -126,7 +127,8 @@ impl Head {
         })
     }
 
-    /// The side of the head's own link in a lane, which it begins or ends.
+    /// Returns the side of the head's own link in a lane: the head is at the lane's begin or its
+    /// end.
     pub(super) fn own_side(&self, lane: u16) -> LinkSide {
         let lane = self.lanes.get(usize::from(lane));
         let ends = lane.is_some_and(|lane| lane.route.first() != HEAD);
@@ -143,7 +145,7 @@ impl Head {
         });
     }
 
-    /// The present hops of a node in a lane; `None` if it has left the lane.
+    /// Returns the present hops of a node in a lane; `None` if the node has left the lane.
     pub(super) fn route_of(&self, lane: usize, node: NodeId) -> Option<Route> {
         let state = &self.lanes[lane];
         if !state.nodes.contains(&node) {

@@ -3,7 +3,7 @@
 /// The state of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeState {
-    /// It was told of the copy.
+    /// The node was told of the copy.
     Joining,
     /// Its destination is open.
     Ready,
@@ -13,19 +13,19 @@ pub enum NodeState {
     Prepared,
     /// Its file has its final name.
     Committed,
-    /// It failed, and why.
+    /// It failed, for this reason.
     Failed(String),
-    /// It died, and how that was noticed.
+    /// It died; how that was noticed.
     Dead(String),
 }
 
-/// How a node ended.
+/// The result of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It has the whole file.
     Ok,
-    /// It failed, and why.
+    /// It failed, for this reason.
     Failed(String),
-    /// It died, and how that was noticed.
+    /// It died; how that was noticed.
     Dead(String),
 }

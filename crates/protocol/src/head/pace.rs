@@ -1,13 +1,13 @@
-//! When a lane began and ended.
+//! The times at which a lane began and ended.
 
-/// What the head knows of a lane's pace.
+/// The progress of a lane, for moving it to another rail.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pace {
     /// When the first block had arrived at all nodes.
     began: Option<u64>,
     /// When all blocks had arrived at all nodes.
     over: Option<u64>,
-    /// Whether it was moved to another rail.
+    /// Whether the lane was moved to another rail.
     moved: bool,
 }
 
@@ -22,13 +22,14 @@ impl Pace {
         }
     }
 
-    /// The nanoseconds that the lane took on its own rail; `None` before its end, and if it was moved.
+    /// Returns the nanoseconds that the lane took on its own rail; `None` before its end, or if it
+    /// was moved.
     pub(super) fn span(&self) -> Option<u64> {
         let span = self.over?.saturating_sub(self.began?).max(1);
         (!self.moved).then_some(span)
     }
 
-    /// When the lane began, if it is under way on its own rail.
+    /// Returns when the lane began, if it is in progress on its own rail.
     pub(super) fn running_since(&self) -> Option<u64> {
         self.began.filter(|_| self.over.is_none() && !self.moved)
     }

@@ -1,18 +1,19 @@
-//! Rails of different rates: a lane that is complete leaves its rail to one that isn't.
+//! Moves lanes between rails of different rates: a finished lane's rail takes over an unfinished
+//! lane.
 //!
-//! Lanes have equal shares, so the fastest rail is free first, and takes over the rest of a slow rail's
-//! lane. The copy takes nearly as little time as with shares in proportion to the rates, which are unknown
-//! beforehand: with two rails, one of which has the share s of the other's rate, 1 - s/2 of the time that
-//! the faster one needs for everything; 1/(1 + s) is the optimum.
+//! Lanes have equal shares, so the fastest rail is free first, and takes over the rest of a slow
+//! rail's lane. The duration is close to that of shares in proportion to the rates, which are not
+//! known in advance. Example: two rails, where one has the share s of the other's rate. The copy
+//! takes 1 - s/2 of the time that the faster rail alone would need; the optimum is 1/(1 + s).
 
 use super::Head;
 use garland_core::plan::HEAD;
 
-/// The least saving in nanoseconds for which a lane is moved, since its links are opened again.
+/// The minimum saving in nanoseconds for which a lane is moved, since moving reopens its links.
 const WORTH_NS: u64 = 300_000_000;
 
 impl Head {
-    /// Moves lanes to rails that have become free, if that is worth it.
+    /// Moves lanes to rails that have become free, if the saving is large enough.
     pub(super) fn share_rails(&mut self, now: u64) {
         let nodes = self.lanes.first().map_or(&[][..], |lane| &lane.nodes);
         let rails = nodes.iter().filter(|id| **id != HEAD);
@@ -24,7 +25,7 @@ impl Head {
             let (come, all) = (self.come(lane), self.all(lane));
             self.lanes[lane].pace.note(now, come, all);
         }
-        // The lane that took least time has the fastest rail.
+        // The lane that took the least time has the fastest rail.
         let spans = self
             .lanes
             .iter()
@@ -45,14 +46,14 @@ impl Head {
         }
     }
 
-    /// The number of blocks of a lane.
+    /// Returns the number of blocks of a lane.
     fn all(&self, lane: usize) -> u64 {
         self.lanes[lane].blocks.len()
     }
 
-    /// The number of blocks of a lane that have arrived at all its nodes.
+    /// Returns the number of blocks of a lane that have arrived at all its nodes.
     fn come(&self, lane: usize) -> u64 {
-        // Nodes that are fed on the side count too: the rail may be their slow part.
+        // Nodes that are fed on the side count too: the rail may be the reason that they are slow.
         let nodes = self.lanes[lane].nodes.iter().filter(|id| **id != HEAD);
         let come = nodes.map(|id| {
             self.nodes[id.index()].report.lanes.get(lane).map_or(0, |report| report.received)

@@ -2,25 +2,27 @@
 
 use crate::route::LinkSide;
 
-/// The time in nanoseconds from the loss of a link to its next try. A death is known by then.
+/// The time in nanoseconds from the loss of a link to the next attempt. By then a dead node is
+/// known to be dead.
 const RETRY_NS: u64 = 300_000_000;
 
-/// The number of tries after which one end of a link is given up.
+/// The number of attempts after which one end of a link is given up.
 pub(super) const RETRIES: u32 = 3;
 
-/// The time in nanoseconds for which a link must hold after a try to count as sound again.
+/// The time in nanoseconds that a link must hold after an attempt to count as healthy again.
 const FORGIVE_NS: u64 = 10_000_000_000;
 
-/// A link that broke while both its ends live.
+/// The attempts to reopen a link that broke while both its ends live.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Retry {
-    /// When it is tried next; `None` while it is being tried.
+    /// When the next attempt is due; `None` during an attempt.
     due: Option<u64>,
-    /// The number of tries since it last held for long.
+    /// The number of attempts since the link last held for long.
     tries: u32,
-    /// When it was tried last.
+    /// When the last attempt was made.
     tried: u64,
-    /// Why it was lost, and the side that reported it: the end that opens the link, if it has.
+    /// The reason of the loss, and the side that reported it: the end that opens the link is
+    /// preferred.
     reason: Option<(LinkSide, String)>,
 }
 
@@ -37,23 +39,23 @@ impl Retry {
         self.due = Some(now + RETRY_NS);
     }
 
-    /// Notes that the link is tried.
+    /// Notes that the link is being reopened.
     pub(super) fn try_again(&mut self, now: u64) {
         (self.due, self.tried) = (None, now);
         self.tries += 1;
     }
 
-    /// When the link is tried next; `None` while it is being tried.
+    /// Returns when the next attempt is due; `None` during an attempt.
     pub(super) fn due(&self) -> Option<u64> {
         self.due
     }
 
-    /// Whether the link was tried often enough.
+    /// Whether the maximum number of attempts was made.
     pub(super) fn is_exhausted(&self) -> bool {
         self.tries >= RETRIES
     }
 
-    /// Why the link was lost.
+    /// Returns why the link was lost.
     pub(super) fn reason(&self) -> &str {
         self.reason
             .as_ref()

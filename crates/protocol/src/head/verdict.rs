@@ -1,4 +1,4 @@
-//! The ends of nodes and of the copy: commit, failure and death.
+//! The end of nodes and of the copy: commit, failure and death.
 
 use super::node::Node;
 use super::{Head, HeadOrder, NodeState, Verdict};
@@ -6,7 +6,7 @@ use crate::message::ToAgent;
 use garland_core::plan::NodeId;
 
 impl Head {
-    /// The verdict of a node; `None` while it has none.
+    /// Returns the verdict of a node; `None` if it has none yet.
     #[must_use]
     pub fn verdict(&self, node: NodeId) -> Option<Verdict> {
         match &self.nodes[node.index()].state {
@@ -21,13 +21,13 @@ impl Head {
         }
     }
 
-    /// Whether a node that has committed is done. If all nodes prepare first, it is only when all have
-    /// committed.
+    /// Whether a committed node is done. If the policy is to prepare first, it is done only after
+    /// all nodes have committed.
     fn is_final(&self) -> bool {
         self.settled || !self.policy.prepare
     }
 
-    /// Whether a node may commit. One that was given up may not: it withdraws what it had prepared.
+    /// Whether a node may commit. A node that failed may not: it withdraws what it has prepared.
     pub(super) fn may_commit(&self, at: usize) -> bool {
         let node = &self.nodes[at];
         let was_ordered = self.committing && node.state == NodeState::Prepared;
@@ -48,8 +48,8 @@ impl Head {
         }
     }
 
-    /// Orders all nodes to remove what was replaced if all have committed. A node that has died since keeps
-    /// it, which does no harm.
+    /// Orders all nodes to remove what they replaced if all have committed. A node that has died
+    /// since then keeps it, which does no harm.
     pub(super) fn settle(&mut self) {
         let committed = |node: &Node| node.state == NodeState::Committed;
         if !self.policy.prepare || self.settled || !self.nodes.iter().skip(1).all(committed) {
@@ -72,8 +72,8 @@ impl Head {
         self.commit();
     }
 
-    /// Orders complete nodes to commit whose digest is right: each by itself, or all together if the policy
-    /// says so, which may prepare first. Fails those with another digest.
+    /// Orders complete nodes with the right digest to commit: each by itself, or all together if
+    /// the policy says so, possibly with a separate prepare step. Fails nodes with another digest.
     pub(super) fn commit(&mut self) {
         let known = |node: &Node| node.state == NodeState::Complete && node.wanted.is_some();
         if self.policy.together && !self.nodes.iter().skip(1).all(known) {
@@ -84,7 +84,7 @@ impl Head {
             |(id, node): (NodeId, &Node)| (known(node) && node.root != node.wanted).then_some(id);
         let other: Vec<NodeId> = ids().zip(self.nodes.iter().skip(1)).filter_map(others).collect();
         for id in other {
-            let reason = "its blocks are not those of the source".to_owned();
+            let reason = "the digest of its blocks differs from that of the source".to_owned();
             self.gone(id, NodeState::Failed(reason));
         }
         for (id, node) in ids().zip(self.nodes.iter_mut().skip(1)) {
@@ -123,7 +123,8 @@ impl Head {
         if self.policy.together && !committed {
             let name = &self.names[id.index()];
             let new = if self.committing { "; the new stripes are withdrawn" } else { "" };
-            let reason = format!("a striped file can't do without {name}: {lost}{new}");
+            let reason =
+                format!("all servers of a striped file are needed, and {name} failed: {lost}{new}");
             self.give_up(&reason);
         }
     }
@@ -139,7 +140,7 @@ impl Head {
         }
     }
 
-    /// Finishes the copy if all nodes have verdicts.
+    /// Ends the copy if all nodes have verdicts.
     pub(super) fn finish(&mut self) {
         let all = (1..self.nodes.len())
             .all(|at| self.verdict(NodeId(u32::try_from(at).unwrap_or(0))).is_some());

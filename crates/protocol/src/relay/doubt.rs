@@ -1,4 +1,5 @@
-//! Blocks that may have been cut off. A changed block is a fault of its hop only if it was complete.
+//! Blocks that may have been cut off. A changed block is a fault of its hop only if it was
+//! complete.
 
 use super::unsettled::Unsettled;
 use super::{Relay, RelayOrder};
@@ -20,7 +21,7 @@ impl Relay {
         }
     }
 
-    /// Declares a block void on the links that it was forwarded on.
+    /// Declares a block void on the links on which it was forwarded.
     pub(super) fn void_down(&mut self, block: &Unsettled) {
         let Some(place) = self.blocks.ordinal(block.index) else { return };
         let downs = self.downs.iter_mut().filter(|down| down.resumed);
@@ -32,7 +33,8 @@ impl Relay {
         }
     }
 
-    /// The stream went on: blocks that arrived changed before were not cut off, but changed on the way.
+    /// Notes that the stream went on: blocks that arrived changed before were not cut off, but
+    /// changed in transit.
     pub(super) fn settle(&mut self) {
         for block in self.unsettled.drain(..).filter(|block| block.changed) {
             self.orders.push_back(RelayOrder::ReportBad(block.index));

@@ -1,5 +1,5 @@
-//! Blocks that a node has before they arrive. They are reported to the upstream when a link opens, which
-//! doesn't feed them.
+//! Blocks that a node has before they arrive. When a link opens, the node reports them to its
+//! upstream, which then skips them.
 
 use super::down::Down;
 use super::{Relay, RelayOrder};
@@ -17,7 +17,7 @@ impl Down {
 }
 
 impl Relay {
-    /// Reports to the upstream which blocks of the rest of the lane are here.
+    /// Reports to the upstream which of the remaining blocks of the lane are present.
     pub(super) fn tell_holdings(&mut self, sink: &Sink) {
         if !sink.is_foreknown() {
             return;
@@ -38,7 +38,8 @@ impl Relay {
         }
     }
 
-    /// Takes the report of a downstream. It still gets blocks that it requests (`Again`).
+    /// Takes the report of a downstream. The downstream still gets blocks that it requests
+    /// (`Again`).
     pub(super) fn told(&mut self, epoch: u32, first: u64, bits: &[u8; 32]) {
         let end = self.blocks.end;
         let down = self.downs.iter_mut().find(|down| down.epoch == epoch);

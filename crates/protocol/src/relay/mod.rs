@@ -1,11 +1,12 @@
-//! The relay machine: one lane on one node, from the head's first hop to the chain's tail.
+//! The relay machine: one lane on one node.
 //!
-//! Every node runs the same machine. The head's has no upstream and a sink that holds everything,
-//! so it feeds; a relay forwards a block while it still arrives, to one downstream or to several, and
-//! feeds from its own sink when one of them is behind (a dead node was spliced out, a block came in
-//! changed); the tail has no downstream. A node that is fed on the side has a
-//! machine of its own at its feeder, which feeds what is held there, so that the lane never waits for it.
-//! The driver calls `handle` for each event, and `poll` until it returns `None`.
+//! Every node of a lane, from the head to the last one of the chain, runs the same machine. The
+//! head has no upstream and a sink that holds everything, so it only feeds. A relay forwards a
+//! block while the block still arrives, to one or several downstreams; it feeds from its own sink
+//! if a downstream is behind (because a dead node was spliced out, or a block arrived changed). The
+//! last node has no downstream. A node that is fed on the side has a machine of its own at its
+//! feeder, which feeds what the feeder holds, so the lane never waits for it. The driver calls
+//! `handle` for each event, and then `poll` until it returns `None`.
 
 mod doubt;
 mod down;
@@ -29,7 +30,7 @@ use garland_core::plan::LaneBlocks;
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Busy {
     No,
-    /// `to` are the epochs of the links that the block is forwarded on.
+    /// `to` has the epochs of the links on which the block is forwarded.
     Receiving {
         index: u64,
         store: Store,
@@ -41,32 +42,33 @@ enum Busy {
     },
 }
 
-/// One lane on one node.
+/// The relay of one lane on one node.
 #[derive(Debug)]
 pub struct Relay {
     blocks: LaneBlocks,
     /// The link from upstream: its epoch, and whether it is open. The head has none.
     up: Option<(u32, bool)>,
-    /// Whether there was a link from upstream before.
+    /// Whether a link from upstream was open before.
     was_open: bool,
     is_source: bool,
     /// The ordinal of the next block from upstream.
     cursor: u64,
-    /// Whether the upstream has sent its last block.
+    /// Whether the upstream has sent the lane's last block.
     up_ended: bool,
     downs: Vec<Down>,
-    /// Whether it feeds a node on the side, and waits for blocks that aren't held yet.
+    /// Whether the relay feeds a node on the side, and therefore waits for blocks that are not held
+    /// yet.
     is_beside: bool,
     busy: Busy,
-    /// The incarnation of the sealing key while the links stay.
+    /// The incarnation of the sealing key while the links stay the same.
     incarnation: u64,
-    /// The newest incarnation; blocks that are sent again use a new one.
+    /// The newest incarnation; each block that is sent again uses a new one.
     newest: u64,
     /// Blocks that were requested and have not arrived.
     asked: BTreeSet<u64>,
-    /// Blocks that may still be declared void: those received since the stream last went on. (Requested
-    /// blocks prove nothing: a neighbour sends them while it still doesn't know whether what it forwarded
-    /// was cut off.)
+    /// Blocks that may still be declared void: those received since the last block in the lane's
+    /// order. (Requested blocks prove nothing: a neighbour sends them while it does not know yet
+    /// whether the block that it forwarded was cut off.)
     unsettled: Vec<Unsettled>,
     /// Blocks with the writer that may have been cut off.
     doubts: Vec<Unsettled>,
@@ -77,7 +79,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// The relay of a node in the lane `blocks`.
+    /// Creates the relay of a node in the lane `blocks`.
     #[must_use]
     pub fn new(blocks: LaneBlocks, is_source: bool) -> Self {
         Self {
@@ -101,35 +103,35 @@ impl Relay {
         }
     }
 
-    /// A relay that feeds one downstream on the side of the lane `blocks`, from what the node holds or will
-    /// hold. The incarnations of its keys are derived from the link's `epoch`.
+    /// Creates a relay that feeds one downstream on the side of the lane `blocks`, from what the
+    /// node holds or will hold. The incarnations of its keys are derived from the link's `epoch`.
     #[must_use]
     pub fn beside(blocks: LaneBlocks, epoch: u32) -> Self {
-        // The lane's incarnations count from 1; those of each link have 32 bits.
+        // The lane's own incarnations count from 1; those of each side link have 32 bits.
         let newest = 1 << 63 | u64::from(epoch) << 32;
         Self { is_beside: true, newest, ..Self::new(blocks, true) }
     }
 
-    /// A new incarnation.
+    /// Returns a new incarnation.
     fn next_incarnation(&mut self) -> u64 {
         self.newest += 1;
         self.newest
     }
 
-    /// Whether it feeds a node on the side.
+    /// Whether the relay feeds a node on the side.
     #[must_use]
     pub fn is_beside(&self) -> bool {
         self.is_beside
     }
 
-    /// The number of blocks received from upstream, from the lane's start.
+    /// Returns the number of blocks received from upstream, from the lane's start.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.cursor
     }
 
-    /// Whether upstream is done: the lane's last block has arrived, and this node holds the whole
-    /// source.
+    /// Whether the upstream link is done: the lane's last block has arrived, and this node holds
+    /// the whole source.
     #[must_use]
     pub fn is_up_over(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
@@ -137,7 +139,8 @@ impl Relay {
         open && self.up_ended && quiet && sink.is_complete()
     }
 
-    /// Whether the link of that epoch is done: the lane's end was sent, and nothing was requested since.
+    /// Whether the link with this epoch is done: the lane's end was sent, and nothing was requested
+    /// since.
     #[must_use]
     pub fn is_down_over(&self, epoch: u32) -> bool {
         let over = |down: &Down| down.resumed && down.ended && down.again.is_empty();
@@ -145,8 +148,8 @@ impl Relay {
         self.busy == Busy::No && down.is_some_and(over)
     }
 
-    /// Whether the next frame from upstream may be read. A relay that has no place for it leaves it in the
-    /// socket, which makes the chain's back-pressure.
+    /// Whether the next frame from upstream may be read. A relay without space for it leaves it in
+    /// the socket, which causes the back-pressure of the chain.
     #[must_use]
     pub fn may_read(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
@@ -159,14 +162,14 @@ impl Relay {
         open && self.busy == Busy::No && settled && down_ready && !self.is_held(sink)
     }
 
-    /// Whether the next block from upstream must wait for the node's own stream (a pipe), which is behind:
-    /// it waits for its reader, or for other lanes.
+    /// Whether the next block from upstream must wait for the node's own stream (a pipe), which is
+    /// behind: it waits for its reader or for other lanes.
     #[must_use]
     pub fn is_held(&self, sink: &Sink) -> bool {
         if self.detached || sink.front().is_none() {
             return false;
         }
-        // Blocks that are here won't be sent.
+        // Blocks that are present will not be sent.
         let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
         let next = rest.into_iter().find(|&index| sink.is_far(index) || !sink.has(index));
         next.is_some_and(|index| sink.is_ahead(index))
@@ -196,7 +199,7 @@ impl Relay {
         }
     }
 
-    /// The next order; `None` if there is none until the next event.
+    /// Returns the next order; `None` if there is none until the next event.
     pub fn poll(&mut self, sink: &Sink) -> Option<RelayOrder> {
         if let Some(order) = self.orders.pop_front() {
             return Some(order);

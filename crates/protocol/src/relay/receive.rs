@@ -1,4 +1,4 @@
-//! Blocks that come: stored, passed on, or cut off on the way.
+//! Blocks that arrive: stored, forwarded, or cut off on the way.
 
 use super::down::Down;
 use super::unsettled::Unsettled;
@@ -14,8 +14,8 @@ impl Relay {
         }
         self.pass(place, sink);
         let streamed = place == self.cursor;
-        // Where a stream is written below, too, what was left out for this node's sake comes first: what
-        // goes on over a gap has to be dropped there.
+        // If this node writes a stream, its downstreams do, too: blocks that were skipped because
+        // this node lacked them are sent first, because blocks after a gap would be dropped there.
         let owes = |down: &Down| {
             let mut gap = (down.next..place).map(|place| self.blocks.index(place));
             let serves = |index| sink.can_serve(index) || sink.will_surely_serve(index);
@@ -38,7 +38,7 @@ impl Relay {
         self.orders.push_back(RelayOrder::Receive { index, store, forward: to });
     }
 
-    /// The upstream goes on at `place`: what lies before it was left out.
+    /// Notes that the upstream continues at `place`: the blocks before it were skipped.
     pub(super) fn pass(&mut self, place: u64, sink: &mut Sink) {
         while self.cursor < place {
             sink.miss(self.blocks.index(self.cursor));
@@ -90,7 +90,8 @@ impl Relay {
         }
     }
 
-    /// The block that is being received, where it is stored, and the links that it is forwarded on.
+    /// Ends a receipt. Returns the block, whether it is stored, and the links on which it was
+    /// forwarded.
     fn end_receiving(&mut self) -> Option<(u64, Store, Vec<u32>)> {
         let Busy::Receiving { index, store, to } = &mut self.busy else { return None };
         let receiving = (*index, *store, std::mem::take(to));

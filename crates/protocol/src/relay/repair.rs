@@ -1,19 +1,20 @@
-//! Asking upstream again for blocks that this node, or its downstream, lacks.
+//! Requests to the upstream for blocks that this node, or its downstream, lacks.
 
 use super::{Relay, RelayOrder};
 use crate::frame::Kind;
 use crate::sink::Sink;
 
-/// How many blocks one node may have asked for again and not yet received.
+/// The maximum number of blocks that a node has requested and not yet received.
 const ASKED_MAX: usize = 16;
 
-/// The maximum number of blocks in flight to a detached node, or with its writer, while it fetches the blocks
-/// that it dropped. The writer has room for more.
+/// The maximum number of blocks in flight to a detached node, or with its writer, while it fetches
+/// the blocks that it dropped. The writer has room for more.
 const CATCH_UP_MAX: usize = 4;
 
 impl Relay {
-    /// Requests blocks from upstream: those that a downstream requested and this node can't serve, and those
-    /// that it lacks itself: changed blocks at once, blocks that its disk couldn't take after the stream.
+    /// Requests blocks from upstream: those that a downstream requested and this node cannot serve,
+    /// and those that it lacks itself. Changed blocks are requested at once, blocks that the disk
+    /// was too slow for after the stream.
     pub(super) fn ask_for_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let open = matches!(self.up, Some((_, true)));
         if self.is_source || !open || self.asked.len() >= ASKED_MAX || !self.doubts.is_empty() {
@@ -25,8 +26,8 @@ impl Relay {
             let passed = place.is_some_and(|place| place < self.cursor);
             passed && !sink.can_serve(index) && !sink.will_serve(index)
         });
-        // A node with a slow disk requests what it had to drop after the stream, at the rate that its disk
-        // takes, or it would have to drop it again.
+        // A node with a slow disk requests the blocks that it dropped after the stream, at the rate
+        // of its disk. Otherwise it would have to drop them again.
         let behind = self.flying + self.asked.len() >= CATCH_UP_MAX;
         let now = !self.detached || self.up_ended && !behind;
         let own = || self.next_own(now, sink.lacking(), |index| sink.wants(index));
@@ -36,9 +37,9 @@ impl Relay {
         Some(RelayOrder::AskUp(Kind::Again, index))
     }
 
-    /// The first of the `lacking` blocks that this node may ask for, if it may ask for any `now`. A
-    /// node whose disk is behind may lack most of the file: these blocks are not looked at before it
-    /// may ask for one of them.
+    /// Returns the first of the `lacking` blocks that this node may request, if it may request any
+    /// `now`. A node with a slow disk may lack most of the file, so these blocks are not examined
+    /// before one of them may be requested.
     fn next_own(
         &self,
         now: bool,

@@ -1,18 +1,19 @@
-//! The peer that an idle lane waits for.
+//! Finds the peer that an idle lane waits for.
 
 use super::Relay;
 use crate::sink::Sink;
 
 impl Relay {
-    /// Whether the upstream owes this node a block: the lane goes on, or one was asked for again.
+    /// Whether the upstream owes this node a block: the lane is not finished, or a block was
+    /// requested again.
     #[must_use]
     pub fn is_owed(&self) -> bool {
         let open = matches!(self.up, Some((_, true)));
         open && (!self.up_ended || !self.asked.is_empty())
     }
 
-    /// Whether this node's writer has what the lane needs to go on: a block that the downstream is to
-    /// have from here, or all that is still to land.
+    /// Whether the lane waits for this node's writer: for a block that a downstream is to be fed
+    /// from here, or for all remaining blocks to be written.
     #[must_use]
     pub fn is_behind_writer(&self, sink: &Sink) -> bool {
         if self.is_source {

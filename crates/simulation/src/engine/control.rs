@@ -97,8 +97,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The control thread receives a route: sockets of old links are closed at once, whatever the
-    /// lane's own thread is doing.
+    /// Handles a route that reaches the control thread: sockets of old links are closed at once,
+    /// whatever the lane's own thread is doing.
     pub(super) fn set_route(&mut self, place: usize, route: Route) {
         let lane = usize::from(route.lane);
         self.route_thread(place, lane, route.firm());
@@ -156,7 +156,8 @@ impl Engine<'_> {
 
     fn report(&self, place: usize) -> Report {
         let node = &self.nodes[place];
-        // Blocks that wait for a slot count as well, or a very slow disk would never show.
+        // Blocks that wait for a slot count as well; otherwise a very slow disk would never be
+        // noticed.
         let waiting = node.lanes.iter().filter_map(|lane| lane.work.as_ref());
         let waiting = waiting.filter(|work| work.stage == Stage::Room);
         let held = node.lanes.iter().filter_map(|lane| lane.held_since);
@@ -202,7 +203,7 @@ impl Engine<'_> {
     }
 }
 
-/// An index in the plan as events contain it.
+/// Returns an index in the plan in the form that events have.
 pub(super) fn id(place: usize) -> u32 {
     u32::try_from(place).expect("a plan has fewer nodes")
 }

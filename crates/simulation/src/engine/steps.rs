@@ -17,10 +17,10 @@ use crate::world::{NodeWorld, SinkKind, World};
 /// The identity of every simulated copy.
 pub(super) const COPY: CopyId = CopyId([0x51; 16]);
 
-/// Runs a copy of `plan` in `world` with the mishaps of `schedule`.
+/// Simulates a copy of `plan` in `world` with the mishaps of `schedule`.
 ///
 /// # Panics
-/// When the world does not have as many receivers as the plan, or its latency is 0.
+/// Panics if the world does not have as many receivers as the plan, or its latency is 0.
 #[must_use]
 pub fn simulate(plan: &Plan, world: &World, schedule: &Schedule) -> Run {
     let mut engine = Engine::new(plan, world, schedule);
@@ -45,7 +45,7 @@ pub(super) struct Engine<'a> {
     pub(super) agenda: Agenda,
     pub(super) random: Random,
     pub(super) head: Head,
-    /// Events which the head has not handled yet.
+    /// Events that the head has not handled yet.
     pub(super) news: VecDeque<HeadEvent>,
     /// The time of the head's next deadline on the agenda.
     tick_at: u64,
@@ -57,7 +57,7 @@ pub(super) struct Engine<'a> {
     pub(super) links: Vec<Link>,
     pub(super) vault: Option<Vault>,
     pub(super) contents: Vec<[u8; 32]>,
-    /// Flips that are still to take effect.
+    /// Flips that have not taken effect yet.
     pub(super) flips: Vec<(u64, u32)>,
     pub(super) flipped: Vec<(u64, u32)>,
     pub(super) wasted: u64,
@@ -124,8 +124,8 @@ impl<'a> Engine<'a> {
         engine
     }
 
-    /// Gives receivers the blocks which they have before the copy, different ones each, and digests
-    /// of those they read themselves.
+    /// Gives receivers the blocks that they have before the copy, different ones each, and the
+    /// digests of blocks that they read themselves.
     fn give_holdings(&mut self) {
         // The contents of a stream are not known beforehand.
         if self.world.stream {
@@ -219,7 +219,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The node which must be awake for an event.
+    /// Returns the node that must be running to handle an event.
     fn owner(&self, event: Event) -> usize {
         match event {
             Event::Arrive(link) | Event::Expire(link) | Event::Broken(link, Side::Far) => {
@@ -233,7 +233,7 @@ impl<'a> Engine<'a> {
             | Event::ToNode(node)
             | Event::Heartbeat(node)
             | Event::Committed(node) => node as usize,
-            // A kernel answers at any time, and the head is always awake.
+            // A kernel answers at any time, and the head is always running.
             Event::Accept(_)
             | Event::FromNode(_)
             | Event::Lost(_)
@@ -276,7 +276,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Tells the head its source's digest once all blocks were read.
+    /// Reports the source's digest to the head after all blocks were read.
     pub(super) fn read_source(&mut self) {
         if !self.source_read
             && let Some(root) = self.nodes[0].sink.root()
@@ -313,7 +313,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The plan as it is sent while the end of its stream is unknown.
+/// Returns the plan as it is sent while the end of its stream is unknown.
 fn open_ended(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.layout = Layout::open_ended(plan.layout.block_size).expect("the plan has this size");

@@ -6,20 +6,20 @@ use super::steps::{COPY, Engine};
 use crate::link::{LinkId, NEVER};
 
 impl Engine<'_> {
-    /// An event of a lane; its relay handles it as soon as the thread is free.
+    /// Queues an event of a lane; its relay handles it as soon as the thread is free.
     pub(super) fn happened(&mut self, place: usize, lane: usize, event: RelayEvent) {
         self.nodes[place].lanes[lane].events.push_back(event);
         self.pump(place, lane);
     }
 
-    /// The header of a frame has arrived.
+    /// Handles the arrival of a frame's header.
     pub(super) fn arrived(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
         let (far, lane) = (link.far, link.lane);
         self.pump(far, lane);
     }
 
-    /// Runs a thread until it is busy or idle, and then those that may continue since.
+    /// Runs a thread until it is busy or idle, and then those that may now be able to continue.
     pub(super) fn pump(&mut self, place: usize, lane: usize) {
         self.run_thread(place, lane);
         let node = &mut self.nodes[place];
@@ -42,7 +42,7 @@ impl Engine<'_> {
                 return;
             }
             let thread = &mut node.lanes[lane];
-            // Events during the sending of a block precede the next order to send one.
+            // Events that happened while a block was sent precede the next order to send one.
             let fed = std::mem::take(&mut thread.fed) && !thread.events.is_empty();
             let order = if fed { None } else { thread.relay.poll(&node.sink) };
             if let Some(order) = order {
@@ -60,8 +60,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Reads the next frame from upstream, if the relay may and it has arrived. Returns whether it
-    /// did.
+    /// Reads the next frame from upstream, if the relay may read and the frame has arrived. Returns
+    /// whether it did.
     fn read(&mut self, place: usize, lane: usize) -> bool {
         let node = &mut self.nodes[place];
         let thread = &mut node.lanes[lane];

@@ -1,4 +1,4 @@
-//! Moves blocks: received, forwarded while they arrive, sent, written.
+//! Moves blocks: receives, forwards, sends and writes them.
 
 use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, RelayEvent, Store, TAG_LEN};
 
@@ -10,7 +10,7 @@ use crate::node::{Stage, Work, Written};
 use crate::world::nanoseconds;
 
 impl Engine<'_> {
-    /// Receives the block whose header was read.
+    /// Starts to receive the block whose header was read.
     pub(super) fn receive(
         &mut self,
         place: usize,
@@ -29,7 +29,7 @@ impl Engine<'_> {
         self.progress(place, lane);
     }
 
-    /// Reads a block from the sink, seals it and sends it.
+    /// Starts to read a block from the sink, and to seal and send it.
     pub(super) fn feed(
         &mut self,
         place: usize,
@@ -138,8 +138,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Sends the present block of a thread on all its links, slice by slice in turn: they share the
-    /// node's wire.
+    /// Sends the present block of a thread on all its links, slice by slice in turn: the links
+    /// share the node's wire.
     fn send(&mut self, place: usize, lane: usize) {
         let thread = &self.nodes[place].lanes[lane];
         let work = thread.work.as_ref().expect("only work sends");
@@ -152,7 +152,7 @@ impl Engine<'_> {
         let start = (*wire_free).max(self.now);
         let turns = u64::try_from(to.len()).expect("links are few");
         *wire_free = start.saturating_add(nanoseconds(turns * bytes, rate));
-        // The slowest link delays the others: the thread waits for each in turn.
+        // The slowest link delays the others, because the thread waits for each in turn.
         let sent = to.iter().fold(*wire_free, |sent, &to| {
             let link = &self.links[to as usize];
             sent.max(start.max(link.free).saturating_add(link.wire_ns(bytes)))
@@ -176,7 +176,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The time at which a thread's block has arrived and is in the kernels of the next links.
+    /// Returns the time at which a thread's block has arrived and is in the kernels of the next
+    /// links.
     fn ready(&mut self, place: usize, lane: usize) -> u64 {
         let work = self.nodes[place].lanes[lane].work.as_ref().expect("only work gets ready");
         let (received, to) = (work.from.is_some(), work.to.clone());
@@ -195,8 +196,8 @@ impl Engine<'_> {
             return here;
         }
         let mut end = work.sent.max(if received { here.saturating_add(turns) } else { 0 });
-        // Sent into the void until this end learns of it, or to a wire that was cut: then no other
-        // link gets more.
+        // Dead links are ignored: bytes sent on them are lost until this end learns of it. A wire
+        // that was cut blocks the thread: then no other link gets more.
         let alive: Vec<LinkId> =
             to.into_iter().filter(|&to| !self.links[to as usize].is_dead()).collect();
         let is_stuck = alive.iter().any(|&to| self.links[to as usize].frozen);
@@ -354,7 +355,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The writer of a node has finished a block.
+    /// Handles the end of a block's write.
     pub(super) fn landed(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         if node.hangs {
@@ -378,7 +379,8 @@ impl Engine<'_> {
         self.wake_waiting(place);
     }
 
-    /// A block which the node had before is in place: all lanes check whether they may continue.
+    /// Handles the end of the write of a block that the node had before: all lanes check whether
+    /// they may continue.
     fn landed_old(&mut self, place: usize, index: u64) {
         self.nodes[place].sink.landed(index, Landing::Written);
         self.nodes[place].landed = true;
@@ -388,7 +390,7 @@ impl Engine<'_> {
         self.wake_waiting(place);
     }
 
-    /// A lane no longer waits for a slot: its block passes.
+    /// Lets a lane's block pass by the writer instead of waiting for a slot.
     pub(super) fn give_up_place(&mut self, place: usize, lane: usize) {
         let work = self.nodes[place].lanes[lane].work.as_mut();
         let Some(work) = work.filter(|work| work.stage == Stage::Room) else { return };
@@ -407,7 +409,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The bytes of a block on the wire.
+    /// Returns the length of a block on the wire in bytes.
     fn block_bytes(&self, index: u64) -> u64 {
         u64::from(self.plan.layout.block_length(index)) + (FRAME_LEN + TAG_LEN) as u64
     }
