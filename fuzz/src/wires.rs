@@ -200,7 +200,7 @@ pub(crate) mod digests {
 
 /// Messages of agents: input is a message that survives writing and parsing, or none.
 pub(crate) mod from_agent {
-    use garland_protocol::FromAgent;
+    use garland_protocol::{FromAgent, Message};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let message = FromAgent::parse(bytes);
@@ -248,7 +248,7 @@ pub(crate) mod preamble {
 
 /// Messages to agents: input is a message that survives writing and parsing, or none.
 pub(crate) mod to_agent {
-    use garland_protocol::ToAgent;
+    use garland_protocol::{Message, ToAgent};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let message = ToAgent::parse(bytes);

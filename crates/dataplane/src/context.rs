@@ -335,7 +335,7 @@ impl CopyContext {
             for error in self.side_feeds.route(&route, &self.closing) {
                 self.tell(Notice::Failed(format!("feeding a node beside a lane: {error}")));
             }
-            let route = route.firm();
+            let route = route.without_side_feeds();
             lane.cut_others(&route);
             lane.post(LaneCommand::Event(RelayEvent::Route(route)));
         }

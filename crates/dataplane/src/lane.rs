@@ -113,7 +113,7 @@ impl Lane {
     pub fn run(mut self) {
         let what = if self.member.config.is_source { Stage::Send } else { Stage::Relay };
         // A trace has one thread per lane.
-        let recorder = match self.relay.is_beside() {
+        let recorder = match self.relay.is_side_feed() {
             false => Recorder::new(&self.member.config.trace, what),
             true => Recorder::default(),
         };
@@ -223,7 +223,7 @@ impl Lane {
     fn take_route(&mut self, route: Route) {
         self.tracer.route(&route);
         self.handle.note_peers(&route);
-        self.is_over = self.relay.is_beside() && route.downstreams.is_empty();
+        self.is_over = self.relay.is_side_feed() && route.downstreams.is_empty();
         let before = self.upstream.map(|(_, epoch)| epoch);
         self.upstream = route.upstream.map(|(id, epoch, _)| (peer_index(id), epoch));
         let fed = route.downstreams.iter();
@@ -259,13 +259,13 @@ impl Lane {
             RelayOrder::CloseUp => {
                 self.close_up();
             }
-            RelayOrder::AskUp(kind, index) => {
+            RelayOrder::SendUp(kind, index) => {
                 if let Some((_, stream)) = &self.up {
                     let sent = self.send(stream, &self.frame(kind, index));
                     self.after_up(sent);
                 }
             }
-            RelayOrder::TellUp(first, bits) => {
+            RelayOrder::SendHave(first, bits) => {
                 if let Some((_, stream)) = &self.up {
                     let have = Frame { bits, ..self.frame(Kind::Have, first) };
                     let sent = self.send(stream, &have);

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::begin::Begin;
+use super::bounds::{ensure, within};
 use super::copy_id::CopyId;
 use super::disk::{DiskCached, DiskPlace};
 use super::route::Route;
@@ -101,27 +102,14 @@ impl BalanceOrder {
     /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
         match self {
-            Self::Stock { size, .. } if !BALANCE_SIZES.contains(size) => {
-                let (least, most) = BALANCE_SIZES.into_inner();
-                Err(format!("a file of {size} bytes: must be {least} to {most}"))
-            }
+            Self::Stock { size, .. } => within("bytes in a file", *size, BALANCE_SIZES),
             Self::Feed(begin) => {
                 begin.check()?;
-                if begin.me != HEAD {
-                    return Err(
-                        "the node that feeds a copy must have the head's place in it".to_owned()
-                    );
-                }
-                if begin.layout.length > *BALANCE_SIZES.end() {
-                    return Err(format!("a copy of {} bytes is too long", begin.layout.length));
-                }
-                Ok(())
+                let not_head = || "the node that feeds a copy must have the head's place in it";
+                ensure(begin.me == HEAD, not_head)?;
+                within("bytes in a copy", begin.layout.length, 0..=*BALANCE_SIZES.end())
             }
-            Self::Stock { .. }
-            | Self::Prepare { .. }
-            | Self::Route(..)
-            | Self::End(_)
-            | Self::Account => Ok(()),
+            Self::Prepare { .. } | Self::Route(..) | Self::End(_) | Self::Account => Ok(()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{ensure, within};
 use super::copy_id::CopyId;
 use super::digests::DigestKey;
 use super::injection::Injection;
@@ -169,44 +170,25 @@ impl Begin {
     pub fn check(&self) -> Result<(), String> {
         let Layout { length, block_size, open } = self.layout;
         Layout::new(length, block_size).map_err(|error| error.to_string())?;
-        let blocks = self.layout.blocks();
-        if blocks > BLOCKS_MAX {
-            return Err(format!(
-                "{blocks} blocks: the maximum is {BLOCKS_MAX}; use a larger block size"
-            ));
+        let (blocks, lanes) = (self.layout.blocks(), self.lanes.len());
+        within("blocks", blocks, 0..=BLOCKS_MAX)?;
+        within("lanes", lanes, 1..=LANES_MAX)?;
+        within("trace records", self.trace, 0..=TRACE_MAX)?;
+        within("buffers", self.buffers.into(), 0..=BUFFERS_MAX)?;
+        let beyond = || "a lane contains blocks beyond the end of the source";
+        ensure(self.lanes.iter().all(|lane| lane.is_sound(blocks)), beyond)?;
+        for route in &self.routes {
+            let no_lane = || "a route names a lane that does not exist";
+            ensure(usize::from(route.lane) < lanes, no_lane)?;
+            within("downstreams of a route", route.downstreams.len(), 0..=DOWNSTREAMS_MAX)?;
         }
-        if !(1..=LANES_MAX).contains(&self.lanes.len()) {
-            return Err(format!("{} lanes: must be 1 to {LANES_MAX}", self.lanes.len()));
-        }
-        if !self.lanes.iter().all(|lane| lane.is_sound(blocks)) {
-            return Err("a lane contains blocks beyond the end of the source".to_owned());
-        }
-        if self.routes.iter().any(|route| usize::from(route.lane) >= self.lanes.len()) {
-            return Err("a route names a lane that does not exist".to_owned());
-        }
-        if self.routes.iter().any(|route| route.downstreams.len() > DOWNSTREAMS_MAX) {
-            return Err(format!("a route feeds more than {DOWNSTREAMS_MAX} nodes in one lane"));
-        }
-        if self.trace > TRACE_MAX {
-            return Err(format!("{} trace records: the maximum is {TRACE_MAX}", self.trace));
-        }
-        if usize::from(self.buffers) > BUFFERS_MAX {
-            return Err(format!("{} buffers: the maximum is {BUFFERS_MAX}", self.buffers));
-        }
-        let fits = |stripe: &Stripe| {
-            let whole = stripe.unit.is_multiple_of(u64::from(block_size));
-            stripe.is_sound() && whole && self.part().is_some()
-        };
-        if self.stripe.as_ref().is_some_and(|stripe| !fits(stripe)) {
-            return Err(
-                "the stripe does not fit the block size, or the node is not on exactly one lane"
-                    .to_owned(),
-            );
-        }
-        if open && self.part().is_some() {
-            return Err("a stream of unknown length cannot be divided among nodes".to_owned());
-        }
-        Ok(())
+        let is_divided = self.part().is_some();
+        let fits = self.stripe.as_ref().is_none_or(|stripe| {
+            stripe.is_sound() && stripe.unit.is_multiple_of(block_size.into()) && is_divided
+        });
+        ensure(fits, || "the stripe does not fit the block size or the node's lanes")?;
+        let undivided = || "a stream of unknown length cannot be divided among nodes";
+        ensure(!open || !is_divided, undivided)
     }
 
     /// Returns the numbers of the lanes that this node is on.

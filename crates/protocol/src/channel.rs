@@ -137,9 +137,7 @@ impl Handshake {
     /// exchanged. It is not secret, but no other handshake has the same value.
     #[must_use]
     pub fn binding(&self) -> [u8; BINDING_LEN] {
-        let mut binding = [0; BINDING_LEN];
-        binding.copy_from_slice(self.state.get_handshake_hash());
-        binding
+        self.state.get_handshake_hash().try_into().expect("a BLAKE2s hash has 32 bytes")
     }
 
     /// Turns the handshake into a channel, after both messages were exchanged.
@@ -261,12 +259,7 @@ mod tests {
             let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
             let two = Handshake::link(Role::Responder, &Secret([1; 32]), b"").unwrap();
             let mut wire = Vec::new();
-            let (mut one, mut two) = {
-                let (mut one, mut two) = (one, two);
-                two.read(&one.write(b"").unwrap()).unwrap();
-                one.read(&two.write(b"").unwrap()).unwrap();
-                (one.into_channel().unwrap(), two.into_channel().unwrap())
-            };
+            let (mut one, mut two) = shake(one, two).unwrap();
             one.seal(&message, &mut wire).unwrap();
             let cut = cut.index(wire.len());
             let mut received = wire[..cut].to_vec();

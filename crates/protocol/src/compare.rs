@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{ensure, within};
 use super::channel::MAX_MESSAGE;
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 
@@ -66,18 +67,11 @@ impl Compare {
     pub fn check(&self) -> Result<(), String> {
         let Layout { length, block_size, .. } = self.layout;
         let layout = Layout::new(length, block_size).map_err(|error| error.to_string())?;
-        match layout.blocks() {
-            _ if self.layout.open => {
-                Err("the source is a stream, which cannot be compared".to_owned())
-            }
-            blocks if blocks > BLOCKS_MAX => {
-                Err(format!("{blocks} blocks: the maximum is {BLOCKS_MAX}"))
-            }
-            blocks if self.shared.as_ref().is_some_and(|it| !it.blocks.is_sound(blocks)) => {
-                Err("the shared part contains blocks beyond the end of the source".to_owned())
-            }
-            _ => Ok(()),
-        }
+        let blocks = layout.blocks();
+        ensure(!self.layout.open, || "the source is a stream, which cannot be compared")?;
+        within("blocks", blocks, 0..=BLOCKS_MAX)?;
+        let is_within = self.shared.as_ref().is_none_or(|part| part.blocks.is_sound(blocks));
+        ensure(is_within, || "the shared part contains blocks beyond the end of the source")
     }
 }
 
@@ -126,7 +120,7 @@ pub enum Compared {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::{FromAgent, ToAgent};
+    use super::super::message::{FromAgent, Message, ToAgent};
     use super::*;
 
     #[test]

@@ -115,25 +115,22 @@ impl DigestWindows {
         bytes: &[u8],
         sink: &mut Sink,
     ) -> Result<(), DigestError> {
-        let split = bytes.len().checked_sub(SIGNATURE_LEN).ok_or(DigestError::Malformed)?;
-        let (digests, signature) = bytes.split_at(split);
-        let count = (digests.len() / DIGEST_LEN) as u64;
-        let whole = digests.len() % DIGEST_LEN == 0 && (1..=WINDOW_MAX as u64).contains(&count);
-        let end = first.checked_add(count).filter(|end| whole && *end <= blocks.len());
-        let end = end.ok_or(DigestError::Malformed)?;
-        let signature: [u8; SIGNATURE_LEN] =
-            signature.try_into().map_err(|_| DigestError::Malformed)?;
-        if self.windows.get(&first) == Some(&(end, signature)) {
+        let (digests, signature) =
+            bytes.split_last_chunk::<SIGNATURE_LEN>().ok_or(DigestError::Malformed)?;
+        let (chunks, rest) = digests.as_chunks::<DIGEST_LEN>();
+        let whole = rest.is_empty() && (1..=WINDOW_MAX).contains(&chunks.len());
+        let end = first.checked_add(chunks.len() as u64);
+        let end = end.filter(|end| whole && *end <= blocks.len()).ok_or(DigestError::Malformed)?;
+        if self.windows.get(&first) == Some(&(end, *signature)) {
             return Ok(());
         }
         let Key::Check(key) = &self.key else { return Err(DigestError::Forged) };
         let message = self.message(first, digests);
         UnparsedPublicKey::new(&ED25519, key)
-            .verify(&message, &signature)
+            .verify(&message, signature)
             .map_err(|_| DigestError::Forged)?;
-        for (place, digest) in (first..end).zip(digests.chunks_exact(DIGEST_LEN)) {
-            let digest = digest.try_into().expect("a chunk has the digest's length");
-            sink.learn(blocks.index(place), digest)?;
+        for (place, digest) in (first..end).zip(chunks) {
+            sink.learn(blocks.index(place), *digest)?;
             sink.sign(blocks.index(place));
         }
         if self.covering(first).is_none_or(|(_, known)| known < end) {
@@ -143,7 +140,7 @@ impl DigestWindows {
             for first in within {
                 self.windows.remove(&first);
             }
-            self.windows.insert(first, (end, signature));
+            self.windows.insert(first, (end, *signature));
         }
         Ok(())
     }
@@ -243,15 +240,19 @@ mod tests {
         (DigestWindows::new(COPY, 0, &key), sink, key.to_public())
     }
 
+    /// Returns the windows and the sink of a node that has received nothing.
+    fn receiver(public: &DigestKey) -> (DigestWindows, Sink) {
+        (DigestWindows::new(COPY, 0, public), Sink::new(layout(), true))
+    }
+
     #[test]
-    fn a_window_tells_all_that_was_read_in_a_row() {
+    fn a_window_contains_all_consecutive_blocks_that_were_read() {
         let (mut windows, mut sink, public) = source(&[0, 1, 2, 4], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
         assert_eq!((window.first, window.end), (0, 3));
         assert_eq!(windows.next(&blocks(), 3, 2, &sink), None, "the other end has 2");
         assert_eq!(windows.next(&blocks(), 3, 3, &sink), None, "3 was not read");
-        let (mut theirs, mut node) =
-            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) = receiver(&public);
         theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
         assert_eq!(node.content(2), Some([2; 32]));
         assert_eq!(node.content(3), None);
@@ -268,16 +269,15 @@ mod tests {
     fn only_the_source_can_say_what_a_block_contains() {
         let (mut windows, sink, public) = source(&[0, 1], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
-        let fresh = || (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
         for at in 0..window.bytes.len() {
-            let (mut theirs, mut node) = fresh();
+            let (mut theirs, mut node) = receiver(&public);
             let mut changed = window.bytes.clone();
             changed[at] ^= 1;
             let refused = theirs.accept(&blocks(), 0, &changed, &mut node);
             assert_eq!(refused, Err(DigestError::Forged), "byte {at}");
             assert_eq!(node.content(0), None);
         }
-        let (mut theirs, mut node) = fresh();
+        let (mut theirs, mut node) = receiver(&public);
         let moved = theirs.accept(&blocks(), 1, &window.bytes, &mut node);
         assert_eq!(moved, Err(DigestError::Forged), "at another place");
         let mut other_lane = DigestWindows::new(COPY, 1, &public);
@@ -293,8 +293,7 @@ mod tests {
     fn impossible_windows_are_refused_before_they_are_used() {
         let (mut windows, sink, public) = source(&[0, 1], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
-        let (mut theirs, mut node) =
-            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) = receiver(&public);
         let long = vec![0; WINDOW_BYTES_MAX + DIGEST_LEN];
         let malformed = [
             (0, &[][..]),
@@ -314,8 +313,7 @@ mod tests {
     fn a_source_that_signs_two_contents_is_caught() {
         let (mut windows, sink, public) = source(&[0, 1], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
-        let (mut theirs, mut node) =
-            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) = receiver(&public);
         theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
         let key = DigestKey::Sign(Secret([1; 32]));
         let mut other = Sink::source(layout());
@@ -332,8 +330,7 @@ mod tests {
         let (mut second, sink, _) = source(&[1, 2, 3, 4, 5], 1);
         let late = second.next(&blocks(), 0, 1, &sink).unwrap();
         assert_eq!((late.first, late.end), (1, 6));
-        let (mut theirs, mut node) =
-            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) = receiver(&public);
         theirs.accept(&blocks(), 0, &early.bytes, &mut node).unwrap();
         theirs.accept(&blocks(), 1, &late.bytes, &mut node).unwrap();
         assert!((0..6).all(|index| node.content(index).is_some()));

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::within;
+use garland_core::units::Nanos;
+
 /// The allowed lengths of the test's file in bytes.
 pub const DISK_SIZES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 46;
 
@@ -30,7 +33,7 @@ pub struct DiskOnly {
     pub direction: Option<DiskDirection>,
     /// The order of the blocks.
     pub pattern: Option<DiskPattern>,
-    /// The way to the disk.
+    /// Whether data goes through the page cache, and how it is synced.
     pub mode: Option<DiskMode>,
 }
 
@@ -83,7 +86,7 @@ pub struct DiskJob {
     pub direction: DiskDirection,
     /// The order of the blocks.
     pub pattern: DiskPattern,
-    /// The way to the disk.
+    /// Whether data goes through the page cache, and how it is synced.
     pub mode: DiskMode,
     /// The number of operations in flight.
     pub depth: u16,
@@ -190,18 +193,10 @@ impl DiskOrder {
     /// # Errors
     /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
-        const LONGEST_NS: u64 = 3_600_000_000_000;
-        if !DISK_SIZES.contains(&self.size) {
-            let (least, most) = DISK_SIZES.into_inner();
-            return Err(format!("a file of {} bytes: must be {least} to {most}", self.size));
-        }
-        if !(1_000_000..=LONGEST_NS).contains(&self.time_ns) {
-            return Err(format!("{} ns per measurement: must be 1 ms to 1 h", self.time_ns));
-        }
-        if !(1..=DISK_DEPTH_MAX).contains(&self.depth) {
-            return Err(format!("depth {}: must be 1 to {DISK_DEPTH_MAX}", self.depth));
-        }
-        Ok(())
+        within("bytes in the test's file", self.size, DISK_SIZES)?;
+        let times = Nanos(1_000_000)..=Nanos::from_secs(3600);
+        within("per measurement", Nanos(self.time_ns), times)?;
+        within("operations in flight", self.depth, 1..=DISK_DEPTH_MAX)
     }
 }
 

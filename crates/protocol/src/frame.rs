@@ -6,7 +6,7 @@
 
 use thiserror::Error;
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 use super::copy_id::CopyId;
 use super::keys::Keys;
@@ -18,11 +18,12 @@ pub const FRAME_LEN: usize = size_of::<Wire>();
 const MAGIC: [u8; 4] = *b"GLF1";
 const MAC_LEN: usize = 16;
 
-/// The type of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The type of a frame, with its code on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes)]
+#[repr(u8)]
 pub enum Kind {
     /// Downstream, once per link: blocks of this lane follow. `epoch` is the epoch of the link.
-    Open,
+    Open = 1,
     /// Downstream: a block follows, `length` bytes and a tag.
     Block,
     /// Downstream: block `index`, just sent, was cut off upstream and padded; it will be sent
@@ -42,11 +43,12 @@ pub enum Kind {
     Digests,
 }
 
-/// The encoding of a block's bytes on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The encoding of a block's bytes on the wire. Its code is also part of a seal's nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes)]
+#[repr(u8)]
 pub enum Encoding {
     /// The plain bytes.
-    Plain,
+    Plain = 0,
     /// One LZ4 block.
     Lz4,
     /// One Zstandard frame.
@@ -141,8 +143,8 @@ impl Frame {
     pub fn to_bytes(&self, keys: &Keys) -> [u8; FRAME_LEN] {
         let mut wire = Wire {
             magic: MAGIC,
-            kind: self.kind.to_wire(),
-            sealed: u8::from(self.sealed) | self.form.to_wire() << 1,
+            kind: self.kind as u8,
+            sealed: u8::from(self.sealed) | (self.form as u8) << 1,
             lane: self.lane.into(),
             copy: self.copy.0,
             index: self.index.into(),
@@ -154,7 +156,7 @@ impl Frame {
             bits: self.bits,
             mac: [0; MAC_LEN],
         };
-        wire.mac = keys.mark(body(wire.as_bytes()));
+        wire.mac = keys.mac(body(wire.as_bytes()));
         zerocopy::transmute!(wire)
     }
 
@@ -164,13 +166,15 @@ impl Frame {
     /// Fails if the bytes are not a frame of this copy.
     pub fn parse(bytes: &[u8; FRAME_LEN], keys: &Keys) -> Result<Self, FrameError> {
         let wire = Wire::ref_from_bytes(bytes).map_err(|_| FrameError::Garbage)?;
-        let kind = Kind::from_wire(wire.kind).filter(|_| wire.magic == MAGIC);
-        let kind = kind.ok_or(FrameError::Garbage)?;
-        if !keys.is_mark(body(bytes), &wire.mac) {
+        let kind = Kind::try_read_from_bytes(&[wire.kind]).map_err(|_| FrameError::Garbage)?;
+        if wire.magic != MAGIC {
+            return Err(FrameError::Garbage);
+        }
+        if !keys.is_mac(body(bytes), &wire.mac) {
             return Err(FrameError::Forged);
         }
         let (length, packed) = (wire.length.get(), wire.packed.get());
-        let form = Encoding::from_wire(wire.sealed >> 1);
+        let form = Encoding::try_read_from_bytes(&[wire.sealed >> 1]).ok();
         let form = form.filter(|form| form.fits(length, packed)).ok_or(FrameError::Garbage)?;
         Ok(Self {
             kind,
@@ -211,57 +215,6 @@ impl Encoding {
             Self::Lz4 | Self::Zstd => 0 < packed && packed < length,
             Self::Zeros | Self::Hole => packed == 0,
         }
-    }
-
-    /// Returns the code of the encoding, on the wire and in a seal's nonce.
-    pub(super) fn to_wire(self) -> u8 {
-        match self {
-            Self::Plain => 0,
-            Self::Lz4 => 1,
-            Self::Zstd => 2,
-            Self::Zeros => 3,
-            Self::Hole => 4,
-        }
-    }
-
-    fn from_wire(byte: u8) -> Option<Self> {
-        Some(match byte {
-            0 => Self::Plain,
-            1 => Self::Lz4,
-            2 => Self::Zstd,
-            3 => Self::Zeros,
-            4 => Self::Hole,
-            _ => return None,
-        })
-    }
-}
-
-impl Kind {
-    fn to_wire(self) -> u8 {
-        match self {
-            Self::Open => 1,
-            Self::Block => 2,
-            Self::Void => 3,
-            Self::End => 4,
-            Self::Resume => 5,
-            Self::Again => 6,
-            Self::Have => 7,
-            Self::Digests => 8,
-        }
-    }
-
-    fn from_wire(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Open,
-            2 => Self::Block,
-            3 => Self::Void,
-            4 => Self::End,
-            5 => Self::Resume,
-            6 => Self::Again,
-            7 => Self::Have,
-            8 => Self::Digests,
-            _ => return None,
-        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use garland_core::units::{Nanos, bytes};
+use garland_core::units::{Nanos, UnitError, bytes};
 
 /// Pauses at offsets of the file: at a first offset, and at regular distances after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,34 +82,40 @@ const PAUSE_MAX: Nanos = Nanos::from_secs(60);
 /// # Errors
 /// Describes the syntax.
 pub fn parse_injection(text: &str) -> Result<Wanted, String> {
-    let error = |why: &dyn fmt::Display| format!("`{text}`: {why}; valid faults are {FORM}");
-    let (kind, rest) =
-        text.split_once(':').ok_or_else(|| error(&"there is no `:` after the fault's name"))?;
-    let head = |injection| Ok(Wanted::AtHead(injection));
+    parse(text).map_err(|why| format!("`{text}`: {why}; valid faults are {FORM}"))
+}
+
+fn parse(text: &str) -> Result<Wanted, String> {
+    let (kind, rest) = text.split_once(':').ok_or("there is no `:` after the fault's name")?;
     match kind {
-        "source-disk" => return head(Injection::SourceDisk(stall(rest).map_err(|e| error(&e))?)),
-        "pause" => return head(Injection::Pause(stall(rest).map_err(|e| error(&e))?)),
-        "flip" => return head(Injection::Flip(bytes::parse(rest).map_err(|e| error(&e))?)),
+        "source-disk" => return Ok(Wanted::AtHead(Injection::SourceDisk(stall(rest)?))),
+        "pause" => return Ok(Wanted::AtHead(Injection::Pause(stall(rest)?))),
+        "flip" => return Ok(Wanted::AtHead(Injection::Flip(size(rest)?))),
         _ => {}
     }
     // A lab's nodes have a `:` in their names.
-    let (node, what) = rest.rsplit_once(':').ok_or_else(|| error(&"the node is missing"))?;
-    let at = |injection| Wanted::At(node.to_owned(), injection);
-    match kind {
-        "sink-disk" => stall(what).map(|stall| at(Injection::SinkDisk(stall))),
-        "fsync" => pause(what).map(|ns| at(Injection::Fsync(ns))),
-        "rot" => {
-            bytes::parse(what).map(|place| at(Injection::Rot(place))).map_err(|e| e.to_string())
-        }
-        "control" => pause(what).map(|ns| at(Injection::Control(ns))),
-        "clock" => clock(what).map(|fault| Wanted::Clock(node.to_owned(), fault)),
-        _ => Err(format!("there is no fault named `{kind}`")),
-    }
-    .map_err(|why| error(&why))
+    let (node, what) = rest.rsplit_once(':').ok_or("the node is missing")?;
+    let injection = match kind {
+        "sink-disk" => Injection::SinkDisk(stall(what)?),
+        "fsync" => Injection::Fsync(pause(what)?),
+        "rot" => Injection::Rot(size(what)?),
+        "control" => Injection::Control(pause(what)?),
+        "clock" => return Ok(Wanted::Clock(node.to_owned(), what.parse()?)),
+        _ => return Err(format!("there is no fault named `{kind}`")),
+    };
+    Ok(Wanted::At(node.to_owned(), injection))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    bytes::parse(text).map_err(|error| error.to_string())
+}
+
+fn time(text: &str) -> Result<Nanos, String> {
+    text.parse().map_err(|error: UnitError| error.to_string())
 }
 
 fn pause(text: &str) -> Result<u64, String> {
-    let time: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    let time = time(text)?;
     if time > PAUSE_MAX {
         return Err(format!("{time} is longer than the maximum of {PAUSE_MAX}"));
     }
@@ -118,42 +124,20 @@ fn pause(text: &str) -> Result<u64, String> {
 
 fn stall(text: &str) -> Result<Stall, String> {
     let (time, places) = text.split_once('/').ok_or("`/` and a size are missing")?;
-    let (size, first) = places.split_once('@').unwrap_or((places, places));
-    let bytes = |text| bytes::parse(text).map_err(|error| error.to_string());
-    Ok(Stall { pause_ns: pause(time)?, every: bytes(size)?.max(1), first: bytes(first)? })
-}
-
-fn clock(text: &str) -> Result<ClockFault, String> {
-    let mut fault = ClockFault::default();
-    for part in text.split(',') {
-        if let Some(ppm) = part.strip_suffix("ppm") {
-            let ppm: f64 = ppm.parse().map_err(|_| format!("`{ppm}` is not a number"))?;
-            if ppm.abs() > 100_000.0 || ppm.is_nan() {
-                return Err(format!("{ppm} ppm is outside -100000 to 100000"));
-            }
-            fault.drift_ppb = (ppm * 1000.0) as i64;
-        } else if let Some((by, after)) = part.split_once('@') {
-            let after: Nanos = after.parse().map_err(|error| format!("{error}"))?;
-            fault.step = Some((after.0, signed(by)?));
-        } else {
-            fault.offset_ns = signed(part)?;
-        }
-    }
-    Ok(fault)
+    let (every, first) = places.split_once('@').unwrap_or((places, places));
+    Ok(Stall { pause_ns: pause(time)?, every: size(every)?.max(1), first: size(first)? })
 }
 
 /// Parses a time of at most a year that may be negative.
 fn signed(text: &str) -> Result<i64, String> {
     const YEAR: Nanos = Nanos::from_secs(366 * 24 * 3600);
-    let (sign, size) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text),
-    };
-    let time: Nanos = size.parse().map_err(|error| format!("{error}"))?;
+    let size = text.strip_prefix('-');
+    let time = time(size.unwrap_or(text))?;
     if time > YEAR {
         return Err(format!("{time} is longer than a year"));
     }
-    Ok(sign * i64::try_from(time.0).unwrap_or(i64::MAX))
+    let ns = i64::try_from(time.0).unwrap_or(i64::MAX);
+    Ok(if size.is_some() { -ns } else { ns })
 }
 
 impl fmt::Display for ClockFault {
@@ -168,7 +152,21 @@ impl std::str::FromStr for ClockFault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        clock(text)
+        let mut fault = Self::default();
+        for part in text.split(',') {
+            if let Some(ppm) = part.strip_suffix("ppm") {
+                let ppm: f64 = ppm.parse().map_err(|_| format!("`{ppm}` is not a number"))?;
+                if ppm.abs() > 100_000.0 || ppm.is_nan() {
+                    return Err(format!("{ppm} ppm is outside -100000 to 100000"));
+                }
+                fault.drift_ppb = (ppm * 1000.0) as i64;
+            } else if let Some((by, after)) = part.split_once('@') {
+                fault.step = Some((time(after)?.0, signed(by)?));
+            } else {
+                fault.offset_ns = signed(part)?;
+            }
+        }
+        Ok(fault)
     }
 }
 

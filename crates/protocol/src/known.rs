@@ -54,15 +54,9 @@ pub enum KnownError {
     Nonsense,
 }
 
-/// The body of a record on disk.
-#[derive(Serialize, Deserialize)]
-struct Body {
-    stamp: FileStamp,
-    boot: [u8; 16],
-    layout: Layout,
-    /// The digests, one after another; zeros where a digest is unknown.
-    digests: Vec<u8>,
-}
+/// The body of a record on disk: the fields of [`Known`], with the digests one after another, and
+/// zeros where a digest is unknown.
+type Body = (FileStamp, [u8; 16], Layout, Vec<u8>);
 
 impl Known {
     /// Returns the record's bytes.
@@ -72,7 +66,7 @@ impl Known {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let digests = self.digests.iter().flat_map(|digest| digest.unwrap_or_default()).collect();
-        let body = Body { stamp: self.stamp, boot: self.boot, layout: self.layout, digests };
+        let body: Body = (self.stamp, self.boot, self.layout, digests);
         let body = postcard::to_stdvec(&body).expect("the type has no unserialisable part");
         let mut bytes = [&MAGIC[..], &body].concat();
         let sum = blake3::hash(&bytes);
@@ -92,7 +86,7 @@ impl Known {
             return Err(KnownError::Changed);
         }
         let body = &body[..body.len() - SUM];
-        let Body { stamp, boot, layout, digests } =
+        let (stamp, boot, layout, digests): Body =
             postcard::from_bytes(body).map_err(|_| KnownError::Nonsense)?;
         let layout =
             Layout::new(layout.length, layout.block_size).map_err(|_| KnownError::Nonsense)?;

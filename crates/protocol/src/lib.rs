@@ -6,6 +6,7 @@
 
 mod balance;
 mod begin;
+mod bounds;
 mod channel;
 mod compare;
 mod copy_id;
@@ -73,7 +74,7 @@ pub use injection::{
 };
 pub use keys::{Keys, Secret};
 pub use known::{FileStamp, Known, KnownError};
-pub use message::{FromAgent, ToAgent};
+pub use message::{FromAgent, Message, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,

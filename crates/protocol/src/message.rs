@@ -1,6 +1,7 @@
 //! Messages between the head and the agents on the control channel (postcard; one message in each
 //! Noise frame). From the first release on, `PROTOCOL` is incremented whenever a type here changes.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::balance::{BalanceEvent, BalanceOrder};
@@ -15,7 +16,7 @@ use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::survey::{SurveyAnswer, SurveyOrder};
-use super::view::NodeView;
+use super::view::{Account, NodeView};
 use crate::stat::{Absence, StatReply, StatRequest};
 
 /// A message from the head to an agent.
@@ -188,39 +189,27 @@ pub enum FromAgent {
     Prepared(CopyId),
 }
 
-impl FromAgent {
+/// A value that is sent as its postcard bytes.
+pub trait Message: Serialize + DeserializeOwned {
     /// Returns the message's bytes.
     ///
     /// # Panics
     /// Never: these types can always be serialised.
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    fn to_bytes(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("the type has no unserialisable part")
     }
 
     /// Parses a message; `None` if the bytes are not a message.
     #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
+    fn parse(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
     }
 }
 
-impl ToAgent {
-    /// Returns the message's bytes.
-    ///
-    /// # Panics
-    /// Never: these types can always be serialised.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("the type has no unserialisable part")
-    }
-
-    /// Parses a message; `None` if the bytes are not a message.
-    #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes(bytes).ok()
-    }
-}
+impl Message for FromAgent {}
+impl Message for ToAgent {}
+impl Message for Account {}
 
 #[cfg(test)]
 mod tests {

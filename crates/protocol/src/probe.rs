@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{ensure, within};
 use super::copy_id::CopyId;
 use super::fabric::{FabricWay, check_provider};
 use super::keys::Secret;
@@ -223,16 +224,10 @@ impl Meeting {
     /// # Errors
     /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
-        if !(1..=STREAMS_MAX).contains(&self.streams) {
-            return Err(format!("{} connections: must be 1 to {STREAMS_MAX}", self.streams));
-        }
-        if u128::from(self.limit_ms) > PROBE_LIMIT.as_millis() {
-            let limit = PROBE_LIMIT.as_millis();
-            return Err(format!(
-                "a measurement of {} ms: the maximum is {limit} ms",
-                self.limit_ms
-            ));
-        }
+        within("connections", self.streams, 1..=STREAMS_MAX)?;
+        let limit = Duration::from_millis(self.limit_ms.into());
+        let long = || format!("a measurement of {limit:?}: the maximum is {PROBE_LIMIT:?}");
+        ensure(limit <= PROBE_LIMIT, long)?;
         match &self.task {
             Task::Ping(task) => task.check(),
             Task::Stream(task) => task.check(self.streams),
@@ -242,9 +237,7 @@ impl Meeting {
 
 impl PingTask {
     fn check(&self) -> Result<(), String> {
-        if self.points.len() > PING_POINTS_MAX {
-            return Err(format!("{} points: the maximum is {PING_POINTS_MAX}", self.points.len()));
-        }
+        within("points", self.points.len(), 0..=PING_POINTS_MAX)?;
         self.provider.as_deref().map_or(Ok(()), check_provider)?;
         self.points.iter().try_for_each(PingPoint::check)
     }
@@ -256,19 +249,10 @@ impl PingPoint {
     /// # Errors
     /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
-        let Self { size, depth, .. } = *self;
-        if size > PING_SIZE_MAX {
-            return Err(format!(
-                "operations of {size} bytes: the maximum is {PING_SIZE_MAX} bytes"
-            ));
-        }
-        if !(1..=PING_DEPTH_MAX).contains(&depth) {
-            return Err(format!("{depth} operations in flight: must be 1 to {PING_DEPTH_MAX}"));
-        }
-        if self.rate == Some(0) || self.count == Some(0) {
-            return Err("the rate and the number of operations must not be 0".to_owned());
-        }
-        Ok(())
+        within("bytes per operation", self.size, 0..=PING_SIZE_MAX)?;
+        within("operations in flight", self.depth, 1..=PING_DEPTH_MAX)?;
+        let is_zero = self.rate == Some(0) || self.count == Some(0);
+        ensure(!is_zero, || "the rate and the number of operations must not be 0")
     }
 }
 

@@ -65,9 +65,7 @@ impl Summing {
     pub fn finish(self) -> [u8; 32] {
         match self {
             Self::Sha256(context) => {
-                let mut bytes = [0; 32];
-                bytes.copy_from_slice(context.finish().as_ref());
-                bytes
+                context.finish().as_ref().try_into().expect("a SHA-256 digest has 32 bytes")
             }
             Self::B3(hasher) => hasher.finalize().into(),
         }

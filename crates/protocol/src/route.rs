@@ -34,7 +34,7 @@ pub struct Downstream {
     pub address: Option<SocketAddr>,
     /// Whether the node is fed on the side, from what this node holds, so that the lane does not
     /// wait for it.
-    pub loose: bool,
+    pub side_fed: bool,
 }
 
 /// The maximum number of nodes that a node may feed in a lane.
@@ -43,15 +43,15 @@ pub const DOWNSTREAMS_MAX: usize = 64;
 impl Route {
     /// Returns the route without the downstreams that are fed on the side.
     #[must_use]
-    pub fn firm(&self) -> Self {
-        let firm = self.downstreams.iter().filter(|down| !down.loose).copied();
-        Self { lane: self.lane, upstream: self.upstream, downstreams: firm.collect() }
+    pub fn without_side_feeds(&self) -> Self {
+        let main = self.downstreams.iter().filter(|down| !down.side_fed).copied();
+        Self { lane: self.lane, upstream: self.upstream, downstreams: main.collect() }
     }
 
     /// Returns a route for each downstream that is fed on the side.
-    pub fn loose(&self) -> impl Iterator<Item = Self> {
-        let loose = self.downstreams.iter().filter(|down| down.loose);
-        loose.map(|down| Self { lane: self.lane, upstream: None, downstreams: vec![*down] })
+    pub fn side_feeds(&self) -> impl Iterator<Item = Self> {
+        let side_fed = self.downstreams.iter().filter(|down| down.side_fed);
+        side_fed.map(|down| Self { lane: self.lane, upstream: None, downstreams: vec![*down] })
     }
 
     /// Returns the epochs of the downstream links.
@@ -71,6 +71,6 @@ impl Route {
 pub enum LinkSide {
     /// Towards the head.
     Up,
-    /// Away from it.
+    /// Away from the head.
     Down,
 }

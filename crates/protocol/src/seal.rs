@@ -4,11 +4,11 @@
 //! encrypt only one plaintext: a block's digest is fixed, and its encoded bytes are a function of
 //! block and encoding.
 
-use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
+use aws_lc_rs::aead::{Aad, LessSafeKey};
 use thiserror::Error;
 
-use super::frame::{Encoding, FRAME_LEN, Frame, body};
-use super::keys::{KeyName, Keys};
+use super::frame::{FRAME_LEN, Frame, body};
+use super::keys::{KeyName, Keys, nonce};
 use garland_core::plan::NodeId;
 
 /// The number of bytes that sealing adds to a block.
@@ -43,16 +43,15 @@ impl Keys {
         header: &[u8; FRAME_LEN],
         block: &mut [u8],
     ) -> Result<(), SealError> {
-        if !frame.sealed {
-            let fits = block.len() == frame.packed as usize;
-            return if fits { Ok(()) } else { Err(SealError::Changed) };
-        }
-        let nonce = nonce(frame.index, frame.form);
-        let key = self.opening_key(KeyName::new(frame.sealer, frame.incarnation, frame.index));
-        let opened = key
-            .open_in_place(nonce, Aad::from(body(header)), block)
-            .map_err(|_| SealError::Changed)?;
-        if opened.len() == frame.packed as usize { Ok(()) } else { Err(SealError::Changed) }
+        let opened = if frame.sealed {
+            let nonce = nonce(frame.index, frame.form as u8);
+            let key = self.opening_key(KeyName::new(frame.sealer, frame.incarnation, frame.index));
+            key.open_in_place(nonce, Aad::from(body(header)), block).ok()
+        } else {
+            Some(block)
+        };
+        let whole = opened.filter(|opened| opened.len() == frame.packed as usize);
+        whole.map(|_| ()).ok_or(SealError::Changed)
     }
 }
 
@@ -76,7 +75,7 @@ impl Sealer {
     /// Never for blocks of a layout: the cipher's limit is 64 GiB.
     #[must_use]
     pub fn seal(&self, frame: &Frame, header: &[u8; FRAME_LEN], block: &mut [u8]) -> [u8; TAG_LEN] {
-        let nonce = nonce(frame.index, frame.form);
+        let nonce = nonce(frame.index, frame.form as u8);
         let tag = self
             .key
             .seal_in_place_separate_tag(nonce, Aad::from(body(header)), block)
@@ -101,17 +100,10 @@ pub fn root_digest(contents: &[[u8; 32]]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-fn nonce(index: u64, form: Encoding) -> Nonce {
-    let mut bytes = [0; 12];
-    bytes[..8].copy_from_slice(&index.to_le_bytes());
-    bytes[8] = form.to_wire();
-    Nonce::assume_unique_for_key(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::copy_id::CopyId;
-    use super::super::frame::Kind;
+    use super::super::frame::{Encoding, Kind};
     use super::super::keys::{KEY_BLOCKS, Secret};
     use super::*;
 

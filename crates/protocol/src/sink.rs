@@ -39,12 +39,12 @@ pub struct Sink {
     held: BlockSet,
     /// The index of the first block that is not held.
     next: u64,
-    flying: BTreeSet<u64>,
+    in_flight: BTreeSet<u64>,
     /// Blocks that went by and are neither held nor with the writer.
-    lacking: BTreeSet<u64>,
+    missing: BTreeSet<u64>,
     known: BlockSet,
     /// Whether all digests were known in advance.
-    foreknown: bool,
+    all_digests: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
     /// The window of a stream: the number of blocks that may be taken, from the next one on.
@@ -77,10 +77,10 @@ impl Sink {
             end,
             next: 0,
             held: BlockSet::new(blocks),
-            flying: BTreeSet::new(),
-            lacking: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
+            missing: BTreeSet::new(),
             known: BlockSet::new(blocks),
-            foreknown: false,
+            all_digests: false,
             contents: vec![[0; 32]; table],
             holder,
             window: None,
@@ -122,7 +122,7 @@ impl Sink {
     }
 
     /// Notes that block `index` is held but cannot be read back.
-    pub fn unserve(&mut self, index: u64) {
+    pub fn mark_unreadable(&mut self, index: u64) {
         self.unreadable.insert(index);
     }
 
@@ -144,9 +144,9 @@ impl Sink {
     /// # Panics
     /// Panics if there is not one digest for each block.
     #[must_use]
-    pub fn knowing(self, contents: Vec<[u8; 32]>) -> Self {
+    pub fn with_digests(self, contents: Vec<[u8; 32]>) -> Self {
         assert_eq!(contents.len(), self.contents.len(), "a digest for each block");
-        Self { known: BlockSet::full(self.layout.blocks()), contents, foreknown: true, ..self }
+        Self { known: BlockSet::full(self.layout.blocks()), contents, all_digests: true, ..self }
     }
 
     /// Notes that block `index` was held before the copy: its bytes have the known digest.
@@ -160,7 +160,7 @@ impl Sink {
     /// Reserves block `index` for a copy from another place on this node; [`Sink::landed`] ends the
     /// reservation.
     pub fn bring(&mut self, index: u64) {
-        self.flying.insert(index);
+        self.in_flight.insert(index);
         self.brought.insert(index);
         self.extend_reach();
     }
@@ -179,8 +179,7 @@ impl Sink {
 
     /// Returns the indexes of the blocks that belong to this node, in order.
     pub fn own_blocks(&self) -> impl Iterator<Item = u64> + use<> {
-        let all = LaneBlocks { first: 0, run: 1, step: 1, end: self.blocks() };
-        self.part.unwrap_or(all).indices()
+        self.part.unwrap_or(LaneBlocks::all(self.blocks())).indices()
     }
 
     /// Serves only the blocks before `bound`.
@@ -203,7 +202,7 @@ impl Sink {
     /// Whether block `index` is still to be taken.
     #[must_use]
     pub fn wants(&self, index: u64) -> bool {
-        !self.is_far(index) && !self.held.contains(index) && !self.flying.contains(&index)
+        !self.is_far(index) && !self.has(index)
     }
 
     /// Takes block `index` for the writer. `content` is the digest that the source signed for it.
@@ -212,15 +211,15 @@ impl Sink {
     /// Fails if another digest was fixed for this block.
     pub fn take(&mut self, index: u64, content: [u8; 32]) -> Result<(), SinkError> {
         self.learn(index, content)?;
-        self.flying.insert(index);
-        self.lacking.remove(&index);
+        self.in_flight.insert(index);
+        self.missing.remove(&index);
         self.extend_reach();
         Ok(())
     }
 
     /// Gives a taken block back that never reached the writer.
     pub fn untake(&mut self, index: u64) {
-        self.flying.remove(&index);
+        self.in_flight.remove(&index);
         if !self.has(index) {
             self.reach = self.reach.min(index);
         }
@@ -229,13 +228,13 @@ impl Sink {
     /// Notes that block `index` went by: it must come again, unless the node has it.
     pub fn miss(&mut self, index: u64) {
         if !self.has(index) {
-            self.lacking.insert(index);
+            self.missing.insert(index);
         }
     }
 
     /// Returns the blocks that went by and are missing, in order.
-    pub fn lacking(&self) -> impl Iterator<Item = u64> {
-        self.lacking.iter().copied()
+    pub fn missing(&self) -> impl Iterator<Item = u64> {
+        self.missing.iter().copied()
     }
 
     /// Whether block `index` is too far ahead of a stream for its writer to take it, but can be
@@ -243,7 +242,7 @@ impl Sink {
     /// block went by, nothing may wait, because its repair may come after the waiting block.)
     #[must_use]
     pub fn is_ahead(&self, index: u64) -> bool {
-        index > self.next && self.is_far(index) && !self.lacking.contains(&self.next)
+        index > self.next && self.is_far(index) && !self.missing.contains(&self.next)
     }
 
     /// Whether block `index` is too far from a stream's next block to be taken.
@@ -257,17 +256,14 @@ impl Sink {
     /// it may continue.
     #[must_use]
     pub fn front(&self) -> Option<(u64, bool)> {
-        self.window.map(|_| (self.next, self.lacking.contains(&self.next)))
+        self.window.map(|_| (self.next, self.missing.contains(&self.next)))
     }
 
     /// Notes the result of writing a block.
     pub fn landed(&mut self, index: u64, landing: Landing) {
         match landing {
-            Landing::Written if self.flying.remove(&index) => {
-                self.held.insert(index);
-                while self.held.contains(self.next) {
-                    self.next += 1;
-                }
+            Landing::Written if self.in_flight.remove(&index) => {
+                self.hold(index);
             }
             Landing::Written | Landing::Opened => {}
             Landing::Changed => {
@@ -325,14 +321,14 @@ impl Sink {
 
     /// Whether block `index` is with the writer.
     #[must_use]
-    pub fn is_flying(&self, index: u64) -> bool {
-        self.flying.contains(&index)
+    pub fn is_in_flight(&self, index: u64) -> bool {
+        self.in_flight.contains(&index)
     }
 
     /// Whether block `index` is held or with the writer.
     #[must_use]
     pub fn has(&self, index: u64) -> bool {
-        self.held.contains(index) || self.is_flying(index)
+        self.held.contains(index) || self.is_in_flight(index)
     }
 
     /// Whether block `index` can be read back and fed to others.
@@ -347,7 +343,7 @@ impl Sink {
     #[must_use]
     pub fn will_serve(&self, index: u64) -> bool {
         let held_back = self.held.contains(index) && !self.serves(index);
-        self.holder && (held_back || self.flying.contains(&index))
+        self.holder && (held_back || self.is_in_flight(index))
     }
 
     /// Whether block `index` can be fed to others later without further blocks: in a stream, all
@@ -361,14 +357,14 @@ impl Sink {
     /// Whether all digests were known before any block arrived: then some blocks may have been
     /// present.
     #[must_use]
-    pub fn is_foreknown(&self) -> bool {
-        self.foreknown
+    pub fn knows_all_digests(&self) -> bool {
+        self.all_digests
     }
 
     /// Returns the number of blocks that are held or with the writer.
     #[must_use]
     pub fn here(&self) -> u64 {
-        self.held.count() + self.flying.len() as u64
+        self.held.count() + self.in_flight.len() as u64
     }
 
     /// Returns the digests of all blocks, once every one is known.
@@ -413,10 +409,7 @@ impl Sink {
     pub fn root(&self) -> Option<[u8; 32]> {
         match self.part {
             Some(part) => self.root_of(part),
-            None => {
-                let all = self.end? == self.known.count();
-                all.then(|| root_digest(&self.contents))
-            }
+            None => self.contents().map(root_digest),
         }
     }
 
@@ -464,7 +457,7 @@ mod tests {
         assert!(!sink.is_ahead(1) && sink.is_ahead(2), "2 waits until 0 is written");
         sink.take(1, [1; 32]).unwrap();
         sink.landed(1, Landing::Opened);
-        assert!(sink.is_flying(1) && sink.front() == Some((0, false)));
+        assert!(sink.is_in_flight(1) && sink.front() == Some((0, false)));
         sink.take(0, [0; 32]).unwrap();
         sink.landed(0, Landing::Changed);
         assert_eq!(sink.front(), Some((0, true)));
@@ -477,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_can_be_read_back_serves_surely_what_lacks_nothing_before_it() {
-        let mut sink = Sink::in_order(layout(), 2).held_readable().knowing(vec![[0; 32]; 3]);
+        let mut sink = Sink::in_order(layout(), 2).held_readable().with_digests(vec![[0; 32]; 3]);
         sink.bring(1);
         sink.bring(2);
         assert!(sink.will_serve(1) && !sink.will_surely_serve(1) && sink.wants(0));
@@ -490,7 +483,7 @@ mod tests {
         assert!(sink.can_serve(0) && sink.will_surely_serve(1));
         sink.landed(1, Landing::Changed);
         assert!(sink.is_brought(2) && !sink.is_brought(1) && !sink.will_surely_serve(2));
-        sink.unserve(0);
+        sink.mark_unreadable(0);
         assert!(!sink.can_serve(0) && !sink.will_serve(0) && sink.has(0));
     }
 
@@ -518,7 +511,8 @@ mod tests {
 
     #[test]
     fn what_no_source_has_signed_is_not_served() {
-        let mut sink = Sink::new(layout(), true).knowing(vec![[0; 32]; 3]).awaiting_signatures();
+        let mut sink =
+            Sink::new(layout(), true).with_digests(vec![[0; 32]; 3]).awaiting_signatures();
         sink.hold(0);
         assert!(sink.has(0) && !sink.can_serve(0));
         sink.sign(0);

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{ensure, within};
+
 /// The maximum length of a write in bytes.
 pub const WRITE_MAX: u32 = 1 << 20;
 
@@ -67,23 +69,13 @@ pub struct TxStats {
 
 impl StreamTask {
     pub(super) fn check(&self, streams: u16) -> Result<(), String> {
-        if self.forward > streams {
-            return Err(format!("{} of {streams} connections send forward", self.forward));
-        }
-        if !(1..=WRITE_MAX).contains(&self.write) {
-            return Err(format!("writes of {} bytes: must be 1 to {WRITE_MAX}", self.write));
-        }
-        if let Some(packet) = self.packet.filter(|packet| !PACKETS.contains(packet)) {
-            let (least, most) = PACKETS.into_inner();
-            return Err(format!("packets of {packet} bytes: must be {least} to {most}"));
-        }
-        if self.least_ms > self.most_ms || self.most_ms == 0 {
-            return Err(format!(
-                "{} to {} ms are not a valid range of the measured time",
-                self.least_ms, self.most_ms
-            ));
-        }
-        Ok(())
+        let forward = || format!("{} of {streams} connections send forward", self.forward);
+        ensure(self.forward <= streams, forward)?;
+        within("bytes per write", self.write, 1..=WRITE_MAX)?;
+        self.packet.map_or(Ok(()), |packet| within("bytes per packet", packet, PACKETS))?;
+        let (least, most) = (self.least_ms, self.most_ms);
+        let empty = || format!("{least} to {most} ms are not a valid range of the measured time");
+        ensure(least <= most && most > 0, empty)
     }
 }
 
@@ -108,6 +100,6 @@ mod tests {
             task.check(1)
         };
         assert!(packet(Some(128)).is_ok() && packet(None).is_ok());
-        assert!(packet(Some(127)).unwrap_err().contains("packets of 127 bytes"));
+        assert!(packet(Some(127)).unwrap_err().contains("127 bytes per packet"));
     }
 }

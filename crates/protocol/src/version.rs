@@ -3,6 +3,7 @@
 //! so a change in transit is detected.
 
 use thiserror::Error;
+use zerocopy::TryFromBytes;
 
 /// The version of everything on a connection: frames, messages, handshakes. It stays 1 until the
 /// first release, since no other version is in use; from then on it is incremented whenever any of
@@ -16,18 +17,19 @@ const MAGIC: &[u8; 8] = b"GARLAND\n";
 const RELEASE_LEN: usize = PREAMBLE_LEN - 11;
 
 /// The purpose of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes)]
+#[repr(u8)]
 pub enum Purpose {
     /// Orders of the head and messages of the agent.
-    Control,
+    Control = b'C',
     /// A hop of a lane.
-    Link,
+    Link = b'L',
     /// A node without the program requests it.
-    Binary,
+    Binary = b'B',
     /// A connection that two agents measure.
-    Probe,
+    Probe = b'P',
     /// A mount requests a node's files.
-    Files,
+    Files = b'F',
 }
 
 /// The first bytes that each side sends.
@@ -74,13 +76,7 @@ impl Preamble {
         let mut bytes = [0; PREAMBLE_LEN];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..10].copy_from_slice(&self.protocol.to_le_bytes());
-        bytes[10] = match self.purpose {
-            Purpose::Control => b'C',
-            Purpose::Link => b'L',
-            Purpose::Binary => b'B',
-            Purpose::Probe => b'P',
-            Purpose::Files => b'F',
-        };
+        bytes[10] = self.purpose as u8;
         let release = self.release.as_bytes();
         let length = release.len().min(RELEASE_LEN);
         bytes[11..11 + length].copy_from_slice(&release[..length]);
@@ -105,14 +101,8 @@ impl Preamble {
         if protocol != PROTOCOL {
             return Err(VersionError::Version { theirs: protocol, release });
         }
-        let purpose = match bytes[10] {
-            b'C' => Purpose::Control,
-            b'L' => Purpose::Link,
-            b'B' => Purpose::Binary,
-            b'P' => Purpose::Probe,
-            b'F' => Purpose::Files,
-            _ => return Err(VersionError::Stranger),
-        };
+        let purpose =
+            Purpose::try_read_from_bytes(&bytes[10..11]).map_err(|_| VersionError::Stranger)?;
         Ok(Self { protocol, purpose, release })
     }
 }

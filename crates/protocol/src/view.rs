@@ -189,21 +189,6 @@ impl Account {
         self.jobs.iter_mut().for_each(|job| cut(&mut job.command, NAME_MAX));
         self.more_jobs = self.more_jobs.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
     }
-
-    /// Returns the account's bytes, for another agent of the node.
-    ///
-    /// # Panics
-    /// Never: these types can always be serialised.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("the type has no unserialisable part")
-    }
-
-    /// Parses the account of another agent; `None` if the bytes are not an account.
-    #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes(bytes).ok()
-    }
 }
 
 /// Truncates a name to at most `most` bytes.
@@ -219,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{FromAgent, MAX_MESSAGE};
+    use crate::{FromAgent, MAX_MESSAGE, Message};
 
     /// The largest possible view: every number is the longest, every name too long.
     fn most() -> NodeView {

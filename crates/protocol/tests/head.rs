@@ -435,7 +435,7 @@ fn a_node_that_hangs_on_its_disk_is_detached_and_fails_later() {
             assert!(head.is_detached(NodeId(2)) && head.hangs_in(NodeId(2)).is_some());
             // From now on the first node feeds the third.
             let fed = head.routes(NodeId(1)).into_iter().flat_map(|route| route.downstreams);
-            assert!(fed.into_iter().any(|down| down.node == NodeId(3) && !down.loose));
+            assert!(fed.into_iter().any(|down| down.node == NodeId(3) && !down.side_fed));
             let third = head.routes(NodeId(3)).into_iter().flat_map(|route| route.upstream);
             assert!(third.into_iter().all(|(near, ..)| near == NodeId(1)));
         }

@@ -21,7 +21,7 @@ struct Middle {
 
 fn down_to(node: u32, epoch: u32) -> Downstream {
     let address = Some(SocketAddr::from(([127, 0, 0, 1], 1)));
-    Downstream { node: NodeId(node), epoch, address, loose: false }
+    Downstream { node: NodeId(node), epoch, address, side_fed: false }
 }
 
 fn route(up: Option<u32>, down: Option<u32>) -> Event {
@@ -46,7 +46,7 @@ fn void(index: u64) -> Order {
 }
 
 fn again(index: u64) -> Order {
-    Order::AskUp(Kind::Again, index)
+    Order::SendUp(Kind::Again, index)
 }
 
 impl Middle {
@@ -60,10 +60,10 @@ impl Middle {
     fn open() -> Self {
         let mut middle = Self::new(false);
         assert_eq!(middle.after(route(Some(1), Some(2))), [Order::OpenDown(NodeId(3), 2)]);
-        assert_eq!(middle.after(Event::UpOpened(1)), [Order::AskUp(Kind::Resume, 0)]);
+        assert_eq!(middle.after(Event::UpOpened(1)), [Order::SendUp(Kind::Resume, 0)]);
         middle.after(Event::DownOpened(2));
         assert!(!middle.may_read(), "nothing is read before the downstream is ready");
-        middle.after(Event::Asked(DOWN, Kind::Resume, 0));
+        middle.after(Event::Requested(DOWN, Kind::Resume, 0));
         assert!(middle.may_read());
         middle
     }
@@ -109,7 +109,7 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
     let feed = |index, link: u32| feed(index, link.into(), link);
-    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 0)), [feed(0, 1)]);
+    assert_eq!(head.after(Event::Requested(1, Kind::Resume, 0)), [feed(0, 1)]);
     assert_eq!(head.after(Event::Fed), [feed(1, 1)]);
     let lost = Order::ReportLost(LinkSide::Down, 1, "gone".to_owned());
     assert_eq!(head.after(Event::DownLost(1, "gone".to_owned())), [lost]);
@@ -117,7 +117,7 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     let orders = head.after(route(None, Some(2)));
     assert_eq!(orders, [Order::CloseDown(1), Order::OpenDown(NodeId(3), 2)]);
     head.after(Event::DownOpened(2));
-    assert_eq!(head.after(Event::Asked(2, Kind::Resume, 1)), [feed(1, 2)]);
+    assert_eq!(head.after(Event::Requested(2, Kind::Resume, 1)), [feed(1, 2)]);
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn requested_blocks_are_sealed_with_a_new_key() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    head.after(Event::Asked(1, Kind::Resume, 8));
-    let orders = head.after(Event::Asked(1, Kind::Again, 3));
+    head.after(Event::Requested(1, Kind::Resume, 8));
+    let orders = head.after(Event::Requested(1, Kind::Again, 3));
     assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2, again: true, to: vec![1] }]);
     assert_eq!(head.after(Event::Fed), [Order::SendDown(1, Kind::End, 8)], "a frame follows");
 }
@@ -136,8 +136,8 @@ fn repairs_do_not_change_the_lanes_key() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 2)), [feed(2, 1, 1)]);
-    head.after(Event::Asked(1, Kind::Again, 0));
+    assert_eq!(head.after(Event::Requested(1, Kind::Resume, 2)), [feed(2, 1, 1)]);
+    head.after(Event::Requested(1, Kind::Again, 0));
     let again = Order::Feed { index: 0, incarnation: 2, again: true, to: vec![1] };
     assert_eq!(head.after(Event::Fed), [again]);
     assert_eq!(
@@ -145,7 +145,7 @@ fn repairs_do_not_change_the_lanes_key() {
         [feed(3, 1, 1)],
         "blocks sealed in advance can still be sent"
     );
-    head.after(Event::Asked(1, Kind::Again, 0));
+    head.after(Event::Requested(1, Kind::Again, 0));
     let again = Order::Feed { index: 0, incarnation: 3, again: true, to: vec![1] };
     assert_eq!(head.after(Event::Fed), [again], "each repair has a key of its own");
 }
@@ -155,25 +155,25 @@ fn a_repeated_resume_costs_the_link_and_feeds_nothing_twice() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 0)), [feed(0, 1, 1)]);
+    assert_eq!(head.after(Event::Requested(1, Kind::Resume, 0)), [feed(0, 1, 1)]);
     head.after(Event::Fed);
-    let orders = head.after(Event::Asked(1, Kind::Resume, 0));
+    let orders = head.after(Event::Requested(1, Kind::Resume, 0));
     let reason = "protocol error: second Resume on one link".to_owned();
     assert_eq!(orders, [Order::CloseDown(1), Order::ReportLost(LinkSide::Down, 1, reason)]);
-    assert_eq!(head.after(Event::Asked(1, Kind::Again, 0)), [], "the link is over");
+    assert_eq!(head.after(Event::Requested(1, Kind::Again, 0)), [], "the link is over");
 }
 
 #[test]
 fn side_links_never_share_a_key_however_often_they_repair() {
     let newest = |epoch: u32, repairs: u64| {
         let mut middle = Middle::new(true);
-        middle.relay = Relay::beside(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, epoch);
+        middle.relay = Relay::side_feed(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, epoch);
         middle.after(route(None, Some(epoch)));
         middle.after(Event::DownOpened(epoch));
-        middle.after(Event::Asked(epoch, Kind::Resume, 8));
+        middle.after(Event::Requested(epoch, Kind::Resume, 8));
         let mut last = 0;
         for _ in 0..repairs {
-            let orders = middle.after(Event::Asked(epoch, Kind::Again, 3));
+            let orders = middle.after(Event::Requested(epoch, Kind::Again, 3));
             let [Order::Feed { incarnation, .. }] = orders[..] else { panic!("{orders:?}") };
             assert!(incarnation > last);
             last = incarnation;
@@ -193,7 +193,7 @@ fn a_changed_block_is_reported_when_the_stream_goes_on_and_asked_for_again() {
     assert_eq!(middle.after(stored()), [again(0)]);
     // The downstream finds the same fault, and requests the block, which is forwarded while it
     // arrives.
-    middle.after(Event::Asked(DOWN, Kind::Again, 0));
+    middle.after(Event::Requested(DOWN, Kind::Again, 0));
     assert_eq!(middle.after(Event::Block(0, CONTENT)), [receive(0, Store::Yes, true)]);
 }
 
@@ -230,7 +230,7 @@ fn the_rest_of_a_cut_off_block_is_declared_void() {
         [Order::ReportLost(LinkSide::Up, 1, "gone".to_owned())]
     );
     assert_eq!(middle.after(route(Some(5), Some(2))), []);
-    assert_eq!(middle.after(Event::UpOpened(5)), [Order::AskUp(Kind::Resume, 0)]);
+    assert_eq!(middle.after(Event::UpOpened(5)), [Order::SendUp(Kind::Resume, 0)]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_lost_upstream_leaves_its_last_block_in_doubt() {
     middle.after(Event::Block(0, CONTENT));
     middle.after(stored());
     assert_eq!(middle.after(route(Some(5), Some(2))), [Order::CloseUp]);
-    assert_eq!(middle.after(Event::UpOpened(5)), [Order::AskUp(Kind::Resume, 1)]);
+    assert_eq!(middle.after(Event::UpOpened(5)), [Order::SendUp(Kind::Resume, 1)]);
     assert!(!middle.may_read(), "until it has landed");
     // No fault is reported, the downstream is told, and the block is requested again.
     assert_eq!(middle.after(Event::Landed(0, Landing::Changed)), [void(0), again(0)]);
@@ -255,7 +255,7 @@ fn a_new_downstream_gets_missing_blocks_from_this_nodes_sink() {
     middle.after(route(Some(1), Some(9)));
     middle.after(Event::DownOpened(9));
     let feed = |index| feed(index, 2, 9);
-    assert_eq!(middle.after(Event::Asked(9, Kind::Resume, 2)), [feed(2)]);
+    assert_eq!(middle.after(Event::Requested(9, Kind::Resume, 2)), [feed(2)]);
     assert_eq!(middle.after(Event::Fed), []);
     assert!(!middle.may_read(), "block 3 has to land and be fed before block 4 may come");
     assert_eq!(middle.after(Event::Landed(3, Landing::Written)), [feed(3)]);
@@ -307,7 +307,7 @@ fn forked() -> Middle {
     for epoch in [2, 3] {
         assert!(!middle.may_read(), "not before all can take it");
         middle.after(Event::DownOpened(epoch));
-        middle.after(Event::Asked(epoch, Kind::Resume, 0));
+        middle.after(Event::Requested(epoch, Kind::Resume, 0));
     }
     assert!(middle.may_read());
     middle
@@ -342,7 +342,7 @@ fn a_late_downstream_is_fed_alone_until_it_is_as_far_as_the_other() {
     assert_eq!(orders, [Order::CloseDown(3), Order::OpenDown(NodeId(5), 7)]);
     middle.after(Event::DownOpened(7));
     let feed = |index| feed(index, 3, 7);
-    assert_eq!(middle.after(Event::Asked(7, Kind::Resume, 0)), [feed(0)]);
+    assert_eq!(middle.after(Event::Requested(7, Kind::Resume, 0)), [feed(0)]);
     assert_eq!(middle.after(Event::Fed), [feed(1)]);
     assert_eq!(middle.after(Event::Fed), []);
     let forward = both.into_iter().map(|epoch| if epoch == 3 { 7 } else { epoch }).collect();
@@ -356,10 +356,10 @@ fn a_late_downstream_is_fed_alone_until_it_is_as_far_as_the_other() {
 #[test]
 fn a_side_feed_waits_for_blocks_that_are_not_held_yet() {
     let mut middle = Middle::new(false);
-    middle.relay = Relay::beside(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, 5);
+    middle.relay = Relay::side_feed(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, 5);
     middle.after(route(None, Some(5)));
     middle.after(Event::DownOpened(5));
-    assert_eq!(middle.after(Event::Asked(5, Kind::Resume, 0)), [], "nothing is held");
+    assert_eq!(middle.after(Event::Requested(5, Kind::Resume, 0)), [], "nothing is held");
     middle.sink.take(0, CONTENT).unwrap();
     middle.sink.landed(0, Landing::Written);
     let order = middle.relay.poll(&middle.sink);

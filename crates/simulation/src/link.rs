@@ -14,7 +14,7 @@ pub(crate) type LinkId = u32;
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// An end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
     /// The end towards the head.
     Near,
@@ -38,7 +38,7 @@ pub(crate) struct Item {
 }
 
 /// A connection from a node to the next one of a lane.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Link {
     pub(crate) lane: usize,
     /// The index of the sending thread on the near end.
@@ -75,30 +75,6 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(lane: usize, epoch: u32, near: usize, far: usize, rate: u64) -> Self {
-        Self {
-            lane,
-            thread: lane,
-            epoch,
-            rate,
-            near,
-            far,
-            near_closed: false,
-            far_closed: false,
-            accepted: false,
-            ended: false,
-            frozen: false,
-            reset: false,
-            free: 0,
-            sent: (0, 0),
-            began: 0,
-            blocked_ns: 0,
-            items: VecDeque::new(),
-            reading: false,
-            asks: VecDeque::new(),
-        }
-    }
-
     /// Returns the time that the wire needs for `bytes`.
     pub(crate) fn wire_ns(&self, bytes: u64) -> u64 {
         nanoseconds(bytes, self.rate)

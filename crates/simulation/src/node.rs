@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use garland_core::plan::{Layout, Plan};
+use garland_core::plan::Plan;
 use garland_protocol::{
     DiskCall, FromAgent, PendingCall, Relay, RelayEvent, Route, Sink, Store, ToAgent,
 };
@@ -29,7 +29,7 @@ pub(crate) enum Order {
 }
 
 /// The block that a relay's thread is working on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) serial: u32,
     pub(crate) index: u64,
@@ -55,9 +55,10 @@ pub(crate) struct Work {
     pub(crate) lost: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Waits for a slot with the writer.
+    #[default]
     Room,
     /// Waits until the downstream takes bytes.
     Window,
@@ -160,7 +161,7 @@ impl Node {
     /// Creates the node with index `place` in the plan; index 0 is the head. Its writer has `room`
     /// slots.
     pub(crate) fn new(plan: &Plan, place: usize, world: NodeWorld, room: usize) -> Self {
-        let layout: Layout = plan.layout;
+        let layout = plan.layout;
         let is_head = place == 0;
         let sink = match world.sink {
             _ if is_head => Sink::source(layout),
@@ -246,4 +247,9 @@ impl Node {
         };
         calls.map(pending).max_by_key(PendingCall::weight)
     }
+}
+
+/// Returns an index in the plan in the form that events have.
+pub(crate) fn id(place: usize) -> u32 {
+    u32::try_from(place).expect("a plan has fewer nodes")
 }

@@ -46,18 +46,3 @@ pub enum What {
     /// The user interrupts.
     Interrupt,
 }
-
-impl What {
-    /// Returns the node that this mishap kills, as the head sees it.
-    #[must_use]
-    pub fn kills(&self) -> Option<u32> {
-        match self {
-            Self::Crash(node) | Self::Cut(node) | Self::Stop(node) => Some(*node),
-            Self::Pause(..)
-            | Self::Break(..)
-            | Self::Flip { .. }
-            | Self::Hang(_)
-            | Self::Interrupt => None,
-        }
-    }
-}

@@ -1,9 +1,10 @@
 //! A simulated cluster.
 
 /// What a receiver does with the received bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkKind {
     /// Writes them, and can read them back.
+    #[default]
     File,
     /// Drops them.
     Null,
@@ -23,7 +24,7 @@ impl SinkKind {
 }
 
 /// A receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeWorld {
     /// The rate of its disk in bytes per second.
     pub disk_rate: u64,
@@ -76,6 +77,8 @@ impl World {
     /// latency, slices of 64 KiB, 0.2 ms to connect, disks with 2 GiB/s, and unlimited CPUs.
     #[must_use]
     pub fn uniform(receivers: usize, link_rate: u64) -> Self {
+        let (disk_rate, cpu_rate, wire_rate) = (2 << 30, u64::MAX, link_rate);
+        let node = NodeWorld { disk_rate, cpu_rate, wire_rate, ..NodeWorld::default() };
         Self {
             link_rate,
             latency_ns: 50_000,
@@ -89,16 +92,7 @@ impl World {
             stream: false,
             room: 8,
             commit_ns: 1_000_000,
-            nodes: vec![
-                NodeWorld {
-                    disk_rate: 2 << 30,
-                    cpu_rate: u64::MAX,
-                    wire_rate: link_rate,
-                    sink: SinkKind::File,
-                    has: 0,
-                };
-                receivers
-            ],
+            nodes: vec![node; receivers],
             limit_ns: 3_600_000_000_000,
         }
     }

@@ -36,7 +36,7 @@ impl SideFeeds {
     /// Feeds exactly the side-fed downstreams of a lane's route; starts no thread once the copy is
     /// `closing`. Returns the errors of threads that could not be started.
     pub fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<io::Error> {
-        let wanted: Vec<Route> = route.loose().collect();
+        let wanted: Vec<Route> = route.side_feeds().collect();
         let mut feeds = self.lock();
         for feed in feeds.iter_mut().filter(|feed| feed.route.lane == route.lane) {
             if !wanted.contains(&feed.route) && !feed.route.downstreams.is_empty() {

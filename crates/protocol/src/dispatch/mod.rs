@@ -2,12 +2,10 @@
 //! which job, and when.
 
 mod nodes;
-mod tally;
 
 use std::collections::VecDeque;
 
 use self::nodes::Node;
-use self::tally::Tally;
 use super::placement::{Candidate, Placement, PlacementRequest};
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 
@@ -91,6 +89,19 @@ impl Try {
     }
 }
 
+/// The attempts at a job so far.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    /// The number of times that the job was sent to a node.
+    tries: u32,
+    /// The node that has the job.
+    node: Option<usize>,
+    /// The nodes on which the job has failed.
+    failed_at: Vec<usize>,
+    /// When the job entered the queue, in seconds since the run began.
+    queued: f64,
+}
+
 /// The dispatcher of a run.
 pub struct Dispatcher {
     jobs: Vec<Job>,
@@ -134,17 +145,6 @@ impl Dispatcher {
         self.tallies[job].tries
     }
 
-    /// Returns the state of each node.
-    pub fn sights(&self) -> impl Iterator<Item = &Candidate> {
-        self.nodes.iter().map(|node| &node.sight)
-    }
-
-    /// Notes a node's load and its free memory in bytes.
-    pub fn told(&mut self, node: usize, load: Option<f64>, memory_free: Option<u64>) {
-        let sight = &mut self.nodes[node].sight;
-        (sight.load, sight.memory_free) = (load, memory_free);
-    }
-
     /// Notes that the command of a job ended after `took` seconds, so its processors are free. The
     /// result comes later; if the node is lost before that, the attempt counts.
     pub fn freed(&mut self, node: usize, job: usize, took: f64) {
@@ -166,22 +166,24 @@ impl Dispatcher {
     /// Notes that a node returned jobs without starting them.
     pub fn returned(&mut self, node: usize, jobs: &[usize]) {
         for &job in jobs.iter().rev() {
-            if self.tallies[job].node != Some(node) {
-                continue;
+            if self.tallies[job].node == Some(node) {
+                self.nodes[node].freed(job, None);
+                self.give_back(job);
             }
-            self.nodes[node].freed(job, None);
-            self.tallies[job].give_back();
-            self.queue.push_front(job);
         }
+    }
+
+    /// Queues a job again that was sent to a node, but not started.
+    fn give_back(&mut self, job: usize) {
+        let tally = &mut self.tallies[job];
+        (tally.node, tally.tries) = (None, tally.tries.saturating_sub(1));
+        self.queue.push_front(job);
     }
 
     /// Notes that a node is lost. Jobs that it may have started have used up an attempt.
     pub fn lost(&mut self, node: usize, now: f64) {
         let (begun, waiting) = self.nodes[node].lose();
-        for &job in waiting.iter().rev() {
-            self.tallies[job].give_back();
-            self.queue.push_front(job);
-        }
+        waiting.iter().rev().for_each(|&job| self.give_back(job));
         for job in begun {
             self.settle(node, job, Try::failed(Outcome::NodeLost), now);
         }
@@ -217,7 +219,7 @@ impl Dispatcher {
                 Ok(Some(node)) => {
                     self.queue.remove(at);
                     self.nodes[node].assign(job, &self.jobs[job]);
-                    self.tallies[job].begin(node);
+                    self.tallies[job].node = Some(node);
                 }
                 Ok(None) => {
                     at += 1;
@@ -282,10 +284,8 @@ impl Dispatcher {
 
     /// Recalls jobs from nodes with more than they can run at once, if other nodes are idle.
     fn recall(&mut self, now: f64, steps: &mut Vec<Step>) {
-        if !self.queue.is_empty() || !self.placement.may_move() || self.rules.at_once {
-            return;
-        }
-        if !self.nodes.iter().any(Node::is_idle) {
+        let may_move = self.placement.may_move() && !self.rules.at_once;
+        if !may_move || !self.queue.is_empty() || !self.nodes.iter().any(Node::is_idle) {
             return;
         }
         for (at, node) in self.nodes.iter_mut().enumerate() {
@@ -303,7 +303,7 @@ impl Dispatcher {
             return self.finish(job, tried);
         }
         tally.failed_at.push(node);
-        tally.give_again(now);
+        (tally.node, tally.queued) = (None, now);
         self.queue.push_back(job);
     }
 

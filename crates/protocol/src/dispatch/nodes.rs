@@ -25,6 +25,7 @@ struct Held {
 }
 
 /// A node and its jobs.
+#[derive(Default)]
 pub struct Node {
     /// The state of the node for placement; `memory_free` is that before the run.
     pub sight: Candidate,
@@ -48,18 +49,7 @@ pub struct Node {
 
 impl Node {
     pub fn new(sight: Candidate, at_once: bool) -> Self {
-        let (assigned, given) = (VecDeque::new(), VecDeque::new());
-        Self {
-            sight,
-            assigned,
-            given,
-            cores_given: 0,
-            memory_given: 0,
-            ended: Vec::new(),
-            mean: None,
-            waiting_since: None,
-            at_once,
-        }
+        Self { sight, at_once, ..Self::default() }
     }
 
     /// Returns the number of jobs that the node may have in addition to the running ones.

@@ -11,14 +11,14 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::{Aad, LessSafeKey};
 use aws_lc_rs::hkdf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::channel::Role;
-use crate::keys::Secret;
+use crate::keys::{Secret, aes_key, nonce};
 
 /// The maximum length of a payload in bytes: the unit of reads and writes.
 pub const PIECE: u32 = 1 << 20;
@@ -113,7 +113,7 @@ impl Line {
         let head = u32::try_from(behind).expect("it is bounded").to_le_bytes();
         let (space, body) = frame.split_at_mut(FRAME_HEAD);
         space.copy_from_slice(&head);
-        let nonce = nonce(self.number());
+        let nonce = nonce(self.number(), 0);
         let tag = match self.sealed {
             true => self.key.seal_in_place_separate_tag(nonce, Aad::from(head), body),
             false => self.key.seal_in_place_separate_tag(nonce, Aad::from(&*body), &mut []),
@@ -156,7 +156,7 @@ impl Opener {
     /// Fails if they are not what the peer sent, or contain no valid message.
     pub fn open<T: DeserializeOwned>(&self, body: &mut [u8]) -> Result<(T, Parts), LineError> {
         let head = u32::try_from(body.len()).map_err(|_| LineError::TooLong(body.len()))?;
-        let nonce = nonce(self.number);
+        let nonce = nonce(self.number, 0);
         let plain = if self.sealed {
             let opened = self.key.open_in_place(nonce, Aad::from(head.to_le_bytes()), body);
             opened.map_err(|_| LineError::Changed)?.len()
@@ -179,19 +179,7 @@ impl Opener {
 
 /// Derives the key of the frames from `run` * [`KEY_FRAMES`] on.
 fn key(prk: &hkdf::Prk, label: &[u8], run: u64) -> LessSafeKey {
-    let mut key = [0; 32];
-    let (run, info) = (run.to_le_bytes(), label);
-    let info = [info, &run];
-    let okm = prk.expand(&info, hkdf::HKDF_SHA256).expect("32 bytes are in reach");
-    okm.fill(&mut key).expect("the output has the length asked for");
-    let key = UnboundKey::new(&aead::AES_256_GCM, &key);
-    LessSafeKey::new(key.expect("the key has the cipher's length"))
-}
-
-fn nonce(number: u64) -> Nonce {
-    let mut bytes = [0; 12];
-    bytes[..8].copy_from_slice(&number.to_le_bytes());
-    Nonce::assume_unique_for_key(bytes)
+    aes_key(prk, &[label, &run.to_le_bytes()])
 }
 
 #[cfg(test)]

@@ -14,23 +14,6 @@ impl Head {
         (0..self.lanes.len()).filter_map(|lane| self.route_of(lane, node)).collect()
     }
 
-    /// Returns the near and far end of the link with `epoch` on that side of the node `by`; `None`
-    /// if the route has changed since.
-    pub(super) fn ends_of(
-        &self,
-        by: NodeId,
-        lane: u16,
-        epoch: u32,
-        side: LinkSide,
-    ) -> Option<(NodeId, NodeId)> {
-        self.lanes.get(usize::from(lane))?.ends(by, epoch, side)
-    }
-
-    /// Returns the feeder of a node in a lane; `None` if the node has left the lane.
-    pub(super) fn upstream_of(&self, lane: usize, node: NodeId) -> Option<NodeId> {
-        self.lanes[lane].feeders.get(&node).copied()
-    }
-
     /// Takes a node out of a lane: its feeder feeds the nodes that it fed.
     pub(super) fn splice(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
@@ -121,14 +104,14 @@ impl Head {
             let first = state.nodes.first();
             let unfed = state.side_fed.iter().find(|&node| {
                 let fed = state.feeders.contains_key(node);
-                !fed && *node != HEAD && Some(node) != first && self.is_alive(node.index())
+                !fed && *node != HEAD && Some(node) != first && !self.nodes[node.index()].left
             });
             unfed.map(|&node| (lane, node))
         })
     }
 
-    /// Returns the side of the head's own link in a lane: the head is at the lane's begin or its
-    /// end.
+    /// Returns the side of the head's own link in a lane: `Down` if the lane begins at the head, `Up`
+    /// if it ends there.
     pub(super) fn own_side(&self, lane: u16) -> LinkSide {
         let lane = self.lanes.get(usize::from(lane));
         let ends = lane.is_some_and(|lane| lane.route.first() != HEAD);
@@ -165,8 +148,8 @@ impl Head {
         let downstream = |far: NodeId| {
             let listens = address(far, far).filter(|_| far != HEAD);
             let epoch = *state.epochs.get(&far).filter(|_| far == HEAD || listens.is_some())?;
-            let loose = state.side_fed.contains(&far);
-            Some(Downstream { node: far, epoch, address: listens, loose })
+            let side_fed = state.side_fed.contains(&far);
+            Some(Downstream { node: far, epoch, address: listens, side_fed })
         };
         let downstreams = state.fed_by(node).filter_map(downstream).collect();
         Some(Route { lane: u16::try_from(lane).ok()?, upstream, downstreams })

@@ -35,9 +35,9 @@ impl Head {
     fn is_outlier(&self, at: usize) -> bool {
         let others = self.nodes.iter().enumerate().skip(1);
         let others = others.filter(|(other, node)| *other != at && !node.left);
-        let mut shares: Vec<u64> = others.map(|(_, node)| node.disk.blocked()).collect();
+        let mut shares: Vec<u64> = others.map(|(_, node)| node.disk.blocked).collect();
         let middle = shares.len() / 2;
         !shares.is_empty()
-            && self.nodes[at].disk.blocked() > 2 * *shares.select_nth_unstable(middle).1
+            && self.nodes[at].disk.blocked > 2 * *shares.select_nth_unstable(middle).1
     }
 }

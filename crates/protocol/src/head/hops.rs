@@ -1,7 +1,7 @@
 //! Finds nodes with slow links or machines; [`super::watch`] describes how.
 
 use super::node::Node;
-use super::watch::{Hop, Mark, Slow, Suspect, WINDOW_NS};
+use super::watch::{Hop, Mark, Slow, Suspect, WINDOW_NS, median};
 use super::{Head, NodeState, SlowNodes};
 use garland_core::plan::{HEAD, NodeId};
 
@@ -63,12 +63,7 @@ impl Head {
         let mut behind = state.fed_by(hop.far).filter(|fed| !state.side_fed.contains(fed));
         let is_known = behind.all(|far| hops[at + 1..].iter().any(|other| other.far == far));
         let before = hops[..at].iter().map(Hop::wire);
-        let mut others: Vec<f64> = before.chain(hops[at + 1..].iter().map(Hop::taken)).collect();
-        if others.is_empty() {
-            return None;
-        }
-        let middle = others.len() / 2;
-        let usual = *others.select_nth_unstable_by(middle, f64::total_cmp).1;
+        let usual = median(before.chain(hops[at + 1..].iter().map(Hop::taken)).collect())?;
         let least = usual * f64::from(self.policy.slow_below) / 1000.0;
         if hop.taken() >= least || hop.is_disk || !is_known {
             return None;

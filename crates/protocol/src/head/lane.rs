@@ -2,14 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::pace::Pace;
-use super::retry::Retry;
 use super::watch::Watch;
 use crate::route::LinkSide;
 use garland_core::plan::{self, LaneBlocks, NodeId};
 
 /// A node that feeds this many others is not given the downstreams of a leaving node.
 const FED_MAX: usize = 16;
+
+/// The time in nanoseconds from the loss of a link to the next attempt. By then a dead node is
+/// known to be dead.
+const RETRY_NS: u64 = 300_000_000;
+
+/// The number of attempts after which one end of a link is given up.
+pub(super) const RETRIES: u32 = 3;
+
+/// The time in nanoseconds that a link must hold after an attempt to count as healthy again.
+const FORGIVE_NS: u64 = 10_000_000_000;
 
 /// The present state of a lane.
 #[derive(Debug)]
@@ -123,5 +131,86 @@ impl LaneState {
             node != of && !self.side_fed.contains(&node) && !self.is_behind(node, of)
         });
         others.min_by_key(|node| self.load(**node, of)).copied().unwrap_or(near)
+    }
+}
+
+/// The progress of a lane, for moving it to another rail.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pace {
+    /// When the first block had arrived at all nodes.
+    began: Option<u64>,
+    /// When all blocks had arrived at all nodes.
+    over: Option<u64>,
+    /// Whether the lane was moved to another rail.
+    pub(super) moved: bool,
+}
+
+impl Pace {
+    /// Notes that `come` of `all` blocks have arrived at all nodes.
+    pub(super) fn note(&mut self, now: u64, come: u64, all: u64) {
+        if come > 0 {
+            self.began.get_or_insert(now);
+        }
+        if come == all {
+            self.over.get_or_insert(now);
+        }
+    }
+
+    /// Returns the nanoseconds that the lane took on its own rail; `None` before its end, or if it
+    /// was moved.
+    pub(super) fn span(&self) -> Option<u64> {
+        let span = self.over?.saturating_sub(self.began?).max(1);
+        (!self.moved).then_some(span)
+    }
+
+    /// Returns when the lane began, if it is in progress on its own rail.
+    pub(super) fn running_since(&self) -> Option<u64> {
+        self.began.filter(|_| self.over.is_none() && !self.moved)
+    }
+}
+
+/// The attempts to reopen a link that broke while both its ends live.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Retry {
+    /// When the next attempt is due; `None` during an attempt.
+    pub(super) due: Option<u64>,
+    /// The number of attempts since the link last held for long.
+    tries: u32,
+    /// When the last attempt was made.
+    tried: u64,
+    /// The reason of the loss, and the side that reported it: the end that opens the link is
+    /// preferred.
+    reason: Option<(LinkSide, String)>,
+}
+
+impl Retry {
+    /// Notes that the link was lost.
+    pub(super) fn lost(&mut self, now: u64, side: LinkSide, reason: String) {
+        if now.saturating_sub(self.tried) >= FORGIVE_NS {
+            self.tries = 0;
+        }
+        let opener_spoke = matches!(self.reason, Some((LinkSide::Down, _)));
+        if side == LinkSide::Down || !opener_spoke {
+            self.reason = Some((side, reason));
+        }
+        self.due = Some(now + RETRY_NS);
+    }
+
+    /// Notes that the link is being reopened.
+    pub(super) fn try_again(&mut self, now: u64) {
+        (self.due, self.tried) = (None, now);
+        self.tries += 1;
+    }
+
+    /// Whether the maximum number of attempts was made.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.tries >= RETRIES
+    }
+
+    /// Returns why the link was lost.
+    pub(super) fn reason(&self) -> &str {
+        self.reason
+            .as_ref()
+            .map_or("connection closed without an error message", |(_, reason)| reason)
     }
 }

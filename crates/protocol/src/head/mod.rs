@@ -3,7 +3,6 @@
 //! waits for the chain.
 
 mod chain;
-mod disk;
 mod disks;
 mod event;
 mod faults;
@@ -11,12 +10,9 @@ mod hops;
 mod joining;
 mod lane;
 mod node;
-mod node_state;
-mod pace;
 mod policy;
 mod rails;
 mod retries;
-mod retry;
 mod stuck;
 mod verdict;
 mod watch;
@@ -28,9 +24,8 @@ use self::faults::Faults;
 pub use self::faults::{BadFrame, Fault};
 use self::lane::LaneState;
 use self::node::Node;
-pub use self::node_state::{NodeState, Verdict};
+pub use self::node::{NodeState, Verdict};
 pub use self::policy::{Policy, SlowNodes};
-use self::retry::Retry;
 pub use self::watch::Slow;
 use super::copy_id::CopyId;
 use super::message::FromAgent;
@@ -143,7 +138,8 @@ impl Head {
     }
 
     fn bad_frame(&mut self, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {
-        if let Some(ends) = self.ends_of(by, lane, epoch, side) {
+        let lane = self.lanes.get(usize::from(lane));
+        if let Some(ends) = lane.and_then(|lane| lane.ends(by, epoch, side)) {
             self.faults.add_frame(ends, side);
         }
     }
@@ -151,11 +147,10 @@ impl Head {
     /// Returns the time of the next `Tick` in nanoseconds; `None` if none is due.
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
-        let silence = (1..self.nodes.len())
-            .filter(|&at| self.is_alive(at))
-            .map(|at| self.nodes[at].last_seen + self.policy.silence_ns);
-        let retries =
-            self.lanes.iter().flat_map(|lane| lane.retries.values().filter_map(Retry::due));
+        let alive = self.nodes.iter().skip(1).filter(|node| !node.left);
+        let silence = alive.map(|node| node.last_seen + self.policy.silence_ns);
+        let retries = self.lanes.iter().flat_map(|lane| lane.retries.values());
+        let retries = retries.filter_map(|retry| retry.due);
         silence.chain(retries).min().filter(|_| !self.finished)
     }
 
@@ -254,6 +249,11 @@ impl Head {
         }
     }
 
+    /// Returns all nodes except the head.
+    fn receivers(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (1..).map(NodeId).take(self.nodes.len() - 1)
+    }
+
     /// Returns a node's name for messages.
     fn name(&self, id: NodeId) -> &str {
         match self.names[id.index()].as_str() {
@@ -264,14 +264,12 @@ impl Head {
     }
 
     fn tick(&mut self, now: u64) {
-        for at in 1..self.nodes.len() {
-            let silent = now.saturating_sub(self.nodes[at].last_seen);
-            if self.is_alive(at) && silent >= self.policy.silence_ns {
-                let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
-                let mut reason = format!("no word from it for {} ms", silent / 1_000_000);
-                if let Some(word) = self.neighbours_word(id) {
-                    reason = format!("{reason}; {word}");
-                }
+        for id in self.receivers() {
+            let node = &self.nodes[id.index()];
+            let silent = now.saturating_sub(node.last_seen);
+            if !node.left && silent >= self.policy.silence_ns {
+                let word = self.neighbours_word(id).unwrap_or_default();
+                let reason = format!("no word from it for {} ms{word}", silent / 1_000_000);
                 self.gone(id, NodeState::Dead(reason));
             }
         }

@@ -67,7 +67,7 @@ impl Head {
         if from % rails == to % rails {
             return;
         }
-        self.lanes[lane].pace.set_moved();
+        self.lanes[lane].pace.moved = true;
         self.rails[lane] = self.rails[other];
         for far in self.lanes[lane].nodes.clone().into_iter().skip(1) {
             let state = &mut self.lanes[lane];

@@ -63,7 +63,8 @@ impl Head {
     /// Feeds a node that hangs on the side, if there are others and the policy is to detach slow
     /// nodes.
     fn detach_hanging(&mut self, id: NodeId) {
-        let is_other = |at: usize| at != id.index() && self.is_alive(at) && !self.nodes[at].hangs;
+        let is_other =
+            |at: usize| at != id.index() && !self.nodes[at].left && !self.nodes[at].hangs;
         let others = (1..self.nodes.len()).any(is_other);
         if !others || self.policy.slow != SlowNodes::Detach || self.policy.together {
             return;

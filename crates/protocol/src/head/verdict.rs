@@ -41,7 +41,7 @@ impl Head {
             return;
         }
         self.committing = true;
-        for (id, node) in (1..).map(NodeId).zip(self.nodes.iter().skip(1)) {
+        for (id, node) in self.receivers().zip(self.nodes.iter().skip(1)) {
             if let Some(root) = node.root {
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Commit(self.copy, root)));
             }
@@ -56,7 +56,7 @@ impl Head {
             return;
         }
         self.settled = true;
-        for (id, node) in (1..).map(NodeId).zip(self.nodes.iter().skip(1)) {
+        for (id, node) in self.receivers().zip(self.nodes.iter().skip(1)) {
             if !node.left {
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Settle(self.copy)));
             }
@@ -79,15 +79,14 @@ impl Head {
         if self.policy.together && !self.nodes.iter().skip(1).all(known) {
             return;
         }
-        let ids = || (1..).map(NodeId);
-        let others =
-            |(id, node): (NodeId, &Node)| (known(node) && node.root != node.wanted).then_some(id);
-        let other: Vec<NodeId> = ids().zip(self.nodes.iter().skip(1)).filter_map(others).collect();
-        for id in other {
+        let is_wrong = |node: &Node| known(node) && node.root != node.wanted;
+        for id in
+            self.receivers().filter(|id| is_wrong(&self.nodes[id.index()])).collect::<Vec<_>>()
+        {
             let reason = "the digest of its blocks differs from that of the source".to_owned();
             self.gone(id, NodeState::Failed(reason));
         }
-        for (id, node) in ids().zip(self.nodes.iter_mut().skip(1)) {
+        for (id, node) in self.receivers().zip(self.nodes.iter_mut().skip(1)) {
             // Each node gets this order once.
             if let Some(root) = node.wanted.take_if(|_| node.state == NodeState::Complete) {
                 let order = match self.policy.prepare {
@@ -131,10 +130,9 @@ impl Head {
 
     /// Fails all nodes without a verdict.
     pub(super) fn give_up(&mut self, reason: &str) {
-        for at in 1..self.nodes.len() {
-            let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
+        for id in self.receivers() {
             if self.verdict(id).is_none() {
-                self.nodes[at].state = NodeState::Failed(reason.to_owned());
+                self.nodes[id.index()].state = NodeState::Failed(reason.to_owned());
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Close(self.copy)));
             }
         }
@@ -142,16 +140,9 @@ impl Head {
 
     /// Ends the copy if all nodes have verdicts.
     pub(super) fn finish(&mut self) {
-        let all = (1..self.nodes.len())
-            .all(|at| self.verdict(NodeId(u32::try_from(at).unwrap_or(0))).is_some());
-        if all && !self.finished {
+        if !self.finished && self.receivers().all(|id| self.verdict(id).is_some()) {
             self.finished = true;
             self.orders.push_back(HeadOrder::Finished);
         }
-    }
-
-    /// Whether a node is still on its lanes.
-    pub(super) fn is_alive(&self, at: usize) -> bool {
-        !self.nodes[at].left
     }
 }

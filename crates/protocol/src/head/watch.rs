@@ -229,11 +229,9 @@ impl Watch {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         let Some(last) = self.trials.last().copied() else { return outcome };
-        let mut rates: Vec<f64> =
-            hops.iter().map(|hop| hop.rate).filter(|&rate| rate > 0.0).collect();
-        if !rates.is_empty() && now.saturating_sub(last.since) > 2 * WINDOW_NS {
-            let middle = rates.len() / 2;
-            self.paces.push(*rates.select_nth_unstable_by(middle, f64::total_cmp).1);
+        let rates = hops.iter().map(|hop| hop.rate).filter(|&rate| rate > 0.0).collect();
+        if now.saturating_sub(last.since) > 2 * WINDOW_NS {
+            self.paces.extend(median(rates));
         }
         let kept = self.paces.iter().rev().take(KEPT).copied().fold(f64::INFINITY, f64::min);
         let others = if self.paces.len() < KEPT { 0.0 } else { kept };
@@ -259,4 +257,10 @@ impl Watch {
         self.left = self.left.saturating_sub(1);
         outcome
     }
+}
+
+/// Returns the upper median; `None` without values.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    let middle = values.len() / 2;
+    (!values.is_empty()).then(|| *values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }

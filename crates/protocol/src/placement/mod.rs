@@ -11,7 +11,7 @@ pub use pull::Pull;
 pub use turns::Turns;
 
 /// The state of a node when a job is placed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
     /// The name of the node.
     pub name: String,
@@ -101,16 +101,7 @@ mod tests_of {
     }
 
     pub(super) fn node(cores: u32, busy: u32) -> Candidate {
-        Candidate {
-            name: "n".to_owned(),
-            is_alive: true,
-            cores,
-            speed: 1.0,
-            busy,
-            waiting: 0,
-            load: None,
-            memory: None,
-            memory_free: None,
-        }
+        let name = "n".to_owned();
+        Candidate { name, is_alive: true, cores, speed: 1.0, busy, ..Candidate::default() }
     }
 }

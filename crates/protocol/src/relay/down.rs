@@ -35,4 +35,8 @@ impl Down {
             self.next = place + 1;
         }
     }
+    /// Whether the downstream has reported that it has block `index`.
+    pub(super) fn has(&self, index: u64) -> bool {
+        self.has.as_ref().is_some_and(|has| has.contains(index))
+    }
 }

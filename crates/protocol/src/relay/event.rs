@@ -15,10 +15,10 @@ pub enum RelayEvent {
     /// The link to a downstream broke, or could not be opened.
     DownLost(u32, String),
     /// A downstream sent a request: `Resume` with an ordinal, or `Again` with a block's index.
-    Asked(u32, Kind, u64),
+    Requested(u32, Kind, u64),
     /// A downstream reported blocks that it already has: the index of the first of 256 blocks, and
     /// a bit for each.
-    Told(u32, u64, [u8; 32]),
+    Have(u32, u64, [u8; 32]),
     /// The upstream has opened its link.
     UpOpened(u32),
     /// The link from the upstream of this epoch broke.
@@ -52,9 +52,10 @@ pub enum RelayEvent {
 }
 
 /// Whether a received block goes to the node's writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Store {
     /// No: the node does not need the block.
+    #[default]
     No,
     /// Only if the writer has room: this node must not slow the others down.
     IfRoom,
@@ -72,10 +73,10 @@ pub enum RelayOrder {
     /// Close the link from the upstream.
     CloseUp,
     /// Send a frame upstream.
-    AskUp(Kind, u64),
+    SendUp(Kind, u64),
     /// Report to the upstream which blocks are present: the index of the first of 256, and a bit
     /// for each.
-    TellUp(u64, [u8; 32]),
+    SendHave(u64, [u8; 32]),
     /// Send a frame without a block to a downstream.
     SendDown(u32, Kind, u64),
     /// Receive the block whose header has arrived; answer with `Received` or `CutOff`.

@@ -17,8 +17,7 @@ impl Relay {
             // The block may have been sent under the lane's incarnation already, in another
             // encoding.
             let incarnation = self.next_incarnation();
-            self.busy = Busy::Feeding { index, to: to.clone() };
-            return Some(RelayOrder::Feed { index, incarnation, again: true, to });
+            return self.start_feeding(index, incarnation, true, to);
         }
         // No downstream may get ahead while another one is being linked: a stream behind the former
         // may need blocks that the latter lacks, in another lane.
@@ -35,9 +34,9 @@ impl Relay {
             }
             if sink.can_serve(index) {
                 let to = self.downs.iter_mut().filter(there).map(|down| down.epoch).collect();
-                return Some(self.start_feeding(index, to));
+                return self.start_feeding(index, self.incarnation, false, to);
             }
-            if sink.will_serve(index) || self.is_beside {
+            if sink.will_serve(index) || self.is_side_feed {
                 return None;
             }
             // The block is missing here: the downstream notices the gap and requests it, and then
@@ -56,9 +55,15 @@ impl Relay {
         None
     }
 
-    fn start_feeding(&mut self, index: u64, to: Vec<u32>) -> RelayOrder {
+    fn start_feeding(
+        &mut self,
+        index: u64,
+        incarnation: u64,
+        again: bool,
+        to: Vec<u32>,
+    ) -> Option<RelayOrder> {
         self.busy = Busy::Feeding { index, to: to.clone() };
-        RelayOrder::Feed { index, incarnation: self.incarnation, again: false, to }
+        Some(RelayOrder::Feed { index, incarnation, again, to })
     }
 
     pub(super) fn unfed(&mut self) {

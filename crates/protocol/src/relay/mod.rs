@@ -8,7 +8,6 @@
 //! feeder, which feeds what the feeder holds, so the lane never waits for it. The driver calls
 //! `handle` for each event, and then `poll` until it returns `None`.
 
-mod doubt;
 mod down;
 mod event;
 mod feed;
@@ -16,14 +15,12 @@ mod holdings;
 mod links;
 mod receive;
 mod repair;
-mod unsettled;
-mod waiting;
+mod settle;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use self::down::Down;
 pub use self::event::{RelayEvent, RelayOrder, Store};
-use self::unsettled::Unsettled;
 use super::sink::Sink;
 use garland_core::plan::LaneBlocks;
 
@@ -42,6 +39,19 @@ enum Busy {
     },
 }
 
+/// A block from upstream that may have been cut off on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unsettled {
+    pub(super) index: u64,
+    pub(super) stored: bool,
+    /// The links on which it was forwarded, which must be told if it is void.
+    pub(super) forwarded: Vec<u32>,
+    /// Whether it arrived changed.
+    pub(super) changed: bool,
+    /// Whether the block arrived as it was sealed, and waits for its turn with the writer.
+    pub(super) opened: bool,
+}
+
 /// The relay of one lane on one node.
 #[derive(Debug)]
 pub struct Relay {
@@ -58,23 +68,23 @@ pub struct Relay {
     downs: Vec<Down>,
     /// Whether the relay feeds a node on the side, and therefore waits for blocks that are not held
     /// yet.
-    is_beside: bool,
+    is_side_feed: bool,
     busy: Busy,
     /// The incarnation of the sealing key while the links stay the same.
     incarnation: u64,
     /// The newest incarnation; each block that is sent again uses a new one.
     newest: u64,
     /// Blocks that were requested and have not arrived.
-    asked: BTreeSet<u64>,
+    requested: BTreeSet<u64>,
     /// Blocks that may still be declared void: those received since the last block in the lane's
     /// order. (Requested blocks prove nothing: a neighbour sends them while it does not know yet
     /// whether the block that it forwarded was cut off.)
     unsettled: Vec<Unsettled>,
     /// Blocks with the writer that may have been cut off.
-    doubts: Vec<Unsettled>,
+    unverified: Vec<Unsettled>,
     detached: bool,
     /// The number of this lane's blocks that are with the writer.
-    flying: usize,
+    in_flight: usize,
     orders: VecDeque<RelayOrder>,
 }
 
@@ -90,15 +100,15 @@ impl Relay {
             cursor: if is_source { blocks.len() } else { 0 },
             up_ended: is_source,
             downs: Vec::new(),
-            is_beside: false,
+            is_side_feed: false,
             busy: Busy::No,
             incarnation: 0,
             newest: 0,
-            asked: BTreeSet::new(),
+            requested: BTreeSet::new(),
             unsettled: Vec::new(),
-            doubts: Vec::new(),
+            unverified: Vec::new(),
             detached: false,
-            flying: 0,
+            in_flight: 0,
             orders: VecDeque::new(),
         }
     }
@@ -106,10 +116,10 @@ impl Relay {
     /// Creates a relay that feeds one downstream on the side of the lane `blocks`, from what the
     /// node holds or will hold. The incarnations of its keys are derived from the link's `epoch`.
     #[must_use]
-    pub fn beside(blocks: LaneBlocks, epoch: u32) -> Self {
+    pub fn side_feed(blocks: LaneBlocks, epoch: u32) -> Self {
         // The lane's own incarnations count from 1; those of each side link have 32 bits.
         let newest = 1 << 63 | u64::from(epoch) << 32;
-        Self { is_beside: true, newest, ..Self::new(blocks, true) }
+        Self { is_side_feed: true, newest, ..Self::new(blocks, true) }
     }
 
     /// Returns a new incarnation.
@@ -120,8 +130,8 @@ impl Relay {
 
     /// Whether the relay feeds a node on the side.
     #[must_use]
-    pub fn is_beside(&self) -> bool {
-        self.is_beside
+    pub fn is_side_feed(&self) -> bool {
+        self.is_side_feed
     }
 
     /// Returns the number of blocks received from upstream, from the lane's start.
@@ -135,7 +145,8 @@ impl Relay {
     #[must_use]
     pub fn is_up_over(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
-        let quiet = self.busy == Busy::No && self.asked.is_empty() && self.doubts.is_empty();
+        let quiet =
+            self.busy == Busy::No && self.requested.is_empty() && self.unverified.is_empty();
         open && self.up_ended && quiet && sink.is_complete()
     }
 
@@ -153,7 +164,7 @@ impl Relay {
     #[must_use]
     pub fn may_read(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
-        let settled = self.doubts.is_empty();
+        let settled = self.unverified.is_empty();
         let down_ready = self.downs.iter().all(|down| {
             let behind = down.next < self.cursor;
             let waiting = behind && sink.will_surely_serve(self.blocks.index(down.next));
@@ -175,14 +186,36 @@ impl Relay {
         next.is_some_and(|index| sink.is_ahead(index))
     }
 
+    /// Whether the upstream owes this node a block: the lane is not finished, or a block was
+    /// requested again.
+    #[must_use]
+    pub fn is_owed(&self) -> bool {
+        let open = matches!(self.up, Some((_, true)));
+        open && (!self.up_ended || !self.requested.is_empty())
+    }
+
+    /// Whether the lane waits for this node's writer: for a block that a downstream is to be fed
+    /// from here, or for all remaining blocks to be written.
+    #[must_use]
+    pub fn is_behind_writer(&self, sink: &Sink) -> bool {
+        if self.is_source {
+            return false;
+        }
+        let lacked_below = self.downs.iter().any(|down| {
+            let next = (down.next < self.cursor).then(|| self.blocks.index(down.next));
+            down.again.iter().copied().chain(next).any(|index| sink.will_surely_serve(index))
+        });
+        let all_came = self.up_ended && self.requested.is_empty();
+        lacked_below || !self.unverified.is_empty() || all_came && self.in_flight > 0
+    }
     /// Handles an event.
     pub fn handle(&mut self, event: RelayEvent, sink: &mut Sink) {
         match event {
             RelayEvent::Route(route) => self.route(&route),
             RelayEvent::DownOpened(_) => self.incarnation = self.next_incarnation(),
             RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
-            RelayEvent::Asked(epoch, kind, index) => self.asked_by_down(epoch, kind, index),
-            RelayEvent::Told(epoch, first, bits) => self.told(epoch, first, &bits),
+            RelayEvent::Requested(epoch, kind, index) => self.requested_by_down(epoch, kind, index),
+            RelayEvent::Have(epoch, first, bits) => self.note_have(epoch, first, &bits),
             RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
             RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
             RelayEvent::Block(index, content) => self.block(index, content, sink),
@@ -207,6 +240,6 @@ impl Relay {
         if self.busy != Busy::No {
             return None;
         }
-        self.feed(sink).or_else(|| self.ask_for_missing(sink))
+        self.feed(sink).or_else(|| self.request_missing(sink))
     }
 }

@@ -1,8 +1,7 @@
 //! Blocks that arrive: stored, forwarded, or cut off on the way.
 
 use super::down::Down;
-use super::unsettled::Unsettled;
-use super::{Busy, Relay, RelayOrder, Store};
+use super::{Busy, Relay, RelayOrder, Store, Unsettled};
 use crate::frame::Kind;
 use crate::sink::Sink;
 
@@ -57,7 +56,7 @@ impl Relay {
 
     pub(super) fn received_block(&mut self, stored: bool, sink: &mut Sink) {
         let Some((index, store, to)) = self.end_receiving() else { return };
-        self.asked.remove(&index);
+        self.requested.remove(&index);
         if store != Store::No && !stored {
             sink.untake(index);
         }
@@ -72,7 +71,7 @@ impl Relay {
             forwarded.push(down.epoch);
         }
         let stored = stored && store != Store::No;
-        self.flying += usize::from(stored);
+        self.in_flight += usize::from(stored);
         self.unsettled.push(Unsettled { index, stored, forwarded, changed: false, opened: false });
     }
 

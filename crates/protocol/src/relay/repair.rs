@@ -5,7 +5,7 @@ use crate::frame::Kind;
 use crate::sink::Sink;
 
 /// The maximum number of blocks that a node has requested and not yet received.
-const ASKED_MAX: usize = 16;
+const REQUESTED_MAX: usize = 16;
 
 /// The maximum number of blocks in flight to a detached node, or with its writer, while it fetches
 /// the blocks that it dropped. The writer has room for more.
@@ -15,9 +15,13 @@ impl Relay {
     /// Requests blocks from upstream: those that a downstream requested and this node cannot serve,
     /// and those that it lacks itself. Changed blocks are requested at once, blocks that the disk
     /// was too slow for after the stream.
-    pub(super) fn ask_for_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
+    pub(super) fn request_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let open = matches!(self.up, Some((_, true)));
-        if self.is_source || !open || self.asked.len() >= ASKED_MAX || !self.doubts.is_empty() {
+        if self.is_source
+            || !open
+            || self.requested.len() >= REQUESTED_MAX
+            || !self.unverified.is_empty()
+        {
             return None;
         }
         let wanted = self.downs.iter().flat_map(|down| &down.again).copied();
@@ -28,29 +32,29 @@ impl Relay {
         });
         // A node with a slow disk requests the blocks that it dropped after the stream, at the rate
         // of its disk. Otherwise it would have to drop them again.
-        let behind = self.flying + self.asked.len() >= CATCH_UP_MAX;
+        let behind = self.in_flight + self.requested.len() >= CATCH_UP_MAX;
         let now = !self.detached || self.up_ended && !behind;
-        let own = || self.next_own(now, sink.lacking(), |index| sink.wants(index));
-        let wanted = wanted.into_iter().find(|index| !self.asked.contains(index));
+        let own = || self.next_own(now, sink.missing(), |index| sink.wants(index));
+        let wanted = wanted.into_iter().find(|index| !self.requested.contains(index));
         let index = wanted.or_else(own)?;
-        self.asked.insert(index);
-        Some(RelayOrder::AskUp(Kind::Again, index))
+        self.requested.insert(index);
+        Some(RelayOrder::SendUp(Kind::Again, index))
     }
 
-    /// Returns the first of the `lacking` blocks that this node may request, if it may request any
+    /// Returns the first of the `missing` blocks that this node may request, if it may request any
     /// `now`. A node with a slow disk may lack most of the file, so these blocks are not examined
     /// before one of them may be requested.
     fn next_own(
         &self,
         now: bool,
-        lacking: impl Iterator<Item = u64>,
+        missing: impl Iterator<Item = u64>,
         wants: impl Fn(u64) -> bool,
     ) -> Option<u64> {
-        let mut lacking = now.then_some(lacking)?;
-        lacking.find(|index| {
+        let mut missing = now.then_some(missing)?;
+        missing.find(|index| {
             let passed = self.blocks.ordinal(*index).is_some_and(|place| place < self.cursor);
             let suspect = self.unsettled.iter().any(|block| block.index == *index);
-            passed && !suspect && wants(*index) && !self.asked.contains(index)
+            passed && !suspect && wants(*index) && !self.requested.contains(index)
         })
     }
 }
@@ -67,10 +71,10 @@ mod tests {
         let blocks = 1_000_000;
         let relay = Relay { cursor: blocks, ..Relay::new(LaneBlocks::all(blocks), false) };
         let looks = Cell::new(0_u64);
-        let lacking = || (0..blocks).inspect(|_| looks.set(looks.get() + 1));
-        assert_eq!(relay.next_own(false, lacking(), |_| true), None);
+        let missing = || (0..blocks).inspect(|_| looks.set(looks.get() + 1));
+        assert_eq!(relay.next_own(false, missing(), |_| true), None);
         assert_eq!(looks.get(), 0);
-        assert_eq!(relay.next_own(true, lacking(), |_| true), Some(0));
+        assert_eq!(relay.next_own(true, missing(), |_| true), Some(0));
         assert_eq!(looks.get(), 1);
     }
 }

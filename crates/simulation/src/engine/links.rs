@@ -3,11 +3,10 @@
 use garland_core::plan::NodeId;
 use garland_protocol::{FRAME_LEN, Kind, RelayEvent};
 
-use super::control::id;
 use super::steps::Engine;
 use crate::agenda::Event;
 use crate::link::{Item, Link, LinkId, NEVER, Side};
-use crate::node::{Life, Stage};
+use crate::node::{Life, Stage, id};
 
 impl Engine<'_> {
     /// Connects a node to the next one of a lane.
@@ -16,13 +15,13 @@ impl Engine<'_> {
         let number = LinkId::try_from(self.links.len()).expect("links are few");
         let lane = usize::from(self.nodes[place].lanes[thread].number);
         let rate = self.wire_rate(place).min(self.wire_rate(far));
-        let mut link = Link { thread, ..Link::new(lane, epoch, place, far, rate) };
-        link.frozen = self.nodes[place].cut || self.nodes[far].cut;
-        if !link.frozen {
+        let frozen = self.nodes[place].cut || self.nodes[far].cut;
+        if !frozen {
             let due = self.now + self.world.connect_ns + self.world.latency_ns;
             self.agenda.add(due, Event::Accept(number));
         }
-        self.links.push(link);
+        let near = place;
+        self.links.push(Link { lane, thread, epoch, rate, near, far, frozen, ..Link::default() });
         self.nodes[place].lanes[thread].downs.push(number);
     }
 
@@ -258,7 +257,7 @@ impl Engine<'_> {
         thread.downs.retain(|&down| down != number);
         // Requests from the link's other end are dropped with the link.
         let asked = |event: &RelayEvent| match event {
-            RelayEvent::Asked(of, ..) | RelayEvent::Told(of, ..) => *of == epoch,
+            RelayEvent::Requested(of, ..) | RelayEvent::Have(of, ..) => *of == epoch,
             _ => false,
         };
         thread.events.retain(|event| !asked(event));

@@ -7,7 +7,7 @@ use garland_protocol::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNod
 
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
-use crate::node::{Life, Node, Order};
+use crate::node::{Life, Node, Order, id};
 use crate::random::Random;
 use crate::run::{NodeRun, Run};
 use crate::schedule::Schedule;
@@ -87,14 +87,9 @@ impl<'a> Engine<'a> {
         // Blocks of a stream that a node drops could not be read again.
         let policy = if world.stream { policy.with_slow(SlowNodes::Wait, 0) } else { policy };
         let told = if world.stream { open_ended(plan) } else { plan.clone() };
-        let source = NodeWorld {
-            disk_rate: 0,
-            cpu_rate: 0,
-            wire_rate: world.link_rate,
-            sink: SinkKind::File,
-            has: 0,
-        };
-        let worlds = std::iter::once(&source).chain(&world.nodes);
+        let source = NodeWorld { wire_rate: world.link_rate, ..NodeWorld::default() };
+        let worlds = std::iter::once(&source).chain(&world.nodes).enumerate();
+        let nodes = worlds.map(|(at, &node)| Node::new(&told, at, node, world.room));
         let mut engine = Self {
             plan,
             world,
@@ -108,10 +103,7 @@ impl<'a> Engine<'a> {
             source_read: false,
             released: 0,
             finished: None,
-            nodes: worlds
-                .enumerate()
-                .map(|(at, &node)| Node::new(&told, at, node, world.room))
-                .collect(),
+            nodes: nodes.collect(),
             links: Vec::new(),
             vault,
             contents,
@@ -132,10 +124,10 @@ impl<'a> Engine<'a> {
             return;
         }
         let layout = self.plan.layout;
-        let known = |sink: Sink, contents: &[[u8; 32]]| sink.knowing(contents.to_vec());
+        let known = |sink: Sink, contents: &[[u8; 32]]| sink.with_digests(contents.to_vec());
         for place in 1..self.nodes.len() {
             let NodeWorld { has, sink, .. } = self.nodes[place].world;
-            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
+            let id = NodeId(id(place));
             let part = self.plan.part_read_by(id).filter(|_| sink == SinkKind::File);
             let has_some = has > 0 && matches!(sink, SinkKind::File | SinkKind::Tree);
             if !has_some && part.is_none() {
@@ -168,8 +160,7 @@ impl<'a> Engine<'a> {
             self.agenda.add(mishap.at, Event::Mishap(number));
         }
         for place in 1..self.nodes.len() {
-            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
-            let routes = self.head.routes(id);
+            let routes = self.head.routes(NodeId(id(place)));
             self.send_node(place, Order::Begin(routes));
         }
         for route in self.head.routes(HEAD) {
@@ -289,7 +280,7 @@ impl<'a> Engine<'a> {
     fn outcome(self) -> Run {
         let node_run = |place: usize| {
             let node = &self.nodes[place];
-            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
+            let id = NodeId(id(place));
             NodeRun {
                 verdict: self.head.verdict(id),
                 first_ns: node.first_ns,

@@ -1,6 +1,6 @@
 //! The thread of a lane on a node: feeds the relay machine and executes its orders.
 
-use garland_protocol::{FromAgent, HeadEvent, Kind, LinkSide, RelayEvent, RelayOrder};
+use garland_protocol::{FromAgent, HeadEvent, Kind, RelayEvent, RelayOrder};
 
 use super::steps::{COPY, Engine};
 use crate::link::{LinkId, NEVER};
@@ -116,11 +116,11 @@ impl Engine<'_> {
                     self.close_far(link);
                 }
             }
-            RelayOrder::AskUp(kind, index) => {
-                self.ask_up(place, lane, |epoch| RelayEvent::Asked(epoch, kind, index));
+            RelayOrder::SendUp(kind, index) => {
+                self.ask_up(place, lane, |epoch| RelayEvent::Requested(epoch, kind, index));
             }
-            RelayOrder::TellUp(first, bits) => {
-                self.ask_up(place, lane, |epoch| RelayEvent::Told(epoch, first, bits));
+            RelayOrder::SendHave(first, bits) => {
+                self.ask_up(place, lane, |epoch| RelayEvent::Have(epoch, first, bits));
             }
             RelayOrder::SendDown(epoch, kind, index) => {
                 if let Some(link) = self.down(place, lane, epoch) {
@@ -138,7 +138,6 @@ impl Engine<'_> {
                 self.news.push_back(HeadEvent::LinkLost(number, epoch, reason));
             }
             RelayOrder::ReportLost(side, epoch, reason) => {
-                let side: LinkSide = side;
                 let lost = FromAgent::LinkLost { copy: COPY, lane: number, epoch, side, reason };
                 self.send_head(place, lost);
             }

@@ -2,11 +2,10 @@
 
 use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, RelayEvent, Store, TAG_LEN};
 
-use super::control::id;
 use super::steps::{COPY, Engine};
 use crate::agenda::Event;
 use crate::link::{Item, LinkId, NEVER};
-use crate::node::{Stage, Work, Written};
+use crate::node::{Stage, Work, Written, id};
 use crate::world::nanoseconds;
 
 impl Engine<'_> {
@@ -23,8 +22,8 @@ impl Engine<'_> {
         let from = thread.up.expect("a header came from upstream just now");
         let link = &self.links[from as usize];
         let over = link.ended && link.items.front().is_some_and(|item| item.last == NEVER);
-        let work = Work { from: Some(from), store, ..self.work(place, lane, index, forward) };
-        let work = Work { cut_off: over.then_some(self.now), ..work };
+        let (from, cut_off) = (Some(from), over.then_some(self.now));
+        let work = Work { from, store, cut_off, ..self.work(place, lane, index, forward) };
         self.nodes[place].lanes[lane].work = Some(work);
         self.progress(place, lane);
     }
@@ -58,21 +57,8 @@ impl Engine<'_> {
     fn work(&mut self, place: usize, lane: usize, index: u64, to: &[u32]) -> Work {
         let to = to.iter().filter_map(|&epoch| self.down(place, lane, epoch)).collect();
         self.serial = self.serial.wrapping_add(1);
-        Work {
-            serial: self.serial,
-            index,
-            stage: Stage::Room,
-            from: None,
-            to,
-            incarnation: 0,
-            store: Store::No,
-            placed: false,
-            since: self.now,
-            waits_since: None,
-            sent: self.now,
-            cut_off: None,
-            lost: Vec::new(),
-        }
+        let (serial, since, sent) = (self.serial, self.now, self.now);
+        Work { serial, index, to, since, sent, ..Work::default() }
     }
 
     pub(super) fn done(&mut self, place: usize, lane: usize, serial: u32) {
@@ -226,17 +212,15 @@ impl Engine<'_> {
         let work = self.nodes[place].lanes[lane].work.take();
         let work = work.expect("only work is finished");
         let event = match work.from {
-            Some(from) => Some(self.finish_receiving(place, lane, &work, from)),
+            Some(from) => self.finish_receiving(place, lane, &work, from),
             None => {
                 self.nodes[place].lanes[lane].fed = true;
-                Some(RelayEvent::Fed)
+                RelayEvent::Fed
             }
         };
-        let lost = work.lost.iter();
-        let lost = lost.map(|&epoch| RelayEvent::DownLost(epoch, "it broke".to_owned()));
-        let node = &mut self.nodes[place];
-        for event in event.into_iter().chain(lost) {
-            node.tell(lane, event);
+        self.nodes[place].tell(lane, event);
+        for epoch in work.lost {
+            self.nodes[place].tell(lane, RelayEvent::DownLost(epoch, "it broke".to_owned()));
         }
         self.pump(place, lane);
     }

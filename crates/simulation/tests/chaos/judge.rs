@@ -23,8 +23,11 @@ const STUCK_NS: u64 = 62_000_000_000;
 /// Runs a case. Returns what is wrong with the run, if anything.
 pub fn judge(case: &Case) -> Result<(), String> {
     let run = simulate(&case.plan(), &case.world, &case.schedule);
-    let killed: BTreeSet<u32> =
-        case.schedule.mishaps.iter().filter_map(|mishap| mishap.what.kills()).collect();
+    let kills = |mishap: &Mishap| match mishap.what {
+        What::Crash(node) | What::Cut(node) | What::Stop(node) => Some(node),
+        _ => None,
+    };
+    let killed: BTreeSet<u32> = case.schedule.mishaps.iter().filter_map(kills).collect();
     let hangs = |mishap: &Mishap| match mishap.what {
         What::Hang(node) => Some(node),
         _ => None,

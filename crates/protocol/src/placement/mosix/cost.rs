@@ -32,8 +32,7 @@ impl Stand {
     /// Whether the job's memory is free on the node: a node that pages is worse than one with many
     /// jobs, so openMosix gave memory priority over load.
     pub(super) fn holds(&self, job: &Job) -> bool {
-        let enough = |free| job.memory.is_none_or(|needed| needed <= free);
-        self.memory_free.is_none_or(enough)
+        self.memory_free.is_none_or(|free| job.fits_in(free))
     }
 
     /// Whether the node has a free processor for the job.
@@ -65,16 +64,10 @@ impl Stand {
 /// function is so flat that a slow idle node looks more expensive than a fast one with all jobs.
 const LEAST_BASE: f64 = 256.0;
 
-/// The unit of loads: the largest load seen so far.
-#[derive(Clone, Copy, Debug)]
+/// The unit of loads: the largest load seen so far, at least 1.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scale {
     most: f64,
-}
-
-impl Default for Scale {
-    fn default() -> Self {
-        Self { most: 1.0 }
-    }
 }
 
 impl Scale {
@@ -82,9 +75,8 @@ impl Scale {
     /// largest load) by the job, where b is `nodes`, but at least [`LEAST_BASE`].
     pub(super) fn marginal(&mut self, stand: &Stand, job: &Job, nodes: usize) -> f64 {
         let with = stand.with(job);
-        if with.load().is_finite() {
-            self.most = self.most.max(with.load());
-        }
+        let load = if with.load().is_finite() { with.load() } else { 0.0 };
+        self.most = self.most.max(load).max(1.0);
         let base = (nodes as f64).max(LEAST_BASE);
         let cost =
             |stand: &Stand| base.powf(stand.memory_used()) + base.powf(stand.load() / self.most);

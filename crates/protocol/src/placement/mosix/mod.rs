@@ -36,18 +36,14 @@ impl Placement for Mosix {
         let (job, nodes) = (asked.job, asked.nodes);
         self.gossip.go_on(nodes, asked.now);
         let count = nodes.iter().filter(|node| node.is_alive).count();
-        let mut cheapest: Option<(f64, usize)> = None;
-        for (at, stand) in self.gossip.known() {
-            let may_have = asked.may_have(at) && stand.holds(job);
-            if !may_have || !(asked.at_once || stand.has_room(job)) {
-                continue;
-            }
-            let cost = self.scale.marginal(stand, job, count);
-            // Of equal nodes, the first is chosen, so that runs can be repeated.
-            if cheapest.is_none_or(|least| (cost, at) < least) {
-                cheapest = Some((cost, at));
-            }
-        }
+        let scale = &mut self.scale;
+        let fitting = self.gossip.known().filter(|&(at, stand)| {
+            let has_room = asked.at_once || stand.has_room(job);
+            asked.may_have(at) && stand.holds(job) && has_room
+        });
+        let costs = fitting.map(|(at, stand)| (scale.marginal(stand, job, count), at));
+        // Of equal nodes, the first is chosen, so that runs can be repeated.
+        let cheapest = costs.min_by(|one, two| one.0.total_cmp(&two.0).then(one.1.cmp(&two.1)));
         let chosen = cheapest.map(|(_, at)| at).or_else(|| self.stranger(asked))?;
         self.gossip.place(chosen, &nodes[chosen], job, asked.now);
         Some(chosen)
