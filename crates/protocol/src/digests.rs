@@ -146,24 +146,24 @@ impl DigestWindows {
     }
 
     /// Returns the next window for a link whose other end has all windows before the ordinal
-    /// `told`, up to the block at `place`; `None` if that end has the digest of that block. The
+    /// `from`, up to the block at `place`; `None` if that end has the digest of that block. The
     /// source signs the window now, over as many consecutive blocks as it has read.
     pub fn next(
         &mut self,
         blocks: &LaneBlocks,
-        told: u64,
+        from: u64,
         place: u64,
         sink: &Sink,
     ) -> Option<SignedDigests> {
-        if told > place {
+        if from > place {
             return None;
         }
-        let known = self.covering(told);
+        let known = self.covering(from);
         let first = known.map(|(first, _)| first);
         let first = match (first, &self.key) {
             (Some(first), _) => first,
-            (None, Key::Sign(_)) => self.sign(blocks, told, place, sink)?,
-            (None, Key::Check(_)) => *self.windows.range(told..=place).next()?.0,
+            (None, Key::Sign(_)) => self.sign(blocks, from, place, sink)?,
+            (None, Key::Check(_)) => *self.windows.range(from..=place).next()?.0,
         };
         let (end, signature) = self.windows[&first];
         let mut bytes = digests(blocks, first..end, sink)?;
@@ -171,11 +171,11 @@ impl DigestWindows {
         Some(SignedDigests { first, end, bytes })
     }
 
-    /// Signs a window that begins at the first ordinal from `told` to `place` whose digest is
+    /// Signs a window that begins at the first ordinal in `from..=place` whose digest is
     /// known. Returns the ordinal where it begins.
-    fn sign(&mut self, blocks: &LaneBlocks, told: u64, place: u64, sink: &Sink) -> Option<u64> {
+    fn sign(&mut self, blocks: &LaneBlocks, from: u64, place: u64, sink: &Sink) -> Option<u64> {
         let is_known = |place: &u64| sink.content(blocks.index(*place)).is_some();
-        let first = (told..=place).find(is_known)?;
+        let first = (from..=place).find(is_known)?;
         if self.covering(first).is_some() {
             return self.covering(first).map(|(first, _)| first);
         }

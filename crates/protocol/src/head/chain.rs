@@ -95,7 +95,7 @@ impl Head {
                 "no node has room to feed it: {first} feeds {DOWNSTREAMS_MAX} nodes already; copy to \
                  it again when this copy is over"
             );
-            self.gone(id, NodeState::Failed(reason));
+            self.take_out(id, NodeState::Failed(reason));
         }
     }
 

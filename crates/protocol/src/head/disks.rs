@@ -20,7 +20,7 @@ impl Head {
             if enough && self.policy.slow == SlowNodes::Fail {
                 let reason =
                     "its disk is slower than those of the other nodes (--on-slow fail)".to_owned();
-                return self.gone(id, NodeState::Failed(reason));
+                return self.take_out(id, NodeState::Failed(reason));
             }
             if enough && detached.count() < self.policy.detached_max {
                 self.nodes[at].detached = true;

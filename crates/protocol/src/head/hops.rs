@@ -114,7 +114,7 @@ impl Head {
                 rate / 1e6,
                 others / 1e6
             );
-            self.gone(id, NodeState::Failed(reason));
+            self.take_out(id, NodeState::Failed(reason));
         }
     }
 }

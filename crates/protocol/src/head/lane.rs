@@ -146,12 +146,12 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Notes that `come` of `all` blocks have arrived at all nodes.
-    pub(super) fn note(&mut self, now: u64, come: u64, all: u64) {
-        if come > 0 {
+    /// Notes that `arrived` of `all` blocks have arrived at all nodes.
+    pub(super) fn note(&mut self, now: u64, arrived: u64, all: u64) {
+        if arrived > 0 {
             self.began.get_or_insert(now);
         }
-        if come == all {
+        if arrived == all {
             self.over.get_or_insert(now);
         }
     }

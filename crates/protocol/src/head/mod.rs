@@ -163,9 +163,9 @@ impl Head {
                 }
                 self.message(now, node, message);
             }
-            HeadEvent::Lost(node, reason) => self.gone(node, NodeState::Dead(reason)),
-            HeadEvent::SourceRead(root) => self.know(&vec![root; self.nodes.len() - 1]),
-            HeadEvent::PartsKnown(roots) => self.know(&roots),
+            HeadEvent::Lost(node, reason) => self.take_out(node, NodeState::Dead(reason)),
+            HeadEvent::SourceRead(root) => self.set_roots(&vec![root; self.nodes.len() - 1]),
+            HeadEvent::PartsKnown(roots) => self.set_roots(&roots),
             HeadEvent::Bad(index) => self.faults.add_block(index, HEAD),
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
             HeadEvent::LinkLost(lane, epoch, reason) => {
@@ -243,7 +243,7 @@ impl Head {
                 self.settle();
             }
             FromAgent::Failed(of, reason) if of == copy => {
-                self.gone(id, NodeState::Failed(reason));
+                self.take_out(id, NodeState::Failed(reason));
             }
             _ => {}
         }
@@ -268,9 +268,9 @@ impl Head {
             let node = &self.nodes[id.index()];
             let silent = now.saturating_sub(node.last_seen);
             if !node.left && silent >= self.policy.silence_ns {
-                let word = self.neighbours_word(id).unwrap_or_default();
+                let word = self.neighbours_report(id).unwrap_or_default();
                 let reason = format!("no word from it for {} ms{word}", silent / 1_000_000);
-                self.gone(id, NodeState::Dead(reason));
+                self.take_out(id, NodeState::Dead(reason));
             }
         }
         for lane in 0..self.lanes.len() {

@@ -22,8 +22,8 @@ impl Head {
             return;
         }
         for lane in 0..self.lanes.len() {
-            let (come, all) = (self.come(lane), self.all(lane));
-            self.lanes[lane].pace.note(now, come, all);
+            let (arrived, all) = (self.arrived(lane), self.all(lane));
+            self.lanes[lane].pace.note(now, arrived, all);
         }
         // The lane that took the least time has the fastest rail.
         let spans = self
@@ -35,10 +35,10 @@ impl Head {
         let span = u128::from(span);
         for lane in 0..self.lanes.len() {
             let Some(began) = self.lanes[lane].pace.running_since() else { continue };
-            let (come, all) = (self.come(lane), self.all(lane));
-            let left = u128::from(all.saturating_sub(come));
+            let (arrived, all) = (self.arrived(lane), self.all(lane));
+            let left = u128::from(all.saturating_sub(arrived));
             let took = u128::from(now.saturating_sub(began));
-            let here = left * took / u128::from(come.max(1));
+            let here = left * took / u128::from(arrived.max(1));
             let there = left * span / u128::from(self.all(free).max(1));
             if here > there + u128::from(WORTH_NS) {
                 self.move_lane(lane, free, rails);
@@ -52,13 +52,13 @@ impl Head {
     }
 
     /// Returns the number of blocks of a lane that have arrived at all its nodes.
-    fn come(&self, lane: usize) -> u64 {
+    fn arrived(&self, lane: usize) -> u64 {
         // Nodes that are fed on the side count too: the rail may be the reason that they are slow.
         let nodes = self.lanes[lane].nodes.iter().filter(|id| **id != HEAD);
-        let come = nodes.map(|id| {
+        let arrived = nodes.map(|id| {
             self.nodes[id.index()].report.lanes.get(lane).map_or(0, |report| report.received)
         });
-        come.min().unwrap_or(0)
+        arrived.min().unwrap_or(0)
     }
 
     /// Moves all hops of a lane to the rail of another.

@@ -59,22 +59,22 @@ impl Head {
         };
         if far == HEAD {
             let reason = gave_up(to, from);
-            return self.gone(near, NodeState::Failed(reason));
+            return self.take_out(near, NodeState::Failed(reason));
         }
         let reason = gave_up(from, to);
         let before = self.lanes[lane].unreached.get(&near).filter(|_| near != HEAD);
         if let Some(&before) = before {
             let before = self.name(before);
             let reason = format!("it reaches neither {before} nor {to}, which are alive; {reason}");
-            return self.gone(near, NodeState::Failed(reason));
+            return self.take_out(near, NodeState::Failed(reason));
         }
         self.lanes[lane].unreached.insert(near, far);
-        self.gone(far, NodeState::Failed(reason));
+        self.take_out(far, NodeState::Failed(reason));
     }
 
     /// Returns what a node's upstream reported if it has just lost its link to the node, for the end
     /// of a message.
-    pub(super) fn neighbours_word(&self, of: NodeId) -> Option<String> {
+    pub(super) fn neighbours_report(&self, of: NodeId) -> Option<String> {
         let lost = |lane: &LaneState| {
             let retry = lane.retries.get(&of).filter(|retry| retry.due.is_some())?;
             let near = self.name(*lane.feeders.get(&of)?);

@@ -28,7 +28,7 @@ impl Head {
             holds_up && self.policy.slow == SlowNodes::Fail && !self.policy.together;
         if fails_at_once || call.overdue_ns() >= self.policy.stuck_after_ns {
             let reason = self.reason_of(&call);
-            return self.gone(id, NodeState::Failed(reason));
+            return self.take_out(id, NodeState::Failed(reason));
         }
         if holds_up && !std::mem::replace(&mut self.nodes[id.index()].hangs, true) {
             self.detach_hanging(id);

@@ -64,7 +64,7 @@ impl Head {
     }
 
     /// Takes the digests of what each node must hold.
-    pub(super) fn know(&mut self, roots: &[[u8; 32]]) {
+    pub(super) fn set_roots(&mut self, roots: &[[u8; 32]]) {
         self.roots = roots.to_vec();
         for (node, root) in self.nodes.iter_mut().skip(1).zip(roots) {
             node.wanted = Some(*root);
@@ -84,7 +84,7 @@ impl Head {
             self.receivers().filter(|id| is_wrong(&self.nodes[id.index()])).collect::<Vec<_>>()
         {
             let reason = "the digest of its blocks differs from that of the source".to_owned();
-            self.gone(id, NodeState::Failed(reason));
+            self.take_out(id, NodeState::Failed(reason));
         }
         for (id, node) in self.receivers().zip(self.nodes.iter_mut().skip(1)) {
             // Each node gets this order once.
@@ -99,7 +99,7 @@ impl Head {
     }
 
     /// Takes a node out of all lanes. What it has committed stays.
-    pub(super) fn gone(&mut self, id: NodeId, state: NodeState) {
+    pub(super) fn take_out(&mut self, id: NodeId, state: NodeState) {
         let node = &mut self.nodes[id.index()];
         if std::mem::replace(&mut node.left, true) {
             return;

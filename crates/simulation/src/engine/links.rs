@@ -37,7 +37,7 @@ impl Engine<'_> {
     }
 
     /// Handles a new link that reaches the kernel of the far end.
-    pub(super) fn knock(&mut self, number: LinkId) {
+    pub(super) fn reach_far_end(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
         if link.near_closed || link.frozen {
             return;

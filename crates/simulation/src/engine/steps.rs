@@ -183,7 +183,7 @@ impl<'a> Engine<'a> {
         match event {
             Event::Arrive(link) => self.arrived(link),
             Event::Asked(link) => self.asked(link),
-            Event::Accept(link) => self.knock(link),
+            Event::Accept(link) => self.reach_far_end(link),
             Event::Expire(link) => self.expire(link),
             Event::Opened(link) => self.opened(link),
             Event::Broken(link, Side::Near) => self.broken_down(link),

@@ -33,7 +33,7 @@ pub(super) struct Gossip {
     random: u64,
     /// The entries of the nodes in order, then those of the controller, which has no load of its
     /// own.
-    minds: Vec<Vec<Entry>>,
+    views: Vec<Vec<Entry>>,
     /// The time of the last round; `None` before the first.
     round: Option<f64>,
     /// The state of the nodes at the last update.
@@ -43,12 +43,12 @@ pub(super) struct Gossip {
 impl Gossip {
     pub(super) fn new(seed: u64) -> Self {
         // Zero would stay zero.
-        Self { random: seed | 1, minds: Vec::new(), round: None, last: Vec::new() }
+        Self { random: seed | 1, views: Vec::new(), round: None, last: Vec::new() }
     }
 
     /// Simulates the rounds up to `now`; `nodes` is the present state of the nodes.
-    pub(super) fn go_on(&mut self, nodes: &[Candidate], now: f64) {
-        self.minds.resize(nodes.len() + 1, Vec::new());
+    pub(super) fn advance(&mut self, nodes: &[Candidate], now: f64) {
+        self.views.resize(nodes.len() + 1, Vec::new());
         let first = self.round.is_none();
         let mut at = self.round.unwrap_or(now - f64::from(BEFORE) * PERIOD);
         at = at.max(now - f64::from(MOST) * PERIOD);
@@ -56,54 +56,54 @@ impl Gossip {
             at += PERIOD;
             // The states between two updates are unknown: the state at one of them is used.
             let seen = if first || at + PERIOD > now { nodes } else { &self.last.clone()[..] };
-            self.tell(seen, at);
+            self.exchange(seen, at);
         }
         self.round = Some(at);
-        self.hear_of_ends(nodes, now);
-        for mind in &mut self.minds {
-            mind.retain(|entry| nodes.get(entry.node).is_some_and(|node| node.is_alive));
+        self.note_returns(nodes, now);
+        for view in &mut self.views {
+            view.retain(|entry| nodes.get(entry.node).is_some_and(|node| node.is_alive));
         }
         self.last = nodes.to_vec();
     }
 
     /// Returns the nodes that the controller knows, and their state as it knows it.
     pub(super) fn known(&self) -> impl Iterator<Item = (usize, &Stand)> {
-        self.minds.last().into_iter().flatten().map(|entry| (entry.node, &entry.stand))
+        self.views.last().into_iter().flatten().map(|entry| (entry.node, &entry.stand))
     }
 
     /// Notes that the controller sends a job to the node with index `at`.
     pub(super) fn place(&mut self, at: usize, node: &Candidate, job: &Job, now: f64) {
-        let Some(mind) = self.minds.last_mut() else { return };
-        let known = mind.iter().find(|entry| entry.node == at);
+        let Some(view) = self.views.last_mut() else { return };
+        let known = view.iter().find(|entry| entry.node == at);
         let stand = known.map_or(Stand::of(node), |entry| entry.stand).with(job);
-        learn(mind, Entry { node: at, stand, since: now });
+        learn(view, Entry { node: at, stand, since: now });
         if let Some(last) = self.last.get_mut(at) {
             last.busy += job.cores;
         }
     }
 
     /// A node that returns a job reports its state to the controller.
-    fn hear_of_ends(&mut self, nodes: &[Candidate], now: f64) {
-        let Some(mind) = self.minds.last_mut() else { return };
+    fn note_returns(&mut self, nodes: &[Candidate], now: f64) {
+        let Some(view) = self.views.last_mut() else { return };
         for (at, (node, before)) in nodes.iter().zip(&self.last).enumerate() {
             if node.is_alive && node.busy + node.waiting < before.busy + before.waiting {
-                learn(mind, Entry { node: at, stand: Stand::of(node), since: now });
+                learn(view, Entry { node: at, stand: Stand::of(node), since: now });
             }
         }
     }
 
     /// Simulates one round at the time `at`.
-    fn tell(&mut self, nodes: &[Candidate], at: f64) {
+    fn exchange(&mut self, nodes: &[Candidate], at: f64) {
         let count = nodes.len();
         for (teller, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_alive) {
             let own = Entry { node: teller, stand: Stand::of(node), since: at };
-            learn(&mut self.minds[teller], own);
+            learn(&mut self.views[teller], own);
             // Another node, or the controller, which has the last index.
             let to = (teller + 1 + self.below(count)) % (count + 1);
-            let news: Vec<Entry> = newest(&self.minds[teller]).take(VECTOR / 2).collect();
+            let news: Vec<Entry> = newest(&self.views[teller]).take(VECTOR / 2).collect();
             for entry in news {
                 if entry.node != to {
-                    learn(&mut self.minds[to], entry);
+                    learn(&mut self.views[to], entry);
                 }
             }
         }
@@ -120,20 +120,20 @@ impl Gossip {
 }
 
 /// Returns the entries, the newest first.
-fn newest(mind: &[Entry]) -> impl Iterator<Item = Entry> {
-    let mut sorted = mind.to_vec();
+fn newest(view: &[Entry]) -> impl Iterator<Item = Entry> {
+    let mut sorted = view.to_vec();
     sorted.sort_by(|one, two| two.since.total_cmp(&one.since));
     sorted.into_iter()
 }
 
 /// Adds `entry` if it is newer than the known one; drops the oldest entry if there are too many.
-fn learn(mind: &mut Vec<Entry>, entry: Entry) {
-    match mind.iter_mut().find(|known| known.node == entry.node) {
+fn learn(view: &mut Vec<Entry>, entry: Entry) {
+    match view.iter_mut().find(|known| known.node == entry.node) {
         Some(known) if known.since > entry.since => {}
         Some(known) => *known = entry,
-        None => mind.push(entry),
+        None => view.push(entry),
     }
-    if mind.len() > VECTOR {
-        *mind = newest(mind).take(VECTOR).collect();
+    if view.len() > VECTOR {
+        *view = newest(view).take(VECTOR).collect();
     }
 }

@@ -34,7 +34,7 @@ impl Mosix {
 impl Placement for Mosix {
     fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let (job, nodes) = (asked.job, asked.nodes);
-        self.gossip.go_on(nodes, asked.now);
+        self.gossip.advance(nodes, asked.now);
         let count = nodes.iter().filter(|node| node.is_alive).count();
         let scale = &mut self.scale;
         let fitting = self.gossip.known().filter(|&(at, stand)| {
@@ -44,7 +44,7 @@ impl Placement for Mosix {
         let costs = fitting.map(|(at, stand)| (scale.marginal(stand, job, count), at));
         // Of equal nodes, the first is chosen, so that runs can be repeated.
         let cheapest = costs.min_by(|one, two| one.0.total_cmp(&two.0).then(one.1.cmp(&two.1)));
-        let chosen = cheapest.map(|(_, at)| at).or_else(|| self.stranger(asked))?;
+        let chosen = cheapest.map(|(_, at)| at).or_else(|| self.unknown_node(asked))?;
         self.gossip.place(chosen, &nodes[chosen], job, asked.now);
         Some(chosen)
     }
@@ -53,7 +53,7 @@ impl Placement for Mosix {
 impl Mosix {
     /// Returns a node that the controller does not know, for when no known node fits; any node if
     /// no job is running whose end could bring a report.
-    fn stranger(&self, asked: &PlacementRequest<'_>) -> Option<usize> {
+    fn unknown_node(&self, asked: &PlacementRequest<'_>) -> Option<usize> {
         let nodes = asked.nodes;
         let is_quiet = nodes.iter().all(|node| !node.is_alive || node.busy + node.waiting == 0);
         let is_known = |at: usize| self.gossip.known().any(|(known, _)| known == at);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_load_counts_as_well() {
+    fn the_load_of_unknown_nodes_counts_as_well() {
         let mut nodes = vec![node(2, 0), node(2, 0)];
         nodes[0].load = Some(1.5);
         assert_eq!(Mosix::new(1).choose(&asked(&job(1), &nodes, 0.0)), Some(1));
