@@ -255,7 +255,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn what_the_peer_did_not_seal_is_refused(message in proptest::collection::vec(any::<u8>(), 0..300), garbage in proptest::collection::vec(any::<u8>(), 2..300), cut: prop::sample::Index) {
+        fn bytes_that_the_peer_did_not_seal_are_refused(message in proptest::collection::vec(any::<u8>(), 0..300), garbage in proptest::collection::vec(any::<u8>(), 2..300), cut: prop::sample::Index) {
             let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
             let two = Handshake::link(Role::Responder, &Secret([1; 32]), b"").unwrap();
             let mut wire = Vec::new();

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parcel_of_digests_is_a_message() {
+    fn the_largest_piece_of_digests_fits_into_a_message() {
         let digests = CompareOrder::Digests(vec![[255; 32]; DIGESTS_MAX], true);
         let bytes = ToAgent::Compare(digests).to_bytes();
         assert!(bytes.len() <= MAX_MESSAGE);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_copy_could_be_is_refused() {
+    fn impossible_comparisons_are_refused() {
         let of = |length, block_size| Compare {
             path: Vec::new(),
             name: Vec::new(),

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_heard() {
+    fn the_encoding_of_an_opening_can_be_decoded() {
         for address in ["10.0.0.7:81", "[fe80::1]:65535"] {
             let address = address.parse().unwrap();
             let (key, keys) = ([1; 32], [[2; 32], [3; 32]]);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictory_records_are_refused() {
         let mut other = known(10_000);
         other.digests.pop();
         assert_eq!(Known::parse(&other.to_bytes()), Err(KnownError::Nonsense));
@@ -151,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_are_parsed_or_refused(body in proptest::collection::vec(any::<u8>(), 0..300)) {
             let mut bytes = [&MAGIC[..], &body].concat();
             let _ = Known::parse(&bytes);
             let sum = blake3::hash(&bytes);

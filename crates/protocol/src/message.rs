@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_that_is_not_there_costs_nothing() {
+    fn a_false_length_allocates_nothing() {
         // `Exec` with 2^62 arguments, none of which follows.
         let bytes = [8, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
         assert!(ToAgent::parse(&bytes).is_none());

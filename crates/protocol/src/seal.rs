@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_and_nothing_else() {
+    fn sealed_blocks_open_and_changed_ones_do_not() {
         let mut keys = Keys::new(&Secret([5; 32]), COPY);
         let (frame, header, block) = sealed(&keys, b"the bytes of a block");
         let mut opened = block.clone();

@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_can_be_read_back_serves_surely_what_lacks_nothing_before_it() {
+    fn a_readable_stream_surely_serves_blocks_without_a_gap_before_them() {
         let mut sink = Sink::in_order(layout(), 2).held_readable().with_digests(vec![[0; 32]; 3]);
         sink.bring(1);
         sink.bring(2);
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_source_has_signed_is_not_served() {
+    fn unsigned_blocks_are_not_served() {
         let mut sink =
             Sink::new(layout(), true).with_digests(vec![[0; 32]; 3]).awaiting_signatures();
         sink.hold(0);
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_back_is_served_later() {
+    fn blocks_that_are_held_back_are_served_later() {
         let mut sink = Sink::source(layout());
         sink.serve_until(1);
         assert!(sink.can_serve(0) && !sink.can_serve(1) && sink.will_serve(1));

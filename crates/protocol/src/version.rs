@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_strangers() {
+    fn other_protocols_are_refused() {
         let mut http = [b' '; PREAMBLE_LEN];
         http[..14].copy_from_slice(b"GET / HTTP/1.1");
         assert_eq!(Preamble::parse(&http), Err(VersionError::Stranger));
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_fit_or_say_why_in_words_for_a_terminal(bytes in proptest::array::uniform32(any::<u8>()), ours: bool) {
+        fn any_bytes_are_a_preamble_or_a_printable_error(bytes in proptest::array::uniform32(any::<u8>()), ours: bool) {
             let mut bytes = bytes;
             if ours {
                 bytes[..8].copy_from_slice(MAGIC);

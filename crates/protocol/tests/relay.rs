@@ -185,7 +185,7 @@ fn side_links_never_share_a_key_however_often_they_repair() {
 }
 
 #[test]
-fn a_changed_block_is_reported_when_the_stream_goes_on_and_asked_for_again() {
+fn a_changed_block_is_reported_at_the_next_block_and_requested_again() {
     let mut middle = Middle::open();
     assert_eq!(middle.pass(0, Landing::Changed), [], "it may have been cut off");
     let orders = middle.after(Event::Block(1, CONTENT));
@@ -314,7 +314,7 @@ fn forked() -> Middle {
 }
 
 #[test]
-fn a_block_goes_on_to_all_downstreams_at_once() {
+fn a_block_is_forwarded_to_all_downstreams_at_once() {
     let mut middle = forked();
     for index in 0..8 {
         let to_both = Order::Receive { index, store: Store::Yes, forward: vec![2, 3] };

@@ -86,7 +86,7 @@ fn short_jobs_are_handed_ahead_and_asked_back() {
 }
 
 #[test]
-fn what_fails_is_tried_elsewhere_and_then_named() {
+fn a_failed_job_is_tried_on_other_nodes_and_then_reported() {
     let nodes = vec![node("a", 2), node("b", 1)];
     let mut farm = Dispatcher::new(jobs(1), nodes, Box::new(Pull), rules());
     for wanted in [0, 1, 0] {
@@ -136,7 +136,7 @@ fn a_job_whose_results_are_being_fetched_is_tried_again_when_its_node_is_lost() 
 }
 
 #[test]
-fn what_no_node_can_hold_is_said_so() {
+fn a_job_too_large_for_all_nodes_fails() {
     let mut list = jobs(2);
     list[0].memory = Some(1 << 40);
     let mut farm = Dispatcher::new(list, vec![node("a", 1)], Box::new(Pull), rules());

@@ -67,7 +67,7 @@ mod tests {
     use garland_core::plan::LaneBlocks;
 
     #[test]
-    fn what_a_detached_node_lacks_is_not_walked_while_it_may_not_ask() {
+    fn missing_blocks_of_a_detached_node_are_not_searched_while_it_may_not_request() {
         let blocks = 1_000_000;
         let relay = Relay { cursor: blocks, ..Relay::new(LaneBlocks::all(blocks), false) };
         let looks = Cell::new(0_u64);

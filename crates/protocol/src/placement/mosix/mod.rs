@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_nodes_few_are_known_and_work_spreads_all_the_same() {
+    fn few_of_many_nodes_are_known_but_jobs_are_spread() {
         let mut nodes: Vec<Candidate> = (0..100).map(|_| node(1, 0)).collect();
         let (mut mosix, job) = (Mosix::new(7), job(1));
         for step in 0..100 {
