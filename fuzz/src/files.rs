@@ -1,12 +1,13 @@
-//! What is kept in files, and trees' streams.
+//! Targets for the formats of files and of trees' streams.
 
-/// No bytes make the reader of records of files fail, and what it reads it would write again.
+/// Records of files: no input makes the parser panic, and a parsed record is written as the same
+/// bytes again.
 pub(crate) mod known {
     use garland_core::plan::Layout;
     use garland_protocol::{FileStamp, Known};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
-        // The digest at the end would stop all others.
+        // Without a valid digest at the end, every other input would be refused at once.
         let content = &bytes[..bytes.len().saturating_sub(32)];
         let digested = [content, blake3::hash(content).as_bytes()].concat();
         let mut readable = false;
@@ -33,7 +34,8 @@ pub(crate) mod known {
     }
 }
 
-/// Any text is a stripe's manifest, which survives being written and read, or an error in words.
+/// Stripe manifests: a text is a manifest that survives writing and parsing, or an error with a
+/// message.
 pub(crate) mod manifest {
     use garland_core::plan::{FoundStripe, Manifest, StripeSet};
 
@@ -70,7 +72,7 @@ pub(crate) mod manifest {
     }
 }
 
-/// Any JSON is a plan that is written the same again, or an error.
+/// Plans: a JSON text is a plan that survives writing and parsing, or an error.
 pub(crate) mod plan {
     use garland_core::plan::{Layout, Plan};
 
@@ -92,8 +94,8 @@ pub(crate) mod plan {
     }
 }
 
-/// Any bytes are a trace that is written the same again, a trace up to a cut, or an error; and any
-/// bytes are a parcel of sound records, or none.
+/// Traces: input is a trace that survives writing and parsing, a trace up to a cut, or an error.
+/// Input is also a parcel of sound records, or none.
 pub(crate) mod trace {
     use garland_core::trace::{
         Lost, NO_BLOCK, NONE, Origin, PARCEL_MAX, Parcel, Record, Role, Span, Stage, Trace, parcels,
@@ -152,7 +154,7 @@ pub(crate) mod trace {
     }
 }
 
-/// No bytes make the reader of trees' streams fail, or give a name that leads out of a folder.
+/// Streams of trees: no input makes the parser panic, or yields a name that leaves the directory.
 pub(crate) mod tree {
     use garland_core::tree::{Meta, Parser, Pattern, Record, Step};
 

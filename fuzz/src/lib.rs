@@ -1,32 +1,32 @@
-//! Every parser of Garland, fed with anything.
+//! Fuzz targets for every parser of Garland.
 //!
-//! A target takes any bytes. It panics when a parser breaks its word: what it reads it writes the same
-//! again, and what it can't read is an error. It says whether it could read something: such bytes are
-//! worth being changed further.
+//! A target takes any bytes. It panics if a parser violates its contract: a parsed value must be
+//! written as the same value again, and other input must be an error. It returns whether it could
+//! parse something: such input is worth changing further.
 
 mod files;
 mod texts;
 mod wires;
 
-/// A parser, and what it is fed with at first.
+/// A parser and its first inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, as libFuzzer's program has it.
+    /// The name, also that of libFuzzer's program.
     pub name: &'static str,
     parse: fn(&[u8]) -> bool,
     examples: fn() -> Vec<Vec<u8>>,
 }
 
 impl Target {
-    /// Feeds it; whether it could read something.
+    /// Feeds bytes to the parser. Returns whether it could parse something.
     ///
     /// # Panics
-    /// When the parser has a fault.
+    /// Panics if the parser violates its contract.
     pub fn run(&self, bytes: &[u8]) -> bool {
         (self.parse)(bytes)
     }
 
-    /// Bytes of which most can be read.
+    /// Returns inputs, most of which can be parsed.
     #[must_use]
     pub fn examples(&self) -> Vec<Vec<u8>> {
         (self.examples)()
@@ -35,7 +35,7 @@ impl Target {
 
 macro_rules! targets {
     ($($module:ident: $($name:ident)*;)*) => {
-        /// All of them.
+        /// All targets.
         pub const TARGETS: &[Target] = &[$($(Target {
             name: stringify!($name),
             parse: $module::$name::parse,
@@ -50,10 +50,10 @@ targets! {
     wires: channel digests fabric_answer frame from_agent preamble to_agent;
 }
 
-/// The target of this name.
+/// Returns the target of this name.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if there is none.
 #[must_use]
 pub fn target(name: &str) -> Target {
     let found = TARGETS.iter().find(|target| target.name == name);

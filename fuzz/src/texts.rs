@@ -1,6 +1,6 @@
-//! What people and launchers write.
+//! Targets for texts that people and launchers write.
 
-/// Any text is a cluster file or an error with a line and a column.
+/// Cluster files: a text is a cluster file, or an error with a line and a column.
 pub(crate) mod cluster_file {
     use garland_core::cluster::Cluster;
 
@@ -10,7 +10,8 @@ pub(crate) mod cluster_file {
         for text in [text.clone(), format!("version = 1\n{text}")] {
             match Cluster::parse(&text, "x.toml") {
                 Ok(cluster) => {
-                    // By one look at all of them: one for each would take minutes where there are 65,536.
+                    // One call for all names: one call for each would take minutes with 65,536
+                    // nodes.
                     let names: Vec<&String> = cluster.nodes.iter().map(|node| &node.name).collect();
                     let found = cluster.select(&names).expect("each is a node of the cluster");
                     assert!(found.iter().zip(&names).all(|(node, name)| node.name == **name));
@@ -35,7 +36,8 @@ pub(crate) mod cluster_file {
     }
 }
 
-/// Any text is a node list or an error that points into it; what it names survives folding.
+/// Node lists: a text is a node list whose names survive folding, or an error with a place in the
+/// text.
 pub(crate) mod node_list {
     use std::collections::BTreeSet;
 
@@ -73,7 +75,7 @@ pub(crate) mod node_list {
     }
 }
 
-/// Any line is a ready line that is written the same again, or none.
+/// Ready lines: a line is a ready line that survives writing and parsing, or another line.
 pub(crate) mod ready_line {
     use garland_protocol::ReadyLine;
 
@@ -96,7 +98,7 @@ pub(crate) mod ready_line {
     }
 }
 
-/// Any bytes are a target that holds all of them, or an error.
+/// Targets of copies: input is a target that contains all of it, or an error.
 pub(crate) mod target {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
@@ -123,7 +125,7 @@ pub(crate) mod target {
     }
 }
 
-/// Any text is a topology file whose topology can be, or an error with a line and a column.
+/// Topology files: a text is a file with a possible topology, or an error with a line and a column.
 pub(crate) mod topology_file {
     use garland_topology::file;
 

@@ -1,16 +1,16 @@
-//! What comes over wires.
+//! Targets for the formats on connections.
 
-/// The most messages that a postcard enumeration here has, and some that none has.
+/// More than the number of variants of any postcard enumeration here.
 const KINDS: u8 = 48;
 
-/// Bytes that begin as each kind of message does, and go on in some ways.
+/// Returns inputs that begin like each variant of a message, with several continuations.
 fn messages() -> Vec<Vec<u8>> {
     let rests: [&[u8]; 3] = [&[0; 64], &[1; 200], &[2, b'n', b'1', 0, 255, 1, 7, 7, 7, 7, 0, 3]];
     (0..KINDS).flat_map(|kind| rests.map(|rest| [&[kind], rest].concat())).collect()
 }
 
-/// An open channel gives what its peer sealed, in order, and refuses everything else, however it
-/// is cut.
+/// Channels: an open channel returns what its peer sealed, in order, and refuses everything else,
+/// however it is split.
 pub(crate) mod channel {
     use garland_protocol::{Channel, Handshake, Role, Secret};
 
@@ -50,7 +50,8 @@ pub(crate) mod channel {
     }
 }
 
-/// What a helper says is an answer that says itself again, or nothing; so is an order.
+/// Messages of the fabric helper: input is an answer or an order that survives writing and parsing,
+/// or an error.
 pub(crate) mod fabric_answer {
     use std::net::Ipv4Addr;
 
@@ -86,7 +87,7 @@ pub(crate) mod fabric_answer {
     }
 }
 
-/// No bytes that their maker couldn't mark are a frame, and every marked frame survives.
+/// Frames: input without a valid MAC is not a frame, and every frame with one survives.
 pub(crate) mod frame {
     use garland_core::plan::NodeId;
     use garland_protocol::{CopyId, Encoding, FRAME_LEN, Frame, Keys, Kind, Secret};
@@ -129,7 +130,7 @@ pub(crate) mod frame {
         readable
     }
 
-    /// A form, a block's bytes, and how many they are on the wire: as many as that form can have.
+    /// Returns an encoding, a block's length, and a possible length on the wire in that encoding.
     fn block(form: u8, length: u32, packed: u32) -> (Encoding, u32, u32) {
         let length = length.max(2);
         match form % 5 {
@@ -149,8 +150,8 @@ pub(crate) mod frame {
     }
 }
 
-/// No bytes that the source didn't sign are a window of digests, wherever they are said to belong, and
-/// every window that it signed is one.
+/// Windows of digests: input that the source did not sign is not a window, at whatever place it is
+/// received; every signed window is one.
 pub(crate) mod digests {
     use garland_core::plan::{LaneBlocks, Layout};
     use garland_protocol::{CopyId, DigestKey, DigestWindows, Secret, Sink};
@@ -177,7 +178,7 @@ pub(crate) mod digests {
         DigestWindows::new(CopyId([1; 16]), 0, key)
     }
 
-    /// All windows that the source signed, each behind its place.
+    /// Returns all windows that the source signed, each preceded by its ordinal.
     fn signed() -> Vec<Vec<u8>> {
         let (lane, signer) = (LaneBlocks::all(BLOCKS), DigestKey::Sign(Secret([7; 32])));
         let mut sink = Sink::source(layout());
@@ -197,9 +198,9 @@ pub(crate) mod digests {
     }
 }
 
-/// Any bytes are a message or none, and a message has the bytes that it is read from.
+/// Messages of agents: input is a message that survives writing and parsing, or none.
 pub(crate) mod from_agent {
-    use garland_protocol::FromAgent;
+    use garland_protocol::{FromAgent, Message};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let message = FromAgent::parse(bytes);
@@ -216,7 +217,7 @@ pub(crate) mod from_agent {
     }
 }
 
-/// Any first bytes are a preamble that fits or a version error fit for a terminal.
+/// Preambles: the first bytes are a valid preamble, or an error whose text is safe for a terminal.
 pub(crate) mod preamble {
     use garland_protocol::{PREAMBLE_LEN, Preamble};
 
@@ -245,9 +246,9 @@ pub(crate) mod preamble {
     }
 }
 
-/// Any bytes are a message or none, and a message has the bytes that it is read from.
+/// Messages to agents: input is a message that survives writing and parsing, or none.
 pub(crate) mod to_agent {
-    use garland_protocol::ToAgent;
+    use garland_protocol::{Message, ToAgent};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let message = ToAgent::parse(bytes);

@@ -1,8 +1,8 @@
-//! Feeds every target for some seconds with examples that are changed at random: no coverage is measured,
-//! so any compiler does. What could be read is changed further.
+//! Feeds every target with randomly changed examples for some seconds. No coverage is measured, so
+//! any compiler can be used. Input that could be parsed is changed further.
 //!
-//! `GARLAND_FUZZ_SECONDS` says how long each takes. Bytes that a target fails with are printed and kept
-//! in a file; `GARLAND_FUZZ_INPUT=FILE` feeds a target with that file alone.
+//! `GARLAND_FUZZ_SECONDS` sets the duration for each target. Input that makes a target fail is
+//! printed and kept in a file; `GARLAND_FUZZ_INPUT=FILE` feeds a target with that file alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -12,16 +12,16 @@ use garland_sys::{clock, random};
 
 const SECONDS: u64 = 2;
 
-/// The longest bytes that a target gets.
+/// The maximum length of an input in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// How many bytes are remembered, examples besides.
+/// The number of inputs that are kept in addition to the examples.
 const ROOM: usize = 1000;
 
-/// How many are tried between two looks at the clock.
+/// The number of inputs between two readings of the clock.
 const BATCH: u32 = 64;
 
-/// An endless row of numbers (xorshift64*, Vigna 2016).
+/// A generator of pseudo-random numbers (xorshift64*, Vigna 2016).
 struct Numbers(u64);
 
 impl Numbers {
@@ -32,7 +32,7 @@ impl Numbers {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// A number below `end`, or 0.
+    /// Returns a number below `end`, or 0.
     fn below(&mut self, end: usize) -> usize {
         (self.next() >> 33) as usize % end.max(1)
     }
@@ -42,7 +42,7 @@ impl Numbers {
     }
 }
 
-/// Bytes that have been found at edges of parsers.
+/// Bytes at which parsers have failed.
 const EDGES: [&[u8]; 14] = [
     b"\0",
     b"\xff",
@@ -60,7 +60,7 @@ const EDGES: [&[u8]; 14] = [
     "\u{1f40f}".as_bytes(),
 ];
 
-/// Changes bytes in one to eight ways; parts of `others` come in.
+/// Changes bytes in one to eight ways; pieces of `others` are inserted.
 fn change(bytes: &mut Vec<u8>, others: &[Vec<u8>], numbers: &mut Numbers) {
     for _ in 0..=numbers.below(8) {
         let at = numbers.below(bytes.len() + 1);
@@ -91,10 +91,10 @@ fn change(bytes: &mut Vec<u8>, others: &[Vec<u8>], numbers: &mut Numbers) {
     bytes.truncate(LONGEST);
 }
 
-/// Feeds a target with these bytes; whether it could read something.
+/// Feeds a target with these bytes. Returns whether it could parse something.
 ///
 /// # Panics
-/// When it fails, having kept the bytes.
+/// Panics if the target fails, after the bytes were written to a file.
 fn feed(target: Target, bytes: &[u8]) -> bool {
     let fed = catch_unwind(AssertUnwindSafe(|| target.run(bytes)));
     fed.unwrap_or_else(|_| {

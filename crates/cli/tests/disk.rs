@@ -150,7 +150,7 @@ fn what_cannot_be_is_said_before_anything_is_written() {
     );
     for (arguments, reason) in [
         (["--size", "0", "local1"], "--size 0: allowed are 1.00 MiB to"),
-        (["--time", "0s", "local1"], "--time 0s: 0 ns a measurement: allowed are"),
+        (["--time", "0s", "local1"], "--time 0s: 0 ns per measurement: must be"),
         (["--size", "many", "local1"], "many"),
         (["--size", "1MiB", "/tmp"], "`/tmp` is a path of this machine"),
     ] {

@@ -122,7 +122,10 @@ fn words_that_make_no_sense_are_refused() {
         assert!(said.err.contains(wanted), "{all:?}: {}", said.err);
     };
     refused(&["--provider", "shm"], "take --transport fabric");
-    refused(&["--transport", "fabric", "--provider", "a b"], "no provider's name");
+    refused(
+        &["--transport", "fabric", "--provider", "a b"],
+        "is not the name of a libfabric provider",
+    );
 }
 
 #[test]

@@ -343,7 +343,7 @@ impl CopyContext {
                 let reason = format!("cannot start a thread that feeds a detached node: {error}");
                 self.tell(Notice::Failed(reason));
             }
-            let route = route.firm();
+            let route = route.without_side_feeds();
             lane.cut_others(&route);
             lane.post(LaneCommand::Event(RelayEvent::Route(route)));
         }

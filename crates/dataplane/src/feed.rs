@@ -137,7 +137,7 @@ impl Feeder for StoreFeeder {
         let is_same = read.is_ok() && member.sink().content(index) == Some(content);
         if !is_same && store.is_ordered() {
             // Some files of a tree may be missing.
-            member.sink().unserve(index);
+            member.sink().mark_unreadable(index);
             self.spare = Some(buffer);
             return Err(FeedError::Gone(store.name(), index));
         }

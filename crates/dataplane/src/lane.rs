@@ -100,7 +100,7 @@ impl Lane {
     pub fn run(mut self) {
         let what = if self.member.config.is_source { Stage::Send } else { Stage::Relay };
         // A trace has one thread per lane.
-        let recorder = match self.relay.is_beside() {
+        let recorder = match self.relay.is_side_feed() {
             false => Recorder::new(&self.member.config.trace, what),
             true => Recorder::default(),
         };
@@ -204,7 +204,7 @@ impl Lane {
     fn take_route(&mut self, route: Route) {
         self.tracer.route(&route);
         self.handle.note_peers(&route);
-        self.is_over = self.relay.is_beside() && route.downstreams.is_empty();
+        self.is_over = self.relay.is_side_feed() && route.downstreams.is_empty();
         let before = std::mem::replace(&mut self.route, route.clone()).epoch_up();
         let up = route.upstream.filter(|(_, epoch, _)| before != Some(*epoch));
         self.handle(RelayEvent::Route(route));
@@ -235,8 +235,8 @@ impl Lane {
             RelayOrder::CloseUp => {
                 self.close_up();
             }
-            RelayOrder::AskUp(kind, index) => self.send_up(&self.frame(kind, index)),
-            RelayOrder::TellUp(first, bits) => {
+            RelayOrder::SendUp(kind, index) => self.send_up(&self.frame(kind, index)),
+            RelayOrder::SendHave(first, bits) => {
                 self.send_up(&Frame { bits, ..self.frame(Kind::Have, first) });
             }
             RelayOrder::SendDown(epoch, kind, index) => {

@@ -85,7 +85,7 @@ fn side_starter(
         let epoch = route.epochs_down().next().ok_or_else(gone)?;
         let (handle, commands) = LaneHandle::new()?;
         let outside = Arc::clone(&handle);
-        let relay = Relay::beside(blocks, epoch);
+        let relay = Relay::side_feed(blocks, epoch);
         let feeder = feeder(&member, source.as_ref(), number, blocks)?;
         let lane = Lane::new(member, (number, blocks), relay, (handle, commands), feeder, None);
         let thread = threads::spawn("side-feed", move || lane.run())?;

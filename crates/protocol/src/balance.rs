@@ -1,120 +1,115 @@
-//! Messages of the disk/net balance test, which copies from a node's own disk. The agent makes a file, acts
-//! as the feeder in copies of it (the head decides), and reports the node's use of resources.
+//! Messages of the balance test, in which a node copies from its own disk. Its agent creates a
+//! file, feeds copies of that file (the head decides), and reports the resources that the node
+//! used.
 
 use serde::{Deserialize, Serialize};
 
 use super::begin::Begin;
+use super::bounds::{ensure, within};
 use super::copy_id::CopyId;
 use super::disk::{DiskCached, DiskPlace};
 use super::route::Route;
 use super::stream::TxStats;
 use garland_core::plan::HEAD;
 
-/// The least and the most bytes that a copied file may have.
+/// The allowed lengths of a copied file in bytes.
 pub const BALANCE_SIZES: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 46;
 
-/// What an agent has to do.
+/// An order to an agent in a balance test.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum BalanceOrder {
-    /// Make a file for all copies to come, and leave room for one as long.
+    /// Create the file that all following copies read, and leave space for a second file of the
+    /// same length.
     Stock {
-        /// The directory, in the system's bytes.
+        /// The directory (raw bytes).
         path: Vec<u8>,
-        /// Its length.
+        /// The length of the file in bytes.
         size: u64,
     },
-    /// Have none of the file's first bytes in the page cache, or all of them; what the node does is
-    /// accounted for from then on.
+    /// Evict the first bytes of the file from the page cache, or read all of them into it. The
+    /// accounting of the node's resources starts here.
     Prepare {
-        /// How many bytes; 0 on a node that feeds nothing now.
+        /// The number of bytes; 0 on a node that feeds no copy now.
         size: u64,
-        /// Whether none or all.
+        /// Whether to evict the bytes (true) or to read them in (false).
         cold: bool,
     },
-    /// Take the head's place in a copy of the file's first bytes, as the layout says. Its
-    /// destination isn't looked at.
+    /// Feed a copy of the file's first bytes in place of the head; the layout has the number of
+    /// bytes. The destination is ignored.
     Feed(Box<Begin>),
-    /// The first hop of a copy that it feeds has changed.
+    /// The first hop of a copy that this agent feeds has changed.
     Route(CopyId, Route),
-    /// A copy that it feeds is over.
+    /// A copy that this agent feeds is over.
     End(CopyId),
-    /// What has the node done since it was prepared?
+    /// Report the resources that the node used since `Prepare`.
     Account,
 }
 
-/// From the agent.
+/// An agent's message in a balance test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum BalanceEvent {
-    /// The file is there; what about the node may change what copies take, in names and words.
+    /// The file exists. The pairs are conditions of the node that may affect copies: names and
+    /// values.
     Stocked(Box<DiskPlace>, Vec<(String, String)>),
-    /// The page cache is as ordered; its share of the file, if known.
+    /// The page cache is as ordered; the cached part of the file, if known.
     Prepared(Option<DiskCached>),
-    /// News of a copy that it feeds.
+    /// An event of a copy that this agent feeds.
     Fed(CopyId, FeedEvent),
-    /// What the node has done since it was prepared.
+    /// The resources that the node used since `Prepare`.
     Account(NodeUse),
-    /// What was ordered can't be done, in words.
+    /// An order failed, and why.
     Failed(String),
 }
 
-/// News of a copy from the node that feeds it.
+/// An event of a copy, from the node that feeds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FeedEvent {
-    /// All blocks have been read, and have this digest.
+    /// All blocks have been read; this is their digest.
     Read([u8; 32]),
-    /// A link broke or couldn't be opened: lane, epoch, reason.
+    /// A link broke, or could not be opened: lane, epoch, reason.
     LinkLost(u16, u32, String),
-    /// A frame came in changed: lane, epoch.
+    /// A frame arrived changed: lane, epoch.
     BadFrame(u16, u32),
-    /// It can't be fed on.
+    /// The node cannot continue to feed the copy, and why.
     Failed(String),
-    /// It is over here; the kernel's account of its lanes, as far as these are TCP.
+    /// The copy is over on this node; the kernel's statistics of those lanes that use TCP.
     Ended(Vec<TxStats>),
 }
 
-/// What a node has done.
+/// The resources that a node used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeUse {
-    /// In how many nanoseconds.
+    /// The length of the accounted time in nanoseconds.
     pub elapsed_ns: u64,
-    /// Nanoseconds in which copies read, wrote or made stable at least one thing on its disk.
+    /// Nanoseconds in which the node's disk had at least one read, write or sync of a copy in
+    /// progress.
     pub disk_ns: u64,
-    /// CPU nanoseconds of its agent.
+    /// The CPU time of the agent in nanoseconds.
     pub agent_ns: u64,
-    /// Nanoseconds that the busiest thread of its copies was awake: on a CPU, or waiting for one.
+    /// Nanoseconds in which the busiest thread of the copies was runnable: on a CPU, or waiting for
+    /// one.
     pub awake_ns: u64,
-    /// Thousandths of the time in which the machine's processors weren't idle.
+    /// The share of the time in which the machine's processors were busy, in thousandths.
     pub busy: u16,
-    /// How many of these the agent may use.
+    /// The number of processors that the agent may use.
     pub processors: u16,
 }
 
 impl BalanceOrder {
-    /// Whether an agent can do it without harm.
+    /// Checks that every number from the wire is within bounds, before any is used.
     ///
     /// # Errors
-    /// What is out of bounds, in words.
+    /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
         match self {
-            Self::Stock { size, .. } if !BALANCE_SIZES.contains(size) => {
-                let (least, most) = BALANCE_SIZES.into_inner();
-                Err(format!("a file of {size} bytes: allowed are {least} to {most}"))
-            }
+            Self::Stock { size, .. } => within("bytes in a file", *size, BALANCE_SIZES),
             Self::Feed(begin) => {
                 begin.check()?;
-                if begin.me != HEAD {
-                    return Err("who feeds a copy has the head's place in it".to_owned());
-                }
-                if begin.layout.length > *BALANCE_SIZES.end() {
-                    return Err(format!("a copy of {} bytes", begin.layout.length));
-                }
-                Ok(())
+                let not_head = || "the node that feeds a copy must have the head's place in it";
+                ensure(begin.me == HEAD, not_head)?;
+                within("bytes in a copy", begin.layout.length, 0..=*BALANCE_SIZES.end())
             }
-            Self::Stock { .. }
-            | Self::Prepare { .. }
-            | Self::Route(..)
-            | Self::End(_)
-            | Self::Account => Ok(()),
+            Self::Prepare { .. } | Self::Route(..) | Self::End(_) | Self::Account => Ok(()),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The description of a copy for one node, and its limits.
+//! The description of a copy for one node, and the limits of its values.
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{ensure, within};
 use super::copy_id::CopyId;
 use super::digests::DigestKey;
 use super::injection::Injection;
@@ -10,128 +11,130 @@ use super::read_back::ReadBack;
 use super::route::{DOWNSTREAMS_MAX, Route};
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
 
-/// Where the bytes go on a node.
+/// The destination of the bytes on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Destination {
-    /// A file, whole or not at all.
+    /// A file; it appears whole or not at all.
     File {
-        /// The path as the user wrote it, in the system's bytes.
+        /// The path as the user wrote it (raw bytes).
         path: Vec<u8>,
-        /// A directory in the directory `path` that the file goes into, by its name; it is created if
-        /// missing, and never reached through a symbolic link.
+        /// The name of a directory in the directory `path` that the file goes into. It is created
+        /// if missing, and never followed if it is a symbolic link.
         below: Option<Vec<u8>>,
-        /// The name to use when `path` turns out to be a directory.
+        /// The file's name if `path` is a directory.
         name: Vec<u8>,
         /// The source's permission bits.
         mode: u32,
-        /// The modification time to give it (seconds, nanoseconds), and the mode exactly; otherwise
-        /// it is new, and the mode is cut by the node's umask.
+        /// The modification time to set (seconds, nanoseconds). If given, the mode is set exactly;
+        /// otherwise the node's umask applies to it.
         times: Option<(i64, u32)>,
-        /// Whether it must be on stable storage before the node says that it is done.
+        /// Whether the file must be on stable storage before the node reports completion.
         fsync: bool,
-        /// Bytes that it takes on a disk: fewer than its length where it has holes.
+        /// The space that it needs on a disk in bytes: less than its length if it has holes.
         room: u64,
-        /// Whether a device at `path` is written to though it is in use.
+        /// Whether to write to a device at `path` even if the device is in use.
         force_device: bool,
     },
-    /// A directory: the bytes are a tree's stream (`garland_core::tree`), whose files appear in it one by one,
-    /// each whole or not at all.
+    /// A directory: the bytes are a tree's stream (`garland_core::tree`). Its files appear one by
+    /// one, each whole or not at all.
     Tree(TreeDestination),
     /// Nowhere: the bytes are checked and dropped, to measure the network alone.
     Null,
     /// The agent's standard output.
     Output,
-    /// A file without a name, gone with the copy, to measure the disk as well.
+    /// An unnamed file that vanishes with the copy, to measure the disk as well.
     Scratch {
-        /// The directory, in the system's bytes.
+        /// The directory of that file (raw bytes).
         path: Vec<u8>,
-        /// Whether it must be on stable storage before the node says that it is done.
+        /// Whether the file must be on stable storage before the node reports completion.
         fsync: bool,
     },
-    /// The standard input of a command, which a shell is told in the system's bytes: it runs as the
-    /// agent's user, and its exit code is the node's verdict.
+    /// The standard input of a shell command (raw bytes). It runs as the agent's user; its exit
+    /// code is the node's verdict.
     Command(Vec<u8>),
 }
 
-/// The directory that a tree goes into.
+/// The destination directory of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeDestination {
-    /// The directory as the user wrote it, in the system's bytes; it is created if missing.
+    /// The directory as the user wrote it (raw bytes); it is created if missing.
     pub path: Vec<u8>,
-    /// A directory in it that the tree goes into instead, by its name; it is created if missing, and
-    /// never reached through a symbolic link.
+    /// The name of a directory in `path` that the tree goes into instead. It is created if missing,
+    /// and never followed if it is a symbolic link.
     pub below: Option<Vec<u8>>,
-    /// Whether all of it must be on stable storage before the node says that it is done.
+    /// Whether the whole tree must be on stable storage before the node reports completion.
     pub fsync: bool,
-    /// Whether every file is read back from its medium, and compared with what came.
+    /// Whether every file is read back from the medium and compared with the received bytes.
     pub verify: bool,
-    /// What the stream may do there.
+    /// What the stream may do in the directory.
     pub limits: TreeLimits,
 }
 
-/// What a tree's stream may do where it goes (`garland_core::tree::LimitCheck`). The default allows any name and
-/// nothing else.
+/// Limits of a tree's stream at its destination (`garland_core::tree::LimitCheck`). The default
+/// allows any name and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeLimits {
-    /// Names may be removed.
+    /// Whether names may be removed.
     pub removes: bool,
-    /// Extended attributes may be set.
+    /// Whether extended attributes may be set.
     pub attributes: bool,
-    /// The only name that may appear in the destination directory; any name if there is none.
+    /// The only name that may appear in the destination directory; `None` allows any name.
     pub top: Option<Vec<u8>>,
     /// Patterns of names that must not appear.
     pub excludes: Vec<Vec<u8>>,
 }
 
-/// A file that a node gives, and what it was when it was looked at.
+/// A file that a node sends, and its length and time when it was examined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The path as the user wrote it, in the system's bytes; a stripe's has its suffix behind it.
+    /// The path as the user wrote it (raw bytes); a stripe's path includes its suffix.
     pub path: Vec<u8>,
     /// Its length in bytes.
     pub length: u64,
-    /// When it was modified: seconds and nanoseconds.
+    /// The modification time: seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// It is the stream of a tree that the node has looked at, of this number.
+    /// The number under which the node examined a tree, if the bytes are that tree's stream.
     pub tree: Option<u32>,
 }
 
-/// What a node does with the blocks of a copy.
+/// The role of a node in a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
-    /// Puts them there.
+    /// The node receives the blocks and writes them to this destination.
     Sink(Destination),
-    /// Gives them from there.
+    /// The node sends the blocks of this file.
     Source(Origin),
 }
 
 /// The description of a copy for one node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Begin {
-    /// Its identity.
+    /// The identity of the copy.
     pub copy: CopyId,
-    /// What its keys are derived from, and what its members greet each other with on links.
+    /// The secret from which keys are derived, and with which nodes authenticate each other on
+    /// links.
     pub secret: Secret,
-    /// The key by which the source signs what its blocks contain, or by which that is checked.
+    /// The key with which the source signs the digests of blocks, or the public key to check them.
     pub digest_key: DigestKey,
-    /// Whether blocks are sealed; otherwise they are readable on the network.
+    /// Whether blocks are encrypted; otherwise they are readable on the network.
     pub sealed: bool,
-    /// How the source is cut.
+    /// The block layout of the source.
     pub layout: Layout,
     /// The blocks of each lane.
     pub lanes: Vec<LaneBlocks>,
-    /// The node's place in the plan.
+    /// The node's index in the plan.
     pub me: NodeId,
-    /// Where the bytes go or come from.
+    /// The destination or the origin of the bytes.
     pub end: End,
-    /// Which of the file's units this node's file has; all of the file where there is none.
+    /// The stripe of the file that this node has; `None` for the whole file.
     pub stripe: Option<Stripe>,
-    /// The source's digest, where it is known before anything is sent: what the node was told of it
-    /// and has of it counts then.
+    /// The digest of the source, if it is known before anything is sent. Then the blocks that the
+    /// node already has, and the digests that it was told of, count.
     pub known: Option<[u8; 32]>,
-    /// How many blocks each of the node's lanes may have in memory; by their size where it is 0.
+    /// The number of blocks that each lane of the node may keep in memory; 0 derives it from the
+    /// block size.
     pub buffers: u16,
-    /// Whether the head must hear of every block that is written.
+    /// Whether the node reports every written block to the head.
     pub acknowledge: bool,
     /// The node's first hops.
     pub routes: Vec<Route>,
@@ -139,75 +142,61 @@ pub struct Begin {
     pub congestion: Vec<String>,
     /// Whether new data links ask for MPTCP.
     pub mptcp: bool,
-    /// Bytes a second that the node may send on each link; as many as it can where it is 0.
+    /// The maximum rate of each link in bytes per second; 0 if unlimited.
     pub pace: u64,
-    /// What the node finds out about its file before that gets its name.
+    /// What the node checks in its file before the file gets its name.
     pub read_back: ReadBack,
-    /// How many records the node's trace of the copy may have; 0 keeps none.
+    /// The maximum number of records in the node's trace of the copy; 0 disables tracing.
     pub trace: u32,
-    /// Known faults to show, so that what explains copies can be tested on them.
+    /// Faults to inject, for tests of what explains the duration of copies.
     pub injections: Vec<Injection>,
 }
 
-/// The most lanes a copy may have.
+/// The maximum number of lanes of a copy.
 const LANES_MAX: usize = 64;
 
-/// The most buffers a lane may be given.
+/// The maximum number of buffers of a lane.
 pub const BUFFERS_MAX: usize = 256;
 
-/// The most records that a head may ask an agent to keep of a copy: some 450 KiB of its memory.
+/// The maximum number of trace records that a head may request of an agent for a copy: about 450
+/// KiB of its memory.
 pub const TRACE_MAX: u32 = 8192;
 
 impl Begin {
-    /// Whether an agent can take part without harm: every number from the wire is bounded before
-    /// it is used.
+    /// Checks that every number from the wire is within bounds, before any is used.
     ///
     /// # Errors
-    /// What is out of bounds, in words.
+    /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
         let Layout { length, block_size, open } = self.layout;
         Layout::new(length, block_size).map_err(|error| error.to_string())?;
-        let blocks = self.layout.blocks();
-        if blocks > BLOCKS_MAX {
-            return Err(format!("{blocks} blocks: allowed are {BLOCKS_MAX}; take larger blocks"));
+        let (blocks, lanes) = (self.layout.blocks(), self.lanes.len());
+        within("blocks", blocks, 0..=BLOCKS_MAX)?;
+        within("lanes", lanes, 1..=LANES_MAX)?;
+        within("trace records", self.trace, 0..=TRACE_MAX)?;
+        within("buffers", self.buffers.into(), 0..=BUFFERS_MAX)?;
+        let beyond = || "a lane contains blocks beyond the end of the source";
+        ensure(self.lanes.iter().all(|lane| lane.is_sound(blocks)), beyond)?;
+        for route in &self.routes {
+            let no_lane = || "a route names a lane that does not exist";
+            ensure(usize::from(route.lane) < lanes, no_lane)?;
+            within("downstreams of a route", route.downstreams.len(), 0..=DOWNSTREAMS_MAX)?;
         }
-        if !(1..=LANES_MAX).contains(&self.lanes.len()) {
-            return Err(format!("{} lanes: allowed are 1 to {LANES_MAX}", self.lanes.len()));
-        }
-        if !self.lanes.iter().all(|lane| lane.is_sound(blocks)) {
-            return Err("a lane has blocks that the source hasn't".to_owned());
-        }
-        if self.routes.iter().any(|route| usize::from(route.lane) >= self.lanes.len()) {
-            return Err("a route is for a lane that isn't there".to_owned());
-        }
-        if self.routes.iter().any(|route| route.downstreams.len() > DOWNSTREAMS_MAX) {
-            return Err(format!("more than {DOWNSTREAMS_MAX} nodes to feed in a lane"));
-        }
-        if self.trace > TRACE_MAX {
-            return Err(format!("{} records of trace: allowed are {TRACE_MAX}", self.trace));
-        }
-        if usize::from(self.buffers) > BUFFERS_MAX {
-            return Err(format!("{} buffers: allowed are {BUFFERS_MAX}", self.buffers));
-        }
-        let fits = |stripe: &Stripe| {
-            let whole = stripe.unit.is_multiple_of(u64::from(block_size));
-            stripe.is_sound() && whole && self.part().is_some()
-        };
-        if self.stripe.as_ref().is_some_and(|stripe| !fits(stripe)) {
-            return Err("a stripe that can't be".to_owned());
-        }
-        if open && self.part().is_some() {
-            return Err("a part of a stream whose end nobody knows".to_owned());
-        }
-        Ok(())
+        let is_divided = self.part().is_some();
+        let fits = self.stripe.as_ref().is_none_or(|stripe| {
+            stripe.is_sound() && stripe.unit.is_multiple_of(block_size.into()) && is_divided
+        });
+        ensure(fits, || "the stripe does not fit the block size or the node's lanes")?;
+        let undivided = || "a stream of unknown length cannot be divided among nodes";
+        ensure(!open || !is_divided, undivided)
     }
 
-    /// The lanes that this node is on.
+    /// Returns the numbers of the lanes that this node is on.
     pub fn own_lanes(&self) -> impl Iterator<Item = u16> {
         self.routes.iter().map(|route| route.lane)
     }
 
-    /// The blocks that this node has a part in, if those aren't all.
+    /// Returns the blocks that belong to this node; `None` if all blocks do.
     #[must_use]
     pub fn part(&self) -> Option<LaneBlocks> {
         let mut own = self.own_lanes();

@@ -1,19 +1,19 @@
-//! Encrypted channels by the Noise protocol (snow): the control channel between two known key pairs
-//! (KK), and the greeting of a link between two members of a session (NNpsk0). No handshake of our
-//! own.
+//! Channels encrypted by the Noise protocol (crate `snow`): the control channel between two known
+//! key pairs (pattern KK), and the greeting of a link between two nodes of a session (pattern
+//! NNpsk0). There is no handshake of our own design.
 
 use snow::{Builder, HandshakeState, TransportState};
 use thiserror::Error;
 
 use super::keys::Secret;
 
-/// Bytes of a public or private key.
+/// The length of a public or private key in bytes.
 pub const KEY_LEN: usize = 32;
 
-/// Bytes of a handshake's hash: BLAKE2s.
+/// The length of a handshake's hash (BLAKE2s) in bytes.
 pub const BINDING_LEN: usize = 32;
 
-/// The most bytes one message may have: what fits one Noise message.
+/// The maximum length of a message in bytes: the payload of one Noise message.
 pub const MAX_MESSAGE: usize = 65535 - 16;
 
 const CONTROL: &str = "Noise_KK_25519_ChaChaPoly_BLAKE2s";
@@ -22,16 +22,16 @@ const LINK: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 /// A public key.
 pub type PublicKey = [u8; KEY_LEN];
 
-/// A key pair of an agent or a controller.
+/// The key pair of an agent or a controller.
 #[derive(Clone)]
 pub struct KeyPair {
-    /// The part that stays.
+    /// The secret part.
     pub private: [u8; KEY_LEN],
-    /// The part that others know it by.
+    /// The part that peers know.
     pub public: PublicKey,
 }
 
-/// Which side of a connection one is.
+/// The side of a connection that this process is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The side that connected.
@@ -40,14 +40,14 @@ pub enum Role {
     Responder,
 }
 
-/// Why a channel can't be opened or believed.
+/// Why a channel cannot be opened, or a message is refused.
 #[derive(Debug, Error)]
 pub enum ChannelError {
-    /// The peer hasn't the key that it must have, or bytes were changed on the way.
-    #[error("the peer doesn't hold the right key, or its bytes were changed on the way")]
+    /// The peer does not hold the required key, or bytes were changed in transit.
+    #[error("the peer doesn't hold the right key, or its bytes were changed in transit")]
     Refused,
-    /// A message is longer than a channel carries.
-    #[error("a message of {0} bytes is longer than the {MAX_MESSAGE} that a channel carries")]
+    /// The message exceeds the maximum length.
+    #[error("message of {0} bytes: a channel carries {MAX_MESSAGE} bytes at most")]
     TooLong(usize),
 }
 
@@ -58,10 +58,10 @@ impl std::fmt::Debug for KeyPair {
 }
 
 impl KeyPair {
-    /// A fresh pair from the system's randomness.
+    /// Generates a key pair from the system's random numbers.
     ///
     /// # Panics
-    /// When the system has no randomness to give.
+    /// Panics if the system provides no random numbers.
     #[must_use]
     pub fn generate() -> Self {
         let pair = builder(CONTROL, &[]).generate_keypair().expect("the system gives randomness");
@@ -70,17 +70,17 @@ impl KeyPair {
     }
 }
 
-/// A handshake under way: two messages, the initiator's first.
+/// A handshake in progress. It has two messages; the initiator sends the first.
 pub struct Handshake {
     state: HandshakeState,
 }
 
 impl Handshake {
-    /// The control channel's handshake between `ours` and the holder of `theirs`; `prologue` is
-    /// what both sides said before it.
+    /// Starts the control channel's handshake between `ours` and the holder of `theirs`. `prologue`
+    /// is what both sides sent before it.
     ///
     /// # Errors
-    /// When `theirs` is no key.
+    /// Fails if `theirs` is not a valid key.
     pub fn control(
         role: Role,
         ours: &KeyPair,
@@ -93,10 +93,10 @@ impl Handshake {
         Self::build(builder, role)
     }
 
-    /// A link's greeting between two members of the session that has `secret`.
+    /// Starts the greeting of a link between two nodes of the session with `secret`.
     ///
     /// # Errors
-    /// Never for a secret of the right length, which the type ensures.
+    /// Never fails for a secret of the right length, which the type ensures.
     pub fn link(role: Role, secret: &Secret, prologue: &[u8]) -> Result<Self, ChannelError> {
         Self::build(builder(LINK, prologue).psk(0, &secret.0), role)
     }
@@ -109,10 +109,10 @@ impl Handshake {
         state.map(|state| Self { state }).map_err(|_| ChannelError::Refused)
     }
 
-    /// The next message to send, with a few bytes for the peer in it.
+    /// Returns the next message to send. It carries `payload`, a few bytes for the peer.
     ///
     /// # Errors
-    /// When it isn't this side's turn.
+    /// Fails if it is the peer's turn to send.
     pub fn write(&mut self, payload: &[u8]) -> Result<Vec<u8>, ChannelError> {
         let mut message = vec![0; payload.len() + 128];
         let length =
@@ -121,10 +121,10 @@ impl Handshake {
         Ok(message)
     }
 
-    /// Reads the peer's message; returns the bytes that it put in.
+    /// Reads the peer's message, and returns the payload in it.
     ///
     /// # Errors
-    /// When the peer doesn't hold the right key.
+    /// Fails if the peer does not hold the right key.
     pub fn read(&mut self, message: &[u8]) -> Result<Vec<u8>, ChannelError> {
         let mut payload = vec![0; message.len()];
         let length =
@@ -133,36 +133,34 @@ impl Handshake {
         Ok(payload)
     }
 
-    /// What only the two ends of this handshake share, once both messages went over: it isn't secret,
-    /// but no other handshake has the same.
+    /// Returns a value that only the two ends of this handshake share, after both messages were
+    /// exchanged. It is not secret, but no other handshake has the same value.
     #[must_use]
     pub fn binding(&self) -> [u8; BINDING_LEN] {
-        let mut binding = [0; BINDING_LEN];
-        binding.copy_from_slice(self.state.get_handshake_hash());
-        binding
+        self.state.get_handshake_hash().try_into().expect("a BLAKE2s hash has 32 bytes")
     }
 
-    /// The channel, once both messages went over.
+    /// Turns the handshake into a channel, after both messages were exchanged.
     ///
     /// # Errors
-    /// When the handshake isn't over.
+    /// Fails if the handshake is not finished.
     pub fn into_channel(self) -> Result<Channel, ChannelError> {
         let state = self.state.into_transport_mode().map_err(|_| ChannelError::Refused)?;
         Ok(Channel { state })
     }
 }
 
-/// An open channel. Messages are numbered by Noise: none can be replayed, dropped or reordered
-/// unnoticed.
+/// An open channel. Noise numbers the messages, so replayed, dropped or reordered messages are
+/// detected.
 pub struct Channel {
     state: TransportState,
 }
 
 impl Channel {
-    /// Encrypts `message`, framed by its length (2 bytes, little endian), behind `out`.
+    /// Encrypts `message` and appends it to `out`, preceded by its length (2 bytes, little endian).
     ///
     /// # Errors
-    /// When the message is longer than a channel carries.
+    /// Fails if the message exceeds the maximum length.
     pub fn seal(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), ChannelError> {
         let start = out.len();
         let sealed = message.len() + TAG;
@@ -175,10 +173,11 @@ impl Channel {
         Ok(())
     }
 
-    /// Takes the next whole message off the front of `received`; `None` while it isn't whole.
+    /// Removes the next whole message from the front of `received`, and decrypts it; `None` if it
+    /// is not complete yet.
     ///
     /// # Errors
-    /// When the bytes aren't the peer's.
+    /// Fails if the peer did not send these bytes.
     pub fn open(&mut self, received: &mut Vec<u8>) -> Result<Option<Vec<u8>>, ChannelError> {
         let Some(frame) = received.first_chunk::<2>() else { return Ok(None) };
         let sealed = usize::from(u16::from_le_bytes(*frame));
@@ -256,16 +255,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn what_the_peer_did_not_seal_is_refused(message in proptest::collection::vec(any::<u8>(), 0..300), garbage in proptest::collection::vec(any::<u8>(), 2..300), cut: prop::sample::Index) {
+        fn bytes_that_the_peer_did_not_seal_are_refused(message in proptest::collection::vec(any::<u8>(), 0..300), garbage in proptest::collection::vec(any::<u8>(), 2..300), cut: prop::sample::Index) {
             let one = Handshake::link(Role::Initiator, &Secret([1; 32]), b"").unwrap();
             let two = Handshake::link(Role::Responder, &Secret([1; 32]), b"").unwrap();
             let mut wire = Vec::new();
-            let (mut one, mut two) = {
-                let (mut one, mut two) = (one, two);
-                two.read(&one.write(b"").unwrap()).unwrap();
-                one.read(&two.write(b"").unwrap()).unwrap();
-                (one.into_channel().unwrap(), two.into_channel().unwrap())
-            };
+            let (mut one, mut two) = shake(one, two).unwrap();
             one.seal(&message, &mut wire).unwrap();
             let cut = cut.index(wire.len());
             let mut received = wire[..cut].to_vec();

@@ -1,51 +1,56 @@
-//! Compares a node's destination with the source before a copy begins.
+//! Comparison of a node's destination with the source before a copy begins.
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{ensure, within};
 use super::channel::MAX_MESSAGE;
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 
-/// The most digests in one message.
+/// The maximum number of digests in one message.
 pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;
 
-/// The bytes of a catalogue that are compressed into one message; the result may be a little longer.
+/// The number of bytes of a catalogue that are compressed into one message; the result may be
+/// slightly longer.
 pub const CATALOGUE_MAX: usize = 60_000;
 
-/// A comparison.
+/// A comparison that a node is asked to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compare {
-    /// The destination as the user wrote it, in the system's bytes.
+    /// The destination as the user wrote it (raw bytes).
     pub path: Vec<u8>,
-    /// The name to use when `path` turns out to be a directory.
+    /// The file's name if `path` is a directory.
     pub name: Vec<u8>,
     /// The block layout of the source.
     pub layout: Layout,
-    /// The outline of the source, if it is a tree.
+    /// The outline of the source, if the source is a tree.
     pub tree: Option<TreeOutline>,
     /// The part of the source that the node may read itself, on a shared file system.
     pub shared: Option<SharedPart>,
 }
 
-/// A part of a source on a file system that the node shares with the head: the node reads it, and reports its
-/// digests.
+/// A part of a source on a file system that the node shares with the head. The node reads this part
+/// and reports its digests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedPart {
-    /// The source's path, in the system's bytes.
+    /// The source's path (raw bytes).
     pub path: Vec<u8>,
-    /// When it was modified, as the head sees it: seconds and nanoseconds. Its length is the layout's.
+    /// The modification time as the head sees it: seconds and nanoseconds. The length is that of
+    /// the layout.
     pub modified: (i64, u32),
     /// The blocks that the node reads.
     pub blocks: LaneBlocks,
 }
 
-/// The outline of a tree, sent before its catalogue, which is all records of its stream.
+/// The outline of a tree. It is sent before the catalogue, which has all records of the tree's
+/// stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeOutline {
-    /// Bytes of the catalogue.
+    /// The length of the catalogue in bytes.
     pub bytes: u64,
-    /// Records in it.
+    /// The number of records in the catalogue.
     pub records: u32,
-    /// Some of the names at the top: if none exists, there is nothing to compare.
+    /// Some of the names at the top of the tree: if none of them exists, there is nothing to
+    /// compare.
     pub names: Vec<Vec<u8>>,
 }
 
@@ -58,18 +63,15 @@ impl Compare {
     /// Checks that the values from the wire are within limits.
     ///
     /// # Errors
-    /// What is out of bounds, in words.
+    /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
         let Layout { length, block_size, .. } = self.layout;
         let layout = Layout::new(length, block_size).map_err(|error| error.to_string())?;
-        match layout.blocks() {
-            _ if self.layout.open => Err("a stream can't be compared".to_owned()),
-            blocks if blocks > BLOCKS_MAX => Err(format!("{blocks} blocks")),
-            blocks if self.shared.as_ref().is_some_and(|it| !it.blocks.is_sound(blocks)) => {
-                Err("a part that the source hasn't".to_owned())
-            }
-            _ => Ok(()),
-        }
+        let blocks = layout.blocks();
+        ensure(!self.layout.open, || "the source is a stream, which cannot be compared")?;
+        within("blocks", blocks, 0..=BLOCKS_MAX)?;
+        let is_within = self.shared.as_ref().is_none_or(|part| part.blocks.is_sound(blocks));
+        ensure(is_within, || "the shared part contains blocks beyond the end of the source")
     }
 }
 
@@ -78,51 +80,51 @@ impl Compare {
 pub enum CompareOrder {
     /// Report what is at the destination.
     Stat(Compare),
-    /// The digests of the source's blocks in their order, and whether more follow: report how many of the
-    /// blocks are present.
+    /// The digests of the source's blocks in order, and whether more follow. The node reports how
+    /// many of these blocks it has.
     Digests(Vec<[u8; 32]>, bool),
-    /// A part of a tree's catalogue, compressed separately, and whether more follow.
+    /// A piece of a tree's catalogue, compressed by itself, and whether more follow.
     Catalogue(Vec<u8>, bool),
 }
 
-/// An event of a comparison.
+/// An agent's message in a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compared {
-    /// There is nothing to compare the source with.
+    /// There is nothing at the destination to compare with the source.
     Nothing,
-    /// Parts of this tree exist: the catalogue is needed.
+    /// Parts of this tree exist: the node needs the catalogue.
     Wants,
-    /// The existing files are being read.
+    /// The node is reading the existing files.
     Reading,
-    /// The digests of the blocks that it reads of a shared source, in their order, and whether more
-    /// follow.
+    /// The digests of the blocks that the node reads from a shared source, in order, and whether
+    /// more follow.
     Part(Vec<[u8; 32]>, bool),
-    /// It can't read its part of a shared source, and why.
+    /// The node cannot read its part of a shared source, and why.
     Unseen(String),
-    /// There is a file or a part of one, and all its digests are known.
+    /// A file, or the remains of an interrupted copy, exists, and all its digests are known.
     Found {
-        /// Bytes of the file that has the name already; none where there is none, but only what an
-        /// interrupted copy left.
+        /// The length of the existing file in bytes; `None` if there are only remains of an
+        /// interrupted copy.
         length: Option<u64>,
-        /// The digest of that file, cut as the source is.
+        /// The root digest of the existing bytes, in the source's block layout.
         root: [u8; 32],
     },
-    /// The number of blocks that are present, of those whose digests were sent.
+    /// The number of blocks that the node has, of those whose digests were sent.
     Has {
-        /// In all.
+        /// The total number.
         blocks: u64,
-        /// Of what an interrupted copy left, if it left something.
+        /// The number of these that come from an interrupted copy, if there are remains of one.
         left: Option<u64>,
     },
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::{FromAgent, ToAgent};
+    use super::super::message::{FromAgent, Message, ToAgent};
     use super::*;
 
     #[test]
-    fn a_parcel_of_digests_is_a_message() {
+    fn the_largest_piece_of_digests_fits_into_a_message() {
         let digests = CompareOrder::Digests(vec![[255; 32]; DIGESTS_MAX], true);
         let bytes = ToAgent::Compare(digests).to_bytes();
         assert!(bytes.len() <= MAX_MESSAGE);
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_copy_could_be_is_refused() {
+    fn impossible_comparisons_are_refused() {
         let of = |length, block_size| Compare {
             path: Vec::new(),
             name: Vec::new(),

@@ -1,9 +1,9 @@
-//! Digests signed by the source of a copy, against which each node checks the blocks.
+//! Digests signed by the source of a copy, with which each node checks the blocks.
 //!
-//! All nodes of a copy know its secret, so seals and MACs only keep outsiders out. The contents of blocks are
-//! authenticated by the source alone: it signs the digests of consecutive blocks of a lane (Ed25519), and
-//! sends each such window down the data links before its blocks.
-//! Nodes forward windows unchanged, so that the source sends them once.
+//! All nodes of a copy know its secret, so encryption and MACs only keep outsiders out. Only the
+//! source can authenticate the contents of blocks: it signs the digests of consecutive blocks of a
+//! lane (Ed25519), and sends each such window down the data links before the blocks. Nodes forward
+//! windows unchanged, so the source sends each window once.
 
 use std::collections::BTreeMap;
 
@@ -25,20 +25,20 @@ const SIGNATURE_LEN: usize = 64;
 /// Bytes of a digest.
 const DIGEST_LEN: usize = 32;
 
-/// The most bytes of a window on the wire: its digests and its signature.
+/// The maximum length of a window on the wire in bytes: digests and signature.
 pub const WINDOW_BYTES_MAX: usize = WINDOW_MAX * DIGEST_LEN + SIGNATURE_LEN;
 
-/// What a member knows of the source's key.
+/// What a node knows of the source's signing key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum DigestKey {
-    /// The public key: this member checks what the source signed.
+    /// The public key: this node checks signatures.
     Check([u8; 32]),
-    /// The seed of the key pair: this member is the source.
+    /// The seed of the key pair: this node is the source.
     Sign(Secret),
 }
 
 impl DigestKey {
-    /// What members are given that only check.
+    /// Returns the public form, for nodes that only check signatures.
     #[must_use]
     pub fn to_public(&self) -> Self {
         match self {
@@ -51,37 +51,38 @@ impl DigestKey {
     }
 }
 
-/// Why a window of digests isn't believed.
+/// Why a window of digests is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DigestError {
-    /// Its length or place is impossible.
-    #[error("a window of digests that the lane cannot have")]
+    /// Its length or position is impossible.
+    #[error("the length or position of a window of digests is impossible in this lane")]
     Malformed,
-    /// The source of the copy didn't sign it.
-    #[error("a window of digests that the source of the copy did not sign")]
+    /// The source of the copy did not sign it.
+    #[error("a window of digests has no valid signature of the copy's source")]
     Forged,
-    /// The source signed another digest for one of its blocks before.
+    /// The source has signed another digest for one of the blocks before.
     #[error("{0}")]
     Changed(#[from] SinkError),
 }
 
-/// A signed window as it goes on the wire.
+/// A signed window of digests, as on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedDigests {
-    /// The place in the lane of its first block.
+    /// The ordinal of its first block in the lane.
     pub first: u64,
-    /// The place behind its last block.
+    /// The ordinal after its last block.
     pub end: u64,
-    /// The digests in their order (32 bytes each), then the signature (64 bytes).
+    /// The digests in order (32 bytes each), then the signature (64 bytes).
     pub bytes: Vec<u8>,
 }
 
-/// The signed windows of one lane at one node. The digests themselves are in the node's [`Sink`].
+/// The signed windows of one lane on one node. The digests themselves are in the node's [`Sink`].
 pub struct DigestWindows {
     copy: CopyId,
     lane: u16,
     key: Key,
-    /// By the place of the first block: the place behind the last one, and the signature.
+    /// The windows by the ordinal of their first block: the ordinal after the last one, and the
+    /// signature.
     windows: BTreeMap<u64, (u64, [u8; SIGNATURE_LEN])>,
 }
 
@@ -91,7 +92,7 @@ enum Key {
 }
 
 impl DigestWindows {
-    /// No window yet, of the lane numbered `lane`.
+    /// Creates an empty set of windows for the lane numbered `lane`.
     #[must_use]
     pub fn new(copy: CopyId, lane: u16, key: &DigestKey) -> Self {
         let key = match key {
@@ -101,11 +102,12 @@ impl DigestWindows {
         Self { copy, lane, key, windows: BTreeMap::new() }
     }
 
-    /// Takes a window that came in: checks its signature and fixes its blocks' digests in `sink`, which
-    /// may serve them from then on.
+    /// Accepts a window that arrived: checks its signature, and fixes the digests of its blocks in
+    /// `sink`, which may serve these blocks from then on.
     ///
     /// # Errors
-    /// When it can't be a window of `blocks`, isn't signed by the source, or contradicts an earlier one.
+    /// Fails if it cannot be a window of `blocks`, has no valid signature, or contradicts an
+    /// earlier window.
     pub fn accept(
         &mut self,
         blocks: &LaneBlocks,
@@ -113,58 +115,55 @@ impl DigestWindows {
         bytes: &[u8],
         sink: &mut Sink,
     ) -> Result<(), DigestError> {
-        let split = bytes.len().checked_sub(SIGNATURE_LEN).ok_or(DigestError::Malformed)?;
-        let (digests, signature) = bytes.split_at(split);
-        let count = (digests.len() / DIGEST_LEN) as u64;
-        let whole = digests.len() % DIGEST_LEN == 0 && (1..=WINDOW_MAX as u64).contains(&count);
-        let end = first.checked_add(count).filter(|end| whole && *end <= blocks.len());
-        let end = end.ok_or(DigestError::Malformed)?;
-        let signature: [u8; SIGNATURE_LEN] =
-            signature.try_into().map_err(|_| DigestError::Malformed)?;
-        if self.windows.get(&first) == Some(&(end, signature)) {
+        let (digests, signature) =
+            bytes.split_last_chunk::<SIGNATURE_LEN>().ok_or(DigestError::Malformed)?;
+        let (chunks, rest) = digests.as_chunks::<DIGEST_LEN>();
+        let whole = rest.is_empty() && (1..=WINDOW_MAX).contains(&chunks.len());
+        let end = first.checked_add(chunks.len() as u64);
+        let end = end.filter(|end| whole && *end <= blocks.len()).ok_or(DigestError::Malformed)?;
+        if self.windows.get(&first) == Some(&(end, *signature)) {
             return Ok(());
         }
         let Key::Check(key) = &self.key else { return Err(DigestError::Forged) };
         let message = self.message(first, digests);
         UnparsedPublicKey::new(&ED25519, key)
-            .verify(&message, &signature)
+            .verify(&message, signature)
             .map_err(|_| DigestError::Forged)?;
-        for (place, digest) in (first..end).zip(digests.chunks_exact(DIGEST_LEN)) {
-            let digest = digest.try_into().expect("a chunk has the digest's length");
-            sink.learn(blocks.index(place), digest)?;
+        for (place, digest) in (first..end).zip(chunks) {
+            sink.learn(blocks.index(place), *digest)?;
             sink.sign(blocks.index(place));
         }
         if self.covering(first).is_none_or(|(_, known)| known < end) {
-            // A window that covers an ordinal has the digests from there on too.
+            // A window that covers an ordinal also has the digests from there on.
             let within = self.windows.range(first..end).filter(|(_, (known, _))| *known <= end);
             let within: Vec<u64> = within.map(|(first, _)| *first).collect();
             for first in within {
                 self.windows.remove(&first);
             }
-            self.windows.insert(first, (end, signature));
+            self.windows.insert(first, (end, *signature));
         }
         Ok(())
     }
 
-    /// The next window for a link whose other end has those before `told`, on the way to the block at
-    /// `place`; `None` once it has that block's. The source signs it now, over as many blocks as it
-    /// has read in a row.
+    /// Returns the next window for a link whose other end has all windows before the ordinal
+    /// `from`, up to the block at `place`; `None` if that end has the digest of that block. The
+    /// source signs the window now, over as many consecutive blocks as it has read.
     pub fn next(
         &mut self,
         blocks: &LaneBlocks,
-        told: u64,
+        from: u64,
         place: u64,
         sink: &Sink,
     ) -> Option<SignedDigests> {
-        if told > place {
+        if from > place {
             return None;
         }
-        let known = self.covering(told);
+        let known = self.covering(from);
         let first = known.map(|(first, _)| first);
         let first = match (first, &self.key) {
             (Some(first), _) => first,
-            (None, Key::Sign(_)) => self.sign(blocks, told, place, sink)?,
-            (None, Key::Check(_)) => *self.windows.range(told..=place).next()?.0,
+            (None, Key::Sign(_)) => self.sign(blocks, from, place, sink)?,
+            (None, Key::Check(_)) => *self.windows.range(from..=place).next()?.0,
         };
         let (end, signature) = self.windows[&first];
         let mut bytes = digests(blocks, first..end, sink)?;
@@ -172,11 +171,11 @@ impl DigestWindows {
         Some(SignedDigests { first, end, bytes })
     }
 
-    /// Signs a window that begins at the first place from `told` on whose digest is known, `place` at
-    /// the latest; says where it begins.
-    fn sign(&mut self, blocks: &LaneBlocks, told: u64, place: u64, sink: &Sink) -> Option<u64> {
+    /// Signs a window that begins at the first ordinal in `from..=place` whose digest is
+    /// known. Returns the ordinal where it begins.
+    fn sign(&mut self, blocks: &LaneBlocks, from: u64, place: u64, sink: &Sink) -> Option<u64> {
         let is_known = |place: &u64| sink.content(blocks.index(*place)).is_some();
-        let first = (told..=place).find(is_known)?;
+        let first = (from..=place).find(is_known)?;
         if self.covering(first).is_some() {
             return self.covering(first).map(|(first, _)| first);
         }
@@ -191,20 +190,21 @@ impl DigestWindows {
         Some(first)
     }
 
-    /// The window that has the digest of the block at `place`: where it begins and ends.
+    /// Returns the begin and end of the window that contains the digest of the block at `place`.
     fn covering(&self, place: u64) -> Option<(u64, u64)> {
         let (first, (end, _)) = self.windows.range(..=place).next_back()?;
         (*end > place).then_some((*first, *end))
     }
 
-    /// What is signed. Copies have numbers of their own, so no window of one passes in another.
+    /// Returns the signed bytes. They contain the copy's identity, so a window of one copy is not
+    /// valid in another.
     fn message(&self, first: u64, digests: &[u8]) -> Vec<u8> {
         let lane = self.lane.to_le_bytes();
         [b"garland/1 digests", &self.copy.0[..], &lane, &first.to_le_bytes(), digests].concat()
     }
 }
 
-/// The digests of the blocks at these places; `None` where one isn't known.
+/// Returns the digests of the blocks at these ordinals; `None` if one is unknown.
 fn digests(blocks: &LaneBlocks, places: std::ops::Range<u64>, sink: &Sink) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     for place in places {
@@ -232,7 +232,7 @@ mod tests {
         LaneBlocks::all(6)
     }
 
-    /// A source that has read these blocks, and its windows.
+    /// Returns the windows and the sink of a source that has read these blocks, and its public key.
     fn source(read: &[u64], seed: u8) -> (DigestWindows, Sink, DigestKey) {
         let key = DigestKey::Sign(Secret([seed; 32]));
         let mut sink = Sink::source(layout());
@@ -240,22 +240,26 @@ mod tests {
         (DigestWindows::new(COPY, 0, &key), sink, key.to_public())
     }
 
+    /// Returns the windows and the sink of a node that has received nothing.
+    fn receiver(public: &DigestKey) -> (DigestWindows, Sink) {
+        (DigestWindows::new(COPY, 0, public), Sink::new(layout(), true))
+    }
+
     #[test]
-    fn a_window_tells_all_that_was_read_in_a_row() {
+    fn a_window_contains_all_consecutive_blocks_that_were_read() {
         let (mut windows, mut sink, public) = source(&[0, 1, 2, 4], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
         assert_eq!((window.first, window.end), (0, 3));
-        assert_eq!(windows.next(&blocks(), 3, 2, &sink), None, "2 is told");
-        assert_eq!(windows.next(&blocks(), 3, 3, &sink), None, "3 isn't read");
-        let (mut theirs, mut node) =
-            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        assert_eq!(windows.next(&blocks(), 3, 2, &sink), None, "the other end has 2");
+        assert_eq!(windows.next(&blocks(), 3, 3, &sink), None, "3 was not read");
+        let (mut theirs, mut node) = receiver(&public);
         theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
         assert_eq!(node.content(2), Some([2; 32]));
         assert_eq!(node.content(3), None);
         sink.learn(3, [3; 32]).unwrap();
         let window = windows.next(&blocks(), 3, 3, &sink).unwrap();
         assert_eq!((window.first, window.end), (3, 5));
-        // A node forwards the bytes of a window that it checked.
+        // A node forwards the bytes of a window that it has checked.
         theirs.accept(&blocks(), 3, &window.bytes, &mut node).unwrap();
         assert_eq!(theirs.next(&blocks(), 4, 4, &node), Some(window));
         assert_eq!(theirs.next(&blocks(), 5, 5, &node), None);
@@ -265,22 +269,21 @@ mod tests {
     fn only_the_source_can_say_what_a_block_contains() {
         let (mut windows, sink, public) = source(&[0, 1], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
-        let fresh = || (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
         for at in 0..window.bytes.len() {
-            let (mut theirs, mut node) = fresh();
+            let (mut theirs, mut node) = receiver(&public);
             let mut changed = window.bytes.clone();
             changed[at] ^= 1;
             let refused = theirs.accept(&blocks(), 0, &changed, &mut node);
             assert_eq!(refused, Err(DigestError::Forged), "byte {at}");
             assert_eq!(node.content(0), None);
         }
-        let (mut theirs, mut node) = fresh();
+        let (mut theirs, mut node) = receiver(&public);
         let moved = theirs.accept(&blocks(), 1, &window.bytes, &mut node);
         assert_eq!(moved, Err(DigestError::Forged), "at another place");
         let mut other_lane = DigestWindows::new(COPY, 1, &public);
         let moved = other_lane.accept(&blocks(), 0, &window.bytes, &mut node);
         assert_eq!(moved, Err(DigestError::Forged), "in another lane");
-        // Another member knows the copy's secret, but not this key.
+        // Another node knows the copy's secret, but not this key.
         let (mut member, sink, _) = source(&[0, 1], 2);
         let forged = member.next(&blocks(), 0, 0, &sink).unwrap();
         assert_eq!(theirs.accept(&blocks(), 0, &forged.bytes, &mut node), Err(DigestError::Forged));
@@ -290,8 +293,7 @@ mod tests {
     fn impossible_windows_are_refused_before_they_are_used() {
         let (mut windows, sink, public) = source(&[0, 1], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
-        let (mut theirs, mut node) =
-            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) = receiver(&public);
         let long = vec![0; WINDOW_BYTES_MAX + DIGEST_LEN];
         let malformed = [
             (0, &[][..]),
@@ -311,8 +313,7 @@ mod tests {
     fn a_source_that_signs_two_contents_is_caught() {
         let (mut windows, sink, public) = source(&[0, 1], 1);
         let window = windows.next(&blocks(), 0, 0, &sink).unwrap();
-        let (mut theirs, mut node) =
-            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) = receiver(&public);
         theirs.accept(&blocks(), 0, &window.bytes, &mut node).unwrap();
         let key = DigestKey::Sign(Secret([1; 32]));
         let mut other = Sink::source(layout());
@@ -329,8 +330,7 @@ mod tests {
         let (mut second, sink, _) = source(&[1, 2, 3, 4, 5], 1);
         let late = second.next(&blocks(), 0, 1, &sink).unwrap();
         assert_eq!((late.first, late.end), (1, 6));
-        let (mut theirs, mut node) =
-            (DigestWindows::new(COPY, 0, &public), Sink::new(layout(), true));
+        let (mut theirs, mut node) = receiver(&public);
         theirs.accept(&blocks(), 0, &early.bytes, &mut node).unwrap();
         theirs.accept(&blocks(), 1, &late.bytes, &mut node).unwrap();
         assert!((0..6).all(|index| node.content(index).is_some()));

@@ -1,42 +1,44 @@
-//! What the head and an agent say to each other about the node's disk.
+//! Messages between the head and an agent about a test of the node's disk.
 
 use serde::{Deserialize, Serialize};
 
-/// The least and the most bytes that the test's file may have.
+use super::bounds::within;
+use garland_core::units::Nanos;
+
+/// The allowed lengths of the test's file in bytes.
 pub const DISK_SIZES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 46;
 
-/// The most operations in flight.
+/// The maximum number of operations in flight.
 pub const DISK_DEPTH_MAX: u16 = 1024;
 
-/// A test of the disk under a path.
+/// An order to test the disk that a path is on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskOrder {
-    /// The directory, in the system's bytes.
+    /// The directory (raw bytes).
     pub path: Vec<u8>,
-    /// The length of the test's file; no measurement moves more bytes than that.
+    /// The length of the test's file in bytes; no measurement moves more bytes.
     pub size: u64,
-    /// The longest that a measurement may take, in nanoseconds; to make its bytes stable comes on
-    /// top.
+    /// The maximum duration of a measurement in nanoseconds, without the final sync.
     pub time_ns: u64,
-    /// Up to how many operations are put in flight.
+    /// The maximum number of operations in flight.
     pub depth: u16,
-    /// Which measurements are wanted, besides that of writing the file.
+    /// The measurements to make, in addition to that of writing the file.
     pub only: DiskOnly,
 }
 
-/// Measurements that are wanted: of one direction, pattern and mode, or of all where that is open.
+/// A filter of measurements by direction, pattern and mode; `None` selects all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskOnly {
-    /// Which mode bytes go.
+    /// The direction of the data.
     pub direction: Option<DiskDirection>,
-    /// Which blocks are moved.
+    /// The order of the blocks.
     pub pattern: Option<DiskPattern>,
-    /// How.
+    /// Whether data goes through the page cache, and how it is synced.
     pub mode: Option<DiskMode>,
 }
 
 impl DiskOnly {
-    /// Whether a measurement is among them.
+    /// Whether a measurement is selected.
     #[must_use]
     pub fn has(&self, job: &DiskJob) -> bool {
         self.direction.is_none_or(|direction| direction == job.direction)
@@ -45,162 +47,156 @@ impl DiskOnly {
     }
 }
 
-/// Which mode bytes go.
+/// The direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskDirection {
-    /// From the disk.
+    /// Reads from the disk.
     Read,
-    /// To the disk.
+    /// Writes to the disk.
     Write,
 }
 
-/// Which blocks are moved.
+/// The order in which blocks are read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskPattern {
-    /// One after the other.
+    /// From the first block to the last.
     Sequential,
-    /// Anywhere in the file.
+    /// At random positions in the file.
     Random,
 }
 
-/// How a measurement goes about it.
+/// How data goes to and from the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskMode {
-    /// Through the page cache: reads begin with none of the file in it, writes end with fsync.
+    /// Through the page cache: before reads the file is evicted from it, and writes end with fsync.
     Buffered,
-    /// Past the page cache (`O_DIRECT`).
+    /// Bypassing the page cache (`O_DIRECT`).
     Direct,
     /// Through the page cache, each write followed by fdatasync.
     Stable,
 }
 
-/// What is measured.
+/// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskJob {
-    /// Which mode.
+    /// The direction.
     pub direction: DiskDirection,
-    /// Which blocks.
+    /// The order of the blocks.
     pub pattern: DiskPattern,
-    /// How.
+    /// Whether data goes through the page cache, and how it is synced.
     pub mode: DiskMode,
-    /// Operations in flight.
+    /// The number of operations in flight.
     pub depth: u16,
-    /// Bytes of each.
+    /// The length of an operation in bytes.
     pub block: u32,
 }
 
-/// Times of operations, in nanoseconds, from submission to completion.
+/// The durations of operations in nanoseconds, from submission to completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskTimes {
-    /// The shortest.
+    /// The minimum.
     pub min: u64,
-    /// Half of them were done by then.
+    /// The median.
     pub p50: u64,
-    /// 99 of 100.
+    /// The 99th percentile.
     pub p99: u64,
-    /// 999 of 1000.
+    /// The 99.9th percentile.
     pub p999: u64,
-    /// The longest.
+    /// The maximum.
     pub max: u64,
 }
 
-/// What of the file was in the page cache.
+/// The part of a file that is in the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskCached {
-    /// Pages that were asked for.
+    /// The number of pages that were examined.
     pub pages: u64,
-    /// Those in memory.
+    /// The number of these that are in memory.
     pub cached: u64,
-    /// By cachestat(2); else by mincore(2).
+    /// Whether cachestat(2) reported this; otherwise mincore(2).
     pub by_cachestat: bool,
 }
 
-/// What a measurement found.
+/// The result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskFigures {
-    /// What was measured.
+    /// The kind of measurement.
     pub job: DiskJob,
-    /// Bytes moved.
+    /// The number of bytes that were moved.
     pub bytes: u64,
-    /// Operations.
+    /// The number of operations.
     pub operations: u64,
-    /// From the first submission to the last completion, the last fsync included.
+    /// The time from the first submission to the last completion in nanoseconds, including the last
+    /// fsync.
     pub elapsed_ns: u64,
-    /// What fsync took of this at the end.
+    /// The part of that time that the final fsync took.
     pub sync_ns: u64,
-    /// How long operations took.
+    /// The durations of operations.
     pub times: DiskTimes,
-    /// Nanoseconds of all operations together: divided by `elapsed_ns` it is how many were in flight.
+    /// The sum of the durations of all operations in nanoseconds: divided by `elapsed_ns` it is the
+    /// mean number in flight.
     pub busy_ns: u64,
-    /// The page cache right before; nothing where the kernel doesn't tell.
+    /// The page cache just before; `None` if the kernel does not report it.
     pub before: Option<DiskCached>,
-    /// The page cache right after.
+    /// The page cache just after.
     pub after: Option<DiskCached>,
 }
 
-/// Where a node's test runs.
+/// The file system and the disk of a node's test.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskPlace {
-    /// The file system's kind, such as `ext4`.
+    /// The type of the file system, such as `ext4`.
     pub system: String,
-    /// What is mounted, such as `/dev/vda1`.
+    /// The mounted device, such as `/dev/vda1`.
     pub mounted: String,
-    /// The block device, such as `vda`; empty where the file system has none of its own.
+    /// The block device, such as `vda`; empty if the file system has no device of its own.
     pub device: String,
-    /// Tells machines apart: nodes of one machine may share a device.
+    /// An identifier of the machine: nodes on one machine may share a device.
     pub machine: String,
-    /// The device's settings: names of files below `/sys/block/DEVICE/queue`, and what they hold.
+    /// The device's settings: names of files in `/sys/block/DEVICE/queue`, and their contents.
     pub queue: Vec<(String, String)>,
-    /// Bytes free before the test.
+    /// The free space before the test in bytes.
     pub free: u64,
-    /// Bytes of the node's memory.
+    /// The node's memory in bytes.
     pub memory: u64,
-    /// Why direct I/O can't be had; empty where it can.
+    /// Why direct I/O is not available; empty if it is.
     pub no_direct: String,
-    /// Why io_uring can't be had, and threads take its place; empty where it can.
+    /// Why io_uring is not available, so that threads are used instead; empty if it is.
     pub no_uring: String,
-    /// Whether the file system is memory.
+    /// Whether the file system is in memory.
     pub in_memory: bool,
-    /// Whether the machine is virtual, so that the cache of its host is invisible.
+    /// Whether the machine is virtual, so that the host's cache is invisible.
     pub guest: bool,
-    /// What about the node may have an influence: names and values, in words.
+    /// Conditions of the node that may affect results: names and values.
     pub conditions: Vec<(String, String)>,
 }
 
-/// From the agent that tests.
+/// An agent's message in a disk test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DiskEvent {
-    /// The file is there, and the room for it reserved.
+    /// The file was created, and its space is reserved.
     Begun(Box<DiskPlace>),
     /// A measurement is done.
     Measured(Box<DiskFigures>),
-    /// The test is over, and the file gone.
+    /// The test is over, and the file was removed.
     Done,
-    /// The test can't go on; the file is gone.
+    /// The test failed, and why; the file was removed.
     Failed(String),
 }
 
 impl DiskOrder {
-    /// Whether an agent can do it without harm.
+    /// Checks that every number from the wire is within bounds, before any is used.
     ///
     /// # Errors
-    /// What is out of bounds, in words.
+    /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
-        const LONGEST_NS: u64 = 3_600_000_000_000;
-        if !DISK_SIZES.contains(&self.size) {
-            let (least, most) = DISK_SIZES.into_inner();
-            return Err(format!("a file of {} bytes: allowed are {least} to {most}", self.size));
-        }
-        if !(1_000_000..=LONGEST_NS).contains(&self.time_ns) {
-            return Err(format!("{} ns a measurement: allowed are 1 ms to 1 h", self.time_ns));
-        }
-        if !(1..=DISK_DEPTH_MAX).contains(&self.depth) {
-            return Err(format!("depth {}: allowed are 1 to {DISK_DEPTH_MAX}", self.depth));
-        }
-        Ok(())
+        within("bytes in the test's file", self.size, DISK_SIZES)?;
+        let times = Nanos(1_000_000)..=Nanos::from_secs(3600);
+        within("per measurement", Nanos(self.time_ns), times)?;
+        within("operations in flight", self.depth, 1..=DISK_DEPTH_MAX)
     }
 }
 

@@ -1,37 +1,41 @@
-//! What an agent says of a fabric that it measures by.
+//! The libfabric provider and interface that an agent measures with.
 
 use serde::{Deserialize, Serialize};
 
-/// The most characters of a provider's name.
+/// The maximum length of a provider's name in bytes.
 pub const PROVIDER_MAX: usize = 64;
 
-/// How gets, puts and messages go over a fabric.
+/// How gets, puts and messages are carried over a fabric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricWay {
-    /// The provider, by libfabric's name.
+    /// The provider, as libfabric names it.
     pub provider: String,
-    /// What it goes by on the initiator: libfabric's name of the NIC.
+    /// The initiator's network interface, as libfabric names it.
     pub domain: String,
-    /// libfabric's version there.
+    /// The version of libfabric on the initiator.
     pub library: (u16, u16),
-    /// Whether the initiator and the target sleep while they wait; a provider may not be able to.
+    /// Whether the initiator and the target sleep while they wait; some providers cannot.
     pub sleeps: (bool, bool),
-    /// Whether a put ends when its bytes are in the target's memory; otherwise it ends when the
-    /// provider has sent them.
+    /// Whether a put completes when its bytes are in the target's memory; otherwise it completes
+    /// when the provider has sent them.
     pub delivers: bool,
-    /// Sizes of gets or puts, and whether they end while the target's CPU does nothing for them.
+    /// Sizes of gets or puts in bytes, and whether they complete while the target's CPU does
+    /// nothing for them.
     pub one_sided: Vec<(u32, bool)>,
 }
 
-/// Whether this may be a provider's name.
+/// Checks that `name` may be the name of a provider.
 ///
 /// # Errors
-/// Why not, in words.
+/// Quotes the name.
 pub fn check_provider(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || ";_-.^".contains(c);
     match name.len() {
         1..=PROVIDER_MAX if name.chars().all(plain) => Ok(()),
-        _ => Err(format!("{:?} is no provider's name", name.chars().take(80).collect::<String>())),
+        _ => Err(format!(
+            "{:?} is not the name of a libfabric provider",
+            name.chars().take(80).collect::<String>()
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the head and an agent say to each other about the jobs of a farm.
+//! Messages between the head and an agent about the jobs of a farm.
 
 use std::net::SocketAddr;
 
@@ -7,53 +7,52 @@ use serde::{Deserialize, Serialize};
 use super::channel::{KeyPair, PublicKey};
 use garland_core::farm::{Command, Outcome, Text};
 
-/// Bytes that a job's command may have, so that it fits in a message.
+/// The maximum length of a job's command in bytes, so that the command fits into a message.
 pub const COMMAND_MAX: usize = 32 << 10;
 
-/// The number of bytes of a job's output that are kept from its beginning, and from its end.
+/// The number of bytes of a job's output that are kept from its beginning and from its end.
 pub const OUTPUT_HALF: usize = 8 << 10;
 
-/// Orders about jobs.
+/// An order to an agent about jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FarmOrder {
-    /// Take jobs from now on, and run them on this number of processors; without it on all.
-    /// Jobs that have a directory of their own get it under this name.
+    /// Prepare to run jobs on this number of processors.
     Open {
-        /// Processors; `u32::MAX` starts every job as it comes.
+        /// The number of processors; `None` uses all, `u32::MAX` starts every job as it arrives.
         slots: Option<u32>,
-        /// The name of the directory in the agent's that jobs' directories are made in.
+        /// The name of the directory, in the agent's own, that holds the jobs' directories.
         folder: Text,
     },
-    /// Run these in their order, as processors get free.
+    /// Run these jobs in order, as processors become free.
     Run(Vec<Task>),
-    /// Make the directories for these jobs' files; precedes the files.
+    /// Create these directories for a job's files; sent before the files.
     Make(u32, Vec<Text>),
-    /// Give back those of these jobs that haven't been started.
+    /// Return those of these jobs that were not started.
     Recall(Vec<u32>),
-    /// The job's files aren't needed any more.
+    /// Remove the files of this job.
     Clear(u32),
-    /// Mount the files of the machine that has them.
+    /// Mount the files of the machine that serves the jobs' files.
     Mount(Opening),
 }
 
-/// How a node sees the files of the machine that has them.
+/// The address and keys with which a node mounts the files of the machine that serves them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
-    /// The name of the directory in the agent's to mount on.
+    /// The name of the mount point, in the agent's own directory.
     pub folder: Text,
-    /// Where the agent is that gives the files.
+    /// The address of the agent that serves the files.
     pub address: SocketAddr,
-    /// Its key.
+    /// The public key of that agent.
     pub key: PublicKey,
-    /// What opens it, the private part first; made for this run alone.
+    /// The key pair of the mounting side, the private key first; generated for this run alone.
     pub keys: [[u8; 32]; 2],
 }
 
 impl Opening {
-    /// The length of this in bytes for the mounting process.
+    /// The length of the encoding for the mounting process in bytes.
     pub const TOLD: usize = 18 + 3 * 32;
 
-    /// The bytes for the mounting process: address, port and keys.
+    /// Encodes the address, port and keys for the mounting process.
     #[must_use]
     pub fn told(&self) -> Vec<u8> {
         let address = match self.address.ip() {
@@ -64,7 +63,7 @@ impl Opening {
         [&address.octets()[..], &port, &self.key, &self.keys[0], &self.keys[1]].concat()
     }
 
-    /// Parses these bytes: the address, the public key of the peer, and the own key pair.
+    /// Decodes [`Self::told`]: the address, the public key of the peer, and the own key pair.
     #[must_use]
     pub fn heard(told: &[u8; Self::TOLD]) -> Option<(SocketAddr, PublicKey, KeyPair)> {
         let (address, rest) = told.split_first_chunk::<16>()?;
@@ -76,63 +75,64 @@ impl Opening {
     }
 }
 
-/// A job as a node gets it.
+/// A job as it is sent to a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// The job's number.
     pub job: u32,
     /// What to run.
     pub command: Command,
-    /// Whether it runs in a directory of its own.
+    /// Whether the job runs in a directory of its own.
     pub own_folder: bool,
-    /// Files that it makes under a name for the time being, and what they are called once it has ended well.
+    /// Output files: the temporary name, and the final name that each gets when the job has
+    /// succeeded.
     pub outputs: Vec<(Text, Text)>,
-    /// Processors that it keeps busy.
+    /// The number of processors that it uses.
     pub cores: u32,
-    /// Nanoseconds that it may run.
+    /// The time limit in nanoseconds.
     pub timeout_ns: Option<u64>,
 }
 
-/// What a node says about jobs.
+/// An agent's message about jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FarmEvent {
-    /// Jobs may come.
+    /// The agent is ready to run jobs.
     Opened(NodeFacts),
     /// The files are mounted, or why not.
     Mounted(Option<String>),
-    /// The directories of this job are there, or why not.
+    /// The directories of this job were created, or why not.
     Made(u32, Option<String>),
     /// These jobs have ended.
     Ended(Vec<TaskEnd>),
-    /// The output of a job, if there is any; sent before its end.
+    /// The output of a job, if there is any; sent before the job's end.
     Output(u32, Vec<u8>),
-    /// These were given back, and not started.
+    /// These jobs were returned without being started.
     Returned(Vec<u32>),
 }
 
-/// What a node has for jobs.
+/// The resources that a node has for jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeFacts {
-    /// Processors that processes may have there.
+    /// The number of processors that processes may use.
     pub cores: u32,
-    /// Memory in bytes that processes may have there; 0 if it isn't known.
+    /// The memory that processes may use, in bytes; 0 if unknown.
     pub memory: u64,
-    /// The memory that was free when the run began.
+    /// The memory in bytes that was free when the run began.
     pub memory_free: u64,
-    /// Thousandths of one processor that all processes there may have together.
+    /// The CPU time that all processes together may use, in thousandths of one processor.
     pub share: u32,
     /// The clock rate of the processors in MHz, if known.
     pub mhz: Option<f64>,
 }
 
 impl NodeFacts {
-    /// The share of a processor that each of this number of concurrent jobs gets: 1 unless something holds the
-    /// node to less.
+    /// Returns the share of a processor that each of `slots` concurrent jobs gets: 1 unless a quota
+    /// limits the node.
     pub fn share_of(&self, slots: u32) -> f64 {
         (f64::from(self.share) / 1000.0 / f64::from(slots.max(1))).min(1.0)
     }
 
-    /// The speed of one of its processors: its clock rate, if known, times its share.
+    /// Returns the speed of one processor: its clock rate, if known, times its share.
     pub fn pace(&self) -> f64 {
         self.mhz.unwrap_or(1.0) * self.share_of(self.cores)
     }
@@ -143,19 +143,19 @@ impl NodeFacts {
 pub struct TaskEnd {
     /// The job's number.
     pub job: u32,
-    /// When it was started, by the node's clock.
+    /// When the job was started, by the node's clock.
     pub started_ns: u64,
-    /// When it had ended, by the node's clock.
+    /// When the job had ended, by the node's clock.
     pub ended_ns: u64,
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// CPU time of it and all that it waited for.
+    /// The CPU time of the job and of all processes that it waited for.
     pub cpu_ns: u64,
-    /// Its largest process's peak resident memory, in bytes.
+    /// The peak resident memory of its largest process, in bytes.
     pub memory: u64,
-    /// Bytes of the outputs that got their names.
+    /// The total length of the outputs that got their final names.
     pub bytes_out: u64,
-    /// The last lines of its standard error, a few, where it failed.
+    /// The last lines of its standard error, if it failed.
     pub last_words: Vec<Text>,
 }
 
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_heard() {
+    fn the_encoding_of_an_opening_can_be_decoded() {
         for address in ["10.0.0.7:81", "[fe80::1]:65535"] {
             let address = address.parse().unwrap();
             let (key, keys) = ([1; 32], [[2; 32], [3; 32]]);

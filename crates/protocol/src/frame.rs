@@ -1,11 +1,12 @@
-//! The fixed-size frame that precedes every block on a link, and carries the links' other messages.
+//! The fixed-size frame that precedes every block on a link, and carries the other messages of
+//! links.
 //!
 //! A frame is authenticated with a key that only the nodes of the copy have, so a relay can trust a
-//! header before it forwards the first slice.
+//! header before it forwards the first slice of the block.
 
 use thiserror::Error;
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 use super::copy_id::CopyId;
 use super::keys::Keys;
@@ -17,15 +18,16 @@ pub const FRAME_LEN: usize = size_of::<Wire>();
 const MAGIC: [u8; 4] = *b"GLF1";
 const MAC_LEN: usize = 16;
 
-/// The type of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The type of a frame, with its code on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes)]
+#[repr(u8)]
 pub enum Kind {
-    /// Downstream, once per link: the blocks of this copy's lane follow. `epoch` is the route's.
-    Open,
+    /// Downstream, once per link: blocks of this lane follow. `epoch` is the epoch of the link.
+    Open = 1,
     /// Downstream: a block follows, `length` bytes and a tag.
     Block,
-    /// Downstream: the block `index` just sent was cut off upstream of this hop and padded; it will be
-    /// sent again.
+    /// Downstream: block `index`, just sent, was cut off upstream and padded; it will be sent
+    /// again.
     Void,
     /// Downstream: the lane's last block has been sent; only requested blocks (`Again`) may follow.
     End,
@@ -33,19 +35,20 @@ pub enum Kind {
     Resume,
     /// Upstream: send the block `index` again.
     Again,
-    /// Upstream, before `Resume`: of the 256 blocks from `index` on, those with a bit set in `bits` are
-    /// present and need not be sent.
+    /// Upstream, before `Resume`: the node already has those of the 256 blocks from `index` on
+    /// whose bit in `bits` is set; they need not be sent.
     Have,
-    /// Downstream, before the blocks concerned: the digests of the lane's blocks from ordinal `index`
-    /// on, signed by the copy's source, follow in `length` bytes ([`super::DigestWindows`]).
+    /// Downstream, before the blocks concerned: `length` bytes of digests follow, signed by the
+    /// copy's source, for the lane's blocks from ordinal `index` on ([`super::DigestWindows`]).
     Digests,
 }
 
-/// The encoding of a block's bytes on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The encoding of a block's bytes on the wire. Its code is also part of a seal's nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes)]
+#[repr(u8)]
 pub enum Encoding {
-    /// As they are.
-    Plain,
+    /// The plain bytes.
+    Plain = 0,
     /// One LZ4 block.
     Lz4,
     /// One Zstandard frame.
@@ -61,13 +64,13 @@ pub enum Encoding {
 pub struct Frame {
     /// The type.
     pub kind: Kind,
-    /// Whether the block that follows is sealed.
+    /// Whether the block that follows is encrypted.
     pub sealed: bool,
     /// The lane's number.
     pub lane: u16,
-    /// The copy it belongs to.
+    /// The copy that the frame belongs to.
     pub copy: CopyId,
-    /// The block's index in the copy.
+    /// The block's index in the copy, or the number that the frame's kind describes.
     pub index: u64,
     /// The block's length in bytes.
     pub length: u32,
@@ -81,18 +84,18 @@ pub struct Frame {
     pub incarnation: u64,
     /// The route's epoch (`Open`).
     pub epoch: u32,
-    /// The bit set of the blocks that are present (`Have`).
+    /// The bit set of present blocks (`Have`).
     pub bits: [u8; 32],
 }
 
-/// Why bytes are not a frame of this copy.
+/// Why bytes are not accepted as a frame of this copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// The bytes have no valid frame layout.
-    #[error("the bytes are no frame")]
+    /// The bytes do not have the layout of a frame.
+    #[error("the bytes are not a valid frame")]
     Garbage,
-    /// The MAC is wrong: the frame was changed, or comes from outside the copy.
-    #[error("the frame was changed on the way or comes from a stranger")]
+    /// The MAC is wrong: the frame was changed, or its sender does not have the copy's key.
+    #[error("the frame was changed in transit, or its sender is not part of this copy")]
     Forged,
 }
 
@@ -101,7 +104,7 @@ pub enum FrameError {
 struct Wire {
     magic: [u8; 4],
     kind: u8,
-    /// Bit 0: sealed; above it the encoding.
+    /// Bit 0: whether the block is sealed; the other bits: the encoding.
     sealed: u8,
     lane: U16,
     copy: [u8; 16],
@@ -116,7 +119,7 @@ struct Wire {
 }
 
 impl Frame {
-    /// A frame without a block.
+    /// Returns a frame without a block.
     #[must_use]
     pub fn bare(kind: Kind, copy: CopyId, lane: u16, index: u64) -> Self {
         Self {
@@ -135,13 +138,13 @@ impl Frame {
         }
     }
 
-    /// The bytes on the wire, with the MAC of the copy's key.
+    /// Returns the bytes on the wire, with a MAC under the copy's key.
     #[must_use]
     pub fn to_bytes(&self, keys: &Keys) -> [u8; FRAME_LEN] {
         let mut wire = Wire {
             magic: MAGIC,
-            kind: self.kind.to_wire(),
-            sealed: u8::from(self.sealed) | self.form.to_wire() << 1,
+            kind: self.kind as u8,
+            sealed: u8::from(self.sealed) | (self.form as u8) << 1,
             lane: self.lane.into(),
             copy: self.copy.0,
             index: self.index.into(),
@@ -153,23 +156,25 @@ impl Frame {
             bits: self.bits,
             mac: [0; MAC_LEN],
         };
-        wire.mac = keys.mark(body(wire.as_bytes()));
+        wire.mac = keys.mac(body(wire.as_bytes()));
         zerocopy::transmute!(wire)
     }
 
-    /// Parses a frame and checks its MAC.
+    /// Parses a frame, and checks its MAC.
     ///
     /// # Errors
-    /// When the bytes are not a frame of this copy.
+    /// Fails if the bytes are not a frame of this copy.
     pub fn parse(bytes: &[u8; FRAME_LEN], keys: &Keys) -> Result<Self, FrameError> {
         let wire = Wire::ref_from_bytes(bytes).map_err(|_| FrameError::Garbage)?;
-        let kind = Kind::from_wire(wire.kind).filter(|_| wire.magic == MAGIC);
-        let kind = kind.ok_or(FrameError::Garbage)?;
-        if !keys.is_mark(body(bytes), &wire.mac) {
+        let kind = Kind::try_read_from_bytes(&[wire.kind]).map_err(|_| FrameError::Garbage)?;
+        if wire.magic != MAGIC {
+            return Err(FrameError::Garbage);
+        }
+        if !keys.is_mac(body(bytes), &wire.mac) {
             return Err(FrameError::Forged);
         }
         let (length, packed) = (wire.length.get(), wire.packed.get());
-        let form = Encoding::from_wire(wire.sealed >> 1);
+        let form = Encoding::try_read_from_bytes(&[wire.sealed >> 1]).ok();
         let form = form.filter(|form| form.fits(length, packed)).ok_or(FrameError::Garbage)?;
         Ok(Self {
             kind,
@@ -187,7 +192,7 @@ impl Frame {
         })
     }
 
-    /// The copy that an unchecked frame claims to belong to; used to look up the keys.
+    /// Returns the copy that an unchecked frame claims to belong to; used to look up the keys.
     #[must_use]
     pub fn claimed_copy(bytes: &[u8; FRAME_LEN]) -> Option<CopyId> {
         let wire = Wire::ref_from_bytes(bytes).ok()?;
@@ -195,70 +200,21 @@ impl Frame {
     }
 }
 
-/// The part of a frame's bytes that its MAC covers; it is the associated data of a sealed block.
+/// Returns the part of a frame's bytes that its MAC covers; it is also the associated data of a
+/// sealed block.
 pub(super) fn body(bytes: &[u8]) -> &[u8] {
     &bytes[..FRAME_LEN - MAC_LEN]
 }
 
 impl Encoding {
-    /// Whether a block of `length` bytes may have `packed` bytes on the wire, which are never more.
+    /// Whether a block of `length` bytes may have `packed` bytes in this encoding, which are never
+    /// more.
     fn fits(self, length: u32, packed: u32) -> bool {
         match self {
             Self::Plain => packed == length,
             Self::Lz4 | Self::Zstd => 0 < packed && packed < length,
             Self::Zeros | Self::Hole => packed == 0,
         }
-    }
-
-    /// The code of the encoding on the wire and in a seal's nonce.
-    pub(super) fn to_wire(self) -> u8 {
-        match self {
-            Self::Plain => 0,
-            Self::Lz4 => 1,
-            Self::Zstd => 2,
-            Self::Zeros => 3,
-            Self::Hole => 4,
-        }
-    }
-
-    fn from_wire(byte: u8) -> Option<Self> {
-        Some(match byte {
-            0 => Self::Plain,
-            1 => Self::Lz4,
-            2 => Self::Zstd,
-            3 => Self::Zeros,
-            4 => Self::Hole,
-            _ => return None,
-        })
-    }
-}
-
-impl Kind {
-    fn to_wire(self) -> u8 {
-        match self {
-            Self::Open => 1,
-            Self::Block => 2,
-            Self::Void => 3,
-            Self::End => 4,
-            Self::Resume => 5,
-            Self::Again => 6,
-            Self::Have => 7,
-            Self::Digests => 8,
-        }
-    }
-
-    fn from_wire(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Open,
-            2 => Self::Block,
-            3 => Self::Void,
-            4 => Self::End,
-            5 => Self::Resume,
-            6 => Self::Again,
-            7 => Self::Have,
-            8 => Self::Digests,
-            _ => return None,
-        })
     }
 }
 

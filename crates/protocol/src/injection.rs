@@ -1,161 +1,147 @@
-//! Known faults, put into a copy on purpose: what explains where a copy's time went must find them.
+//! Faults that are injected into a copy on purpose, to test that `garland explain` finds them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use garland_core::units::{Nanos, bytes};
+use garland_core::units::{Nanos, UnitError, bytes};
 
-/// Pauses before bytes of the file: at a first offset, and at regular distances after it.
+/// Pauses at offsets of the file: at a first offset, and at regular distances after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
-    /// Nanoseconds of a pause.
+    /// The length of a pause in nanoseconds.
     pub pause_ns: u64,
-    /// Bytes between pauses, at least 1.
+    /// The number of bytes between pauses, at least 1.
     pub every: u64,
-    /// Bytes before the first one.
+    /// The number of bytes before the first pause.
     pub first: u64,
 }
 
 impl Stall {
-    /// The number of pauses within a number of bytes.
+    /// Returns the number of pauses within `bytes` bytes.
     #[must_use]
     pub fn count(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.first).div_ceil(self.every.max(1))
     }
 }
 
-/// What one node does worse than it could.
+/// A fault of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Injection {
-    /// Its reading of the source stalls.
+    /// Reading the source pauses.
     SourceDisk(Stall),
-    /// Its writing stalls.
+    /// Writing pauses.
     SinkDisk(Stall),
-    /// Syncing its file takes this many nanoseconds longer.
+    /// Syncing the file takes this many nanoseconds longer.
     Fsync(u64),
-    /// Its sender does nothing for a while.
+    /// The sender pauses.
     Pause(Stall),
-    /// Its answers to the head's orders are this many nanoseconds late.
+    /// Replies to the head's orders are delayed by this many nanoseconds.
     Control(u64),
-    /// The byte at this offset of its file is corrupted on the medium.
+    /// The byte at this offset of the node's file is corrupted on the medium.
     Rot(u64),
-    /// A byte of the source, so many behind the first, changes in memory once, when its block has been
-    /// hashed and isn't sealed yet.
+    /// The byte at this offset of the source changes in memory once, after its block was hashed and
+    /// before it is sealed.
     Flip(u64),
 }
 
 /// A fault of a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockFault {
-    /// Nanoseconds that it is ahead.
+    /// The number of nanoseconds by which the clock is ahead.
     pub offset_ns: i64,
-    /// Nanoseconds that it gains in a second (thousandths of a ppm).
+    /// The nanoseconds that the clock gains per second (thousandths of a ppm).
     pub drift_ppb: i64,
-    /// It jumps by a number of nanoseconds (the second) at a time after the start of its process (the first).
+    /// A jump of the clock: the time after the start of the process in nanoseconds, and the number
+    /// of nanoseconds by which it jumps.
     pub step: Option<(u64, i64)>,
 }
 
-/// A fault as the user wrote it: what, and at which node; the head without one.
+/// A fault as the user wrote it: the fault and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// At the head.
+    /// A fault at the head.
     AtHead(Injection),
-    /// At the node of this name.
+    /// A fault at the node of this name.
     At(String, Injection),
-    /// Of the clock of the node of this name.
+    /// A fault of the clock of the node of this name.
     Clock(String, ClockFault),
 }
 
-/// What can be injected.
+/// The syntax of faults, for error messages.
 pub const FORM: &str = "source-disk:TIME/SIZE[@FIRST], sink-disk:NODE:TIME/SIZE[@FIRST], \
      pause:TIME/SIZE[@FIRST], fsync:NODE:TIME, control:NODE:TIME, rot:NODE:PLACE, \
      flip:PLACE or \
      clock:NODE:TIME[,PPMppm][,TIME@TIME]";
 
-/// The longest pause: what waits for a node gives it up not much later.
+/// The longest pause: soon after that time, peers give a silent node up.
 const PAUSE_MAX: Nanos = Nanos::from_secs(60);
 
-/// Reads a fault, such as `sink-disk:n2:17ms/10MiB`.
+/// Parses a fault, such as `sink-disk:n2:17ms/10MiB`.
 ///
 /// # Errors
-/// What it should look like.
+/// Describes the syntax.
 pub fn parse_injection(text: &str) -> Result<Wanted, String> {
-    let error = |why: &dyn fmt::Display| format!("`{text}`: {why}; known faults are {FORM}");
-    let (kind, rest) = text.split_once(':').ok_or_else(|| error(&"no `:` behind its name"))?;
-    let head = |injection| Ok(Wanted::AtHead(injection));
+    parse(text).map_err(|why| format!("`{text}`: {why}; valid faults are {FORM}"))
+}
+
+fn parse(text: &str) -> Result<Wanted, String> {
+    let (kind, rest) = text.split_once(':').ok_or("there is no `:` after the fault's name")?;
     match kind {
-        "source-disk" => return head(Injection::SourceDisk(stall(rest).map_err(|e| error(&e))?)),
-        "pause" => return head(Injection::Pause(stall(rest).map_err(|e| error(&e))?)),
-        "flip" => return head(Injection::Flip(bytes::parse(rest).map_err(|e| error(&e))?)),
+        "source-disk" => return Ok(Wanted::AtHead(Injection::SourceDisk(stall(rest)?))),
+        "pause" => return Ok(Wanted::AtHead(Injection::Pause(stall(rest)?))),
+        "flip" => return Ok(Wanted::AtHead(Injection::Flip(size(rest)?))),
         _ => {}
     }
     // A lab's nodes have a `:` in their names.
-    let (node, what) = rest.rsplit_once(':').ok_or_else(|| error(&"it names no node"))?;
-    let at = |injection| Wanted::At(node.to_owned(), injection);
-    match kind {
-        "sink-disk" => stall(what).map(|stall| at(Injection::SinkDisk(stall))),
-        "fsync" => pause(what).map(|ns| at(Injection::Fsync(ns))),
-        "rot" => {
-            bytes::parse(what).map(|place| at(Injection::Rot(place))).map_err(|e| e.to_string())
-        }
-        "control" => pause(what).map(|ns| at(Injection::Control(ns))),
-        "clock" => clock(what).map(|fault| Wanted::Clock(node.to_owned(), fault)),
-        _ => Err(format!("no fault is called {kind}")),
-    }
-    .map_err(|why| error(&why))
+    let (node, what) = rest.rsplit_once(':').ok_or("the node is missing")?;
+    let injection = match kind {
+        "sink-disk" => Injection::SinkDisk(stall(what)?),
+        "fsync" => Injection::Fsync(pause(what)?),
+        "rot" => Injection::Rot(size(what)?),
+        "control" => Injection::Control(pause(what)?),
+        "clock" => return Ok(Wanted::Clock(node.to_owned(), what.parse()?)),
+        _ => return Err(format!("there is no fault named `{kind}`")),
+    };
+    Ok(Wanted::At(node.to_owned(), injection))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    bytes::parse(text).map_err(|error| error.to_string())
+}
+
+fn time(text: &str) -> Result<Nanos, String> {
+    text.parse().map_err(|error: UnitError| error.to_string())
 }
 
 fn pause(text: &str) -> Result<u64, String> {
-    let time: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    let time = time(text)?;
     if time > PAUSE_MAX {
-        return Err(format!("{time} is more than {PAUSE_MAX}"));
+        return Err(format!("{time} is longer than the maximum of {PAUSE_MAX}"));
     }
     Ok(time.0)
 }
 
 fn stall(text: &str) -> Result<Stall, String> {
-    let (time, places) = text.split_once('/').ok_or("it lacks `/` and a size")?;
-    let (size, first) = places.split_once('@').unwrap_or((places, places));
-    let bytes = |text| bytes::parse(text).map_err(|error| error.to_string());
-    Ok(Stall { pause_ns: pause(time)?, every: bytes(size)?.max(1), first: bytes(first)? })
+    let (time, places) = text.split_once('/').ok_or("`/` and a size are missing")?;
+    let (every, first) = places.split_once('@').unwrap_or((places, places));
+    Ok(Stall { pause_ns: pause(time)?, every: size(every)?.max(1), first: size(first)? })
 }
 
-fn clock(text: &str) -> Result<ClockFault, String> {
-    let mut fault = ClockFault::default();
-    for part in text.split(',') {
-        if let Some(ppm) = part.strip_suffix("ppm") {
-            let ppm: f64 = ppm.parse().map_err(|_| format!("{ppm} is no number"))?;
-            if ppm.abs() > 100_000.0 || ppm.is_nan() {
-                return Err(format!("{ppm} ppm is more than 100000"));
-            }
-            fault.drift_ppb = (ppm * 1000.0) as i64;
-        } else if let Some((by, after)) = part.split_once('@') {
-            let after: Nanos = after.parse().map_err(|error| format!("{error}"))?;
-            fault.step = Some((after.0, signed(by)?));
-        } else {
-            fault.offset_ns = signed(part)?;
-        }
-    }
-    Ok(fault)
-}
-
-/// A time that may be negative; beyond a year none is believed.
+/// Parses a time of at most a year that may be negative.
 fn signed(text: &str) -> Result<i64, String> {
     const YEAR: Nanos = Nanos::from_secs(366 * 24 * 3600);
-    let (sign, size) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text),
-    };
-    let time: Nanos = size.parse().map_err(|error| format!("{error}"))?;
+    let size = text.strip_prefix('-');
+    let time = time(size.unwrap_or(text))?;
     if time > YEAR {
-        return Err(format!("{time} is more than a year"));
+        return Err(format!("{time} is longer than a year"));
     }
-    Ok(sign * i64::try_from(time.0).unwrap_or(i64::MAX))
+    let ns = i64::try_from(time.0).unwrap_or(i64::MAX);
+    Ok(if size.is_some() { -ns } else { ns })
 }
 
 impl fmt::Display for ClockFault {
-    /// As [`parse_injection`] reads it.
+    /// Writes the form that [`parse_injection`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}ns,{}ppm", self.offset_ns, self.drift_ppb as f64 / 1000.0)?;
         self.step.iter().try_for_each(|(after, by)| write!(f, ",{by}ns@{after}ns"))
@@ -166,7 +152,21 @@ impl std::str::FromStr for ClockFault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        clock(text)
+        let mut fault = Self::default();
+        for part in text.split(',') {
+            if let Some(ppm) = part.strip_suffix("ppm") {
+                let ppm: f64 = ppm.parse().map_err(|_| format!("`{ppm}` is not a number"))?;
+                if ppm.abs() > 100_000.0 || ppm.is_nan() {
+                    return Err(format!("{ppm} ppm is outside -100000 to 100000"));
+                }
+                fault.drift_ppb = (ppm * 1000.0) as i64;
+            } else if let Some((by, after)) = part.split_once('@') {
+                fault.step = Some((time(after)?.0, signed(by)?));
+            } else {
+                fault.offset_ns = signed(part)?;
+            }
+        }
+        Ok(fault)
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_says_what_there_is() {
+    fn invalid_faults_get_the_list_of_valid_ones() {
         for text in [
             "",
             "x",

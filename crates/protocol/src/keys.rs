@@ -1,19 +1,19 @@
 //! Keys that the nodes of a copy derive from its secret.
 //!
-//! A sealing key is derived from the copy's secret, the sealing node, an incarnation number and the run
-//! of 2^14 blocks that the block is in. A key seals at most 64 GiB (2^32 blocks of AES), far below what
-//! AES-GCM allows (NIST SP 800-38D; draft-irtf-cfrg-aead-limits).
+//! A sealing key is derived from the copy's secret, the sealing node, an incarnation number and the
+//! number of the block's run of 2^14 blocks. A key encrypts at most 64 GiB (2^32 AES blocks), far
+//! below the limit of AES-GCM (NIST SP 800-38D; draft-irtf-cfrg-aead-limits).
 
 use std::collections::VecDeque;
 
-use aws_lc_rs::aead::{self, LessSafeKey, UnboundKey};
+use aws_lc_rs::aead::{self, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf;
 use serde::{Deserialize, Serialize};
 
 use crate::copy_id::CopyId;
 use garland_core::plan::NodeId;
 
-/// The secret of one copy or session: 32 random bytes that travel only in the control channel.
+/// The secret of one copy or session: 32 random bytes that are sent only on control channels.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
 
@@ -26,8 +26,8 @@ impl std::fmt::Debug for Secret {
 /// The number of consecutive blocks that one key seals: a power of two.
 pub(super) const KEY_BLOCKS: u64 = 1 << 14;
 
-/// The number of opening keys that are kept. Each source of a copy uses one at a time; blocks that are
-/// sent again use others, which are needed once.
+/// The maximum number of cached opening keys. Each source of a copy uses one at a time; blocks that
+/// are sent again use further keys, each of which is needed once.
 const OPENING_MAX: usize = 64;
 
 /// The name of a sealing key within a copy.
@@ -47,54 +47,62 @@ impl KeyName {
 
 /// The keys of one copy: the MAC key of its frames, and its sealing keys.
 pub struct Keys {
-    mark: [u8; 32],
+    mac_key: [u8; 32],
     prk: hkdf::Prk,
     /// The most recently used opening keys, the newest first.
     opening: VecDeque<(KeyName, LessSafeKey)>,
 }
 
 impl Keys {
-    /// The keys of `copy`.
+    /// Derives the keys of `copy` from its secret.
     #[must_use]
     pub fn new(secret: &Secret, copy: CopyId) -> Self {
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, &copy.0).extract(&secret.0);
-        let mark = expand(&prk, &[b"garland/1 frame mark"]);
-        Self { mark, prk, opening: VecDeque::new() }
+        let mac_key = expand(&prk, &[b"garland/1 frame mark"]);
+        Self { mac_key, prk, opening: VecDeque::new() }
     }
 
-    /// The MAC of a frame's bytes: a keyed BLAKE3, truncated to 16 bytes.
-    pub(super) fn mark(&self, body: &[u8]) -> [u8; 16] {
-        let hash = blake3::keyed_hash(&self.mark, body);
+    /// Returns the MAC of a frame's bytes: a keyed BLAKE3 hash, truncated to 16 bytes.
+    pub(super) fn mac(&self, body: &[u8]) -> [u8; 16] {
+        let hash = blake3::keyed_hash(&self.mac_key, body);
         hash.as_bytes()[..16].try_into().expect("a BLAKE3 hash has 32 bytes")
     }
 
-    /// Whether `mark` is the MAC of `body`; compares in constant time.
-    pub(super) fn is_mark(&self, body: &[u8], mark: &[u8; 16]) -> bool {
-        aws_lc_rs::constant_time::verify_slices_are_equal(&self.mark(body), mark).is_ok()
+    /// Whether `mac` is the MAC of `body`; compares in constant time.
+    pub(super) fn is_mac(&self, body: &[u8], mac: &[u8; 16]) -> bool {
+        aws_lc_rs::constant_time::verify_slices_are_equal(&self.mac(body), mac).is_ok()
     }
 
     /// Derives the key `name`.
-    pub(super) fn sealing_key(&self, name: KeyName) -> LessSafeKey {
-        sealing_key(&self.prk, name)
+    pub(super) fn sealing_key(&self, KeyName { sealer, incarnation, run }: KeyName) -> LessSafeKey {
+        let [incarnation, run] = [incarnation, run].map(u64::to_le_bytes);
+        let info: [&[u8]; 4] = [b"garland/1 seal", &sealer.0.to_le_bytes(), &incarnation, &run];
+        aes_key(&self.prk, &info)
     }
 
-    /// The key `name`, from the cache of opening keys.
+    /// Returns the key `name` from the cache of opening keys; derives it if it is missing there.
     pub(super) fn opening_key(&mut self, name: KeyName) -> &LessSafeKey {
         let at = self.opening.iter().position(|(known, _)| *known == name);
         let entry = at.and_then(|at| self.opening.remove(at));
-        let entry = entry.unwrap_or_else(|| (name, sealing_key(&self.prk, name)));
+        let entry = entry.unwrap_or_else(|| (name, self.sealing_key(name)));
         self.opening.truncate(OPENING_MAX - 1);
         self.opening.push_front(entry);
         &self.opening[0].1
     }
 }
 
-fn sealing_key(prk: &hkdf::Prk, name: KeyName) -> LessSafeKey {
-    let KeyName { sealer, incarnation, run } = name;
-    let [incarnation, run] = [incarnation, run].map(u64::to_le_bytes);
-    let info: [&[u8]; 4] = [b"garland/1 seal", &sealer.0.to_le_bytes(), &incarnation, &run];
-    let key = UnboundKey::new(&aead::AES_256_GCM, &expand(prk, &info));
+/// Derives a key of AES-256-GCM.
+pub(super) fn aes_key(prk: &hkdf::Prk, info: &[&[u8]]) -> LessSafeKey {
+    let key = UnboundKey::new(&aead::AES_256_GCM, &expand(prk, info));
     LessSafeKey::new(key.expect("the key has the cipher's length"))
+}
+
+/// Returns the nonce of a number and a kind; each key must use the pair only once.
+pub(super) fn nonce(number: u64, kind: u8) -> Nonce {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    bytes[8] = kind;
+    Nonce::assume_unique_for_key(bytes)
 }
 
 fn expand(prk: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {

@@ -1,5 +1,5 @@
-//! What is remembered of a file whose bytes were seen once: what it was then, and its blocks' digests.
-//! As long as the file is unchanged by the times that can't be set back, its bytes need not be read again.
+//! Records of files: the attributes and the digests of the blocks when the file was last read.
+//! While the change time shows that the file is unchanged, its bytes need not be read again.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -8,71 +8,65 @@ use garland_core::plan::{BLOCKS_MAX, Layout};
 
 const MAGIC: &[u8; 8] = b"GLKNOWN1";
 
-/// Bytes of the digest over a record, at its end.
+/// The length of the digest at the end of a record in bytes.
 const SUM: usize = 32;
 
-/// What a file is, besides its bytes.
+/// The attributes by which a change of a file is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp {
-    /// The number of its device.
+    /// The number of the device that the file is on.
     pub device: u64,
-    /// Its own number there.
+    /// The inode number on that device.
     pub inode: u64,
-    /// Its bytes.
+    /// The length in bytes.
     pub length: u64,
-    /// The modification time (mtime), which can be set: seconds and nanoseconds.
+    /// The modification time (mtime), which programs can set: seconds and nanoseconds.
     pub modified: (i64, u32),
-    /// The change time (ctime), which can't be set: seconds and nanoseconds.
+    /// The change time (ctime), which programs cannot set: seconds and nanoseconds.
     pub changed: (i64, u32),
 }
 
-/// What is remembered of a file.
+/// The record of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// What it was.
+    /// The attributes of the file when it was read.
     pub stamp: FileStamp,
-    /// The boot of the machine that it was seen in: devices get other numbers with the next one, and
-    /// what wasn't stable may be gone.
+    /// The boot id of the machine at that time. Devices may get other numbers at the next boot, and
+    /// bytes that were not on stable storage may be lost.
     pub boot: [u8; 16],
-    /// How it is cut.
+    /// The block layout.
     pub layout: Layout,
-    /// Its blocks' digests, as far as they are known.
+    /// The digests of the blocks; `None` where unknown.
     pub digests: Vec<Option<[u8; 32]>>,
 }
 
-/// Why bytes are no record.
+/// Why bytes are not accepted as a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KnownError {
-    /// They begin otherwise, or another version wrote them.
-    #[error("no record of this version")]
+    /// They do not begin as a record does, or another version wrote them.
+    #[error("the file is not a record of this version")]
     Version,
-    /// They aren't what was written.
-    #[error("a record that was changed or cut off")]
+    /// They differ from the bytes that were written.
+    #[error("the record was changed or truncated")]
     Changed,
     /// Their numbers contradict each other.
-    #[error("a record that can't be")]
+    #[error("the numbers in the record contradict each other")]
     Nonsense,
 }
 
-/// A record's body on disk.
-#[derive(Serialize, Deserialize)]
-struct Body {
-    stamp: FileStamp,
-    boot: [u8; 16],
-    layout: Layout,
-    /// The digests, one after another; those that aren't known are zeros.
-    digests: Vec<u8>,
-}
+/// The body of a record on disk: the fields of [`Known`], with the digests one after another, and
+/// zeros where a digest is unknown.
+type Body = (FileStamp, [u8; 16], Layout, Vec<u8>);
 
 impl Known {
-    /// The record's bytes.
+    /// Returns the record's bytes.
     ///
     /// # Panics
-    /// Never: the type always has bytes.
+    /// Never: the type can always be serialised.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let digests = self.digests.iter().flat_map(|digest| digest.unwrap_or_default()).collect();
-        let body = Body { stamp: self.stamp, boot: self.boot, layout: self.layout, digests };
+        let body: Body = (self.stamp, self.boot, self.layout, digests);
         let body = postcard::to_stdvec(&body).expect("the type has no unserialisable part");
         let mut bytes = [&MAGIC[..], &body].concat();
         let sum = blake3::hash(&bytes);
@@ -80,10 +74,10 @@ impl Known {
         bytes
     }
 
-    /// Reads a record.
+    /// Parses a record.
     ///
     /// # Errors
-    /// When the bytes are none.
+    /// Fails if the bytes are not an intact record of this version.
     pub fn parse(bytes: &[u8]) -> Result<Self, KnownError> {
         let body = bytes.strip_prefix(MAGIC).ok_or(KnownError::Version)?;
         let whole = bytes.len().checked_sub(SUM).filter(|_| body.len() >= SUM);
@@ -92,7 +86,7 @@ impl Known {
             return Err(KnownError::Changed);
         }
         let body = &body[..body.len() - SUM];
-        let Body { stamp, boot, layout, digests } =
+        let (stamp, boot, layout, digests): Body =
             postcard::from_bytes(body).map_err(|_| KnownError::Nonsense)?;
         let layout =
             Layout::new(layout.length, layout.block_size).map_err(|_| KnownError::Nonsense)?;
@@ -132,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictory_records_are_refused() {
         let mut other = known(10_000);
         other.digests.pop();
         assert_eq!(Known::parse(&other.to_bytes()), Err(KnownError::Nonsense));
@@ -157,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_are_parsed_or_refused(body in proptest::collection::vec(any::<u8>(), 0..300)) {
             let mut bytes = [&MAGIC[..], &body].concat();
             let _ = Known::parse(&bytes);
             let sum = blake3::hash(&bytes);

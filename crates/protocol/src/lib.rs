@@ -1,11 +1,12 @@
-//! The protocol: fixed-size frames on the links of the chain, sealed blocks, messages on the control
-//! channel, and the sans-io machines that decide. A machine takes events and returns orders; it never
-//! holds payload, blocks, or reads a clock.
+//! The protocol: fixed-size frames on the links of the chain, sealed blocks, messages on the
+//! control channel, and the sans-io machines that decide. A machine takes events and returns
+//! orders; it has no payload, never blocks, and never reads a clock.
 
 #![forbid(unsafe_code)]
 
 mod balance;
 mod begin;
+mod bounds;
 mod channel;
 mod compare;
 mod copy_id;
@@ -73,7 +74,7 @@ pub use injection::{
 };
 pub use keys::{Keys, Secret};
 pub use known::{FileStamp, Known, KnownError};
-pub use message::{FromAgent, ToAgent};
+pub use message::{FromAgent, Message, ToAgent};
 pub use operations::{Cut, Operations};
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,

@@ -1,6 +1,7 @@
-//! What the head and the agents say to each other over the control channel (postcard, one message a
-//! Noise frame). From the first release on, `PROTOCOL` grows whenever a type here changes.
+//! Messages between the head and the agents on the control channel (postcard; one message in each
+//! Noise frame). From the first release on, `PROTOCOL` is incremented whenever a type here changes.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::balance::{BalanceEvent, BalanceOrder};
@@ -15,111 +16,117 @@ use super::probe::{Complaint, Finding, Meeting};
 use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::survey::{SurveyAnswer, SurveyOrder};
-use super::view::NodeView;
+use super::view::{Account, NodeView};
 use crate::stat::{Absence, StatReply, StatRequest};
 
-/// From the head to an agent.
+/// A message from the head to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToAgent {
     /// A heartbeat of the head.
     Ping,
     /// Take part in a copy.
     Begin(Box<Begin>),
-    /// Reserve this number of bytes of memory for the copy as soon as they are free. The copy begins when all
-    /// nodes have reserved theirs.
+    /// Reserve this number of bytes of memory for the copy as soon as they are free. The copy
+    /// begins when all nodes have reserved their memory.
     Queue(CopyId, u64),
-    /// A lane's hops have changed.
+    /// The hops of a lane have changed.
     Route(CopyId, Route),
-    /// Your disk holds the others up: drop what it can't take, and fetch it afterwards.
+    /// The node's disk slows the other nodes down: drop blocks that it is too slow for, and fetch
+    /// them afterwards.
     Detach(CopyId),
-    /// All blocks have been read and this is their digest: put the file under its final name.
+    /// All blocks have been read, and this is their digest: give the file its final name.
     Commit(CopyId, [u8; 32]),
-    /// The copy is over. Files that aren't committed are removed; files that were prepared but not settled
-    /// are replaced by the previous ones.
+    /// The copy is over. Remove files that are not committed; replace files that were prepared but
+    /// not settled by the previous ones.
     Close(CopyId),
-    /// Connect to the agents that listen at these addresses, and keep the connections for future copies;
-    /// accept connections of neighbours with this secret, which was made for this order. `CopyId` is the
-    /// identity of the order.
+    /// Connect to the agents that listen at these addresses, and keep the connections for future
+    /// copies. Accept connections of neighbours with this secret, which was generated for this
+    /// order. `CopyId` is the identity of the order.
     Stand(CopyId, Secret, NodeAddress),
-    /// Run a command (program and arguments, in the system's bytes).
+    /// Run a command: program and arguments (raw bytes).
     Exec(Vec<Vec<u8>>),
-    /// End.
+    /// Exit.
     Shutdown,
-    /// Serve your own program to peers with one of these tickets, each valid once, for a number of seconds and
-    /// while this channel is open.
+    /// Serve the agent's own program to peers with one of these tickets. Each ticket is valid once,
+    /// for this number of seconds, and while this channel is open.
     ServeBinary(Vec<Secret>, u16),
     /// Survey the network.
     Survey(SurveyOrder),
-    /// Meet another agent and measure the network between.
+    /// Connect to another agent, or wait for its connection, and measure the network between the
+    /// two.
     Probe(Box<Meeting>),
     /// End a meeting.
     EndProbe(CopyId),
-    /// Test the disk under a path; the test ends with this channel at the latest.
+    /// Test the disk that a path is on. The test ends with this channel at the latest.
     Disk(DiskOrder),
-    /// A clock request, sent at this time of the head's clock; it is answered before other messages.
+    /// A request for the agent's time, sent at this time of the head's clock. It is answered before
+    /// other messages.
     Clock(u64),
-    /// Copy from the node's own disk; what was made for it is gone with this channel.
+    /// An order of the balance test. Files that were created for the test are removed when this
+    /// channel ends.
     Balance(BalanceOrder),
-    /// Say what there is to be given.
+    /// Report the files that could be sent.
     Stat(StatRequest),
-    /// What stands beside the copy's file once it is committed, in a file of its own.
+    /// The text of a file that is stored next to the copy's file when that is committed.
     Attach(CopyId, Vec<u8>),
-    /// A parcel of the program that goes by fabrics for agents that lack it, and whether more follow.
+    /// A piece of the helper program that uses fabrics, for agents without it, and whether more
+    /// follow.
     Helper(Vec<u8>, bool),
-    /// Serve a mount with this node's files.
+    /// Serve this node's files to a mount.
     Files(FilesOrder),
-    /// Compare what is at the destination of a copy that is to come.
+    /// An order of a comparison before a copy.
     Compare(CompareOrder),
-    /// About jobs.
+    /// An order about jobs.
     Farm(FarmOrder),
-    /// Say what the node is doing.
+    /// Report the present activity of the node.
     View,
-    /// All blocks have been read and this is their digest: make everything ready that must be there
-    /// before `Commit` gives the file its final name. Only sent if no node may commit before all can.
+    /// All blocks have been read, and this is their digest: prepare everything that must be done
+    /// before `Commit` can give the file its final name. Sent only if no node may commit before all
+    /// can.
     Prepare(CopyId, [u8; 32]),
-    /// Every node has committed: remove what the file replaced.
+    /// All nodes have committed: remove what the file replaced.
     Settle(CopyId),
 }
 
-/// From an agent to the head.
+/// A message from an agent to the head.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromAgent {
-    /// First, once the channel is open.
+    /// The first message of a channel.
     Welcome {
-        /// The agent's process.
+        /// The process id of the agent.
         pid: u32,
-        /// Nanoseconds since the agent started.
+        /// The age of the agent in nanoseconds.
         age_ns: u64,
-        /// Connections to neighbours that it keeps for copies to come.
+        /// The number of connections to neighbours that it keeps for future copies.
         links: u32,
     },
-    /// Every so often, from a thread that no disk can block.
+    /// A heartbeat, sent at intervals from a thread that no disk can block.
     Heartbeat(Option<Box<Report>>),
-    /// The copy can't begin yet, since this number of other copies use the agent's memory; the head may `Queue`
-    /// it.
+    /// The copy cannot begin yet, since this number of other copies use the agent's memory. The
+    /// head may send `Queue`.
     Busy(CopyId, u32),
-    /// The memory that was queued for is reserved for the copy.
+    /// The memory that the head queued for is reserved for the copy.
     Admitted(CopyId),
     /// The destination is open.
     Ready(CopyId),
-    /// The first block has come in.
+    /// The first block has arrived.
     First(CopyId),
-    /// A link broke or couldn't be opened.
+    /// A link broke, or could not be opened.
     LinkLost {
         /// The copy.
         copy: CopyId,
-        /// The lane's number.
+        /// The number of the lane.
         lane: u16,
-        /// The link's epoch.
+        /// The epoch of the link.
         epoch: u32,
         /// Which of the node's links.
         side: LinkSide,
         /// Why.
         reason: String,
     },
-    /// A block came in changed.
+    /// A block arrived changed.
     Bad(CopyId, u64),
-    /// A frame came in changed; its link is given up.
+    /// A frame arrived changed; its link is given up.
     BadFrame {
         /// The copy.
         copy: CopyId,
@@ -130,90 +137,79 @@ pub enum FromAgent {
         /// Which of the node's links.
         side: LinkSide,
     },
-    /// Every block is held; this is their digest.
+    /// The node has every block; this is their digest.
     Complete(CopyId, [u8; 32], Box<Report>),
-    /// The file has its final name, on stable storage if that was asked for.
+    /// The file has its final name, and is on stable storage if that was requested.
     Committed(CopyId, Box<Report>),
-    /// This node can't go on with the copy.
+    /// This node cannot continue the copy, and why.
     Failed(CopyId, String),
-    /// The copy is over here: nothing of it is left but what was committed.
+    /// The copy is over on this node: only committed files are left of it.
     Closed(CopyId),
-    /// The answer to `Stand`: the links that couldn't be opened, and why.
+    /// The reply to `Stand`: the links that could not be opened, and why.
     Stands(CopyId, Vec<String>),
-    /// Bytes of the command's standard output (false) or error (true).
+    /// Bytes of the command's standard output (false) or standard error (true).
     Output(bool, Vec<u8>),
-    /// The command ended: its exit code, or the signal that killed it, negated.
+    /// The command ended: its exit code, or the negated number of the signal that killed it.
     Exited(i32),
-    /// The command couldn't be started.
+    /// The command could not be started, and why.
     ExecFailed(String),
-    /// What came of the survey's order before.
+    /// The reply to the last order of the survey.
     Surveyed(SurveyAnswer),
-    /// A meeting has found something out; there may be more.
+    /// A result of a meeting; there may be more.
     Found(CopyId, Box<Finding>),
     /// A meeting is over at this agent: as planned, or why not.
     ProbeEnded(CopyId, Option<Complaint>),
-    /// How the disk's test goes.
+    /// An event of the disk test.
     Disk(DiskEvent),
-    /// What time it is: when the head asked, by its clock; when the question came and when it was
-    /// answered, by the agent's.
+    /// The reply to `Clock`: the time of the request by the head's clock, then the times of its
+    /// arrival and of the reply by the agent's clock.
     Clock(u64, u64, u64),
-    /// A parcel of what was noted of a copy that has been closed (nothing where nothing was), and
-    /// whether more follow.
+    /// A piece of the trace of a copy that was closed (empty if nothing was recorded), and whether
+    /// more follow.
     Trace(CopyId, Vec<u8>, bool),
-    /// How the balance test goes.
+    /// An event of the balance test.
     Balance(BalanceEvent),
-    /// A block is written, where the head must hear of each.
+    /// A block was written; sent if the head asked to be told of each.
     Written(CopyId, u64),
-    /// The answer to `Stat`, or why there is none.
+    /// The reply to `Stat`, or why there is none.
     Looked(Result<Vec<StatReply>, String>),
-    /// The parts of its tree that the node didn't send; precedes `Committed`.
+    /// The parts of its tree that the node did not send; sent before `Committed`.
     Absent(CopyId, Absence),
-    /// The answer to `Files`: connections with the secret are accepted, or why not.
+    /// The reply to `Files`: `None` if connections with the secret are accepted, otherwise the
+    /// reason.
     FilesOpen(CopyId, Option<String>),
-    /// How the comparison goes.
+    /// An event of the comparison.
     Compared(Compared),
-    /// About jobs.
+    /// A message about jobs.
     Farm(Box<FarmEvent>),
-    /// The answer to `View`.
+    /// The reply to `View`.
     Viewed(Box<NodeView>),
-    /// The answer to `Prepare`: everything is on stable storage, if that was asked for, under temporary
-    /// names.
+    /// The reply to `Prepare`: everything is stored under temporary names, and is on stable storage
+    /// if that was requested.
     Prepared(CopyId),
 }
 
-impl FromAgent {
-    /// The message's bytes.
+/// A value that is sent as its postcard bytes.
+pub trait Message: Serialize + DeserializeOwned {
+    /// Returns the message's bytes.
     ///
     /// # Panics
-    /// Never: these types always have bytes.
+    /// Never: these types can always be serialised.
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    fn to_bytes(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("the type has no unserialisable part")
     }
 
-    /// Reads a message; `None` when the bytes are none.
+    /// Parses a message; `None` if the bytes are not a message.
     #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
+    fn parse(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
     }
 }
 
-impl ToAgent {
-    /// The message's bytes.
-    ///
-    /// # Panics
-    /// Never: these types always have bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("the type has no unserialisable part")
-    }
-
-    /// Reads a message; `None` when the bytes are none.
-    #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes(bytes).ok()
-    }
-}
+impl Message for FromAgent {}
+impl Message for ToAgent {}
+impl Message for Account {}
 
 #[cfg(test)]
 mod tests {
@@ -222,8 +218,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_that_is_not_there_costs_nothing() {
-        // `Exec` with 2^62 words, of which none follows.
+    fn a_false_length_allocates_nothing() {
+        // `Exec` with 2^62 arguments, none of which follows.
         let bytes = [8, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
         assert!(ToAgent::parse(&bytes).is_none());
     }
@@ -237,7 +233,7 @@ mod tests {
                     prop_assert_eq!(ToAgent::parse(&again).map(|m| m.to_bytes()), Some(again));
                 }
                 if let Some(message) = FromAgent::parse(&bytes) {
-                    // By their bytes: a rate that is no number isn't equal to itself.
+                    // Compared by bytes: NaN is not equal to itself.
                     let again = message.to_bytes();
                     prop_assert_eq!(FromAgent::parse(&again).map(|m| m.to_bytes()), Some(again));
                 }

@@ -1,40 +1,42 @@
-//! Operations: parts of the file of which a limited number is under way at a time, as the parallel
-//! file systems of 2007 copied. An operation ends when the servers have acknowledged each of its
-//! blocks as written. Nothing needs them but the comparison: without them there is one window.
+//! Operations: parts of the file of which a limited number is in progress at a time, as in the
+//! parallel file systems of 2007. An operation ends when the servers have acknowledged each of its
+//! blocks as written. Only comparisons with these systems need operations; without them the whole
+//! copy is one window.
 
 use std::collections::BTreeMap;
 
 use garland_core::plan::{BlockSet, Layout};
 
-/// How a copy is cut into operations.
+/// The division of a copy into operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Bytes of an operation, at least 1.
+    /// The size of an operation in bytes, at least 1.
     pub size: u64,
-    /// How many operations may be under way beside the oldest that isn't acknowledged.
+    /// The number of operations that may be in progress after the oldest one that is not
+    /// acknowledged.
     pub overlap: u64,
 }
 
 impl Cut {
-    /// The operation that block `index` belongs to, from 0: the one that it begins in.
+    /// Returns the number of the operation in which block `index` begins, from 0.
     #[must_use]
     pub fn operation(&self, layout: Layout, index: u64) -> u64 {
         layout.offset(index) / self.size.max(1)
     }
 }
 
-/// Which operations of a copy are under way.
+/// The operations of a copy that are in progress.
 #[derive(Clone, Debug)]
 pub struct Operations {
     cut: Cut,
     layout: Layout,
     written: BlockSet,
-    /// Blocks that aren't acknowledged, of each operation that has any.
+    /// The number of blocks that are not acknowledged, for each operation that has any.
     open: BTreeMap<u64, u64>,
 }
 
 impl Operations {
-    /// All operations of a copy of `layout`; none has begun.
+    /// Creates the operations of a copy of `layout`; none has begun.
     #[must_use]
     pub fn new(cut: Cut, layout: Layout) -> Self {
         let cut = Cut { size: cut.size.max(1), ..cut };
@@ -45,7 +47,7 @@ impl Operations {
         Self { cut, layout, written: BlockSet::new(layout.blocks()), open }
     }
 
-    /// The block from which on none may be under way yet.
+    /// Returns the index of the first block that must not be sent yet.
     #[must_use]
     pub fn bound(&self) -> u64 {
         let Some(oldest) = self.open.keys().next() else { return u64::MAX };
@@ -53,7 +55,8 @@ impl Operations {
         next.saturating_mul(self.cut.size).div_ceil(u64::from(self.layout.block_size))
     }
 
-    /// A server has written block `index`; the new bound, if that ended an operation.
+    /// Notes that a server has written block `index`. Returns the new bound if that ended an
+    /// operation.
     pub fn written(&mut self, index: u64) -> Option<u64> {
         if !self.written.insert(index) {
             return None;

@@ -1,12 +1,13 @@
-//! Meetings: the head introduces two agents, which connect and measure the network between them.
-//! Orders and findings cross the control channel; what is measured crosses the meeting's own
-//! connections, unsealed: it is the wire that is measured.
+//! Meetings: two agents connect to each other by order of the head, and measure the network between
+//! them. Orders and results use the control channel. The measured data uses the meeting's own
+//! connections, unencrypted, so that the network alone is measured.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{ensure, within};
 use super::copy_id::CopyId;
 use super::fabric::{FabricWay, check_provider};
 use super::keys::Secret;
@@ -32,7 +33,7 @@ pub const PING_POINTS_MAX: usize = 1024;
 pub struct Meeting {
     /// Its identity.
     pub id: CopyId,
-    /// The secret of this meeting, by which the two authenticate each other.
+    /// The secret of this meeting, with which the two agents authenticate each other.
     pub secret: Secret,
     /// The address of the other agent; `None` for the agent that listens.
     pub dial: Option<SocketAddr>,
@@ -46,89 +47,90 @@ pub struct Meeting {
     pub task: Task,
 }
 
-/// What is measured.
+/// The kind of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Task {
-    /// Small gets, puts and messages; the one that dials is the initiator.
+    /// Small gets, puts and messages; the agent that dials is the initiator.
     Ping(PingTask),
-    /// Bytes as fast as they go.
+    /// Data at the maximum rate.
     Stream(StreamTask),
 }
 
-/// What an agent has found out.
+/// A result of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Finding {
-    /// A point of a ping, from its initiator.
+    /// A point of a ping, from the initiator.
     Ping(PingSample),
-    /// Nanoseconds that reading the clock takes, from a ping's initiator, once.
+    /// The time that reading the clock takes, in nanoseconds; from the initiator of a ping, once.
     Timer(u64),
-    /// What about this node may have an influence: names and values, in words.
+    /// Conditions of the node that may affect results: names and values.
     Conditions(Vec<(String, String)>),
-    /// How a ping goes over its fabric, from its initiator, once.
+    /// The provider that a ping uses on its fabric; from the initiator, once.
     Fabric(FabricWay),
-    /// What came in on a stream, from its receiver.
+    /// The received data of a stream, from the receiver.
     RxStats(RxStats),
-    /// The kernel's account of a stream, from its sender.
+    /// The kernel's statistics of a stream, from the sender.
     TxStats(TxStats),
 }
 
 /// Why a meeting ended early at an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Complaint {
-    /// In words.
+    /// The reason as text.
     pub reason: String,
-    /// The other agent had left before; its reason counts.
+    /// Whether the other agent had left before; then that agent's reason is the relevant one.
     pub left_alone: bool,
 }
 
-/// What gets, puts and messages go by.
+/// The transport of gets, puts and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PingTransport {
-    /// A TCP connection; the other CPU serves gets.
+    /// A TCP connection; the target's CPU serves gets.
     Tcp,
-    /// Memory that two agents of one machine share.
+    /// Shared memory of two agents on one machine.
     Shm,
-    /// A fabric, by libfabric.
+    /// A fabric, through libfabric.
     Fabric,
 }
 
-/// How one waits.
+/// How a side waits for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PingWait {
-    /// Asleep in the kernel.
+    /// It blocks in the kernel.
     Block,
-    /// Looking again and again.
+    /// It polls.
     Poll,
 }
 
-/// What the target does while it has nothing to serve.
+/// The state of the target while it has nothing to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TargetState {
-    /// It looks again and again.
+    /// It polls.
     Idle,
-    /// It sleeps in the kernel.
+    /// It blocks in the kernel.
     Asleep,
-    /// It sleeps, and other work keeps its CPUs busy.
+    /// It blocks in the kernel, and other work keeps its CPUs busy.
     Busy,
 }
 
-/// What an operation is.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PingKind {
-    /// The target's bytes are fetched.
+    /// Fetches bytes of the target.
     Get,
-    /// Bytes are put into the target's memory, and that they are there is acknowledged.
+    /// Writes bytes into the target's memory; the target acknowledges when they are there.
     Put,
-    /// A message goes there, and one of the same size comes back.
+    /// Sends a message; the target replies with one of the same size.
     Msg,
 }
 
 impl PingKind {
-    /// Bytes of a request and of its answer over a stream: a get asks with an address, a put brings
-    /// one along and is acknowledged; what has no bytes takes one to be seen.
+    /// Returns the bytes of a request and of its reply over a stream. A get request is an address;
+    /// a put consists of an address and the data, and its reply is an acknowledgement. An empty
+    /// message takes one byte.
     #[must_use]
     pub fn bytes(self, size: u32) -> (u64, u64) {
-        /// Of an address, and of an acknowledgement.
+        /// The length of an address and of an acknowledgement.
         const WORD: u64 = 8;
         let size = u64::from(size);
         match self {
@@ -139,18 +141,18 @@ impl PingKind {
     }
 }
 
-/// A ping.
+/// A ping measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingTask {
-    /// What it goes by.
+    /// The transport.
     pub means: PingTransport,
-    /// The fabric's provider; without it, the best one that both agents have.
+    /// The fabric's provider; `None` chooses the best one that both agents have.
     pub provider: Option<String>,
     /// How the initiator waits.
     pub wait: PingWait,
-    /// What the target does meanwhile.
+    /// The state of the target while it waits.
     pub target: TargetState,
-    /// What to measure, in this order.
+    /// The points to measure, in this order.
     pub points: Vec<PingPoint>,
 }
 
@@ -159,75 +161,73 @@ pub struct PingTask {
 pub struct PingPoint {
     /// The operation.
     pub kind: PingKind,
-    /// Its bytes.
+    /// The size of the operation in bytes.
     pub size: u32,
-    /// How many are in flight at a time, at most.
+    /// The maximum number of operations in flight.
     pub depth: u32,
-    /// The rate of operations per second, at fixed times; without it as fast as possible.
+    /// The rate of operations per second, at fixed times; `None` for the maximum rate.
     pub rate: Option<u32>,
-    /// How many operations; without it, until the median is known within 1 %.
+    /// The number of operations; `None` continues until the median is known within 1 %.
     pub count: Option<u32>,
-    /// Milliseconds that it may take.
+    /// The time limit in milliseconds.
     pub time_ms: u32,
 }
 
-/// What times were like, in nanoseconds.
+/// A summary of durations in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many.
+    /// The number of durations.
     pub count: u64,
-    /// Their true minimum.
+    /// The exact minimum.
     pub min: u64,
-    /// Their mean.
+    /// The mean.
     pub mean: u64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50: u64,
-    /// 99 % took no longer.
+    /// The 99th percentile.
     pub p99: u64,
-    /// 99.9 % took no longer.
+    /// The 99.9th percentile.
     pub p999: u64,
-    /// Their true maximum.
+    /// The exact maximum.
     pub max: u64,
-    /// Between these two lies the median, with 95 % confidence.
+    /// The 95 % confidence interval of the median.
     pub median_between: (u64, u64),
 }
 
-/// What a point of a ping took.
+/// The result of a point of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingSample {
-    /// The point's number.
+    /// The number of the point.
     pub point: u32,
-    /// Operations done.
+    /// The number of completed operations.
     pub count: u64,
-    /// Nanoseconds in which they were done.
+    /// The duration of the measurement in nanoseconds.
     pub elapsed_ns: u64,
-    /// From an operation's beginning (its intended one, with a rate) to its end.
+    /// The time from the start of an operation (with a rate, its scheduled start) to its end.
     pub sojourn: Summary,
-    /// How many operations were timed at a time, where one is shorter than the clock can tell.
+    /// The number of operations that were timed together, if one is shorter than the resolution of
+    /// the clock.
     pub timed_together: u32,
-    /// Writes that the requests went out in: fewer than operations means that some went together.
+    /// The number of writes for all requests: fewer than operations if some requests were combined.
     pub writes: u64,
-    /// Nanoseconds spent in those writes.
+    /// The nanoseconds spent in those writes.
     pub writing_ns: u64,
-    /// Nanoseconds that the initiator was at work: its CPU time without unsuccessful polls.
+    /// The nanoseconds in which the initiator worked: its CPU time without unsuccessful polls.
     pub initiator_ns: u64,
-    /// Nanoseconds that the target was at work.
+    /// The nanoseconds in which the target worked.
     pub target_ns: u64,
 }
 
 impl Meeting {
-    /// Whether an agent can take part without harm: every number from the wire is bounded before
-    /// it is used.
+    /// Checks that every number from the wire is within bounds, before any is used.
     ///
     /// # Errors
-    /// What is out of bounds, in words.
+    /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
-        if !(1..=STREAMS_MAX).contains(&self.streams) {
-            return Err(format!("{} connections: allowed are 1 to {STREAMS_MAX}", self.streams));
-        }
-        if u128::from(self.limit_ms) > PROBE_LIMIT.as_millis() {
-            return Err(format!("a meeting of {} ms is too long", self.limit_ms));
-        }
+        within("connections", self.streams, 1..=STREAMS_MAX)?;
+        let limit = Duration::from_millis(self.limit_ms.into());
+        let long = || format!("a measurement of {limit:?}: the maximum is {PROBE_LIMIT:?}");
+        ensure(limit <= PROBE_LIMIT, long)?;
         match &self.task {
             Task::Ping(task) => task.check(),
             Task::Stream(task) => task.check(self.streams),
@@ -237,31 +237,22 @@ impl Meeting {
 
 impl PingTask {
     fn check(&self) -> Result<(), String> {
-        if self.points.len() > PING_POINTS_MAX {
-            return Err(format!("{} points: allowed are {PING_POINTS_MAX}", self.points.len()));
-        }
+        within("points", self.points.len(), 0..=PING_POINTS_MAX)?;
         self.provider.as_deref().map_or(Ok(()), check_provider)?;
         self.points.iter().try_for_each(PingPoint::check)
     }
 }
 
 impl PingPoint {
-    /// Whether it can be measured.
+    /// Checks that the point can be measured.
     ///
     /// # Errors
-    /// What is out of bounds, in words.
+    /// Names the value that is out of bounds.
     pub fn check(&self) -> Result<(), String> {
-        let Self { size, depth, .. } = *self;
-        if size > PING_SIZE_MAX {
-            return Err(format!("{size} bytes: an agent keeps {PING_SIZE_MAX} at most for it"));
-        }
-        if !(1..=PING_DEPTH_MAX).contains(&depth) {
-            return Err(format!("{depth} in flight: allowed are 1 to {PING_DEPTH_MAX}"));
-        }
-        if self.rate == Some(0) || self.count == Some(0) {
-            return Err("a rate or a count of 0".to_owned());
-        }
-        Ok(())
+        within("bytes per operation", self.size, 0..=PING_SIZE_MAX)?;
+        within("operations in flight", self.depth, 1..=PING_DEPTH_MAX)?;
+        let is_zero = self.rate == Some(0) || self.count == Some(0);
+        ensure(!is_zero, || "the rate and the number of operations must not be 0")
     }
 }
 

@@ -1,39 +1,40 @@
-//! What a node finds out by reading back what it has written.
+//! Checks that a node makes by reading back what it has written.
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
-/// What is to be found out before a file gets its name.
+/// The checks of a file before it gets its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadBack {
-    /// Whether the medium has what came: block by block, none of it from memory.
+    /// Whether the medium has the received bytes: compared block by block, bypassing the page
+    /// cache.
     pub verify: bool,
-    /// A digest of the whole file.
+    /// The digest of the whole file to report, if any.
     pub checksum: Option<Checksum>,
 }
 
-/// A digest of files that people know.
+/// A digest of files for which common tools exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checksum {
-    /// SHA-256, as `sha256sum` has it.
+    /// SHA-256, as in `sha256sum`.
     Sha256,
-    /// BLAKE3, as `b3sum` has it.
+    /// BLAKE3, as in `b3sum`.
     B3,
 }
 
-/// A file's digest.
+/// The digest of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summed {
-    /// Of which kind.
+    /// The kind of the digest.
     pub checksum: Checksum,
     /// The digest.
     pub digest: [u8; 32],
-    /// The file's path on the node, in the system's bytes.
+    /// The path of the file on the node (raw bytes).
     pub path: Vec<u8>,
 }
 
-/// A digest on its way.
+/// A digest in computation.
 pub enum Summing {
     /// See [`Checksum::Sha256`].
     Sha256(digest::Context),
@@ -42,7 +43,7 @@ pub enum Summing {
 }
 
 impl Summing {
-    /// Of nothing so far.
+    /// Starts a digest.
     #[must_use]
     pub fn new(checksum: Checksum) -> Self {
         match checksum {
@@ -51,7 +52,7 @@ impl Summing {
         }
     }
 
-    /// Takes the bytes that follow.
+    /// Adds the bytes that follow.
     pub fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha256(context) => context.update(bytes),
@@ -59,14 +60,12 @@ impl Summing {
         }
     }
 
-    /// The digest of all of them.
+    /// Returns the digest of all bytes.
     #[must_use]
     pub fn finish(self) -> [u8; 32] {
         match self {
             Self::Sha256(context) => {
-                let mut bytes = [0; 32];
-                bytes.copy_from_slice(context.finish().as_ref());
-                bytes
+                context.finish().as_ref().try_into().expect("a SHA-256 digest has 32 bytes")
             }
             Self::B3(hasher) => hasher.finalize().into(),
         }
@@ -85,7 +84,7 @@ mod tests {
             summing.update(b"bc");
             summing.finish().map(|byte| format!("{byte:02x}")).concat()
         };
-        // FIPS 180-4, and BLAKE3's own b3sum.
+        // The test vectors of FIPS 180-4 and of b3sum.
         let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let b3 = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85";
         assert_eq!((of(Checksum::Sha256).as_str(), of(Checksum::B3).as_str()), (sha256, b3));

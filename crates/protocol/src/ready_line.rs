@@ -1,26 +1,26 @@
-//! The line by which an agent says that it is ready.
+//! The line with which an agent reports that it is ready.
 
 use std::path::PathBuf;
 
 use crate::PublicKey;
 
-/// What an agent says on its standard output once it can be connected to.
+/// The line that an agent prints on its standard output when it accepts connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyLine {
-    /// The port it listens on.
+    /// The port that the agent listens on.
     pub port: u16,
-    /// Its public key.
+    /// The public key of the agent.
     pub key: PublicKey,
-    /// Its release.
+    /// The release of the agent.
     pub release: String,
-    /// The file on its host that it writes its complaints to, if it stays; written in UTF-8.
+    /// The log file on the agent's host, if the agent is a standing one; written in UTF-8.
     pub log: Option<PathBuf>,
 }
 
 impl ReadyLine {
     const WORD: &str = "garland-agent";
 
-    /// Reads a line of an agent's output; `None` when it is something else.
+    /// Parses a line of an agent's output; `None` if it is another line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();

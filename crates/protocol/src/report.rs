@@ -1,4 +1,4 @@
-//! What an agent says of a copy that is under way.
+//! Reports of an agent about a copy in progress.
 
 use std::fmt;
 
@@ -6,74 +6,76 @@ use serde::{Deserialize, Serialize};
 
 use super::read_back::Summed;
 
-/// A lane's progress at one node.
+/// The progress of a lane at one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneReport {
-    /// Blocks received whole.
+    /// The number of blocks received completely.
     pub received: u64,
-    /// The link that it is passed on by, where it is one.
+    /// The link on which blocks are forwarded, if there is exactly one.
     pub hop: Option<HopReport>,
 }
 
-/// A link downstream, by its sender's kernel's account since it was opened.
+/// The state of a downstream link, from the statistics of its sender's kernel since the link was
+/// opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HopReport {
-    /// The link's epoch.
+    /// The epoch of the link.
     pub epoch: u32,
-    /// Bytes that the far end's kernel has.
+    /// The number of bytes that the receiver's kernel has acknowledged.
     pub sent: u64,
-    /// Nanoseconds in which something was on its way.
+    /// Nanoseconds in which data was in flight.
     pub busy_ns: u64,
-    /// Nanoseconds of these in which the far end took nothing: its window was full.
+    /// Nanoseconds of these in which the receiver took nothing because its window was full.
     pub blocked_ns: u64,
 }
 
-/// What an agent's heartbeat says of a copy.
+/// The part of an agent's heartbeat that describes a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Progress by lane.
+    /// The progress by lane.
     pub lanes: Vec<LaneReport>,
-    /// Whether it can give back what it got.
+    /// Whether the node can read back what it received.
     pub holder: bool,
-    /// Blocks that are here.
+    /// The number of blocks that the node has.
     pub held: u64,
-    /// Blocks of these that were here before the copy began.
+    /// The number of these that the node had before the copy began.
     pub had: u64,
-    /// Blocks of these from the first one on, without a gap.
+    /// The number of these without a gap, from the first block on.
     pub whole: u64,
-    /// Nanoseconds that receiving waited for the node's own writer, in all.
+    /// The total time in nanoseconds for which receiving waited for the node's own writer.
     pub stalled_ns: u64,
-    /// Nanoseconds that the writer slept in its writes, in all: its disk's doing, not the CPU's.
+    /// The total time in nanoseconds for which the writer slept in its writes, because of the disk
+    /// and not of the CPU.
     pub blocked_ns: u64,
-    /// The agent's largest resident memory so far, in bytes.
+    /// The agent's peak resident memory in bytes.
     pub memory: u64,
-    /// CPU nanoseconds that the agent has used since the copy began.
+    /// The CPU time of the agent since the copy began, in nanoseconds.
     pub cpu_ns: u64,
-    /// CPU nanoseconds of these that opening blocks took.
+    /// The part of that CPU time that decrypting and checking blocks took, in nanoseconds.
     pub opening_ns: u64,
-    /// How many blocks each stage has had at a time.
+    /// The number of blocks that each stage held at a time.
     pub depths: Vec<StageDepth>,
-    /// Names that were removed, since the source hasn't them.
+    /// The number of names that were removed because the source does not have them.
     pub removed: u64,
-    /// The digest of the node's file, once it is known and if it was asked for.
+    /// The digest of the node's file, if it was requested and once it is known.
     pub checksum: Option<Summed>,
-    /// The call on a disk that has gone on for longest without progress, if that is a second or more.
+    /// The call on a disk that has made no progress for longest, if that is a second or more.
     pub pending: Option<PendingCall>,
 }
 
-/// What a disk is asked for.
+/// The kind of a call on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiskCall {
-    /// Open or create what the bytes go to or come from.
+    /// Opens or creates the destination or the origin of the bytes.
     Open,
-    /// Write a block.
+    /// Writes a block.
     Write,
-    /// Read a block.
+    /// Reads a block.
     Read,
-    /// Make all of it stable, and give it its name.
+    /// Flushes everything to stable storage, and gives it its name.
     Finish,
-    /// Compare it with what came.
+    /// Compares the file with the received bytes.
     Verify,
 }
 
@@ -89,21 +91,22 @@ impl fmt::Display for DiskCall {
     }
 }
 
-/// A call on a disk that is under way.
+/// A call on a disk that is in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingCall {
-    /// What is asked for.
+    /// The kind of the call.
     pub operation: DiskCall,
-    /// Of what.
+    /// The path of the file.
     pub path: String,
     /// Nanoseconds without progress.
     pub silent_ns: u64,
-    /// Nanoseconds of these that it may take for its bytes, at the pace of a very slow disk.
+    /// Nanoseconds of these that the call may take for its bytes on a very slow disk.
     pub allowance_ns: u64,
 }
 
 impl PendingCall {
-    /// Nanoseconds without progress, beyond what its bytes may take.
+    /// Returns the nanoseconds without progress, minus the time that the call may take for its
+    /// bytes.
     #[must_use]
     pub fn overdue_ns(&self) -> u64 {
         self.silent_ns.saturating_sub(self.allowance_ns)
@@ -112,28 +115,28 @@ impl PendingCall {
     /// The time in nanoseconds without progress after which a call counts as hanging.
     pub const HANG_NS: u64 = 5_000_000_000;
 
-    /// The rank of a call: of several calls the largest is reported. One that hangs and that others may wait
-    /// for comes before one that holds no other node up.
+    /// Returns the rank of a call: of several calls the one with the highest rank is reported. A
+    /// hanging call that other nodes may wait for ranks before one that delays no other node.
     #[must_use]
     pub fn weight(&self) -> (bool, u64) {
         let overdue = self.overdue_ns();
         (self.holds_up() && overdue >= Self::HANG_NS, overdue)
     }
 
-    /// Whether others may wait for what it does.
+    /// Whether other nodes may wait for the call.
     #[must_use]
     pub fn holds_up(&self) -> bool {
         !matches!(self.operation, DiskCall::Finish | DiskCall::Verify)
     }
 
-    /// Whether it opens what the bytes go to or come from.
+    /// Whether the call opens the destination or the origin of the bytes.
     #[must_use]
     pub fn opens(&self) -> bool {
         self.operation == DiskCall::Open
     }
 }
 
-/// A stage of the pipeline that blocks are in.
+/// A stage of the pipeline of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
@@ -141,17 +144,17 @@ pub enum Stage {
     Read,
     /// Ready to be sent.
     Ready,
-    /// Received, opened and written.
+    /// Received, decrypted and written.
     Write,
 }
 
-/// How many blocks a stage has had at a time, over the time that it had any.
+/// The number of blocks that a stage held at a time, over the time in which it held any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageDepth {
     /// The stage.
     pub stage: Stage,
     /// The mean, in thousandths of a block.
     pub mean: u32,
-    /// The most.
+    /// The maximum.
     pub most: u32,
 }

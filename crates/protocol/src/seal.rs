@@ -1,80 +1,81 @@
 //! Sealing: authenticated encryption of blocks (AES-256-GCM).
 //!
-//! The nonce is the block's index and the encoding of its bytes. So a key and a nonce cover one
-//! plaintext: a block's digest is fixed, and its encoding is a function of it.
+//! The nonce consists of the block's index and the encoding of its bytes. So each key and nonce
+//! encrypt only one plaintext: a block's digest is fixed, and its encoded bytes are a function of
+//! block and encoding.
 
-use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
+use aws_lc_rs::aead::{Aad, LessSafeKey};
 use thiserror::Error;
 
-use super::frame::{Encoding, FRAME_LEN, Frame, body};
-use super::keys::{KeyName, Keys};
+use super::frame::{FRAME_LEN, Frame, body};
+use super::keys::{KeyName, Keys, nonce};
 use garland_core::plan::NodeId;
 
-/// The bytes that sealing adds to a block.
+/// The number of bytes that sealing adds to a block.
 pub const TAG_LEN: usize = 16;
 
-/// Why a block is refused.
+/// Why a sealed block is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
     /// The block or its header was changed.
-    #[error("the block was changed on the way")]
+    #[error("the block was changed in transit")]
     Changed,
 }
 
 impl Keys {
-    /// The sealer of `node` in `incarnation`, for the run of blocks that `index` is in.
+    /// Returns the sealer of `node` in `incarnation` for the run of blocks that `index` is in.
     #[must_use]
     pub fn sealer(&self, node: NodeId, incarnation: u64, index: u64) -> Sealer {
         let name = KeyName::new(node, incarnation, index);
         Sealer { name, key: self.sealing_key(name) }
     }
 
-    /// Opens a sealed block in place: `block` is the sealed bytes and the tag; afterwards its first
-    /// `frame.packed` bytes are the plaintext. Of a clear block only the length is checked. In either
-    /// case the contents are later compared with the digest that the source signed.
+    /// Opens a sealed block in place. `block` has the sealed bytes and the tag; afterwards its
+    /// first `frame.packed` bytes are the plaintext. Of an unencrypted block only the length is
+    /// checked. In both cases the contents are later compared with the digest that the source
+    /// signed.
     ///
     /// # Errors
-    /// When a byte was changed, or the length isn't that of the header.
+    /// Fails if a byte was changed, or the length is not that of the header.
     pub fn open(
         &mut self,
         frame: &Frame,
         header: &[u8; FRAME_LEN],
         block: &mut [u8],
     ) -> Result<(), SealError> {
-        if !frame.sealed {
-            let fits = block.len() == frame.packed as usize;
-            return if fits { Ok(()) } else { Err(SealError::Changed) };
-        }
-        let nonce = nonce(frame.index, frame.form);
-        let key = self.opening_key(KeyName::new(frame.sealer, frame.incarnation, frame.index));
-        let opened = key
-            .open_in_place(nonce, Aad::from(body(header)), block)
-            .map_err(|_| SealError::Changed)?;
-        if opened.len() == frame.packed as usize { Ok(()) } else { Err(SealError::Changed) }
+        let opened = if frame.sealed {
+            let nonce = nonce(frame.index, frame.form as u8);
+            let key = self.opening_key(KeyName::new(frame.sealer, frame.incarnation, frame.index));
+            key.open_in_place(nonce, Aad::from(body(header)), block).ok()
+        } else {
+            Some(block)
+        };
+        let whole = opened.filter(|opened| opened.len() == frame.packed as usize);
+        whole.map(|_| ()).ok_or(SealError::Changed)
     }
 }
 
-/// Seals blocks under one node's key of one incarnation.
+/// Seals blocks with one node's key of one incarnation.
 pub struct Sealer {
     name: KeyName,
     key: LessSafeKey,
 }
 
 impl Sealer {
-    /// Whether it is the one that seals block `index` in this incarnation.
+    /// Whether this sealer has the key for block `index` in this incarnation.
     #[must_use]
     pub fn seals(&self, incarnation: u64, index: u64) -> bool {
         self.name == KeyName::new(self.name.sealer, incarnation, index)
     }
 
-    /// Seals `block`, which is what `frame` says, in place, bound to its header, and returns the tag
-    /// that goes behind it.
+    /// Seals `block`, which `frame` describes, in place, and returns the tag to append. The header
+    /// is authenticated, too.
     ///
     /// # Panics
     /// Never for blocks of a layout: the cipher's limit is 64 GiB.
     #[must_use]
     pub fn seal(&self, frame: &Frame, header: &[u8; FRAME_LEN], block: &mut [u8]) -> [u8; TAG_LEN] {
-        let nonce = nonce(frame.index, frame.form);
+        let nonce = nonce(frame.index, frame.form as u8);
         let tag = self
             .key
             .seal_in_place_separate_tag(nonce, Aad::from(body(header)), block)
@@ -83,13 +84,13 @@ impl Sealer {
     }
 }
 
-/// The digest that stands for a block's bytes: BLAKE3.
+/// Returns the digest of a block's bytes: BLAKE3.
 #[must_use]
 pub fn content_digest(block: &[u8]) -> [u8; 32] {
     *blake3::hash(block).as_bytes()
 }
 
-/// The digest that stands for a whole source: BLAKE3 over its blocks' digests, in order.
+/// Returns the digest of a whole source: BLAKE3 of its blocks' digests, in order.
 #[must_use]
 pub fn root_digest(contents: &[[u8; 32]]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
@@ -99,17 +100,10 @@ pub fn root_digest(contents: &[[u8; 32]]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-fn nonce(index: u64, form: Encoding) -> Nonce {
-    let mut bytes = [0; 12];
-    bytes[..8].copy_from_slice(&index.to_le_bytes());
-    bytes[8] = form.to_wire();
-    Nonce::assume_unique_for_key(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::copy_id::CopyId;
-    use super::super::frame::Kind;
+    use super::super::frame::{Encoding, Kind};
     use super::super::keys::{KEY_BLOCKS, Secret};
     use super::*;
 
@@ -128,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_and_nothing_else() {
+    fn sealed_blocks_open_and_changed_ones_do_not() {
         let mut keys = Keys::new(&Secret([5; 32]), COPY);
         let (frame, header, block) = sealed(&keys, b"the bytes of a block");
         let mut opened = block.clone();
@@ -180,8 +174,8 @@ mod tests {
             let _ = keys.sealer(NodeId(0), 1, 3).seal(&frame, &[0; FRAME_LEN], &mut block);
             block
         };
-        // The key stream itself, since zeros were sealed: with one nonce two texts would show their
-        // difference.
+        // Zeros were sealed, so these are the key streams: with one nonce for two texts, their
+        // difference would be visible.
         assert_ne!(sealed(Encoding::Plain), sealed(Encoding::Zstd));
         assert_ne!(sealed(Encoding::Lz4), sealed(Encoding::Zstd));
     }

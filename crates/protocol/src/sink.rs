@@ -1,4 +1,4 @@
-//! The sink machine: what a node holds of a copy. The relays of all lanes share it.
+//! The sink machine: the blocks that a node holds of a copy. The relays of all lanes share it.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,23 @@ use garland_core::plan::{BlockSet, LaneBlocks, Layout};
 /// The result of writing a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing {
-    /// Opened, checked against its digest, and written.
+    /// The block was decrypted, checked against its digest, and written.
     Written,
-    /// Opened and checked; it is written in its turn, and lands again then.
+    /// The block was decrypted and checked. It will be written in its turn, and land a second time
+    /// then.
     Opened,
-    /// Its digest isn't the source's: a byte changed, or other bytes were sealed.
+    /// The block's digest is not that of the source: a byte changed, or other bytes were sealed.
     Changed,
 }
 
-/// Why a block can't be taken.
+/// Why a block or the end of the source is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SinkError {
-    /// The head sealed other bytes for a block that it had sealed before.
+    /// The source signed another digest for the block before.
     #[error("the source changed while it was copied (block {0})")]
     SourceChanged(u64),
     /// The end of the source contradicts an earlier one, or blocks that have arrived.
-    #[error("the source can't end after {0} blocks: others are known")]
+    #[error("contradictory end of the source: {0} blocks")]
     Ended(u64),
 }
 
@@ -36,35 +37,36 @@ pub struct Sink {
     /// The number of blocks, once known.
     end: Option<u64>,
     held: BlockSet,
-    /// The first block that isn't held.
+    /// The index of the first block that is not held.
     next: u64,
-    flying: BTreeSet<u64>,
-    /// Blocks that were passed and are neither held nor with the writer.
-    lacking: BTreeSet<u64>,
+    in_flight: BTreeSet<u64>,
+    /// Blocks that went by and are neither held nor with the writer.
+    missing: BTreeSet<u64>,
     known: BlockSet,
     /// Whether all digests were known in advance.
-    foreknown: bool,
+    all_digests: bool,
     contents: Vec<[u8; 32]>,
     holder: bool,
-    /// The window of a stream: the number of blocks that may be taken from the next one on.
+    /// The window of a stream: the number of blocks that may be taken, from the next one on.
     window: Option<u64>,
-    /// The blocks that belong here; all if `None`.
+    /// The blocks that belong to this node; `None` if all do.
     part: Option<LaneBlocks>,
-    /// Blocks from this one on are held, but not served yet.
+    /// Blocks from this index on are held, but not served yet.
     serving: u64,
-    /// Blocks whose signed digests are here, which other nodes require; `None` if this node signs them
-    /// itself.
+    /// The blocks whose signed digests have arrived, which other nodes need; `None` if this node
+    /// signs the digests itself.
     signed: Option<BlockSet>,
-    /// Blocks that are held but can't be read back.
+    /// Blocks that are held but cannot be read back.
     unreadable: BTreeSet<u64>,
-    /// Blocks that are brought from elsewhere on this node.
+    /// Blocks that are copied from another place on this node.
     brought: BlockSet,
-    /// Of a stream, the first block that is neither held nor with the writer.
+    /// The index of the first block of a stream that is neither held nor with the writer.
     reach: u64,
 }
 
 impl Sink {
-    /// The sink of a receiver. A `holder` can read back what it wrote, so it can feed others.
+    /// Creates the sink of a receiver. A `holder` can read back what it wrote, so it can feed
+    /// others.
     #[must_use]
     pub fn new(layout: Layout, holder: bool) -> Self {
         let blocks = layout.blocks();
@@ -75,10 +77,10 @@ impl Sink {
             end,
             next: 0,
             held: BlockSet::new(blocks),
-            flying: BTreeSet::new(),
-            lacking: BTreeSet::new(),
+            in_flight: BTreeSet::new(),
+            missing: BTreeSet::new(),
             known: BlockSet::new(blocks),
-            foreknown: false,
+            all_digests: false,
             contents: vec![[0; 32]; table],
             holder,
             window: None,
@@ -91,9 +93,9 @@ impl Sink {
         }
     }
 
-    /// The sink of a stream (a pipe), whose writer writes in the blocks' order. Of the first block
-    /// that isn't written and those behind it, `window` may be with the writer: as many as it has
-    /// buffers for, so that there is always one for the block whose turn it is.
+    /// Creates the sink of a stream (a pipe), which is written in the order of the blocks. At most
+    /// `window` blocks, counted from the first one that is not written, may be with the writer. The
+    /// writer has as many buffers, so there is always one for the next block.
     #[must_use]
     pub fn in_order(layout: Layout, window: usize) -> Self {
         let window = u64::try_from(window).unwrap_or(u64::MAX);
@@ -119,12 +121,13 @@ impl Sink {
         });
     }
 
-    /// Notes that block `index` is held but can't be read back.
-    pub fn unserve(&mut self, index: u64) {
+    /// Notes that block `index` is held but cannot be read back.
+    pub fn mark_unreadable(&mut self, index: u64) {
         self.unreadable.insert(index);
     }
 
-    /// The sink of the source: it holds all blocks, and gets their digests as they are read.
+    /// Creates the sink of the source: it holds all blocks, and learns their digests as they are
+    /// read.
     #[must_use]
     pub fn source(layout: Layout) -> Self {
         Self { held: BlockSet::full(layout.blocks()), ..Self::new(layout, true) }
@@ -136,17 +139,17 @@ impl Sink {
         Self { part: Some(part), ..self }
     }
 
-    /// Gives the sink the source's digests in advance.
+    /// Gives the sink the digests of the source in advance.
     ///
     /// # Panics
-    /// When there isn't one for each block.
+    /// Panics if there is not one digest for each block.
     #[must_use]
-    pub fn knowing(self, contents: Vec<[u8; 32]>) -> Self {
+    pub fn with_digests(self, contents: Vec<[u8; 32]>) -> Self {
         assert_eq!(contents.len(), self.contents.len(), "a digest for each block");
-        Self { known: BlockSet::full(self.layout.blocks()), contents, foreknown: true, ..self }
+        Self { known: BlockSet::full(self.layout.blocks()), contents, all_digests: true, ..self }
     }
 
-    /// Holds block `index` from the start: it is what its known digest says.
+    /// Notes that block `index` was held before the copy: its bytes have the known digest.
     pub fn hold(&mut self, index: u64) {
         self.held.insert(index);
         while self.held.contains(self.next) {
@@ -154,10 +157,10 @@ impl Sink {
         }
     }
 
-    /// Reserves block `index` for a copy from elsewhere on this node;
-    /// [`Sink::landed`] ends the reservation.
+    /// Reserves block `index` for a copy from another place on this node; [`Sink::landed`] ends the
+    /// reservation.
     pub fn bring(&mut self, index: u64) {
-        self.flying.insert(index);
+        self.in_flight.insert(index);
         self.brought.insert(index);
         self.extend_reach();
     }
@@ -168,30 +171,29 @@ impl Sink {
         }
     }
 
-    /// Whether block `index` is brought from elsewhere on this node, and was what it should be so far.
+    /// Whether block `index` is copied from another place on this node, and was not found changed.
     #[must_use]
     pub fn is_brought(&self, index: u64) -> bool {
         self.brought.contains(index)
     }
 
-    /// The blocks that belong here, in their order.
+    /// Returns the indexes of the blocks that belong to this node, in order.
     pub fn own_blocks(&self) -> impl Iterator<Item = u64> + use<> {
-        let all = LaneBlocks { first: 0, run: 1, step: 1, end: self.blocks() };
-        self.part.unwrap_or(all).indices()
+        self.part.unwrap_or(LaneBlocks::all(self.blocks())).indices()
     }
 
-    /// Serves the blocks before `bound` only.
+    /// Serves only the blocks before `bound`.
     pub fn serve_until(&mut self, bound: u64) {
         self.serving = bound;
     }
 
-    /// Whether block `index` may be served as soon as it can be.
+    /// Whether block `index` is below the bound of [`Sink::serve_until`].
     #[must_use]
     pub fn serves(&self, index: u64) -> bool {
         index < self.serving
     }
 
-    /// How the source is cut.
+    /// Returns the block layout of the source.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
@@ -200,70 +202,68 @@ impl Sink {
     /// Whether block `index` is still to be taken.
     #[must_use]
     pub fn wants(&self, index: u64) -> bool {
-        !self.is_far(index) && !self.held.contains(index) && !self.flying.contains(&index)
+        !self.is_far(index) && !self.has(index)
     }
 
     /// Takes block `index` for the writer. `content` is the digest that the source signed for it.
     ///
     /// # Errors
-    /// When another digest was fixed for this block.
+    /// Fails if another digest was fixed for this block.
     pub fn take(&mut self, index: u64, content: [u8; 32]) -> Result<(), SinkError> {
         self.learn(index, content)?;
-        self.flying.insert(index);
-        self.lacking.remove(&index);
+        self.in_flight.insert(index);
+        self.missing.remove(&index);
         self.extend_reach();
         Ok(())
     }
 
-    /// Gives a taken block back: it never reached the writer.
+    /// Gives a taken block back that never reached the writer.
     pub fn untake(&mut self, index: u64) {
-        self.flying.remove(&index);
+        self.in_flight.remove(&index);
         if !self.has(index) {
             self.reach = self.reach.min(index);
         }
     }
 
-    /// Notes that block `index` went by: it must come again, unless it is here.
+    /// Notes that block `index` went by: it must come again, unless the node has it.
     pub fn miss(&mut self, index: u64) {
         if !self.has(index) {
-            self.lacking.insert(index);
+            self.missing.insert(index);
         }
     }
 
-    /// The blocks that went by and aren't here, in their order.
-    pub fn lacking(&self) -> impl Iterator<Item = u64> {
-        self.lacking.iter().copied()
+    /// Returns the blocks that went by and are missing, in order.
+    pub fn missing(&self) -> impl Iterator<Item = u64> {
+        self.missing.iter().copied()
     }
 
-    /// Whether block `index` is too far ahead of a stream for its writer to take it, and would be
-    /// in time if it waited: the block whose turn it is is still to come, or with the writer. (If
-    /// that one went by, nothing may wait: its repair could be what comes next.)
+    /// Whether block `index` is too far ahead of a stream for its writer to take it, but can be
+    /// taken if it waits: the stream's next block is still to come, or with the writer. (If that
+    /// block went by, nothing may wait, because its repair may come after the waiting block.)
     #[must_use]
     pub fn is_ahead(&self, index: u64) -> bool {
-        index > self.next && self.is_far(index) && !self.lacking.contains(&self.next)
+        index > self.next && self.is_far(index) && !self.missing.contains(&self.next)
     }
 
-    /// Whether block `index` is too far from a stream's next one to be taken.
+    /// Whether block `index` is too far from a stream's next block to be taken.
     #[must_use]
     pub fn is_far(&self, index: u64) -> bool {
         self.window.is_some_and(|window| index >= self.next.saturating_add(window))
     }
 
-    /// What [`Sink::is_ahead`] depends on: a stream's next block, and whether it went by. When it
-    /// changes, other lanes than the one that changed it may go on. `None` for what is no stream.
+    /// Returns what [`Sink::is_ahead`] depends on: a stream's next block, and whether it went by.
+    /// `None` if the sink is not a stream. When this changes, other lanes than the one that changed
+    /// it may continue.
     #[must_use]
     pub fn front(&self) -> Option<(u64, bool)> {
-        self.window.map(|_| (self.next, self.lacking.contains(&self.next)))
+        self.window.map(|_| (self.next, self.missing.contains(&self.next)))
     }
 
-    /// Notes how a taken block ended.
+    /// Notes the result of writing a block.
     pub fn landed(&mut self, index: u64, landing: Landing) {
         match landing {
-            Landing::Written if self.flying.remove(&index) => {
-                self.held.insert(index);
-                while self.held.contains(self.next) {
-                    self.next += 1;
-                }
+            Landing::Written if self.in_flight.remove(&index) => {
+                self.hold(index);
             }
             Landing::Written | Landing::Opened => {}
             Landing::Changed => {
@@ -277,12 +277,12 @@ impl Sink {
     /// Fixes the digest of a block that was read from the source.
     ///
     /// # Errors
-    /// When another digest was fixed before.
+    /// Fails if another digest was fixed before.
     pub fn learn(&mut self, index: u64, content: [u8; 32]) -> Result<(), SinkError> {
         let at = usize::try_from(index).ok().filter(|_| index < self.blocks());
         let Some(at) = at else { return Err(SinkError::SourceChanged(index)) };
         if at >= self.contents.len() {
-            // A stream's table grows with it.
+            // A stream's table grows with the stream.
             self.contents.resize(at + 1, [0; 32]);
         }
         let place = &mut self.contents[at];
@@ -297,7 +297,8 @@ impl Sink {
     /// Notes that the source has this number of blocks.
     ///
     /// # Errors
-    /// When it is no stream, has ended elsewhere, or blocks behind that are known.
+    /// Fails if the source is not a stream, ended at another block, or has known blocks after this
+    /// end.
     pub fn end_at(&mut self, blocks: u64) -> Result<(), SinkError> {
         let others = self.contents.len() as u64 > blocks;
         if self.end.map_or(others || blocks > self.layout.blocks(), |end| end != blocks) {
@@ -307,12 +308,12 @@ impl Sink {
         Ok(())
     }
 
-    /// How many blocks there are, or may be while the end isn't known.
+    /// Returns the number of blocks; the maximum while the end is unknown.
     fn blocks(&self) -> u64 {
         self.end.unwrap_or_else(|| self.layout.blocks())
     }
 
-    /// The digest fixed for block `index`, once it is known.
+    /// Returns the digest of block `index`, if it is known.
     #[must_use]
     pub fn content(&self, index: u64) -> Option<[u8; 32]> {
         self.known.contains(index).then(|| self.contents[index as usize])
@@ -320,14 +321,14 @@ impl Sink {
 
     /// Whether block `index` is with the writer.
     #[must_use]
-    pub fn is_flying(&self, index: u64) -> bool {
-        self.flying.contains(&index)
+    pub fn is_in_flight(&self, index: u64) -> bool {
+        self.in_flight.contains(&index)
     }
 
     /// Whether block `index` is held or with the writer.
     #[must_use]
     pub fn has(&self, index: u64) -> bool {
-        self.held.contains(index) || self.is_flying(index)
+        self.held.contains(index) || self.is_in_flight(index)
     }
 
     /// Whether block `index` can be read back and fed to others.
@@ -338,82 +339,81 @@ impl Sink {
         self.holder && held && signed && self.serves(index)
     }
 
-    /// Whether block `index` can be fed to others later: it is with the writer, or held back.
+    /// Whether block `index` can be fed to others later: it is with the writer, or not served yet.
     #[must_use]
     pub fn will_serve(&self, index: u64) -> bool {
         let held_back = self.held.contains(index) && !self.serves(index);
-        self.holder && (held_back || self.flying.contains(&index))
+        self.holder && (held_back || self.is_in_flight(index))
     }
 
-    /// Whether block `index` can be fed to others later without further blocks: in a stream all blocks before
-    /// it are here. A relay may stop reading only for such a block; another may need what is to be read.
+    /// Whether block `index` can be fed to others later without further blocks: in a stream, all
+    /// blocks before it must be present. A relay may stop reading only for such a block; for others
+    /// it may need the blocks that it would not read.
     #[must_use]
     pub fn will_surely_serve(&self, index: u64) -> bool {
         self.will_serve(index) && (self.window.is_none() || index < self.reach)
     }
 
-    /// Whether all digests were known before anything came: some blocks may have been here then.
+    /// Whether all digests were known before any block arrived: then some blocks may have been
+    /// present.
     #[must_use]
-    pub fn is_foreknown(&self) -> bool {
-        self.foreknown
+    pub fn knows_all_digests(&self) -> bool {
+        self.all_digests
     }
 
-    /// How many blocks are held or with the writer.
+    /// Returns the number of blocks that are held or with the writer.
     #[must_use]
     pub fn here(&self) -> u64 {
-        self.held.count() + self.flying.len() as u64
+        self.held.count() + self.in_flight.len() as u64
     }
 
-    /// The digests of all blocks, once each is known.
+    /// Returns the digests of all blocks, once every one is known.
     #[must_use]
     pub fn contents(&self) -> Option<&[[u8; 32]]> {
         (self.end == Some(self.known.count())).then_some(&self.contents)
     }
 
-    /// The digests of the blocks that are held; none for the others.
+    /// Returns the digests of the held blocks; `None` for other blocks.
     #[must_use]
     pub fn held_contents(&self) -> Vec<Option<[u8; 32]>> {
         let held = |index| self.content(index).filter(|_| self.held.contains(index));
         (0..self.blocks()).map(held).collect()
     }
 
-    /// How many blocks are held.
+    /// Returns the number of held blocks.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.held.count()
     }
 
-    /// How many blocks are held from the first one on, without a gap.
+    /// Returns the number of held blocks without a gap, from the first one on.
     #[must_use]
     pub fn whole(&self) -> u64 {
         self.next
     }
 
-    /// Whether every block that belongs here is held.
+    /// Whether every block that belongs to this node is held.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.wanted().is_some_and(|wanted| self.held.count() >= wanted)
     }
 
-    /// How many blocks belong here, once that is known.
+    /// Returns the number of blocks that belong to this node, once known.
     #[must_use]
     pub fn wanted(&self) -> Option<u64> {
         self.part.map_or(self.end, |part| Some(part.len()))
     }
 
-    /// The digest of the blocks that belong here, once each of theirs is known.
+    /// Returns the digest of the blocks that belong to this node, once all their digests are known.
     #[must_use]
     pub fn root(&self) -> Option<[u8; 32]> {
         match self.part {
             Some(part) => self.root_of(part),
-            None => {
-                let all = self.end? == self.known.count();
-                all.then(|| root_digest(&self.contents))
-            }
+            None => self.contents().map(root_digest),
         }
     }
 
-    /// The digest of the blocks of one lane, once each of theirs is known.
+    /// Returns the digest of the blocks of one lane, once all their digests are known.
     #[must_use]
     pub fn root_of(&self, lane: LaneBlocks) -> Option<[u8; 32]> {
         let contents: Option<Vec<[u8; 32]>> =
@@ -457,7 +457,7 @@ mod tests {
         assert!(!sink.is_ahead(1) && sink.is_ahead(2), "2 waits until 0 is written");
         sink.take(1, [1; 32]).unwrap();
         sink.landed(1, Landing::Opened);
-        assert!(sink.is_flying(1) && sink.front() == Some((0, false)));
+        assert!(sink.is_in_flight(1) && sink.front() == Some((0, false)));
         sink.take(0, [0; 32]).unwrap();
         sink.landed(0, Landing::Changed);
         assert_eq!(sink.front(), Some((0, true)));
@@ -469,8 +469,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_can_be_read_back_serves_surely_what_lacks_nothing_before_it() {
-        let mut sink = Sink::in_order(layout(), 2).held_readable().knowing(vec![[0; 32]; 3]);
+    fn a_readable_stream_surely_serves_blocks_without_a_gap_before_them() {
+        let mut sink = Sink::in_order(layout(), 2).held_readable().with_digests(vec![[0; 32]; 3]);
         sink.bring(1);
         sink.bring(2);
         assert!(sink.will_serve(1) && !sink.will_surely_serve(1) && sink.wants(0));
@@ -483,7 +483,7 @@ mod tests {
         assert!(sink.can_serve(0) && sink.will_surely_serve(1));
         sink.landed(1, Landing::Changed);
         assert!(sink.is_brought(2) && !sink.is_brought(1) && !sink.will_surely_serve(2));
-        sink.unserve(0);
+        sink.mark_unreadable(0);
         assert!(!sink.can_serve(0) && !sink.will_serve(0) && sink.has(0));
     }
 
@@ -510,8 +510,9 @@ mod tests {
     }
 
     #[test]
-    fn what_no_source_has_signed_is_not_served() {
-        let mut sink = Sink::new(layout(), true).knowing(vec![[0; 32]; 3]).awaiting_signatures();
+    fn unsigned_blocks_are_not_served() {
+        let mut sink =
+            Sink::new(layout(), true).with_digests(vec![[0; 32]; 3]).awaiting_signatures();
         sink.hold(0);
         assert!(sink.has(0) && !sink.can_serve(0));
         sink.sign(0);
@@ -519,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_back_is_served_later() {
+    fn blocks_that_are_held_back_are_served_later() {
         let mut sink = Sink::source(layout());
         sink.serve_until(1);
         assert!(sink.can_serve(0) && !sink.can_serve(1) && sink.will_serve(1));

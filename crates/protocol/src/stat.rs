@@ -1,63 +1,63 @@
-//! What a node has to give: asked before a plan can be made.
+//! The files that a node could send: requested before a copy is planned.
 
 use serde::{Deserialize, Serialize};
 
-/// What to look for.
+/// A request for the attributes of a file or a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatRequest {
-    /// A file's path as the user wrote it, in the system's bytes.
+    /// The path of the file as the user wrote it (raw bytes).
     pub path: Vec<u8>,
-    /// Look for its stripes instead of itself.
+    /// Whether to report the stripes of the file instead of the file.
     pub stripes: bool,
-    /// Look at all that is below it, and keep what was seen: it is copied as a tree.
+    /// Examine the whole tree below the path and keep the result: it is copied as a tree.
     pub tree: Option<TreeStatRequest>,
 }
 
-/// What of a tree is looked at.
+/// The options for examining a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeStatRequest {
-    /// Patterns (`garland_core::tree::Pattern`) of what isn't.
+    /// Patterns (`garland_core::tree::Pattern`) of paths to skip.
     pub excludes: Vec<Vec<u8>>,
-    /// Whether extended attributes are.
+    /// Whether to read extended attributes.
     pub attributes: bool,
 }
 
-/// What was seen of a tree.
+/// A summary of an examined tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeStat {
-    /// Its number among what the node keeps for this head.
+    /// The number under which the node keeps the result for this head.
     pub number: u32,
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Folders.
+    /// The number of directories.
     pub folders: u64,
-    /// Symbolic links, and further names of files.
+    /// The number of symbolic links and of further names of files (hard links).
     pub links: u64,
 }
 
-/// Something of a tree that a node doesn't give.
+/// A part of a tree that a node does not send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absent {
-    /// Its path on the node, in the system's bytes.
+    /// The path on the node (raw bytes).
     pub path: Vec<u8>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Whether it should have been given; sockets and devices shouldn't.
+    /// Whether it should have been sent; sockets and devices are skipped on purpose.
     pub missed: bool,
 }
 
-/// What of a tree a node doesn't give.
+/// The parts of a tree that a node does not send.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {
-    /// How much that should have been given.
+    /// The number of parts that should have been sent.
     pub missed: u64,
-    /// How much that shouldn't.
+    /// The number of parts that are skipped on purpose.
     pub skipped: u64,
-    /// As much of it as fits into a message, what should have been given first.
+    /// The first parts, as many as fit into a message; those that should have been sent come first.
     pub first: Vec<Absent>,
 }
 
-/// The maximum number of stripes of a name that a node reports.
+/// The maximum number of stripes of a file that a node reports.
 pub const SIGHTS_MAX: usize = 16;
 
 /// The maximum length of a manifest in bytes. [`SIGHTS_MAX`] of them may exceed a message, so a node reports
@@ -67,16 +67,17 @@ pub const MANIFEST_MAX: usize = 32 << 10;
 /// A file that a node has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatReply {
-    /// What its name has behind the name that was asked for: nothing, or `.stripe-2of4`.
+    /// The part of the file's name after the requested name: nothing, or for example
+    /// `.stripe-2of4`.
     pub suffix: Vec<u8>,
-    /// Its length in bytes; none where it isn't there though its manifest is.
+    /// The length in bytes; `None` if the file is missing though its manifest exists.
     pub length: Option<u64>,
-    /// When it was modified: seconds and nanoseconds.
+    /// The modification time: seconds and nanoseconds.
     pub modified: (i64, u32),
     /// Its permission bits.
     pub mode: u32,
-    /// The text beside a stripe; empty for a file.
+    /// The text of the manifest of a stripe; empty for another file.
     pub manifest: Vec<u8>,
-    /// What was seen of a tree, whose stream has that length; none for a file.
+    /// The summary of a tree, whose stream has `length` bytes; `None` for a file.
     pub tree: Option<TreeStat>,
 }

@@ -1,86 +1,81 @@
-//! Streams: bytes sent as fast as they go over a meeting's connections, to measure rates.
+//! Streams: data sent at the maximum rate over a meeting's connections, to measure rates.
 
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of one write.
+use super::bounds::{ensure, within};
+
+/// The maximum length of a write in bytes.
 pub const WRITE_MAX: u32 = 1 << 20;
 
-/// The sizes that packets may be kept to, in bytes: what Linux takes for `TCP_MAXSEG` (88 to 32767),
-/// and the headers of IPv4 and TCP.
+/// The allowed maximum sizes of packets in bytes: the range that Linux accepts for `TCP_MAXSEG` (88
+/// to 32767), and the headers of IPv4 and TCP.
 pub const PACKETS: std::ops::RangeInclusive<u16> = 128..=32807;
 
-/// Streams over the connections of a meeting, each one way. The receivers measure, and say when it
-/// is enough.
+/// Streams over the connections of a meeting, each in one direction. The receivers measure, and
+/// report when the result is precise enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamTask {
-    /// The number of connections, of the first ones, on which the dialling agent sends; on the others it
-    /// receives.
+    /// The number of connections, from the first one on, on which the dialling agent sends; on the
+    /// others it receives.
     pub forward: u16,
-    /// Bytes of one write.
+    /// The length of a write in bytes.
     pub write: u32,
-    /// Bytes of the largest packet, its headers included; as large as the network takes without it.
+    /// The maximum packet size in bytes, including headers; `None` for that of the network.
     pub packet: Option<u16>,
-    /// Milliseconds from a stream's first byte that aren't counted: TCP starts slowly.
+    /// Milliseconds after a stream's first byte that are not counted, because TCP starts slowly.
     pub warm_up_ms: u32,
-    /// Milliseconds that are counted at least.
+    /// The minimum number of counted milliseconds.
     pub least_ms: u32,
-    /// Milliseconds that are counted at most. Between the two a stream ends as soon as both halves
-    /// of what was counted have the same rate, but for 2 %.
+    /// The maximum number of counted milliseconds. Between the two limits a stream ends as soon as
+    /// the rates of both halves of the counted time differ by at most 2 %.
     pub most_ms: u32,
 }
 
-/// What came in on one stream.
+/// The received data of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RxStats {
     /// The connection's number.
     pub number: u16,
-    /// The bytes that were counted.
+    /// The number of counted bytes.
     pub bytes: u64,
-    /// The nanoseconds in which they came in.
+    /// The time in which they arrived, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Whether both halves of that time had the same rate, but for 2 %.
+    /// Whether the rates of both halves of that time differ by at most 2 %.
     pub steady: bool,
 }
 
-/// The kernel's account of one stream at its end, from `TCP_INFO` of its sender.
+/// The kernel's statistics of one stream at its end: `TCP_INFO` of the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TxStats {
     /// The connection's number.
     pub number: u16,
-    /// Microseconds in which there was something to send or to be acknowledged.
+    /// Microseconds in which data was waiting to be sent or acknowledged.
     pub busy_us: u64,
-    /// Of these, microseconds in which the receiver had no room.
+    /// Microseconds of these in which the receiver's window was full.
     pub window_limited_us: u64,
-    /// Of these, microseconds in which the sender's buffer was full.
+    /// Microseconds of these in which the send buffer was full.
     pub buffer_limited_us: u64,
-    /// Segments with data that were sent, repeated ones included.
+    /// The number of data segments that were sent, including retransmissions.
     pub segments: u32,
-    /// Segments that were sent again.
+    /// The number of retransmitted segments.
     pub retransmits: u32,
-    /// Segments that could be under way.
+    /// The congestion window in segments.
     pub window: u32,
     /// Smoothed round-trip time in microseconds, under this load.
     pub round_trip_us: u32,
-    /// Bytes of data in a full segment.
+    /// The length of the data in a full segment, in bytes.
     pub segment_size: u32,
 }
 
 impl StreamTask {
     pub(super) fn check(&self, streams: u16) -> Result<(), String> {
-        if self.forward > streams {
-            return Err(format!("{} of {streams} connections forward", self.forward));
-        }
-        if !(1..=WRITE_MAX).contains(&self.write) {
-            return Err(format!("writes of {} bytes: allowed are 1 to {WRITE_MAX}", self.write));
-        }
-        if let Some(packet) = self.packet.filter(|packet| !PACKETS.contains(packet)) {
-            let (least, most) = PACKETS.into_inner();
-            return Err(format!("packets of {packet} bytes: allowed are {least} to {most}"));
-        }
-        if self.least_ms > self.most_ms || self.most_ms == 0 {
-            return Err(format!("{} to {} ms: nothing to count", self.least_ms, self.most_ms));
-        }
-        Ok(())
+        let forward = || format!("{} of {streams} connections send forward", self.forward);
+        ensure(self.forward <= streams, forward)?;
+        within("bytes per write", self.write, 1..=WRITE_MAX)?;
+        self.packet.map_or(Ok(()), |packet| within("bytes per packet", packet, PACKETS))?;
+        let (least, most) = (self.least_ms, self.most_ms);
+        let empty = || format!("{least} to {most} ms are not a valid range of the measured time");
+        ensure(least <= most && most > 0, empty)
     }
 }
 
@@ -105,6 +100,6 @@ mod tests {
             task.check(1)
         };
         assert!(packet(Some(128)).is_ok() && packet(None).is_ok());
-        assert!(packet(Some(127)).unwrap_err().contains("packets of 127 bytes"));
+        assert!(packet(Some(127)).unwrap_err().contains("127 bytes per packet"));
     }
 }

@@ -1,4 +1,4 @@
-//! What the head asks agents when a network is compared with its plan, and what they answer.
+//! Orders of the head and replies of agents for the comparison of a network with its plan.
 
 use std::net::SocketAddrV4;
 
@@ -6,73 +6,73 @@ use serde::{Deserialize, Serialize};
 
 use garland_core::nic_facts::{Heard, NicFacts};
 
-/// The token of a run, which identifies its probes.
+/// The token of a run, which identifies the run's probes.
 pub type Token = [u8; 16];
 
-/// An order of a survey. Each has one answer.
+/// An order of a survey. Each has one reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SurveyOrder {
-    /// Report the NICs, and answer the probes of others until the channel ends.
+    /// Report the NICs, and answer the probes of other nodes until the channel ends.
     Open,
-    /// Send frames by every NIC, and listen on all of them meanwhile.
+    /// Send frames on every NIC, and listen on all of them.
     Frames(Token, u32),
-    /// Send datagrams to this port by every NIC, and listen on all of them meanwhile; for agents that may
-    /// not send frames.
+    /// Send datagrams to this port on every NIC, and listen on all of them; for agents that are not
+    /// permitted to send frames.
     Datagrams(Token, u32, u16),
-    /// Find the largest packets that pass.
+    /// Find the largest packets that are delivered.
     Mtu(Vec<MtuProbe>),
-    /// Send through a connection for this many milliseconds, or a few times as long until its rate is
-    /// stable.
+    /// Send through a connection for this many milliseconds, or a few times as long until the rate
+    /// is stable.
     Rate {
-        /// By which NIC.
+        /// The NIC to send on.
         nic: String,
-        /// Where an agent's connections are answered.
+        /// The address at which the peer's agent accepts connections.
         to: SocketAddrV4,
-        /// For how long.
+        /// The duration in milliseconds.
         millis: u32,
     },
-    /// Send a number of small datagrams with this burst number, by the node's route.
+    /// Send a burst of small datagrams with this number, by the node's own route.
     Burst {
-        /// Where an agent's datagrams are answered.
+        /// The address at which the peer's agent answers datagrams.
         to: SocketAddrV4,
-        /// The burst's number.
+        /// The number of the burst.
         number: u32,
-        /// How many.
+        /// The number of datagrams.
         count: u32,
     },
-    /// Say what NICs have sent, and how many datagrams of this burst came.
+    /// Report how many frames the NICs have sent, and how many datagrams of this burst arrived.
     Counts(u32),
 }
 
-/// A packet to try.
+/// A packet size to try.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MtuProbe {
-    /// By which NIC.
+    /// The NIC to send on.
     pub nic: String,
-    /// Where an agent's datagrams are answered.
+    /// The address at which the peer's agent answers datagrams.
     pub to: SocketAddrV4,
-    /// The largest packet, in bytes of IPv4.
+    /// The largest size to try, in bytes of the IPv4 packet.
     pub most: u16,
 }
 
-/// An answer to a survey's order.
+/// A reply to an order of a survey.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SurveyAnswer {
-    /// The NICs, and the ports where datagrams and connections are answered.
+    /// The NICs, and the ports at which datagrams and connections are answered.
     Open(Vec<NicFacts>, u16, u16),
-    /// Probes that came in.
+    /// The probes that arrived.
     Heard(Vec<Heard>),
-    /// The agent may not send frames: why.
+    /// The agent is not permitted to send frames, and why.
     Refused(String),
-    /// For each probe the largest packet that was answered.
+    /// For each probe the size of the largest packet that was answered.
     Mtu(Vec<Option<u16>>),
-    /// Bits per second that the receiver saw.
+    /// The rate in bits per second that the receiver measured.
     Rate(f64),
     /// The number of datagrams that were sent.
     Sent(u32),
-    /// Frames that each NIC has sent since it is there (it begins anew after 2^32), and datagrams of
-    /// the burst that came.
+    /// The number of frames that each NIC has sent since it exists (modulo 2^32), and the number of
+    /// datagrams of the burst that arrived.
     Counts(Vec<(String, u32)>, u32),
-    /// The order couldn't be obeyed: why.
+    /// The order failed, and why.
     Failed(String),
 }

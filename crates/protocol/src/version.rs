@@ -1,36 +1,38 @@
 //! The first bytes on every connection: the protocol version and the purpose. Peers of different
-//! versions learn it here, plainly, before any cryptography; the bytes are part of the handshake's
-//! prologue, so a change on the way is detected.
+//! versions detect that here, without encryption. The bytes are part of the handshake's prologue,
+//! so a change in transit is detected.
 
 use thiserror::Error;
+use zerocopy::TryFromBytes;
 
-/// The version of everything that crosses a connection: frames, messages, handshakes. It stays 1
-/// until the first release, since nothing that speaks another form of it is in use; from then on
-/// it grows by one whenever any of them changes.
+/// The version of everything on a connection: frames, messages, handshakes. It stays 1 until the
+/// first release, since no other version is in use; from then on it is incremented whenever any of
+/// them changes.
 pub const PROTOCOL: u16 = 1;
 
-/// Bytes of a preamble.
+/// The length of a preamble in bytes.
 pub const PREAMBLE_LEN: usize = 32;
 
 const MAGIC: &[u8; 8] = b"GARLAND\n";
 const RELEASE_LEN: usize = PREAMBLE_LEN - 11;
 
-/// What a connection is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The purpose of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes)]
+#[repr(u8)]
 pub enum Purpose {
-    /// The head's orders and the agent's reports.
-    Control,
+    /// Orders of the head and messages of the agent.
+    Control = b'C',
     /// A hop of a lane.
-    Link,
-    /// A node that lacks the program asks for it.
-    Binary,
+    Link = b'L',
+    /// A node without the program requests it.
+    Binary = b'B',
     /// A connection that two agents measure.
-    Probe,
-    /// A mount asks for a node's files.
-    Files,
+    Probe = b'P',
+    /// A mount requests a node's files.
+    Files = b'F',
 }
 
-/// The first bytes of each side.
+/// The first bytes that each side sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preamble {
     /// The protocol version of the sender.
@@ -41,56 +43,50 @@ pub struct Preamble {
     pub release: String,
 }
 
-/// Why two peers don't fit.
+/// Why the preamble of a peer is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VersionError {
-    /// Not a Garland peer at all.
+    /// The bytes are not a preamble of Garland.
     #[error("the peer doesn't speak Garland's protocol")]
     Stranger,
-    /// A Garland of another version.
+    /// The peer has another version.
     #[error(
         "the peer is garland {release} with protocol {theirs}, this is protocol {PROTOCOL}: \
          use the same garland on both sides"
     )]
     Version {
-        /// The peer's protocol.
+        /// The protocol version of the peer.
         theirs: u16,
-        /// The peer's release.
+        /// The release of the peer.
         release: String,
     },
 }
 
 impl Preamble {
-    /// What this build says first.
+    /// Returns the preamble of this build.
     #[must_use]
     pub fn ours(purpose: Purpose) -> Self {
         Self { protocol: PROTOCOL, purpose, release: env!("CARGO_PKG_VERSION").to_owned() }
     }
 
-    /// The bytes on the wire: `GARLAND\n`, the protocol (little endian), the purpose (`C`, `L`,
-    /// `B`, `P`, `F`), and the release padded with zeros.
+    /// Returns the bytes on the wire: `GARLAND\n`, the protocol version (little endian), the
+    /// purpose (`C`, `L`, `B`, `P`, `F`), and the release padded with zeros.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; PREAMBLE_LEN] {
         let mut bytes = [0; PREAMBLE_LEN];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..10].copy_from_slice(&self.protocol.to_le_bytes());
-        bytes[10] = match self.purpose {
-            Purpose::Control => b'C',
-            Purpose::Link => b'L',
-            Purpose::Binary => b'B',
-            Purpose::Probe => b'P',
-            Purpose::Files => b'F',
-        };
+        bytes[10] = self.purpose as u8;
         let release = self.release.as_bytes();
         let length = release.len().min(RELEASE_LEN);
         bytes[11..11 + length].copy_from_slice(&release[..length]);
         bytes
     }
 
-    /// Reads a peer's preamble and checks that it fits this build.
+    /// Parses a peer's preamble, and checks that it is compatible with this build.
     ///
     /// # Errors
-    /// When the peer is a stranger, or of another version.
+    /// Fails if the peer is not Garland, or has another version.
     pub fn parse(bytes: &[u8; PREAMBLE_LEN]) -> Result<Self, VersionError> {
         if &bytes[..8] != MAGIC {
             return Err(VersionError::Stranger);
@@ -105,14 +101,8 @@ impl Preamble {
         if protocol != PROTOCOL {
             return Err(VersionError::Version { theirs: protocol, release });
         }
-        let purpose = match bytes[10] {
-            b'C' => Purpose::Control,
-            b'L' => Purpose::Link,
-            b'B' => Purpose::Binary,
-            b'P' => Purpose::Probe,
-            b'F' => Purpose::Files,
-            _ => return Err(VersionError::Stranger),
-        };
+        let purpose =
+            Purpose::try_read_from_bytes(&bytes[10..11]).map_err(|_| VersionError::Stranger)?;
         Ok(Self { protocol, purpose, release })
     }
 }
@@ -141,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_strangers() {
+    fn other_protocols_are_refused() {
         let mut http = [b' '; PREAMBLE_LEN];
         http[..14].copy_from_slice(b"GET / HTTP/1.1");
         assert_eq!(Preamble::parse(&http), Err(VersionError::Stranger));
@@ -149,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_fit_or_say_why_in_words_for_a_terminal(bytes in proptest::array::uniform32(any::<u8>()), ours: bool) {
+        fn any_bytes_are_a_preamble_or_a_printable_error(bytes in proptest::array::uniform32(any::<u8>()), ours: bool) {
             let mut bytes = bytes;
             if ours {
                 bytes[..8].copy_from_slice(MAGIC);

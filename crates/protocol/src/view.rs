@@ -1,53 +1,53 @@
-//! What a node is doing just now: what its kernel has counted, and what Garland's agents there are at.
-//! All figures are counters; rates follow from two views.
+//! The present activity of a node: the counters of its kernel, and the copies and jobs of Garland's
+//! agents. All numbers are counters; rates follow from two views.
 
 use serde::{Deserialize, Serialize};
 
 use super::copy_id::CopyId;
 
-/// Bytes of a name that an account has: what is longer is cut.
+/// The maximum length of a name in an account in bytes; longer names are truncated.
 pub const NAME_MAX: usize = 160;
 
 /// The maximum length in bytes of an account that is sent to another agent of the node.
 pub const ACCOUNT_MAX: usize = 48 << 10;
 
-/// The maximum number of items of each kind in a view; further ones are only counted. They fit into one
-/// message.
+/// The maximum number of items of each kind in a view, so that the view fits into one message;
+/// further ones are only counted.
 const COPIES: usize = 64;
 const LANES: usize = 192;
 const JOBS: usize = 96;
 const NICS: usize = 64;
 const DISKS: usize = 96;
 
-/// What a node is doing.
+/// The present activity of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeView {
-    /// When it was looked, in nanoseconds of the node's monotonic clock.
+    /// The time of the view in nanoseconds of the node's monotonic clock.
     pub at_ns: u64,
-    /// What its kernel has counted.
+    /// The counters of the kernel.
     pub kernel: KernelCounts,
-    /// What Garland does there, all of one user's agents together.
+    /// The activity of Garland: all agents of one user together.
     pub account: Account,
-    /// Agents that are there and didn't answer in time.
+    /// The number of agents that exist and did not answer in time.
     pub silent: u32,
 }
 
-/// What a node's kernel has counted since the node was started.
+/// The counters of a node's kernel since boot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelCounts {
-    /// NICs but the loopback.
+    /// The NICs except the loopback interface.
     pub nics: Vec<NicCounts>,
-    /// Disks that stand on no others.
+    /// Disks that are not composed of other disks.
     pub disks: Vec<DiskCounts>,
-    /// The processors' ticks at work.
+    /// The number of busy ticks of the processors.
     pub busy_ticks: u64,
-    /// All of the processors' ticks.
+    /// The number of all ticks of the processors.
     pub ticks: u64,
-    /// TCP's segments that were sent again.
+    /// The number of TCP segments that were retransmitted.
     pub resent: u64,
 }
 
-/// A NIC's counts.
+/// The counters of a NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicCounts {
     /// Its name.
@@ -58,7 +58,7 @@ pub struct NicCounts {
     pub sent: u64,
 }
 
-/// A disk's counts.
+/// The counters of a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskCounts {
     /// Its name.
@@ -67,91 +67,92 @@ pub struct DiskCounts {
     pub read: u64,
     /// Bytes written.
     pub written: u64,
-    /// Milliseconds in which it was in use.
+    /// Milliseconds in which the disk was in use.
     pub busy_ms: u64,
 }
 
-/// What an agent, or several of them, are at.
+/// The activity of one agent, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// Parts in copies.
+    /// The copies that the agent takes part in.
     pub copies: Vec<CopyView>,
-    /// Jobs that run.
+    /// The running jobs.
     pub jobs: Vec<JobView>,
-    /// Jobs that wait for a processor.
+    /// The number of jobs that wait for a processor.
     pub waiting: u32,
-    /// Lanes that there was no room for.
+    /// The number of lanes that the view has no room for.
     pub more_lanes: u32,
-    /// Jobs that there was no room for, which run, too.
+    /// The number of running jobs that the view has no room for.
     pub more_jobs: u32,
 }
 
-/// A node's part in a copy.
+/// The part of a node in a copy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CopyView {
     /// The copy.
     pub copy: CopyId,
-    /// Where its bytes go to or come from here, cut to [`NAME_MAX`] bytes.
+    /// The path on this node, truncated to [`NAME_MAX`] bytes.
     pub name: String,
-    /// Whether its bytes come from here.
+    /// Whether this node is the source.
     pub is_source: bool,
-    /// Blocks that are held, or were given.
+    /// The number of blocks that are held, or were sent by the source.
     pub held: u64,
-    /// Blocks that belong here, once that is known.
+    /// The number of blocks that belong to this node, once known.
     pub blocks: Option<u64>,
-    /// Bytes that belong here, once that is known.
+    /// The number of bytes that belong to this node, once known.
     pub length: Option<u64>,
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block_size: u32,
-    /// All is here, and is being made stable or read back.
+    /// Whether all blocks are present and are being synced or read back.
     pub finishing: bool,
-    /// Its lanes over this node.
+    /// The lanes that include this node.
     pub lanes: Vec<LaneView>,
 }
 
-/// A lane over a node.
+/// The progress of a lane on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneView {
-    /// Its number in the copy.
+    /// The number of the lane in the copy.
     pub lane: u16,
-    /// Bytes of blocks that have come in.
+    /// Bytes of blocks that were received.
     pub came: u64,
-    /// Bytes of blocks that have gone out, to all of its downstreams together.
+    /// Bytes of blocks that were sent, to all downstreams together.
     pub went: u64,
-    /// What its thread has waited for; `None` where nothing is noted of the copy.
+    /// The times for which its thread has waited; `None` if the copy is not recorded.
     pub waits: Option<Waits>,
 }
 
-/// How long a lane's thread has waited for what, in nanoseconds. For the rest of the time it has worked,
-/// or lacked a processor.
+/// The times for which a lane's thread has waited, in nanoseconds. For the rest of the time it has
+/// worked, or waited for a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// For the upstream: nothing came.
+    /// Waited for the upstream: nothing arrived.
     pub up: u64,
-    /// For the downstream: it took nothing.
+    /// Waited for the downstream: it took nothing.
     pub down: u64,
-    /// For the node's own disk: its writer had all buffers, or what is given wasn't read yet.
+    /// Waited for the node's own disk: its writer had all buffers, or the next block was not read
+    /// yet.
     pub disk: u64,
-    /// For nothing: there was nothing to do, since it hadn't begun or all was done.
+    /// Idle: the lane had not begun, or was finished.
     pub rest: u64,
 }
 
-/// A job that runs.
+/// A running job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobView {
-    /// Its number in its list.
+    /// The number of the job in its list.
     pub job: u32,
-    /// Its command, cut to [`NAME_MAX`] bytes.
+    /// The command, truncated to [`NAME_MAX`] bytes.
     pub command: String,
-    /// Processors that it keeps busy.
+    /// The number of processors that it uses.
     pub cores: u32,
-    /// For how long it has run, in nanoseconds.
+    /// The time for which it has run, in nanoseconds.
     pub running_ns: u64,
 }
 
 impl NodeView {
-    /// Leaves out what would make the view longer than a message may be, and counts it where it is
-    /// Garland's own. What comes from another agent is bounded by nothing else.
+    /// Truncates the view so that it fits into a message, and counts what is left out of Garland's
+    /// own items. Input from another agent has no other limit.
     pub fn bound(&mut self) {
         self.kernel.nics.truncate(NICS);
         self.kernel.disks.truncate(DISKS);
@@ -162,7 +163,7 @@ impl NodeView {
 }
 
 impl Account {
-    /// Takes in what another agent is at.
+    /// Adds the account of another agent.
     pub fn add(&mut self, other: Self) {
         self.copies.extend(other.copies);
         self.jobs.extend(other.jobs);
@@ -171,7 +172,7 @@ impl Account {
         self.more_jobs = self.more_jobs.saturating_add(other.more_jobs);
     }
 
-    /// Keeps as much as there is room for in a message, and counts the rest.
+    /// Keeps as many items as fit into a message, and counts the rest.
     pub fn bound(&mut self) {
         let (mut lanes, mut more) = (LANES, 0);
         for (at, copy) in self.copies.iter_mut().enumerate() {
@@ -188,24 +189,9 @@ impl Account {
         self.jobs.iter_mut().for_each(|job| cut(&mut job.command, NAME_MAX));
         self.more_jobs = self.more_jobs.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
     }
-
-    /// The account's bytes, for another agent of the node.
-    ///
-    /// # Panics
-    /// Never: these types always have bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("the type has no unserialisable part")
-    }
-
-    /// Reads another agent's; `None` when the bytes are none.
-    #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes(bytes).ok()
-    }
 }
 
-/// Truncates a name to a number of bytes.
+/// Truncates a name to at most `most` bytes.
 fn cut(name: &mut String, most: usize) {
     if name.len() > most {
         let end = (0..=most).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
@@ -218,9 +204,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{FromAgent, MAX_MESSAGE};
+    use crate::{FromAgent, MAX_MESSAGE, Message};
 
-    /// As much as anyone may claim: every number the longest, every name too long.
+    /// The largest possible view: every number is the longest, every name too long.
     fn most() -> NodeView {
         let name = || "ä".repeat(NAME_MAX);
         let all = u64::MAX;

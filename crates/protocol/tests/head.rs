@@ -1,4 +1,4 @@
-//! The head machine, rule by rule.
+//! Rules of the head machine.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ fn hear_all(head: &mut Head, now: u64, count: u32) {
 }
 
 #[test]
-fn nobody_is_dead_because_the_head_slept() {
+fn no_node_is_dead_because_the_head_was_suspended() {
     let mut head = head(2);
     head.handle(SECOND, Event::Slept(SECOND));
     head.handle(2 * SECOND, Event::Tick);
@@ -43,7 +43,7 @@ fn nobody_is_dead_because_the_head_slept() {
     assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Dead(_))));
 }
 
-/// The links of a node, with their epochs.
+/// Returns the links of a node with their epochs.
 fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
     let routes = head.routes(node).into_iter();
     let links = routes.flat_map(|route| {
@@ -54,8 +54,9 @@ fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
     links.collect()
 }
 
-/// Twelve seconds of a copy to `nodes` nodes that all send heartbeats. Every link that is opened
-/// breaks within a fifth of a second if `lost` says so of one of its ends: why, as that end sees it.
+/// Simulates twelve seconds of a copy to `nodes` nodes that all send heartbeats. Every open link
+/// breaks within a fifth of a second if `lost` returns a reason for one of its ends; that end
+/// reports it.
 fn breaking(nodes: u32, lost: impl Fn(NodeId, LinkSide) -> Option<&'static str>) -> Head {
     let mut head = head(nodes as usize);
     let mut told = BTreeSet::new();
@@ -95,7 +96,7 @@ fn a_link_given_up_names_both_its_ends_and_the_last_reason() {
         _ => None,
     });
     let reason = "n3 gave up the link to n4 after 3 tries: linking to 10.0.0.4:7000: connection \
-                  refused (both are alive: is a firewall between?)";
+                  refused (both are alive: check for a firewall between them)";
     assert_eq!(failures(&head, 4), [(4, reason.to_owned())]);
 }
 
@@ -108,7 +109,7 @@ fn a_node_that_loses_the_links_on_both_its_sides_fails_alone() {
 }
 
 #[test]
-fn a_silent_node_is_dead_with_its_neighbours_word() {
+fn a_silent_node_is_dead_and_its_neighbours_report_is_added() {
     let mut head = head(3);
     hear_all(&mut head, SECOND, 3);
     let epoch = head.routes(NodeId(1))[0].downstreams[0].epoch;
@@ -128,7 +129,7 @@ fn a_silent_node_is_dead_with_its_neighbours_word() {
 }
 
 #[test]
-fn a_node_that_reaches_nobody_takes_one_with_it_and_not_all_behind_it() {
+fn a_node_that_reaches_no_other_fails_one_with_it_and_not_all_behind_it() {
     let head = breaking(5, |node, side| {
         (node == NodeId(2) && side == LinkSide::Down).then_some("no route to host")
     });
@@ -139,7 +140,7 @@ fn a_node_that_reaches_nobody_takes_one_with_it_and_not_all_behind_it() {
 }
 
 #[test]
-fn a_changed_frame_names_its_hop_whichever_way_it_went() {
+fn a_changed_frame_names_its_hop_in_both_directions() {
     let mut head = head(3);
     let routes = head.routes(NodeId(2));
     let (up, down) = (routes[0].epoch_up(), routes[0].epochs_down().next());
@@ -156,7 +157,7 @@ fn a_changed_frame_names_its_hop_whichever_way_it_went() {
 }
 
 #[test]
-fn a_file_that_got_its_name_before_the_user_gave_up_is_told_of() {
+fn a_file_committed_before_the_interrupt_is_reported() {
     let mut head = head(2);
     let root = [5; 32];
     for node in [1, 2] {
@@ -175,10 +176,10 @@ fn a_file_that_got_its_name_before_the_user_gave_up_is_told_of() {
 }
 
 #[test]
-fn a_late_node_for_which_no_feeder_has_room_is_failed_and_named() {
+fn a_late_node_without_a_feeder_fails_with_a_reason() {
     const LATE: u32 = 70;
     let mut head = head(1);
-    // The one node that was planned for can't feed others: it holds nothing that can be read back.
+    // The planned node cannot feed others: its blocks cannot be read back.
     let address = vec![SocketAddr::from(([127, 0, 0, 1], 1))];
     for late in 2..2 + LATE {
         head.handle(1, Event::Added(format!("late{late}")));
@@ -188,7 +189,7 @@ fn a_late_node_for_which_no_feeder_has_room_is_failed_and_named() {
     assert_eq!(fed.len(), 64, "a node feeds 64 at most");
     for late in (2..2 + LATE).map(NodeId) {
         match head.verdict(late) {
-            None => assert!(fed.contains(&late), "{late:?} waits for nobody"),
+            None => assert!(fed.contains(&late), "{late:?} has no feeder"),
             Some(Verdict::Failed(reason)) => {
                 let wanted = "no node has room to feed it: the head feeds 64 nodes";
                 assert!(reason.starts_with(wanted), "{reason}");
@@ -220,8 +221,8 @@ fn complete(head: &mut Head, node: u32, root: [u8; 32]) {
     head.handle(1, Event::From(NodeId(node), complete));
 }
 
-/// What servers were ordered to do about their stripes since the last call, with the first byte of the
-/// digest.
+/// Returns what servers were ordered to do about their stripes since the last call, with the first
+/// byte of the digest.
 fn ordered(head: &mut Head) -> Vec<(u32, &'static str, u8)> {
     let orders = std::iter::from_fn(|| head.poll());
     let about_stripes = orders.filter_map(|order| match order {
@@ -242,7 +243,7 @@ fn committed() -> FromAgent {
     FromAgent::Committed(COPY, Box::default())
 }
 
-/// A head whose servers have all prepared, and were ordered to commit.
+/// Returns a head whose servers have all prepared, and were ordered to commit.
 fn prepared() -> Head {
     let mut head = striped(false);
     complete(&mut head, 1, [1; 32]);
@@ -265,17 +266,17 @@ fn no_stripe_commits_before_all_can() {
     assert_eq!(ordered(&mut head), [(1, "prepare", 1), (2, "prepare", 2)]);
     says(&mut head, 2, FromAgent::Prepared(COPY));
     says(&mut head, 2, committed());
-    assert_eq!(ordered(&mut head), [], "the first one hasn't prepared");
+    assert_eq!(ordered(&mut head), [], "the first one has not prepared");
     says(&mut head, 1, FromAgent::Prepared(COPY));
     assert_eq!(ordered(&mut head), [(1, "commit", 1), (2, "commit", 2)]);
 }
 
 #[test]
-fn the_old_stripes_go_when_every_server_has_the_new_ones() {
+fn old_stripes_are_removed_when_every_server_has_the_new_ones() {
     let mut head = prepared();
     says(&mut head, 1, committed());
     assert_eq!((ordered(&mut head), head.verdict(NodeId(1))), (vec![], None));
-    // What it has committed stays.
+    // What a node has committed stays.
     head.handle(1, Event::Lost(NodeId(1), "its agent is gone".to_owned()));
     assert_eq!((ordered(&mut head), head.verdict(NodeId(1))), (vec![], None));
     says(&mut head, 2, committed());
@@ -287,7 +288,7 @@ fn the_old_stripes_go_when_every_server_has_the_new_ones() {
 }
 
 #[test]
-fn a_server_that_dies_before_it_has_committed_takes_the_new_stripes_with_it() {
+fn if_a_server_dies_before_it_has_committed_the_new_stripes_are_withdrawn() {
     for is_prepared in [false, true] {
         let mut head = prepared();
         says(&mut head, 1, committed());
@@ -297,11 +298,16 @@ fn a_server_that_dies_before_it_has_committed_takes_the_new_stripes_with_it() {
         };
         head.handle(1, end);
         assert!(ordered(&mut head).contains(&(1, "close", 0)));
-        let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it hasn't it") };
-        assert!(reason.starts_with("a striped file can't do without io2: "), "{reason}");
+        let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else {
+            panic!("it has failed")
+        };
+        assert!(
+            reason.starts_with("all servers of a striped file are needed, and io2 failed: "),
+            "{reason}"
+        );
         assert!(reason.ends_with("; the new stripes are withdrawn"), "{reason}");
         assert_ne!(head.verdict(NodeId(2)), Some(Verdict::Ok));
-        // Whatever they say afterwards.
+        // Later messages change nothing.
         says(&mut head, 1, committed());
         says(&mut head, 2, committed());
         assert_eq!(ordered(&mut head), []);
@@ -310,7 +316,7 @@ fn a_server_that_dies_before_it_has_committed_takes_the_new_stripes_with_it() {
 }
 
 #[test]
-fn no_stripe_stays_committed_when_the_user_gives_up() {
+fn no_stripe_stays_committed_after_an_interrupt() {
     let mut head = prepared();
     says(&mut head, 1, committed());
     head.handle(2, Event::Interrupted);
@@ -331,10 +337,10 @@ fn one_stripe_that_is_not_the_sources_fails_all() {
         [
             (
                 1,
-                "a striped file can't do without io2: its blocks are not those of the source"
+                "all servers of a striped file are needed, and io2 failed: the digest of its blocks differs from that of the source"
                     .to_owned()
             ),
-            (2, "its blocks are not those of the source".to_owned())
+            (2, "the digest of its blocks differs from that of the source".to_owned())
         ]
     );
 }
@@ -343,16 +349,16 @@ fn one_stripe_that_is_not_the_sources_fails_all() {
 fn a_striped_file_cannot_lose_a_server() {
     let mut head = striped(false);
     head.handle(1, Event::Lost(NodeId(1), "its agent is gone".to_owned()));
-    let reason = "a striped file can't do without io1: its agent is gone";
+    let reason = "all servers of a striped file are needed, and io1 failed: its agent is gone";
     assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Dead("its agent is gone".to_owned())));
     complete(&mut head, 2, [2; 32]);
     let other = head.verdict(NodeId(2));
-    assert_eq!(other, Some(Verdict::Failed(reason.to_owned())), "whatever it says afterwards");
+    assert_eq!(other, Some(Verdict::Failed(reason.to_owned())), "later messages change nothing");
     assert!(std::iter::from_fn(|| head.poll()).any(|order| matches!(order, HeadOrder::Finished)));
 }
 
 #[test]
-fn the_head_opens_the_links_of_what_comes_in() {
+fn the_head_opens_the_links_on_which_it_receives() {
     let mut head = striped(true);
     let port = |route: Option<(NodeId, u32, Option<SocketAddr>)>| {
         route.map(|(node, _, address)| (node.0, address.map(|address| address.port())))
@@ -368,7 +374,7 @@ fn the_head_opens_the_links_of_what_comes_in() {
     let [one, two] = [(0, Some((1, Some(7001))), None), (1, Some((2, Some(7002))), None)];
     assert_eq!(ends(&head, HEAD), [one, two]);
     assert_eq!(ends(&head, NodeId(2)), [(1, None, Some((0, None)))]);
-    // A link that can't be had fails the node at its other end, not the head.
+    // A link that cannot be opened fails the node at its other end, not the head.
     let mut told = None;
     for step in 1..60 {
         let now = step * SECOND / 5;
@@ -389,7 +395,7 @@ fn the_head_opens_the_links_of_what_comes_in() {
     assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Failed(_))));
 }
 
-/// A heartbeat of a node whose write has made no progress for so many seconds.
+/// A heartbeat of a node whose write has made no progress for this many seconds.
 fn pending(seconds: u64) -> FromAgent {
     let call = PendingCall {
         operation: DiskCall::Write,
@@ -401,8 +407,8 @@ fn pending(seconds: u64) -> FromAgent {
     FromAgent::Heartbeat(Some(Box::new(Report { pending, ..Report::default() })))
 }
 
-/// A minute and more of a copy to three nodes, of which the second hangs in a write from the first
-/// second on: what `look` sees after every fifth of a second, and the head at the end.
+/// Simulates more than a minute of a copy to three nodes, of which the second hangs in a write from
+/// the first second on. Calls `look` with the head every fifth of a second, and returns the head.
 fn hanging(policy: Policy, mut look: impl FnMut(u64, &mut Head)) -> Head {
     let mut head = head_of(3, policy);
     for step in 1..=330 {
@@ -418,7 +424,7 @@ fn hanging(policy: Policy, mut look: impl FnMut(u64, &mut Head)) -> Head {
 }
 
 #[test]
-fn a_node_that_hangs_on_its_disk_is_taken_off_the_way_and_fails_in_the_end() {
+fn a_node_that_hangs_on_its_disk_is_detached_and_fails_later() {
     let (mut detached, mut failed) = (None, None);
     let head = hanging(Policy::for_nodes(3), |now, head| {
         let orders: Vec<HeadOrder> = std::iter::from_fn(|| head.poll()).collect();
@@ -427,9 +433,9 @@ fn a_node_that_hangs_on_its_disk_is_taken_off_the_way_and_fails_in_the_end() {
         if orders.iter().any(detach) {
             detached = Some(now);
             assert!(head.is_detached(NodeId(2)) && head.hangs_in(NodeId(2)).is_some());
-            // The third is fed by the first from now on.
+            // From now on the first node feeds the third.
             let fed = head.routes(NodeId(1)).into_iter().flat_map(|route| route.downstreams);
-            assert!(fed.into_iter().any(|down| down.node == NodeId(3) && !down.loose));
+            assert!(fed.into_iter().any(|down| down.node == NodeId(3) && !down.side_fed));
             let third = head.routes(NodeId(3)).into_iter().flat_map(|route| route.upstream);
             assert!(third.into_iter().all(|(near, ..)| near == NodeId(1)));
         }
@@ -444,7 +450,7 @@ fn a_node_that_hangs_on_its_disk_is_taken_off_the_way_and_fails_in_the_end() {
 }
 
 #[test]
-fn a_node_that_hangs_fails_when_the_user_says() {
+fn a_node_that_hangs_fails_after_the_time_of_the_policy() {
     let failed_at = |policy: Policy| {
         let mut failed = None;
         hanging(policy, |now, head| {
@@ -463,7 +469,7 @@ fn a_node_that_hangs_fails_when_the_user_says() {
 }
 
 #[test]
-fn a_long_fsync_is_named_and_has_time_for_its_bytes() {
+fn a_long_fsync_is_reported_and_has_time_for_its_bytes() {
     let mut head = head(3);
     let mut fsync = |seconds: u64| {
         let call = PendingCall {
@@ -485,7 +491,7 @@ fn a_long_fsync_is_named_and_has_time_for_its_bytes() {
 }
 
 #[test]
-fn a_head_that_hangs_on_its_own_disk_ends_the_copy_and_says_so() {
+fn a_head_that_hangs_on_its_own_disk_ends_the_copy() {
     let mut head = head(2);
     let FromAgent::Heartbeat(Some(report)) = pending(60) else { panic!("it is one") };
     head.handle(SECOND, Event::Own(*report));
@@ -494,7 +500,7 @@ fn a_head_that_hangs_on_its_own_disk_ends_the_copy_and_says_so() {
 }
 
 #[test]
-fn nobody_is_given_up_for_a_link_to_a_node_that_still_opens_its_file() {
+fn no_node_fails_for_a_link_to_a_node_that_still_opens_its_file() {
     let mut head = head(2);
     for step in 1..100 {
         let now = step * SECOND / 5;

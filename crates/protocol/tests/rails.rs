@@ -1,4 +1,4 @@
-//! The head machine's rails: one that fails or is slow leaves its share to the others.
+//! Rails of the head machine: one that fails or is slow leaves its share to the others.
 
 use std::net::SocketAddr;
 
@@ -10,10 +10,10 @@ use garland_protocol::{
 const COPY: CopyId = CopyId([7; 16]);
 const SECOND: u64 = 1_000_000_000;
 
-/// Blocks of each of two lanes.
+/// The number of blocks of each of the two lanes.
 const BLOCKS: u64 = 50;
 
-/// A head of a copy to two nodes of `rails` addresses each; node n's on rail r is port 100 n + r.
+/// A head of a copy to two nodes with `rails` addresses each; node n has port 100 n + r on rail r.
 fn head(rails: u16, policy: Policy) -> Head {
     let names = ["n1".to_owned(), "n2".to_owned()];
     let layout = Layout::new(2 * BLOCKS * 4096, 4096).expect("it can be");
@@ -24,7 +24,7 @@ fn head(rails: u16, policy: Policy) -> Head {
     Head::new(COPY, &plan, addresses, policy, 0)
 }
 
-/// The port that each node's feeder is to reach it at, in a lane, and the links' epochs.
+/// Returns the ports at which feeders reach the nodes of a lane, and the links' epochs.
 fn ports(head: &Head, lane: usize) -> Vec<(u16, u32)> {
     let of = |node| head.routes(node)[lane].downstreams.clone();
     let hops = [HEAD, NodeId(1)].into_iter().flat_map(of);
@@ -35,7 +35,7 @@ fn only_ports(head: &Head, lane: usize) -> Vec<u16> {
     ports(head, lane).into_iter().map(|(port, _)| port).collect()
 }
 
-/// Both nodes say that so many blocks have come over each lane.
+/// Both nodes report that this many blocks have arrived on each lane.
 fn report(head: &mut Head, now: u64, received: [u64; 2]) {
     for node in [1, 2].map(NodeId) {
         let lanes = received.map(|received| LaneReport { received, hop: None }).to_vec();
@@ -87,7 +87,7 @@ fn a_lane_that_is_nearly_done_stays() {
 }
 
 #[test]
-fn lanes_move_only_where_there_are_rails_and_all_nodes_get_all() {
+fn lanes_move_only_with_several_rails_and_if_all_nodes_get_everything() {
     let mut one = head(1, Policy::for_nodes(2));
     let mut together = head(2, Policy::for_nodes(2).together());
     for head in [&mut one, &mut together] {

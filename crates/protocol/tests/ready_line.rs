@@ -1,4 +1,4 @@
-//! The line by which an agent says that it can be connected to.
+//! The line with which an agent reports that it accepts connections.
 
 use garland_protocol::ReadyLine;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ proptest! {
     }
 
     #[test]
-    fn any_line_is_one_or_none(rest in ".*") {
+    fn any_line_is_parsed_or_refused(rest in ".*") {
         for line in [rest.clone(), format!("garland-agent {rest}")] {
             if let Some(ready) = ReadyLine::parse(&line) {
                 prop_assert_eq!(ReadyLine::parse(&ready.to_string()), Some(ready));

@@ -1,4 +1,4 @@
-//! The relay machine, rule by rule.
+//! Rules of the relay machine.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use garland_protocol::{
 
 const CONTENT: [u8; 32] = [4; 32];
 
-/// The link downstream, unless it is said to be another.
+/// The epoch of the downstream link in most tests.
 const DOWN: u32 = 2;
 
 /// A relay of a lane of eight blocks, and its sink.
@@ -21,7 +21,7 @@ struct Middle {
 
 fn down_to(node: u32, epoch: u32) -> Downstream {
     let address = Some(SocketAddr::from(([127, 0, 0, 1], 1)));
-    Downstream { node: NodeId(node), epoch, address, loose: false }
+    Downstream { node: NodeId(node), epoch, address, side_fed: false }
 }
 
 fn route(up: Option<u32>, down: Option<u32>) -> Event {
@@ -46,7 +46,7 @@ fn void(index: u64) -> Order {
 }
 
 fn again(index: u64) -> Order {
-    Order::AskUp(Kind::Again, index)
+    Order::SendUp(Kind::Again, index)
 }
 
 impl Middle {
@@ -56,14 +56,14 @@ impl Middle {
         Self { relay: Relay::new(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, is_head), sink }
     }
 
-    /// A relay whose upstream and downstream are open, the downstream at the lane's start.
+    /// A relay whose upstream and downstream are open; the downstream is at the lane's start.
     fn open() -> Self {
         let mut middle = Self::new(false);
         assert_eq!(middle.after(route(Some(1), Some(2))), [Order::OpenDown(NodeId(3), 2)]);
-        assert_eq!(middle.after(Event::UpOpened(1)), [Order::AskUp(Kind::Resume, 0)]);
+        assert_eq!(middle.after(Event::UpOpened(1)), [Order::SendUp(Kind::Resume, 0)]);
         middle.after(Event::DownOpened(2));
-        assert!(!middle.may_read(), "nothing is read while it has nowhere to go");
-        middle.after(Event::Asked(DOWN, Kind::Resume, 0));
+        assert!(!middle.may_read(), "nothing is read before the downstream is ready");
+        middle.after(Event::Requested(DOWN, Kind::Resume, 0));
         assert!(middle.may_read());
         middle
     }
@@ -77,7 +77,7 @@ impl Middle {
         self.relay.may_read(&self.sink)
     }
 
-    /// A block comes, is passed on and stored, and lands.
+    /// A block arrives, is forwarded and stored, and lands.
     fn pass(&mut self, index: u64, landing: Landing) -> Vec<Order> {
         let mut orders = self.after(Event::Block(index, CONTENT));
         assert_eq!(orders.pop(), Some(receive(index, Store::Yes, true)));
@@ -87,13 +87,13 @@ impl Middle {
     }
 }
 
-/// The order to feed a block of the lane's run on one link.
+/// The order to feed a block in the lane's order on one link.
 fn feed(index: u64, incarnation: u64, link: u32) -> Order {
     Order::Feed { index, incarnation, again: false, to: vec![link] }
 }
 
 #[test]
-fn blocks_are_passed_on_while_they_arrive() {
+fn blocks_are_forwarded_while_they_arrive() {
     let mut middle = Middle::open();
     for index in 0..8 {
         assert_eq!(middle.pass(index, Landing::Written), []);
@@ -109,39 +109,43 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
     let feed = |index, link: u32| feed(index, link.into(), link);
-    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 0)), [feed(0, 1)]);
+    assert_eq!(head.after(Event::Requested(1, Kind::Resume, 0)), [feed(0, 1)]);
     assert_eq!(head.after(Event::Fed), [feed(1, 1)]);
     let lost = Order::ReportLost(LinkSide::Down, 1, "gone".to_owned());
     assert_eq!(head.after(Event::DownLost(1, "gone".to_owned())), [lost]);
-    // Another link never carries what is sealed under the first one's key.
+    // Another link never carries blocks that were sealed with the first link's key.
     let orders = head.after(route(None, Some(2)));
     assert_eq!(orders, [Order::CloseDown(1), Order::OpenDown(NodeId(3), 2)]);
     head.after(Event::DownOpened(2));
-    assert_eq!(head.after(Event::Asked(2, Kind::Resume, 1)), [feed(1, 2)]);
+    assert_eq!(head.after(Event::Requested(2, Kind::Resume, 1)), [feed(1, 2)]);
 }
 
 #[test]
-fn what_is_asked_for_again_is_sealed_anew() {
+fn requested_blocks_are_sealed_with_a_new_key() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    head.after(Event::Asked(1, Kind::Resume, 8));
-    let orders = head.after(Event::Asked(1, Kind::Again, 3));
+    head.after(Event::Requested(1, Kind::Resume, 8));
+    let orders = head.after(Event::Requested(1, Kind::Again, 3));
     assert_eq!(orders, [Order::Feed { index: 3, incarnation: 2, again: true, to: vec![1] }]);
     assert_eq!(head.after(Event::Fed), [Order::SendDown(1, Kind::End, 8)], "a frame follows");
 }
 
 #[test]
-fn what_is_sent_again_leaves_the_lanes_key_as_it_is() {
+fn repairs_do_not_change_the_lanes_key() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 2)), [feed(2, 1, 1)]);
-    head.after(Event::Asked(1, Kind::Again, 0));
+    assert_eq!(head.after(Event::Requested(1, Kind::Resume, 2)), [feed(2, 1, 1)]);
+    head.after(Event::Requested(1, Kind::Again, 0));
     let again = Order::Feed { index: 0, incarnation: 2, again: true, to: vec![1] };
     assert_eq!(head.after(Event::Fed), [again]);
-    assert_eq!(head.after(Event::Fed), [feed(3, 1, 1)], "what was made ready ahead still counts");
-    head.after(Event::Asked(1, Kind::Again, 0));
+    assert_eq!(
+        head.after(Event::Fed),
+        [feed(3, 1, 1)],
+        "blocks sealed in advance can still be sent"
+    );
+    head.after(Event::Requested(1, Kind::Again, 0));
     let again = Order::Feed { index: 0, incarnation: 3, again: true, to: vec![1] };
     assert_eq!(head.after(Event::Fed), [again], "each repair has a key of its own");
 }
@@ -151,25 +155,25 @@ fn a_repeated_resume_costs_the_link_and_feeds_nothing_twice() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::DownOpened(1));
-    assert_eq!(head.after(Event::Asked(1, Kind::Resume, 0)), [feed(0, 1, 1)]);
+    assert_eq!(head.after(Event::Requested(1, Kind::Resume, 0)), [feed(0, 1, 1)]);
     head.after(Event::Fed);
-    let orders = head.after(Event::Asked(1, Kind::Resume, 0));
-    let reason = "its downstream asked twice where to begin".to_owned();
+    let orders = head.after(Event::Requested(1, Kind::Resume, 0));
+    let reason = "protocol error: second Resume on one link".to_owned();
     assert_eq!(orders, [Order::CloseDown(1), Order::ReportLost(LinkSide::Down, 1, reason)]);
-    assert_eq!(head.after(Event::Asked(1, Kind::Again, 0)), [], "the link is over");
+    assert_eq!(head.after(Event::Requested(1, Kind::Again, 0)), [], "the link is over");
 }
 
 #[test]
-fn links_beside_a_lane_never_share_a_key_however_often_they_repair() {
+fn side_links_never_share_a_key_however_often_they_repair() {
     let newest = |epoch: u32, repairs: u64| {
         let mut middle = Middle::new(true);
-        middle.relay = Relay::beside(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, epoch);
+        middle.relay = Relay::side_feed(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, epoch);
         middle.after(route(None, Some(epoch)));
         middle.after(Event::DownOpened(epoch));
-        middle.after(Event::Asked(epoch, Kind::Resume, 8));
+        middle.after(Event::Requested(epoch, Kind::Resume, 8));
         let mut last = 0;
         for _ in 0..repairs {
-            let orders = middle.after(Event::Asked(epoch, Kind::Again, 3));
+            let orders = middle.after(Event::Requested(epoch, Kind::Again, 3));
             let [Order::Feed { incarnation, .. }] = orders[..] else { panic!("{orders:?}") };
             assert!(incarnation > last);
             last = incarnation;
@@ -181,19 +185,20 @@ fn links_beside_a_lane_never_share_a_key_however_often_they_repair() {
 }
 
 #[test]
-fn a_changed_block_is_reported_when_the_stream_goes_on_and_asked_for_again() {
+fn a_changed_block_is_reported_at_the_next_block_and_requested_again() {
     let mut middle = Middle::open();
     assert_eq!(middle.pass(0, Landing::Changed), [], "it may have been cut off");
     let orders = middle.after(Event::Block(1, CONTENT));
     assert_eq!(orders, [Order::ReportBad(0), receive(1, Store::Yes, true)]);
     assert_eq!(middle.after(stored()), [again(0)]);
-    // The downstream finds the same, and asks; the block goes to it while it comes.
-    middle.after(Event::Asked(DOWN, Kind::Again, 0));
+    // The downstream finds the same fault, and requests the block, which is forwarded while it
+    // arrives.
+    middle.after(Event::Requested(DOWN, Kind::Again, 0));
     assert_eq!(middle.after(Event::Block(0, CONTENT)), [receive(0, Store::Yes, true)]);
 }
 
 #[test]
-fn a_void_block_accuses_nobody_and_is_passed_on() {
+fn a_void_block_is_no_fault_and_is_declared_void_downstream() {
     let mut middle = Middle::open();
     assert_eq!(middle.pass(0, Landing::Changed), []);
     assert_eq!(middle.after(Event::Void(0)), [void(0)]);
@@ -202,12 +207,12 @@ fn a_void_block_accuses_nobody_and_is_passed_on() {
 }
 
 #[test]
-fn a_block_asked_for_again_doesnt_settle_what_may_be_void() {
+fn a_repaired_block_does_not_settle_blocks_that_may_be_void() {
     let mut middle = Middle::open();
     middle.pass(0, Landing::Changed);
     middle.after(Event::Block(1, CONTENT));
     middle.after(stored());
-    // 0 comes again before the upstream knows that 1 was cut off.
+    // Block 0 arrives again before the upstream knows that block 1 was cut off.
     middle.after(Event::Landed(1, Landing::Changed));
     assert_eq!(middle.after(Event::Block(0, CONTENT)), [receive(0, Store::Yes, false)]);
     assert_eq!(middle.after(stored()), []);
@@ -225,7 +230,7 @@ fn the_rest_of_a_cut_off_block_is_declared_void() {
         [Order::ReportLost(LinkSide::Up, 1, "gone".to_owned())]
     );
     assert_eq!(middle.after(route(Some(5), Some(2))), []);
-    assert_eq!(middle.after(Event::UpOpened(5)), [Order::AskUp(Kind::Resume, 0)]);
+    assert_eq!(middle.after(Event::UpOpened(5)), [Order::SendUp(Kind::Resume, 0)]);
 }
 
 #[test]
@@ -234,15 +239,15 @@ fn a_lost_upstream_leaves_its_last_block_in_doubt() {
     middle.after(Event::Block(0, CONTENT));
     middle.after(stored());
     assert_eq!(middle.after(route(Some(5), Some(2))), [Order::CloseUp]);
-    assert_eq!(middle.after(Event::UpOpened(5)), [Order::AskUp(Kind::Resume, 1)]);
+    assert_eq!(middle.after(Event::UpOpened(5)), [Order::SendUp(Kind::Resume, 1)]);
     assert!(!middle.may_read(), "until it has landed");
-    // Nobody is accused, the downstream hears of it, and it is asked for again.
+    // No fault is reported, the downstream is told, and the block is requested again.
     assert_eq!(middle.after(Event::Landed(0, Landing::Changed)), [void(0), again(0)]);
     assert!(middle.may_read());
 }
 
 #[test]
-fn a_new_downstream_gets_what_it_lacks_from_this_nodes_sink() {
+fn a_new_downstream_gets_missing_blocks_from_this_nodes_sink() {
     let mut middle = Middle::open();
     (0..3).for_each(|index| assert_eq!(middle.pass(index, Landing::Written), []));
     middle.after(Event::Block(3, CONTENT));
@@ -250,7 +255,7 @@ fn a_new_downstream_gets_what_it_lacks_from_this_nodes_sink() {
     middle.after(route(Some(1), Some(9)));
     middle.after(Event::DownOpened(9));
     let feed = |index| feed(index, 2, 9);
-    assert_eq!(middle.after(Event::Asked(9, Kind::Resume, 2)), [feed(2)]);
+    assert_eq!(middle.after(Event::Requested(9, Kind::Resume, 2)), [feed(2)]);
     assert_eq!(middle.after(Event::Fed), []);
     assert!(!middle.may_read(), "block 3 has to land and be fed before block 4 may come");
     assert_eq!(middle.after(Event::Landed(3, Landing::Written)), [feed(3)]);
@@ -259,7 +264,7 @@ fn a_new_downstream_gets_what_it_lacks_from_this_nodes_sink() {
 }
 
 #[test]
-fn a_detached_node_fetches_what_it_dropped_at_its_own_pace() {
+fn a_detached_node_fetches_dropped_blocks_at_its_own_rate() {
     let mut middle = Middle::new(false);
     middle.after(route(Some(1), None));
     middle.after(Event::UpOpened(1));
@@ -276,7 +281,7 @@ fn a_detached_node_fetches_what_it_dropped_at_its_own_pace() {
 }
 
 #[test]
-fn who_keeps_a_relay_waiting_is_its_upstream_and_then_its_writer() {
+fn a_relay_waits_for_its_upstream_and_then_for_its_writer() {
     let mut middle = Middle::open();
     for index in 0..8 {
         assert!(middle.relay.is_owed() && !middle.relay.is_behind_writer(&middle.sink));
@@ -291,7 +296,7 @@ fn who_keeps_a_relay_waiting_is_its_upstream_and_then_its_writer() {
     assert!(!middle.relay.is_behind_writer(&middle.sink), "all is written");
 }
 
-/// A relay with two downstreams, by links 2 and 3, both at the lane's start.
+/// A relay with two downstreams, on links 2 and 3, both at the lane's start.
 fn forked() -> Middle {
     let mut middle = Middle::new(false);
     let Event::Route(mut both) = route(Some(1), Some(2)) else { panic!("it is a route") };
@@ -302,14 +307,14 @@ fn forked() -> Middle {
     for epoch in [2, 3] {
         assert!(!middle.may_read(), "not before all can take it");
         middle.after(Event::DownOpened(epoch));
-        middle.after(Event::Asked(epoch, Kind::Resume, 0));
+        middle.after(Event::Requested(epoch, Kind::Resume, 0));
     }
     assert!(middle.may_read());
     middle
 }
 
 #[test]
-fn a_block_goes_on_to_all_downstreams_at_once() {
+fn a_block_is_forwarded_to_all_downstreams_at_once() {
     let mut middle = forked();
     for index in 0..8 {
         let to_both = Order::Receive { index, store: Store::Yes, forward: vec![2, 3] };
@@ -323,7 +328,7 @@ fn a_block_goes_on_to_all_downstreams_at_once() {
 }
 
 #[test]
-fn who_comes_later_is_fed_alone_until_it_is_as_far_as_the_other() {
+fn a_late_downstream_is_fed_alone_until_it_is_as_far_as_the_other() {
     let mut middle = forked();
     let both = vec![2, 3];
     for index in 0..2 {
@@ -337,31 +342,31 @@ fn who_comes_later_is_fed_alone_until_it_is_as_far_as_the_other() {
     assert_eq!(orders, [Order::CloseDown(3), Order::OpenDown(NodeId(5), 7)]);
     middle.after(Event::DownOpened(7));
     let feed = |index| feed(index, 3, 7);
-    assert_eq!(middle.after(Event::Asked(7, Kind::Resume, 0)), [feed(0)]);
+    assert_eq!(middle.after(Event::Requested(7, Kind::Resume, 0)), [feed(0)]);
     assert_eq!(middle.after(Event::Fed), [feed(1)]);
     assert_eq!(middle.after(Event::Fed), []);
     let forward = both.into_iter().map(|epoch| if epoch == 3 { 7 } else { epoch }).collect();
     let to_both = Order::Receive { index: 2, store: Store::Yes, forward };
     assert_eq!(middle.after(Event::Block(2, CONTENT)), [to_both]);
-    // What is cut off is void for both.
+    // A truncated block is void for both downstreams.
     let voids = [2, 7].map(|epoch| Order::SendDown(epoch, Kind::Void, 2));
     assert_eq!(middle.after(Event::CutOff), voids);
 }
 
 #[test]
-fn what_is_fed_beside_a_lane_waits_for_what_is_not_held_yet() {
+fn a_side_feed_waits_for_blocks_that_are_not_held_yet() {
     let mut middle = Middle::new(false);
-    middle.relay = Relay::beside(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, 5);
+    middle.relay = Relay::side_feed(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, 5);
     middle.after(route(None, Some(5)));
     middle.after(Event::DownOpened(5));
-    assert_eq!(middle.after(Event::Asked(5, Kind::Resume, 0)), [], "nothing is held");
+    assert_eq!(middle.after(Event::Requested(5, Kind::Resume, 0)), [], "nothing is held");
     middle.sink.take(0, CONTENT).unwrap();
     middle.sink.landed(0, Landing::Written);
     let order = middle.relay.poll(&middle.sink);
     let Some(Order::Feed { index: 0, incarnation, again: false, to }) = order else {
         panic!("what has landed is fed: {order:?}");
     };
-    assert!(incarnation > 1 << 63, "the lane's own keys are others: {incarnation}");
+    assert!(incarnation > 1 << 63, "the lane itself uses other keys: {incarnation}");
     assert_eq!(to, [5]);
-    assert_eq!(middle.after(Event::Fed), [], "1 is waited for, not left out");
+    assert_eq!(middle.after(Event::Fed), [], "block 1 is waited for, not skipped");
 }

@@ -1,5 +1,5 @@
-//! A striped copy replaces an older set while one of its servers, or the head, dies at any moment: one of
-//! the two sets can be read.
+//! A striped copy replaces an older set of stripes while one of its servers, or the head, dies at
+//! any moment: one of the two sets can always be read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ const LENGTH: u64 = 1 << 20;
 const OLD: u8 = 3;
 const NEW: u8 = 9;
 
-/// A server's disk, and the messages on their way to its agent and from it.
+/// A server's disk, and the messages on their way to and from its agent.
 struct Server {
     in_place: Option<u8>,
     aside: Option<u8>,
@@ -27,7 +27,7 @@ struct Server {
 }
 
 impl Server {
-    /// What an agent does with the next order; one step of it at a time, since it may die in between.
+    /// Executes a step of the next order as an agent would; the agent may die between two steps.
     fn step(&mut self) {
         match self.inbox.front() {
             Some(ToAgent::Prepare(..)) => {
@@ -92,10 +92,10 @@ fn found(node: usize, set: u8, aside: &str) -> FoundStripe {
     }
 }
 
-/// What lies on the disks of all servers: in place, and aside.
+/// The sets on the disks of all servers: in place, and aside.
 type Disks = Vec<(Option<u8>, Option<u8>)>;
 
-/// The set that can be read from these disks.
+/// Returns the set that can be read from these disks.
 fn read(disks: &Disks) -> u8 {
     let aside = format!("{ASIDE}0123456789ab");
     let mut all = Vec::new();
@@ -143,7 +143,7 @@ impl Copying {
         usize::try_from(self.seed >> 33).expect("it fits") % most
     }
 
-    /// The head or a server goes on; false when nobody has anything to do.
+    /// Lets the head or a server continue; false if none has anything to do.
     fn go_on(&mut self) -> bool {
         while let (false, Some(order)) = (self.is_head_dead, self.head.poll()) {
             if let HeadOrder::Send(node, message) = order {
@@ -168,7 +168,7 @@ impl Copying {
         true
     }
 
-    /// A server dies, or behind these the head.
+    /// Kills a server, or the head if `victim` is the index after the servers.
     fn kill(&mut self, victim: usize) {
         match self.servers.get_mut(victim) {
             Some(server) => {
@@ -188,7 +188,7 @@ fn id(node: usize) -> NodeId {
 }
 
 #[test]
-fn one_of_the_sets_can_be_read_whoever_dies_when() {
+fn one_of_the_sets_can_be_read_after_any_death() {
     let (mut ends, mut known) = ([0; 3], BTreeMap::new());
     for seed in 0..60 {
         for victim in 0..=SERVERS {

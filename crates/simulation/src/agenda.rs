@@ -1,20 +1,20 @@
-//! Future events in the order of time.
+//! The agenda of a run: future events in the order of time.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::link::{LinkId, Side};
 
 /// A future event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     /// The header and first slice of a frame reach the far end.
     Arrive(LinkId),
-    /// A frame reaches the near end.
+    /// A request reaches the near end.
     Asked(LinkId),
     /// A new link reaches the far end.
     Accept(LinkId),
-    /// The far end stops waiting for the route that a new link names.
+    /// The far end has waited long enough for the route that a new link names.
     Expire(LinkId),
     /// The near end learns that the link is open.
     Opened(LinkId),
@@ -36,32 +36,26 @@ pub(crate) enum Event {
     Committed(u32),
     /// The head's deadline.
     Tick,
-    /// A mishap of the schedule.
+    /// A mishap of the schedule happens.
     Mishap(u32),
 }
 
-#[derive(Debug)]
-struct Entry {
-    at: u64,
-    serial: u64,
-    event: Event,
-}
-
-/// Events by time; those with the same time in the order in which they were added.
+/// Events ordered by time; events with the same time are ordered by their addition.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    heap: BinaryHeap<Entry>,
+    /// The time, the serial number and the event.
+    heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
     serial: u64,
 }
 
 impl Agenda {
     pub(crate) fn add(&mut self, at: u64, event: Event) {
         self.serial += 1;
-        self.heap.push(Entry { at, serial: self.serial, event });
+        self.heap.push(Reverse((at, self.serial, event)));
     }
 
     pub(crate) fn next(&mut self) -> Option<(u64, Event)> {
-        self.heap.pop().map(|entry| (entry.at, entry.event))
+        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
     }
 
     /// The number of events that were added so far.
@@ -69,24 +63,3 @@ impl Agenda {
         self.serial
     }
 }
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // The heap returns the greatest first.
-        (other.at, other.serial).cmp(&(self.at, self.serial))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Entry {}

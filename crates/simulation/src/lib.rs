@@ -1,7 +1,7 @@
-//! Simulates a copy of a plan in a world without an operating system. For development only: it
-//! shows that the protocol survives deaths, stalls and changed bytes.
+//! Simulates copies without an operating system, for development only. It shows that the protocol
+//! survives deaths, stalls and changed bytes.
 //!
-//! The simulator drives the same machines as the agents (`garland_protocol`) through virtual
+//! The simulator drives the same machines as the agents (`garland_protocol`) in virtual
 //! nanoseconds: links with a rate and a latency, relays that forward slices while a block still
 //! arrives, disks, control messages, and the mishaps of a [`Schedule`]. Equal seeds give equal
 //! runs.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use garland_core::plan::{Layout, Plan};
+use garland_core::plan::Plan;
 use garland_protocol::{
     DiskCall, FromAgent, PendingCall, Relay, RelayEvent, Route, Sink, Store, ToAgent,
 };
@@ -15,7 +15,7 @@ use crate::world::{NodeWorld, SinkKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Running,
-    /// Until this time.
+    /// Paused until this time.
     Paused(u64),
     Stopped,
     Crashed,
@@ -28,36 +28,37 @@ pub(crate) enum Order {
     Say(ToAgent),
 }
 
-/// The present block of a relay's thread.
-#[derive(Debug)]
+/// The block that a relay's thread is working on.
+#[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) serial: u32,
     pub(crate) index: u64,
     pub(crate) stage: Stage,
-    /// The link from which the block arrives; none if it is read from the sink.
+    /// The link on which the block arrives; `None` if it is read from the sink.
     pub(crate) from: Option<LinkId>,
     /// The links on which the block is sent, slice by slice in turn.
     pub(crate) to: Vec<LinkId>,
     /// The incarnation under which a block from the sink is sealed.
     pub(crate) incarnation: u64,
     pub(crate) store: Store,
-    /// The writer has a slot for it.
+    /// Whether the writer has a slot for it.
     pub(crate) placed: bool,
-    /// The time at which it began to wait for a slot.
+    /// When the thread began to wait for a slot.
     pub(crate) since: u64,
-    /// The time since which it waits for a downstream to take bytes.
+    /// When the thread began to wait for a downstream to take bytes.
     pub(crate) waits_since: Option<u64>,
-    /// The time at which its last byte can be on all wires, if it has arrived by then.
+    /// When the last byte can be on all wires, if it has arrived by then.
     pub(crate) sent: u64,
-    /// The time at which the upstream broke before all of it had arrived.
+    /// When the upstream broke, if that was before all of the block had arrived.
     pub(crate) cut_off: Option<u64>,
-    /// The epochs of links that broke while it was sent on them.
+    /// The epochs of links that broke while the block was sent on them.
     pub(crate) lost: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Waits for a slot with the writer.
+    #[default]
     Room,
     /// Waits until the downstream takes bytes.
     Window,
@@ -65,7 +66,7 @@ pub(crate) enum Stage {
     Moving,
 }
 
-/// A lane of a node, or a side feed of one: the state of its thread.
+/// The thread of a lane on a node, or of a side feed.
 #[derive(Debug)]
 pub(crate) struct LaneThread {
     /// The number of the lane.
@@ -75,18 +76,18 @@ pub(crate) struct LaneThread {
     pub(crate) work: Option<Work>,
     pub(crate) up: Option<LinkId>,
     pub(crate) downs: Vec<LinkId>,
-    /// It has just sent a block of its own.
+    /// Whether it has just sent a block of its own.
     pub(crate) fed: bool,
-    /// The time since which it waits for the node's own stream.
+    /// When it began to wait for the node's own stream.
     pub(crate) held_since: Option<u64>,
-    /// The last route which the control thread received.
+    /// The last route that the control thread received.
     pub(crate) route: Option<Route>,
-    /// Links which name a route that has not arrived.
+    /// Links that name a route that has not arrived.
     pub(crate) early: Vec<LinkId>,
 }
 
 impl LaneThread {
-    /// An idle thread of the lane `number`.
+    /// Creates an idle thread of the lane `number`.
     pub(crate) fn new(number: u16, relay: Relay) -> Self {
         Self {
             number,
@@ -103,14 +104,14 @@ impl LaneThread {
     }
 }
 
-/// A block of the writer.
+/// A block with the writer.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) lane: usize,
     pub(crate) index: u64,
     pub(crate) garbled: bool,
     pub(crate) sealed: Option<Box<Sealed>>,
-    /// The node had it before the copy.
+    /// Whether the node had the block before the copy.
     pub(crate) brought: bool,
 }
 
@@ -121,9 +122,9 @@ pub(crate) struct Node {
     pub(crate) cut: bool,
     pub(crate) world: NodeWorld,
     pub(crate) sink: Sink,
-    /// One for each lane of the plan, followed by side feeds.
+    /// The threads: one for each lane of the plan, followed by side feeds.
     pub(crate) lanes: Vec<LaneThread>,
-    /// The times at which its wires have carried what was sent, by lane of the plan.
+    /// When its wire will have carried what was sent, by lane of the plan.
     pub(crate) sent: Vec<u64>,
     pub(crate) writing: VecDeque<Written>,
     /// Blocks of a stream that arrived before their turn, or whose turn it is.
@@ -131,20 +132,20 @@ pub(crate) struct Node {
     pub(crate) turn: u64,
     /// The number of written blocks of a stream.
     pub(crate) streamed: u64,
-    /// A block has landed: side feeds may be able to continue.
+    /// Whether a block has landed: side feeds may be able to continue.
     pub(crate) landed: bool,
-    /// The next block of a stream has changed: other lanes may be able to continue.
+    /// Whether the next block of a stream has changed: other lanes may be able to continue.
     pub(crate) front_moved: bool,
-    /// Slots of the writer that are in use or promised.
+    /// The number of writer slots that are in use or promised.
     pub(crate) places: usize,
     pub(crate) stalled_ns: u64,
-    /// The times at which its disk began and finishes the present block.
+    /// When its disk began the present block, and when it finishes it.
     pub(crate) disk: Option<(u64, u64)>,
-    /// The time for which its writer slept while its disk took completed blocks.
+    /// Nanoseconds for which its writer slept while its disk took completed blocks.
     pub(crate) blocked_ns: u64,
-    /// Its disk no longer answers.
+    /// Whether its disk no longer answers.
     pub(crate) hangs: bool,
-    /// The time at which it was told to commit, until it has.
+    /// When the node was told to commit; `None` before, and again after the commit.
     pub(crate) commits: Option<u64>,
     pub(crate) inbox: VecDeque<Order>,
     pub(crate) inbox_last: u64,
@@ -157,9 +158,10 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The node with index `place` in the plan; the head has 0. Its writer has `room` slots.
+    /// Creates the node with index `place` in the plan; index 0 is the head. Its writer has `room`
+    /// slots.
     pub(crate) fn new(plan: &Plan, place: usize, world: NodeWorld, room: usize) -> Self {
-        let layout: Layout = plan.layout;
+        let layout = plan.layout;
         let is_head = place == 0;
         let sink = match world.sink {
             _ if is_head => Sink::source(layout),
@@ -205,7 +207,7 @@ impl Node {
         self.front_moved |= self.sink.front() != before;
     }
 
-    /// The next block of a stream, if it is here.
+    /// Removes and returns the next block of a stream, if it is present.
     pub(crate) fn in_turn(&mut self) -> Option<Written> {
         let index = self.turn;
         let old = Written { lane: 0, index, garbled: false, sealed: None, brought: true };
@@ -215,7 +217,7 @@ impl Node {
         Some(block)
     }
 
-    /// Records whether a lane waits for the node's own stream.
+    /// Notes whether a lane waits for the node's own stream.
     pub(crate) fn note_held(&mut self, lane: usize, now: u64) {
         let thread = &mut self.lanes[lane];
         if thread.work.is_none() && thread.relay.is_held(&self.sink) {
@@ -225,13 +227,13 @@ impl Node {
         }
     }
 
-    /// The time for which the writer has slept by `now` while the disk takes the present block.
+    /// Returns how long the writer has slept by `now` while the disk takes the present block.
     pub(crate) fn asleep(&self, now: u64) -> u64 {
         let until = |due: u64| if self.hangs { now } else { now.min(due) };
         self.disk.map_or(0, |(begin, due)| until(due).saturating_sub(begin))
     }
 
-    /// The call on its disk that does not return, if there is one.
+    /// Returns the call on the node's disk that does not return, if there is one.
     pub(crate) fn pending(&self, now: u64) -> Option<PendingCall> {
         let fed = self.lanes.iter().filter_map(|lane| lane.work.as_ref());
         let fed = fed.filter(|work| work.from.is_none() && work.stage != Stage::Moving);
@@ -245,4 +247,9 @@ impl Node {
         };
         calls.map(pending).max_by_key(PendingCall::weight)
     }
+}
+
+/// Returns an index in the plan in the form that events have.
+pub(crate) fn id(place: usize) -> u32 {
+    u32::try_from(place).expect("a plan has fewer nodes")
 }

@@ -1,18 +1,18 @@
 //! Pseudo-random numbers.
 
-/// A small generator (splitmix64, Steele, Lea and Flood 2014) without entropy, so that runs can be
+/// A small generator without entropy (splitmix64, Steele, Lea and Flood 2014), so that runs can be
 /// repeated.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator with this seed.
+    /// Creates the generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -21,12 +21,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 when `end` is 0.
+    /// Returns a number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.bits() % end.max(1)
     }
 
-    /// True once in `times`, on average.
+    /// Returns true once in `times` calls, on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

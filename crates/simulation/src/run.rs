@@ -2,22 +2,22 @@
 
 use garland_protocol::{Fault, Slow, Verdict};
 
-/// A finished run. Times are virtual nanoseconds since its start.
+/// The result of a simulated copy. Times are virtual nanoseconds since its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The time at which the head had a verdict for every node; none if the run is stuck.
+    /// When the head had a verdict for every node; `None` if the run is stuck.
     pub finished_ns: Option<u64>,
     /// The receivers, in the order of the plan.
     pub nodes: Vec<NodeRun>,
-    /// The faults which the head reported.
+    /// The faults that the head reported.
     pub faults: Vec<Fault>,
-    /// Flips that took effect: the block, and the node where it arrived changed.
+    /// The flips that took effect: the block, and the node where it arrived changed.
     pub flipped: Vec<(u64, u32)>,
-    /// The number of received blocks which no writer could use: duplicates, blocks without a slot,
-    /// and changed ones.
+    /// The number of received blocks that no writer could use: duplicates, blocks without a slot,
+    /// and changed blocks.
     pub wasted: u64,
-    /// Blocks that were sealed twice under one key and nonce for two plaintexts or headers (checked
-    /// runs only); always empty unless the protocol is broken.
+    /// The seals (node, incarnation, block) that covered two plaintexts or headers with one key and
+    /// nonce (checked runs only). Always empty unless the protocol is broken.
     pub reused: Vec<(u32, u64, u64)>,
     /// The number of events.
     pub events: u64,
@@ -28,17 +28,17 @@ pub struct Run {
 pub struct NodeRun {
     /// The verdict of the head.
     pub verdict: Option<Verdict>,
-    /// The time at which its first block had arrived.
+    /// When its first block had arrived.
     pub first_ns: Option<u64>,
-    /// The time at which it held every block.
+    /// When it held every block.
     pub complete_ns: Option<u64>,
-    /// The time at which its file had its final name.
+    /// When its file had its final name.
     pub committed_ns: Option<u64>,
-    /// Whether it was told to drop blocks which its disk could not take.
+    /// Whether it was told to drop blocks that its disk could not take.
     pub detached: bool,
-    /// Its wire or machine slowed down the others, and it was fed on the side.
+    /// Its rates, if its wire or machine slowed the others down and it was fed on the side.
     pub slow: Option<Slow>,
-    /// The number of blocks which it held at the end.
+    /// The number of blocks that it held at the end.
     pub held: u64,
     /// Whether its bytes are those of the source (checked runs only).
     pub identical: Option<bool>,

@@ -3,10 +3,10 @@
 /// The mishaps of a run; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// The seed for what mishaps leave open: delays of control messages, and whether bytes in
+    /// The seed for what mishaps leave open: the delays of control messages, and whether bytes in
     /// transit on a broken link are delivered.
     pub seed: u64,
-    /// Carry and seal real bytes, and compare them at the end. For small copies.
+    /// Whether real bytes are carried, sealed, and compared at the end. For small copies.
     pub checked: bool,
     /// The mishaps.
     pub mishaps: Vec<Mishap>,
@@ -15,7 +15,7 @@ pub struct Schedule {
 /// A mishap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mishap {
-    /// The time in nanoseconds of the run.
+    /// The time of the mishap in nanoseconds since the start of the run.
     pub at: u64,
     /// The kind.
     pub what: What,
@@ -28,7 +28,7 @@ pub enum What {
     Crash(u32),
     /// The wire of the node is cut; no peer is notified.
     Cut(u32),
-    /// The agent of the node is stopped for good; its kernel still takes bytes.
+    /// The agent of the node is stopped for ever; its kernel still takes bytes.
     Stop(u32),
     /// The node is suspended for this many nanoseconds.
     Pause(u32, u64),
@@ -45,19 +45,4 @@ pub enum What {
     Hang(u32),
     /// The user interrupts.
     Interrupt,
-}
-
-impl What {
-    /// The node which this kills, as the head sees it.
-    #[must_use]
-    pub fn kills(&self) -> Option<u32> {
-        match self {
-            Self::Crash(node) | Self::Cut(node) | Self::Stop(node) => Some(*node),
-            Self::Pause(..)
-            | Self::Break(..)
-            | Self::Flip { .. }
-            | Self::Hang(_)
-            | Self::Interrupt => None,
-        }
-    }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// The rest of the block is padding, because its sender broke off.
+    /// Overwrites the second half with padding, as if the sender had been cut off.
     pub(crate) fn pad(&mut self) {
         let half = self.bytes.len() / 2;
         self.bytes[half..].fill(0x5a);
@@ -27,7 +27,7 @@ impl Sealed {
     }
 }
 
-/// The plaintext and header for which a key and nonce were used.
+/// The digest of the plaintext, and the header, for which a key and nonce were used.
 type Use = ([u8; 32], [u8; FRAME_LEN]);
 
 /// The source, the disks of all nodes, and a ledger of all seals.
@@ -35,7 +35,7 @@ pub(crate) struct Vault {
     layout: Layout,
     copy: CopyId,
     keys: Keys,
-    /// By node; the head's is the source.
+    /// The disks by node; the head's is the source.
     disks: Vec<Vec<u8>>,
     uses: HashMap<(u32, u64, u64), Use>,
     reused: Vec<(u32, u64, u64)>,
@@ -57,7 +57,7 @@ impl Vault {
         start..start + self.layout.block_length(index) as usize
     }
 
-    /// The digest of a block of the source.
+    /// Returns the digest of a block of the source.
     pub(crate) fn content(&self, index: u64) -> [u8; 32] {
         content_digest(&self.disks[0][self.range(index)])
     }
@@ -112,7 +112,7 @@ impl Vault {
         self.disks[node] == self.disks[0]
     }
 
-    /// The seals that covered two plaintexts or headers.
+    /// Returns the seals that covered two plaintexts or headers.
     pub(crate) fn reused(&self) -> &[(u32, u64, u64)] {
         &self.reused
     }

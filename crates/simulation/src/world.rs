@@ -1,16 +1,17 @@
 //! A simulated cluster.
 
-/// What a receiver does with the bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a receiver does with the received bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkKind {
     /// Writes them, and can read them back.
+    #[default]
     File,
     /// Drops them.
     Null,
     /// Passes them on in order.
     Stream,
-    /// Extracts a tree from them in order; uses what it had before at its turn, and can then read
-    /// everything back.
+    /// Extracts a tree from them in order. Blocks that it had before are used at their turn;
+    /// afterwards everything can be read back.
     Tree,
 }
 
@@ -23,7 +24,7 @@ impl SinkKind {
 }
 
 /// A receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeWorld {
     /// The rate of its disk in bytes per second.
     pub disk_rate: u64,
@@ -33,7 +34,7 @@ pub struct NodeWorld {
     pub wire_rate: u64,
     /// What it does with the bytes.
     pub sink: SinkKind,
-    /// The share of blocks which it has before the copy, in thousandths, for a file or a tree.
+    /// The share of blocks that it has before the copy, in thousandths; for a file or a tree.
     pub has: u32,
 }
 
@@ -44,22 +45,22 @@ pub struct World {
     pub link_rate: u64,
     /// The latency from one end of a link to the other; at least 1.
     pub latency_ns: u64,
-    /// The bytes which a relay forwards at a time.
+    /// The number of bytes that a relay forwards at a time.
     pub slice: u32,
     /// The number of whole blocks in a link's socket buffers.
     pub window: usize,
     /// The time to open a link, in addition to the latency.
     pub connect_ns: u64,
-    /// How long an agent keeps a link whose route has not arrived.
+    /// The time for which an agent keeps a link whose route has not arrived.
     pub accept_ns: u64,
     /// The latency of control messages.
     pub control_ns: u64,
-    /// The maximum of their random additional delay; their order is kept.
+    /// The maximum of the random additional delay of control messages; their order is kept.
     pub control_jitter_ns: u64,
     /// The interval between heartbeats.
     pub heartbeat_ns: u64,
     /// Whether the source is a stream: its end is not known before it is read, and the head keeps
-    /// only what some node lacks.
+    /// only blocks that some node lacks.
     pub stream: bool,
     /// The number of slots of a node's writer.
     pub room: usize,
@@ -67,15 +68,17 @@ pub struct World {
     pub commit_ns: u64,
     /// The receivers, in the order of the plan.
     pub nodes: Vec<NodeWorld>,
-    /// A run that has not ended by then is stuck.
+    /// The time after which an unfinished run counts as stuck.
     pub limit_ns: u64,
 }
 
 impl World {
-    /// `receivers` equal nodes on links of `link_rate` bytes per second: 50 µs latency, slices of
-    /// 64 KiB, 0.2 ms to connect, disks with 2 GiB/s, and unlimited CPUs.
+    /// Returns a world of `receivers` equal nodes on links of `link_rate` bytes per second: 50 µs
+    /// latency, slices of 64 KiB, 0.2 ms to connect, disks with 2 GiB/s, and unlimited CPUs.
     #[must_use]
     pub fn uniform(receivers: usize, link_rate: u64) -> Self {
+        let (disk_rate, cpu_rate, wire_rate) = (2 << 30, u64::MAX, link_rate);
+        let node = NodeWorld { disk_rate, cpu_rate, wire_rate, ..NodeWorld::default() };
         Self {
             link_rate,
             latency_ns: 50_000,
@@ -89,22 +92,13 @@ impl World {
             stream: false,
             room: 8,
             commit_ns: 1_000_000,
-            nodes: vec![
-                NodeWorld {
-                    disk_rate: 2 << 30,
-                    cpu_rate: u64::MAX,
-                    wire_rate: link_rate,
-                    sink: SinkKind::File,
-                    has: 0,
-                };
-                receivers
-            ],
+            nodes: vec![node; receivers],
             limit_ns: 3_600_000_000_000,
         }
     }
 }
 
-/// The time for `bytes` at `rate` bytes per second.
+/// Returns the time for `bytes` at `rate` bytes per second.
 pub(crate) fn nanoseconds(bytes: u64, rate: u64) -> u64 {
     let ns = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
     u64::try_from(ns).unwrap_or(u64::MAX)

@@ -5,7 +5,7 @@ use garland_simulation::{NodeRun, NodeWorld, Run, Schedule, World, simulate};
 
 const GIGABIT: u64 = 125_000_000;
 
-/// 4 GiB over 1 Gbit/s to ten nodes, of which `slow` have a disk of a tenth of that rate.
+/// Copies 4 GiB over 1 Gbit/s to ten nodes; the disks of the `slow` ones have a tenth of that rate.
 fn copy(slow: &[usize]) -> Run {
     copy_in(|place, node| {
         if slow.contains(&place) {
@@ -14,7 +14,7 @@ fn copy(slow: &[usize]) -> Run {
     })
 }
 
-/// 4 GiB over 1 Gbit/s to ten nodes that `make` configures, by index from 1.
+/// Copies 4 GiB over 1 Gbit/s to ten nodes that `make` configures, by index from 1.
 fn copy_in(make: impl Fn(usize, &mut NodeWorld)) -> Run {
     let names: Vec<String> = (1..=10).map(|n| format!("n{n}")).collect();
     let plan = Plan::broadcast(Layout::fitting(4 << 30), &names, 1).expect("a plan");
@@ -25,7 +25,7 @@ fn copy_in(make: impl Fn(usize, &mut NodeWorld)) -> Run {
     run
 }
 
-/// Seconds until the last of the nodes that are not `slow` had the file.
+/// Returns the seconds until the last of the nodes that are not `slow` had the file.
 fn others(run: &Run, slow: &[usize]) -> f64 {
     let nodes = (1..).zip(&run.nodes).filter(|(place, _)| !slow.contains(place));
     let last = nodes.filter_map(|(_, node)| node.committed_ns).max().expect("they have the file");
@@ -33,7 +33,7 @@ fn others(run: &Run, slow: &[usize]) -> f64 {
 }
 
 #[test]
-fn one_slow_disk_holds_nobody_up() {
+fn one_slow_disk_does_not_slow_the_others_down() {
     let undisturbed = others(&copy(&[]), &[]);
     for place in [1, 5, 10] {
         let run = copy(&[place]);
@@ -45,7 +45,7 @@ fn one_slow_disk_holds_nobody_up() {
         );
         assert!(others <= undisturbed * 1.05, "{others:.2} s instead of {undisturbed:.2} s");
         assert!(slow.detached && alone > others);
-        // The disk, not the chain, determines when it is done.
+        // The disk, not the chain, determines when the node is done.
         let disk = (4u64 << 30) as f64 / (GIGABIT / 10) as f64;
         assert!(alone <= disk * 1.05, "{alone:.2} s with a disk that takes {disk:.2} s");
         assert_eq!(run.nodes.iter().filter(|node| node.detached).count(), 1);
@@ -53,7 +53,7 @@ fn one_slow_disk_holds_nobody_up() {
 }
 
 #[test]
-fn beyond_the_quota_the_copy_goes_at_the_disks_pace() {
+fn beyond_the_quota_the_copy_has_the_rate_of_the_disks() {
     let run = copy(&[3, 7]);
     assert_eq!(run.nodes.iter().filter(|node| node.detached).count(), 1, "one may be detached");
     let disk = (4u64 << 30) as f64 / (GIGABIT / 10) as f64;
@@ -67,7 +67,7 @@ fn detached(run: &Run) -> usize {
 }
 
 #[test]
-fn a_machine_that_lacks_a_cpu_has_no_slow_disk() {
+fn a_machine_that_lacks_cpu_time_has_no_slow_disk() {
     for starved in [&[4][..], &[1, 5, 10], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]] {
         let run = copy_in(|place, node| {
             if starved.contains(&place) {
@@ -79,7 +79,7 @@ fn a_machine_that_lacks_a_cpu_has_no_slow_disk() {
 }
 
 #[test]
-fn a_slow_disk_is_found_among_machines_that_lack_a_cpu() {
+fn a_slow_disk_is_found_among_machines_that_lack_cpu_time() {
     let run = copy_in(|place, node| {
         node.cpu_rate = GIGABIT * 3 / 4;
         if place == 6 {
@@ -93,7 +93,7 @@ fn a_slow_disk_is_found_among_machines_that_lack_a_cpu() {
 }
 
 #[test]
-fn of_disks_that_are_all_slow_none_is_slower() {
+fn no_disk_is_called_slow_if_all_are() {
     let run = copy_in(|place, node| node.disk_rate = GIGABIT / 3 + place as u64 * 100_000);
     assert_eq!(detached(&run), 0);
     let took = run.finished_ns.expect("it isn't stuck") as f64 / 1e9;

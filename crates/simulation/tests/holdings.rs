@@ -25,7 +25,7 @@ fn run_as(sink: SinkKind, lanes: u16, has: &[u32]) -> Run {
 }
 
 #[test]
-fn nobody_is_sent_what_it_has() {
+fn no_node_is_sent_blocks_that_it_has() {
     for has in [vec![500; 4], vec![0, 500, 1000, 970], vec![1000, 0, 1000], vec![1000; 20]] {
         let run = run(&has);
         assert_eq!(run.wasted, 0, "{has:?}");
@@ -36,13 +36,13 @@ fn nobody_is_sent_what_it_has() {
 fn a_node_with_some_of_a_tree_is_sent_the_rest_and_feeds_others() {
     for has in [vec![500; 4], vec![0, 500, 1000, 970], vec![1000, 0, 1000], vec![1000; 20]] {
         assert_eq!(run_as(SinkKind::Tree, 1, &has).wasted, 0, "{has:?}");
-        // One lane may be ahead of what another lacks; then some blocks are sent again.
+        // One lane may be ahead of blocks that another lane lacks; then some blocks are sent again.
         drop(run_as(SinkKind::Tree, 3, &has));
     }
 }
 
 #[test]
-fn who_reads_a_part_gives_it_to_the_others_and_the_head_gives_nothing() {
+fn nodes_that_read_a_part_send_it_to_the_others_and_the_head_sends_nothing() {
     let layout = Layout::new(BLOCKS * 4096, 4096).expect("4096 is allowed");
     let names: Vec<String> = (1..=8).map(|n| format!("n{n}")).collect();
     let schedule = Schedule { seed: 7, checked: true, mishaps: Vec::new() };
@@ -65,19 +65,19 @@ fn who_reads_a_part_gives_it_to_the_others_and_the_head_gives_nothing() {
 }
 
 #[test]
-fn what_is_there_takes_no_time() {
+fn present_blocks_take_no_time() {
     let [nothing, half, all] = [0, 500, 1000].map(|has| {
         let run = run(&[has; 5]);
         run.finished_ns.expect("it ends")
     });
-    // Not half: a node sometimes waits for blocks which the previous one lacks, too.
+    // Not half: a node sometimes waits for blocks that the previous one lacks, too.
     assert!(half < nothing * 8 / 10, "{half} of {nothing} ns");
     assert!(all < nothing / 50, "{all} of {nothing} ns");
 }
 
 #[test]
 fn a_node_in_the_middle_feeds_what_it_has_from_its_own_disk() {
-    // The second node has what the last one lacks: the first hop carries nothing.
+    // The second node has the blocks that the last one lacks: the first hop carries nothing.
     let took = run(&[1000, 0]).finished_ns.expect("it ends");
     let whole = run(&[0, 0]).finished_ns.expect("it ends");
     assert!(took <= whole, "{took} of {whole} ns");

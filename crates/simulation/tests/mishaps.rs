@@ -6,7 +6,8 @@ use garland_simulation::{Mishap, NodeRun, Run, Schedule, What, World, simulate};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// 64 blocks of 4 KiB to `receivers` nodes over two lanes, a quarter of a second undisturbed.
+/// Copies 64 blocks of 4 KiB to `receivers` nodes over two lanes: a quarter of a second if
+/// undisturbed.
 fn copy(receivers: usize, mishaps: Vec<Mishap>) -> Run {
     copy_at(500_000, receivers, mishaps)
 }
@@ -61,7 +62,7 @@ fn a_link_may_break_now_and_then_but_not_all_the_time() {
     let breaks = |every: u64| -> Vec<Mishap> {
         (1..8).map(|time| at(time * every, What::Break(0, 2))).collect()
     };
-    // 131 s undisturbed.
+    // Undisturbed, the copy takes 131 s.
     let run = copy_at(1000, 3, breaks(12 * SECOND));
     assert!(run.nodes.iter().all(NodeRun::is_ok), "{run:?}");
     let run = copy_at(1000, 3, breaks(2 * SECOND));

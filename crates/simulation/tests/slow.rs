@@ -9,7 +9,7 @@ const GIGABIT: u64 = 125_000_000;
 
 const NODES: usize = 20;
 
-/// 2 GiB to twenty nodes, some of which differ from `World::uniform`.
+/// Copies 2 GiB to twenty nodes; `make` changes some of them.
 fn copy(make: impl Fn(usize, &mut NodeWorld)) -> Run {
     let names: Vec<String> = (1..=NODES).map(|n| format!("n{n}")).collect();
     let plan = Plan::broadcast(Layout::fitting(2 << 30), &names, 1).expect("a plan");
@@ -25,7 +25,7 @@ fn slow(run: &Run) -> Vec<usize> {
     nodes.filter(|(_, node)| node.slow.is_some()).map(|(number, _)| number).collect()
 }
 
-/// Seconds until the last node except these had everything.
+/// Returns the seconds until the last node, not counting those of `but`, had all blocks.
 fn others(run: &Run, but: &[usize]) -> f64 {
     let nodes = (1..).zip(&run.nodes).filter(|(number, _)| !but.contains(number));
     let last = nodes.map(|(_, node)| node.complete_ns.expect("it has all")).max();
@@ -59,7 +59,7 @@ fn two_slow_nodes_are_both_found() {
 }
 
 #[test]
-fn who_comes_behind_a_slow_node_is_not_called_slow_for_it() {
+fn a_node_behind_a_slow_one_is_not_called_slow() {
     for at in 1..NODES {
         let run = copy(|number, node| {
             if number == at {
@@ -71,7 +71,7 @@ fn who_comes_behind_a_slow_node_is_not_called_slow_for_it() {
 }
 
 #[test]
-fn a_machine_that_opens_slowly_is_found_as_well() {
+fn a_machine_that_decrypts_slowly_is_found_as_well() {
     let run = copy(|number, node| {
         if number == 9 {
             node.cpu_rate = GIGABIT / 8;
@@ -81,7 +81,7 @@ fn a_machine_that_opens_slowly_is_found_as_well() {
 }
 
 #[test]
-fn nobody_is_slow_where_all_are_alike() {
+fn no_node_is_slow_if_all_are_alike() {
     assert_eq!(slow(&copy(|_, _| ())), [0; 0]);
     // A little slower than the rest is not slow.
     let run = copy(|number, node| {

@@ -1,4 +1,4 @@
-//! The duration of undisturbed copies: the length of the chain must hardly matter.
+//! The duration of undisturbed copies, which must hardly depend on the length of the chain.
 
 use std::time::Duration;
 

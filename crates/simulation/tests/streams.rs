@@ -8,8 +8,8 @@ const RATE: u64 = 1_000_000;
 const BLOCKS: u64 = 300;
 const BLOCK: u64 = 4096;
 
-/// A copy of one second, 300 blocks to `receivers` streams over `lanes` lanes, whose writers have
-/// 24 buffers each, like an agent's for blocks of 1 MiB; `change` modifies the world.
+/// Copies 300 blocks, which take one second, to `receivers` streams over `lanes` lanes. Their
+/// writers have 24 buffers each, like an agent's for blocks of 1 MiB; `change` modifies the world.
 fn copy(receivers: usize, lanes: u16, mishaps: Vec<Mishap>, change: impl Fn(&mut World)) -> Run {
     let names: Vec<String> = (1..=receivers).map(|n| format!("n{n}")).collect();
     let layout = Layout::new(BLOCKS * BLOCK, 4096).expect("a layout");
@@ -35,7 +35,7 @@ fn at(at: u64, what: What) -> Mishap {
 }
 
 #[test]
-fn several_lanes_make_one_stream_and_no_block_comes_twice() {
+fn several_lanes_make_one_stream_and_no_block_is_sent_twice() {
     let one = seconds(&copy(5, 1, Vec::new(), |_| {}));
     for lanes in [2, 3, 5] {
         let run = copy(5, lanes, Vec::new(), |_| {});
@@ -46,7 +46,7 @@ fn several_lanes_make_one_stream_and_no_block_comes_twice() {
 
 #[test]
 fn a_lane_that_runs_ahead_waits_for_the_other() {
-    // Each break costs the lane a third of a second, in which the other one could send all its
+    // Each break costs the lane a third of a second, in which the other lane could send all its
     // blocks.
     let breaks = [1, 5, 9].map(|tenths| at(tenths * 100_000_000, What::Break(1, 3)));
     let run = copy(5, 2, breaks.to_vec(), |_| {});
@@ -56,8 +56,8 @@ fn a_lane_that_runs_ahead_waits_for_the_other() {
 
 #[test]
 fn repairs_in_one_lane_are_not_stuck_behind_the_other() {
-    // A corrupt block in each lane, at neighbouring nodes, so that each waits for another lane than
-    // the next.
+    // A changed block in each lane, at neighbouring nodes, so that each node waits for another lane
+    // than the next one.
     for first in [10, 20, 51, 120] {
         for (near, far) in [(1, 2), (2, 1), (2, 3), (4, 5)] {
             let flips = [(first, near), (first + 7, far), (first + 30, near), (first + 31, far)];
@@ -72,7 +72,7 @@ fn repairs_in_one_lane_are_not_stuck_behind_the_other() {
 }
 
 #[test]
-fn a_slow_reader_holds_up_its_own_stream_alone() {
+fn a_slow_reader_delays_only_its_own_stream() {
     for lanes in [1, 2] {
         let slow = |world: &mut World| {
             // Long enough for a judgement: 30 s.

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, ChannelError, FromAgent, Handshake, KeyPair, Preamble, PublicKey, Purpose, Role,
-    ToAgent, VersionError,
+    Channel, ChannelError, FromAgent, Handshake, KeyPair, Message, Preamble, PublicKey, Purpose,
+    Role, ToAgent, VersionError,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, tcp};

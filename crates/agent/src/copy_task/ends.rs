@@ -71,7 +71,7 @@ impl Ends {
             ) => {
                 let metadata = Metadata { mode: *mode, times: *times, fsync: *fsync };
                 let kept = KeptStore::new((folder, name, path), file, stamp, metadata);
-                let mut sink = Sink::new(layout, true).knowing(digests);
+                let mut sink = Sink::new(layout, true).with_digests(digests);
                 (0..layout.blocks()).for_each(|index| sink.hold(index));
                 (store::on_disk(disk, kept), sink, None)
             }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use garland_protocol::Account;
+use garland_protocol::{Account, Message};
 use garland_sys::local_socket::NamedListener;
 use garland_sys::threads;
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use garland_protocol::{ACCOUNT_MAX, Account, PROTOCOL};
+use garland_protocol::{ACCOUNT_MAX, Account, Message, PROTOCOL};
 use garland_sys::{local_socket, process, random};
 
 /// Timeout for the answers of all agents together.

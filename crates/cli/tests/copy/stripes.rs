@@ -148,7 +148,10 @@ fn a_server_that_is_killed_ends_the_copy_and_is_named() {
     for node in ["local1", "local3"] {
         let (verdict, reason) = verdict(&result, node);
         assert_eq!(verdict, "failed");
-        assert!(reason.starts_with("a striped file can't do without local2: "), "{reason}");
+        assert!(
+            reason.starts_with("all servers of a striped file are needed, and local2 failed: "),
+            "{reason}"
+        );
     }
     assert_eq!(names_in(&scratch, "local1", ""), ["x.stripe-1of3"], "the old one alone");
     assert_eq!(fs::read(old("local1")).expect("it is there"), b"old");
@@ -167,7 +170,7 @@ fn a_server_that_is_killed_on_the_way_back_leaves_nothing_here() {
     garland.agent("local2").kill();
     let result = copy.end().with_code(3).json();
     assert_eq!(verdict(&result, "local2").0, "dead", "{result}");
-    assert!(verdict(&result, "local1").1.contains("can't do without local2"), "{result}");
+    assert!(verdict(&result, "local1").1.contains("and local2 failed"), "{result}");
     assert!(!scratch.path("back").exists());
     scratch.assert_nothing_left();
 }
@@ -193,7 +196,10 @@ fn killed_while_replacing(
     for (node, number) in [("local1", 1), ("local3", 3)] {
         let (verdict, reason) = verdict(&result, node);
         assert_eq!(verdict, "failed", "{result}");
-        assert!(reason.starts_with("a striped file can't do without local2: "), "{reason}");
+        assert!(
+            reason.starts_with("all servers of a striped file are needed, and local2 failed: "),
+            "{reason}"
+        );
         let stripe = format!("x.stripe-{number}of3");
         assert_eq!(names_in(scratch, node, ""), [stripe.clone(), format!("{stripe}.toml")]);
     }
@@ -274,7 +280,7 @@ fn a_full_server_ends_the_copy_before_it_begins() {
     let result = garland.cp(&copy).with_code(3).json();
     let full = "no space left on /: 2097152 bytes needed, 1048576 free";
     assert_eq!(verdict(&result, "local2"), ("failed", full));
-    let others = format!("a striped file can't do without local2: {full}");
+    let others = format!("all servers of a striped file are needed, and local2 failed: {full}");
     assert_eq!(verdict(&result, "local3"), ("failed", others.as_str()));
     for node in ["local1", "local3"] {
         assert_eq!(names_in(&scratch, node, ""), Vec::<String>::new());

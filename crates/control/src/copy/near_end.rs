@@ -25,7 +25,7 @@ pub(super) fn near_end(
         Ends::Out { .. } => {
             let sink = Sink::source(layout);
             let sink = match &job.known {
-                Some(digests) => sink.knowing(digests.clone()),
+                Some(digests) => sink.with_digests(digests.clone()),
                 None => sink,
             };
             (sink, Box::new(NoStore))

@@ -79,7 +79,7 @@ pub fn sink_of(
             blocks.push((index, *digest, file));
         }
     }
-    let mut sink = Sink::new(layout, true).knowing(digests);
+    let mut sink = Sink::new(layout, true).with_digests(digests);
     held.into_iter().for_each(|index| sink.hold(index));
     blocks.iter().for_each(|(index, ..)| sink.bring(*index));
     let bringing = Bringing { files, disk: disk.cloned(), blocks };
@@ -100,7 +100,7 @@ pub fn sink_of_tree(
             present.insert(index);
         }
     }
-    let mut sink = Sink::in_order(layout, window).held_readable().knowing(digests);
+    let mut sink = Sink::in_order(layout, window).held_readable().with_digests(digests);
     let own = (0..layout.blocks()).filter(|index| present.contains(*index));
     own.for_each(|index| sink.bring(index));
     (sink, PreviousTree::new(tree.index, present, layout))

@@ -37,7 +37,7 @@ impl SideFeeds {
     /// Starts none once the copy is `closing`. Returns the errors of threads that could not be
     /// started.
     pub fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<io::Error> {
-        let wanted: Vec<Route> = route.loose().collect();
+        let wanted: Vec<Route> = route.side_feeds().collect();
         let mut feeds = self.feeds.lock();
         for feed in feeds.iter_mut().filter(|feed| feed.route.lane == route.lane) {
             if !wanted.contains(&feed.route) && !feed.route.downstreams.is_empty() {

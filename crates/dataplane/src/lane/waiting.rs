@@ -89,8 +89,8 @@ impl Lane {
                     self.begin_digests(epoch, frame.index);
                 }
                 self.handle(match frame.kind {
-                    Kind::Have => RelayEvent::Told(epoch, frame.index, frame.bits),
-                    kind => RelayEvent::Asked(epoch, kind, frame.index),
+                    Kind::Have => RelayEvent::Have(epoch, frame.index, frame.bits),
+                    kind => RelayEvent::Requested(epoch, kind, frame.index),
                 });
             }
             Err(error) => {

@@ -1,17 +1,15 @@
-//! The dispatcher of Garland's own engine: a sans-io machine which decides which node gets which job, and
-//! when.
+//! The dispatcher of Garland's own farm engine: a sans-io machine that decides which node gets
+//! which job, and when.
 
 mod nodes;
-mod tally;
 
 use std::collections::VecDeque;
 
 use self::nodes::Node;
-use self::tally::Tally;
 use super::placement::{Candidate, Placement, PlacementRequest};
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 
-/// The number of jobs after the first in the queue that are considered when that finds no node.
+/// The number of queued jobs that are considered if there is no node for the first one.
 const LOOK_PAST: usize = 64;
 
 /// The rules of dispatching.
@@ -19,62 +17,62 @@ const LOOK_PAST: usize = 64;
 pub struct Rules {
     /// The maximum number of tries of a job.
     pub tries: u32,
-    /// Whether jobs start without waiting for processors.
+    /// Whether jobs start at once, without waiting for free processors.
     pub at_once: bool,
-    /// Whether files are staged in before a job and staged out after it.
+    /// Whether input files are copied to the node before a job, and output files back after it.
     pub staged: bool,
-    /// The engine in the records.
+    /// The name of the engine for the records.
     pub engine: Engine,
 }
 
-/// An order to the driver.
+/// An order of the dispatcher to its driver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Give the job at this place in the list to the node at that place.
+    /// Send a job to a node.
     Give {
-        /// The node's place.
+        /// The index of the node.
         node: usize,
-        /// The job's place.
+        /// The index of the job.
         job: usize,
     },
-    /// Ask a node to give back those of these jobs that it hasn't started.
+    /// Ask a node to return those of these jobs that it has not started.
     Recall {
-        /// The node's place.
+        /// The index of the node.
         node: usize,
-        /// The jobs' places.
+        /// The indexes of the jobs.
         jobs: Vec<usize>,
     },
-    /// A job is over, and this is what became of it.
+    /// A job is over; this is its record.
     Over(Box<Record>),
 }
 
-/// How a try ended; times are seconds since the run began.
+/// The result of one attempt at a job; times are in seconds since the run began.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Try {
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Its inputs were there.
+    /// When the input files were present on the node.
     pub staged_in: Option<f64>,
-    /// Its command was started.
+    /// When the command was started.
     pub started: Option<f64>,
-    /// Its command ended.
+    /// When the command ended.
     pub ended: Option<f64>,
-    /// Its results were where they belong.
+    /// When the output files were at their destination.
     pub staged_out: Option<f64>,
-    /// CPU time in seconds.
+    /// The CPU time in seconds.
     pub cpu: Option<f64>,
-    /// Peak memory in bytes.
+    /// The peak memory in bytes.
     pub memory: Option<u64>,
-    /// Bytes of its inputs.
+    /// The total length of the input files in bytes.
     pub bytes_in: u64,
-    /// Bytes of its outputs.
+    /// The total length of the output files in bytes.
     pub bytes_out: u64,
-    /// The last lines of its standard error, where it failed.
+    /// The last lines of the command's standard error, if it failed.
     pub last_words: Vec<Text>,
 }
 
 impl Try {
-    /// A try that came to nothing.
+    /// Creates the result of an attempt that did not run.
     pub fn failed(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -91,22 +89,35 @@ impl Try {
     }
 }
 
-/// The machine.
+/// The attempts at a job so far.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    /// The number of times that the job was sent to a node.
+    tries: u32,
+    /// The node that has the job.
+    node: Option<usize>,
+    /// The nodes on which the job has failed.
+    failed_at: Vec<usize>,
+    /// When the job entered the queue, in seconds since the run began.
+    queued: f64,
+}
+
+/// The dispatcher of a run.
 pub struct Dispatcher {
     jobs: Vec<Job>,
     tallies: Vec<Tally>,
     nodes: Vec<Node>,
-    /// Jobs without a node, by their places.
+    /// The indexes of the jobs that have no node.
     queue: VecDeque<usize>,
     placement: Box<dyn Placement>,
     rules: Rules,
-    /// How many aren't over.
+    /// The number of jobs that are not over.
     open: usize,
     over: Vec<Record>,
 }
 
 impl Dispatcher {
-    /// A machine for `jobs` on `nodes`; those that are dead never come.
+    /// Creates a dispatcher for `jobs` on `nodes`. Nodes that are not alive now stay unused.
     pub fn new(
         jobs: Vec<Job>,
         nodes: Vec<Candidate>,
@@ -119,41 +130,30 @@ impl Dispatcher {
         Self { jobs, tallies, nodes, queue, placement, rules, open, over: Vec::new() }
     }
 
-    /// All jobs, in their places.
+    /// Returns all jobs, in the order of their indexes.
     pub fn jobs(&self) -> &[Job] {
         &self.jobs
     }
 
-    /// How many jobs aren't over.
+    /// Returns the number of jobs that are not over.
     pub fn open(&self) -> usize {
         self.open
     }
 
-    /// How often a job has been given to a node.
+    /// Returns how often a job has been sent to a node.
     pub fn tries(&self, job: usize) -> u32 {
         self.tallies[job].tries
     }
 
-    /// What is known of the nodes.
-    pub fn sights(&self) -> impl Iterator<Item = &Candidate> {
-        self.nodes.iter().map(|node| &node.sight)
-    }
-
-    /// Notes a node's load and its free memory.
-    pub fn told(&mut self, node: usize, load: Option<f64>, memory_free: Option<u64>) {
-        let sight = &mut self.nodes[node].sight;
-        (sight.load, sight.memory_free) = (load, memory_free);
-    }
-
-    /// Notes that a job's command has ended, so that its processors are free. Its result comes later; if the
-    /// node is lost before that, the try counts.
+    /// Notes that the command of a job ended after `took` seconds, so its processors are free. The
+    /// result comes later; if the node is lost before that, the attempt counts.
     pub fn freed(&mut self, node: usize, job: usize, took: f64) {
         if self.tallies[job].node == Some(node) {
             self.nodes[node].ended(job, took);
         }
     }
 
-    /// Notes the end of a try.
+    /// Notes the end of an attempt.
     pub fn tried(&mut self, node: usize, job: usize, tried: Try, now: f64) {
         if self.tallies[job].node != Some(node) {
             return;
@@ -163,31 +163,33 @@ impl Dispatcher {
         self.settle(node, job, tried, now);
     }
 
-    /// Jobs that a node gives back without having started them.
+    /// Notes that a node returned jobs without starting them.
     pub fn returned(&mut self, node: usize, jobs: &[usize]) {
         for &job in jobs.iter().rev() {
-            if self.tallies[job].node != Some(node) {
-                continue;
+            if self.tallies[job].node == Some(node) {
+                self.nodes[node].freed(job, None);
+                self.give_back(job);
             }
-            self.nodes[node].freed(job, None);
-            self.tallies[job].give_back();
-            self.queue.push_front(job);
         }
     }
 
-    /// A node is gone. What it may have begun has had a try.
+    /// Queues a job again that was sent to a node, but not started.
+    fn give_back(&mut self, job: usize) {
+        let tally = &mut self.tallies[job];
+        (tally.node, tally.tries) = (None, tally.tries.saturating_sub(1));
+        self.queue.push_front(job);
+    }
+
+    /// Notes that a node is lost. Jobs that it may have started have used up an attempt.
     pub fn lost(&mut self, node: usize, now: f64) {
         let (begun, waiting) = self.nodes[node].lose();
-        for &job in waiting.iter().rev() {
-            self.tallies[job].give_back();
-            self.queue.push_front(job);
-        }
+        waiting.iter().rev().for_each(|&job| self.give_back(job));
         for job in begun {
             self.settle(node, job, Try::failed(Outcome::NodeLost), now);
         }
     }
 
-    /// What is to be done now.
+    /// Returns the orders that are due now.
     pub fn steps(&mut self, now: f64) -> Vec<Step> {
         self.place(now);
         let mut steps = Vec::new();
@@ -202,7 +204,7 @@ impl Dispatcher {
         steps
     }
 
-    /// Finds nodes for jobs.
+    /// Assigns queued jobs to nodes.
     fn place(&mut self, now: f64) {
         let (mut at, mut refused) = (0, Vec::new());
         while at < self.queue.len().min(LOOK_PAST) {
@@ -217,7 +219,7 @@ impl Dispatcher {
                 Ok(Some(node)) => {
                     self.queue.remove(at);
                     self.nodes[node].assign(job, &self.jobs[job]);
-                    self.tallies[job].begin(node);
+                    self.tallies[job].node = Some(node);
                 }
                 Ok(None) => {
                     at += 1;
@@ -233,7 +235,8 @@ impl Dispatcher {
         }
     }
 
-    /// The node that a job goes to, or why it never can.
+    /// Returns the node for a job; `None` if the job waits, or the reason why no node can ever run
+    /// it.
     fn choose(&mut self, job: usize, now: f64) -> Result<Option<usize>, Outcome> {
         let wanted = &self.jobs[job];
         let left = self.queue.len();
@@ -253,7 +256,8 @@ impl Dispatcher {
         }
         let (wanted_at, others) = self.with_memory(wanted, able);
         if others.is_empty() {
-            // What is used besides the run may be there for ever: then all that there is counts.
+            // Memory that other programs use may stay in use for ever, so here the total memory
+            // counts.
             for (sight, node) in sights.iter_mut().zip(&self.nodes) {
                 if !node.has_memory(wanted) {
                     sight.memory_free = sight.memory.map(|all| all.saturating_sub(node.asked()));
@@ -270,20 +274,18 @@ impl Dispatcher {
         Ok(self.placement.choose(&asked))
     }
 
-    /// Of the nodes that are `able`: those that had the memory which the job wants before the run, if there
-    /// are any, and the others.
+    /// Splits the nodes that are `able`: first those that had enough free memory for the job before
+    /// the run, or all if there are none; then the others.
     fn with_memory(&self, wanted: &Job, able: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
         let (with, without): (Vec<usize>, Vec<usize>) =
             able.into_iter().partition(|&at| self.nodes[at].has_memory(wanted));
         if with.is_empty() { (without, with) } else { (with, without) }
     }
 
-    /// Where nodes have nothing to do, and others have more than they can do at once.
+    /// Recalls jobs from nodes with more than they can run at once, if other nodes are idle.
     fn recall(&mut self, now: f64, steps: &mut Vec<Step>) {
-        if !self.queue.is_empty() || !self.placement.may_move() || self.rules.at_once {
-            return;
-        }
-        if !self.nodes.iter().any(Node::is_idle) {
+        let may_move = self.placement.may_move() && !self.rules.at_once;
+        if !may_move || !self.queue.is_empty() || !self.nodes.iter().any(Node::is_idle) {
             return;
         }
         for (at, node) in self.nodes.iter_mut().enumerate() {
@@ -294,14 +296,14 @@ impl Dispatcher {
         }
     }
 
-    /// A try is over: the job is, or it has another.
+    /// Ends an attempt: the job is over, or it is queued for another attempt.
     fn settle(&mut self, node: usize, job: usize, tried: Try, now: f64) {
         let tally = &mut self.tallies[job];
         if tried.outcome.is_done() || tally.tries >= self.rules.tries {
             return self.finish(job, tried);
         }
         tally.failed_at.push(node);
-        tally.give_again(now);
+        (tally.node, tally.queued) = (None, now);
         self.queue.push_back(job);
     }
 
@@ -315,7 +317,7 @@ impl Dispatcher {
             engine: self.rules.engine,
             queued: Some(tally.queued),
             staged_in: tried.staged_in,
-            // Nodes' clocks are known to a fraction of a millisecond.
+            // The clocks of nodes are known to a fraction of a millisecond only.
             started: tried.started.map(|started| started.max(tally.queued)),
             ended: tried.ended.map(|ended| ended.max(tally.queued)),
             staged_out: tried.staged_out,
@@ -336,7 +338,7 @@ fn needs(job: &Job) -> String {
     let cores = format!("{} core{}", job.cores, if job.cores == 1 { "" } else { "s" });
     let memory =
         job.memory.map(|bytes| format!(" and {}", garland_core::units::bytes::format(bytes)));
-    format!("it needs {cores}{}, and no node has so much", memory.unwrap_or_default())
+    format!("the job needs {cores}{}, and no node has so much", memory.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,68 +1,58 @@
-//! What a node has in hand.
+//! The jobs of a node, as the dispatcher knows them.
 
 use std::collections::VecDeque;
 
 use crate::placement::Candidate;
 use garland_core::farm::Job;
 
-/// Work that a node is handed ahead, in seconds of all its processors: more than an order takes to get
-/// there.
+/// The amount of work that a node gets in advance, in seconds of all its processors: more than the
+/// latency of an order.
 const AHEAD: f64 = 0.1;
 
-/// Jobs that it is handed ahead at most.
+/// The maximum number of jobs that a node gets in advance.
 const AHEAD_MAX: usize = 256;
 
-/// The time in seconds after which waiting jobs are requested back if other nodes are idle.
+/// The time in seconds after which jobs that wait on a node are recalled if other nodes are idle.
 const STUCK: f64 = 0.2;
 
-/// A job that a node has, or will have, and what it takes there.
+/// A job on a node, or assigned to it, and the resources it requests.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     job: usize,
     cores: u32,
-    /// Bytes that it has asked for.
+    /// The memory that the job requests, in bytes.
     memory: u64,
 }
 
 /// A node and its jobs.
+#[derive(Default)]
 pub struct Node {
-    /// What is known of it; its free memory is that before the run.
+    /// The state of the node for placement; `memory_free` is that before the run.
     pub sight: Candidate,
-    /// Jobs that are to go there.
+    /// Jobs that are assigned to the node, but not sent yet.
     assigned: VecDeque<Held>,
-    /// Jobs that are there, in the order in which they were given.
+    /// Jobs that the node has, in the order in which they were sent.
     given: VecDeque<Held>,
-    /// Cores of those.
+    /// The number of cores that `given` requests.
     cores_given: u32,
-    /// Memory that those have asked for, in bytes.
+    /// The memory that `given` requests, in bytes.
     memory_given: u64,
     /// Jobs whose commands have ended there and whose results are being fetched.
     ended: Vec<usize>,
-    /// How long jobs took here of late, in seconds.
+    /// The moving average of the duration of jobs on this node, in seconds.
     mean: Option<f64>,
-    /// Since when jobs that it has can't be running.
+    /// The time since which some of its jobs cannot be running.
     waiting_since: Option<f64>,
-    /// It starts all that it is given, room or none.
+    /// Whether the node starts all jobs at once, without waiting for free processors.
     at_once: bool,
 }
 
 impl Node {
     pub fn new(sight: Candidate, at_once: bool) -> Self {
-        let (assigned, given) = (VecDeque::new(), VecDeque::new());
-        Self {
-            sight,
-            assigned,
-            given,
-            cores_given: 0,
-            memory_given: 0,
-            ended: Vec::new(),
-            mean: None,
-            waiting_since: None,
-            at_once,
-        }
+        Self { sight, at_once, ..Self::default() }
     }
 
-    /// How many jobs it may have besides those that run.
+    /// Returns the number of jobs that the node may have in addition to the running ones.
     fn ahead(&self, staged: bool) -> usize {
         let cores = self.sight.cores.max(1) as usize;
         let short = self.mean.map_or(0.0, |mean| AHEAD * cores as f64 / mean.max(1e-6));
@@ -70,8 +60,8 @@ impl Node {
         (short as usize).min(AHEAD_MAX).max(files)
     }
 
-    /// What a placement sees of it. Jobs that may `move` count as its own only beyond what it is handed
-    /// ahead, which is at most `most`.
+    /// Returns the node as a placement sees it. If jobs may move (`moves`), only those beyond the
+    /// jobs sent in advance, at most `most`, count as the node's own.
     pub fn seen(&self, moves: bool, most: usize, staged: bool) -> Candidate {
         let cores = self.cores_given + self.assigned.iter().map(|held| held.cores).sum::<u32>();
         let running = cores.min(self.sight.cores);
@@ -86,29 +76,29 @@ impl Node {
         Candidate { busy, waiting: cores - running, memory_free, ..self.sight.clone() }
     }
 
-    /// Whether it had the memory that a job wants before the run.
+    /// Whether the node had enough memory for the job before the run.
     pub fn has_memory(&self, wanted: &Job) -> bool {
         self.sight.memory_free.is_none_or(|free| wanted.fits_in(free))
     }
 
-    /// Memory that its jobs have asked for, in bytes.
+    /// Returns the memory that the node's jobs request, in bytes.
     pub fn asked(&self) -> u64 {
         let more = self.assigned.iter().map(|held| held.memory);
         more.fold(self.memory_given, u64::saturating_add)
     }
 
-    /// A job is to go there.
+    /// Assigns a job to the node.
     pub fn assign(&mut self, job: usize, wanted: &Job) {
         let (cores, memory) = (wanted.cores, wanted.memory.unwrap_or(0));
         self.assigned.push_back(Held { job, cores, memory });
     }
 
-    /// The next job to give it, if it should have one now.
+    /// Removes and returns the next job to send to the node, if it should get one now.
     pub fn next(&mut self, staged: bool) -> Option<usize> {
         let &held = self.assigned.front()?;
         let room = self.sight.cores.saturating_add(u32::try_from(self.ahead(staged)).ok()?);
         let is_busy = !self.at_once && self.cores_given + held.cores > room;
-        // Memory is never handed out twice: what jobs take beyond it, the node pages or kills.
+        // Memory is never assigned twice: a node that runs out of memory pages, or kills jobs.
         let left = self.sight.memory_free.map(|free| free.saturating_sub(self.memory_given));
         let is_full = left.is_some_and(|left| held.memory > left);
         if (is_busy || is_full) && !self.given.is_empty() {
@@ -121,14 +111,14 @@ impl Node {
         Some(held.job)
     }
 
-    /// The job's command has ended after so many seconds: its processors are free. The node keeps the job
-    /// until its results are fetched.
+    /// Notes that the command of a job ended after `took` seconds, so its processors are free. The
+    /// node keeps the job until its results are fetched.
     pub fn ended(&mut self, job: usize, took: f64) {
         self.freed(job, Some(took));
         self.ended.push(job);
     }
 
-    /// Removes a job; it took this many seconds if it ran.
+    /// Removes a job; `took` is its duration in seconds, if it ran.
     pub fn freed(&mut self, job: usize, took: Option<f64>) {
         self.ended.retain(|&ended| ended != job);
         self.assigned.retain(|held| held.job != job);
@@ -144,7 +134,8 @@ impl Node {
         }
     }
 
-    /// It is gone: the jobs that it may have begun, and those that it can't have.
+    /// Marks the node as lost. Returns the jobs that it may have started, and those that it cannot
+    /// have started.
     pub fn lose(&mut self) -> (Vec<usize>, Vec<usize>) {
         self.sight.is_alive = false;
         let begun = self.running();
@@ -157,7 +148,7 @@ impl Node {
         (begun, given.into_iter().chain(assigned).collect())
     }
 
-    /// How many of its jobs may be running: it starts them in their order.
+    /// Returns how many of its jobs may be running; the node starts them in order.
     fn running(&self) -> usize {
         if self.at_once {
             return self.given.len();
@@ -170,12 +161,13 @@ impl Node {
         self.given.iter().take_while(fits).count().max(1)
     }
 
-    /// Whether it could begin a job now.
+    /// Whether the node could start a job now.
     pub fn is_idle(&self) -> bool {
         self.sight.is_alive && self.assigned.is_empty() && self.cores_given < self.sight.cores
     }
 
-    /// Jobs that it has had for too long without being able to start them; each is returned once.
+    /// Returns the jobs that the node has held for too long without being able to start them; each
+    /// job is returned once.
     pub fn stuck(&mut self, now: f64) -> Vec<usize> {
         let running = self.running();
         if self.given.len() <= running {
@@ -193,7 +185,7 @@ impl Node {
 
 #[cfg(test)]
 impl Node {
-    /// The jobs that are there.
+    /// The jobs that the node has.
     pub fn given_jobs(&self) -> Vec<usize> {
         self.given.iter().map(|held| held.job).collect()
     }

@@ -31,7 +31,7 @@ fn done(started: f64, ended: f64, outcome: Outcome) -> Try {
     Try { started: Some(started), ended: Some(ended), ..Try::failed(outcome) }
 }
 
-/// What was given to whom, and what is over, with nothing asked back.
+/// The jobs that were sent, as (node, job).
 fn given(steps: &[Step]) -> Vec<(usize, usize)> {
     let give = |step: &Step| match step {
         Step::Give { node, job } => Some((*node, *job)),
@@ -67,7 +67,7 @@ fn short_jobs_are_handed_ahead_and_asked_back() {
     let ahead = given(&farm.steps(0.001));
     assert!(ahead.len() > 10 && ahead.len() < 50, "{ahead:?}");
     assert!(ahead.iter().all(|&(node, _)| node == 0), "{ahead:?}");
-    // The other node ends its long job and takes what is left; then the first is stuck.
+    // The other node ends its long job and takes the rest of the queue; then the first is stuck.
     farm.tried(1, 1, done(0.0, 0.001, Outcome::Exit(0)), 0.002);
     let mut now = 0.002;
     while !farm.queue.is_empty() || !farm.nodes[1].is_idle() {
@@ -86,7 +86,7 @@ fn short_jobs_are_handed_ahead_and_asked_back() {
 }
 
 #[test]
-fn what_fails_is_tried_elsewhere_and_then_named() {
+fn a_failed_job_is_tried_on_other_nodes_and_then_reported() {
     let nodes = vec![node("a", 2), node("b", 1)];
     let mut farm = Dispatcher::new(jobs(1), nodes, Box::new(Pull), rules());
     for wanted in [0, 1, 0] {
@@ -106,7 +106,7 @@ fn a_dead_nodes_jobs_go_to_the_others() {
     assert_eq!(given(&farm.steps(0.0)), [(0, 0), (1, 1)]);
     farm.lost(0, 1.0);
     assert_eq!(farm.tries(0), 1);
-    assert_eq!(farm.tries(2), 0, "it can't have begun");
+    assert_eq!(farm.tries(2), 0, "it cannot have begun");
     farm.tried(1, 1, done(0.0, 1.0, Outcome::Exit(0)), 1.0);
     farm.lost(1, 2.0);
     let records = over(farm.steps(2.0));
@@ -130,13 +130,13 @@ fn a_job_whose_results_are_being_fetched_is_tried_again_when_its_node_is_lost() 
     let records = over(farm.steps(3.0));
     assert_eq!((records.len(), farm.open()), (1, 0));
     assert_eq!((records[0].node.as_deref(), records[0].tries), (Some("b"), 2));
-    // Nothing is left of it at the node that ran it.
+    // The node that ran the job has nothing of it left.
     farm.lost(1, 4.0);
     assert_eq!(over(farm.steps(4.0)), []);
 }
 
 #[test]
-fn what_no_node_can_hold_is_said_so() {
+fn a_job_too_large_for_all_nodes_fails() {
     let mut list = jobs(2);
     list[0].memory = Some(1 << 40);
     let mut farm = Dispatcher::new(list, vec![node("a", 1)], Box::new(Pull), rules());
@@ -148,7 +148,7 @@ fn what_no_node_can_hold_is_said_so() {
     );
 }
 
-/// Jobs that want so much memory each, of nodes with 8 GiB.
+/// Jobs that request these amounts of memory, in GiB.
 fn large(gib: &[u64]) -> Vec<Job> {
     let mut list = jobs(gib.len() as u32);
     for (job, gib) in list.iter_mut().zip(gib) {
@@ -157,7 +157,7 @@ fn large(gib: &[u64]) -> Vec<Job> {
     list
 }
 
-/// A node with 8 GiB, so many of them free.
+/// A node with 8 GiB of memory, of which `free` GiB are free.
 fn roomy(name: &str, free: u64) -> Candidate {
     Candidate { memory: Some(8 << 30), memory_free: Some(free << 30), ..node(name, 4) }
 }
@@ -193,21 +193,21 @@ fn a_job_that_wants_more_than_is_free_waits_for_a_node_of_its_own() {
         now += 1.0;
         farm.tried(node, job, done(now - 1.0, now, Outcome::Exit(0)), now);
     }
-    assert_eq!(given(&farm.steps(now)).len(), 1, "nothing else is there any more");
+    assert_eq!(given(&farm.steps(now)).len(), 1, "the node has nothing else to run");
 }
 
 #[test]
-fn who_has_the_memory_free_is_waited_for_though_others_are_idle() {
+fn a_job_waits_for_the_node_with_enough_free_memory_though_others_are_idle() {
     let nodes = vec![roomy("a", 2), roomy("b", 6)];
     let mut farm = Dispatcher::new(large(&[5, 5]), nodes, Box::new(Pull), rules());
     assert_eq!(given(&farm.steps(0.0)), [(1, 0)]);
     farm.lost(1, 1.0);
-    // All that is left is a node that has it, though it isn't free.
+    // The only remaining node has enough memory, but not enough of it is free.
     assert_eq!(given(&farm.steps(1.0)).len(), 1);
 }
 
 #[test]
-fn all_at_once_waits_for_nobody() {
+fn at_once_jobs_start_without_waiting_for_processors() {
     let rules = Rules { at_once: true, ..rules() };
     let nodes = vec![node("a", 1), node("b", 1)];
     let mut farm = Dispatcher::new(jobs(24), nodes, Box::new(Pull), rules);
@@ -217,7 +217,7 @@ fn all_at_once_waits_for_nobody() {
 }
 
 proptest! {
-    /// Whatever fails, dies or is given back: every job ends once, and none has more tries than it may.
+    /// Whatever fails, dies or is returned: every job ends once, and none exceeds its tries.
     #[test]
     fn each_job_ends_once(
         events in proptest::collection::vec((0..7_u8, 0..3_usize, 0..8_usize), 0..300),

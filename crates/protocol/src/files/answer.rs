@@ -1,51 +1,51 @@
-//! What an agent answers.
+//! Replies of an agent to requests about files.
 
 use serde::{Deserialize, Serialize};
 
 use super::attr::Attr;
 
-/// An answer, by its question's number.
+/// A reply to a [`FileRequest`](super::FileRequest).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileReply {
-    /// The question's number.
+    /// The number of the request.
     pub number: u64,
-    /// The answer, or the kernel's number of the error.
+    /// The answer, or the error number (errno).
     pub outcome: Result<Answer, u16>,
 }
 
-/// An answer. The bytes that were read are the payload behind it.
+/// The answer to a request. Bytes that were read are the payload of its frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// It is done, or the payload is the answer.
+    /// The request is done, or the payload is the answer.
     Done,
-    /// The attributes.
+    /// The attributes of a file.
     Attr(Attr),
-    /// A link's text.
+    /// The target of a symbolic link.
     Text(Vec<u8>),
-    /// A file is open.
+    /// A file was opened.
     Opened {
-        /// Its handle.
+        /// The handle.
         handle: u64,
-        /// Its attributes.
+        /// The attributes of the file.
         attr: Attr,
-        /// It was changed so short a time ago that a further change might leave no trace in its
+        /// Whether the file was changed so recently that a further change might not alter its
         /// times.
         fresh: bool,
     },
-    /// Some of a directory's entries.
+    /// Some of the entries of a directory.
     Listed {
-        /// The directory's handle, to go on with; none when these were all.
+        /// The directory's handle, to continue the listing; `None` if these were the last entries.
         more: Option<u64>,
         /// The entries, without `.` and `..`.
         entries: Vec<Entry>,
     },
-    /// An offset.
+    /// The offset that was found.
     At(u64),
     /// The free space.
     Space(Space),
 }
 
-/// A directory's entry.
+/// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its name.
@@ -57,18 +57,18 @@ pub struct Entry {
 /// The result of statvfs(3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
-    /// Bytes of a block.
+    /// The size of a block in bytes.
     pub block: u32,
-    /// Blocks in all.
+    /// The total number of blocks.
     pub blocks: u64,
-    /// Blocks that are free.
+    /// The number of free blocks.
     pub free: u64,
-    /// Blocks that this user may take.
+    /// The number of blocks available to this user.
     pub available: u64,
-    /// Files that there may be.
+    /// The total number of files.
     pub files: u64,
-    /// Files that there may be more.
+    /// The number of files that can still be created.
     pub files_free: u64,
-    /// The most bytes of a name.
+    /// The maximum length of a name in bytes.
     pub name_max: u32,
 }

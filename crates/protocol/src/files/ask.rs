@@ -1,34 +1,34 @@
-//! What a mount asks of an agent, and the bounds of it.
+//! Requests of a mount to an agent, and their limits.
 
 use serde::{Deserialize, Serialize};
 
 use super::attr::Stamp;
 use super::line::PIECE;
 
-/// Connections of one mount to one agent.
+/// The number of connections between a mount and an agent.
 pub const FILES_LINKS: u16 = 2;
 
-/// The one that carries whatever is large, so that nothing small waits behind it.
+/// The connection for large payloads, so that small messages do not wait behind them.
 pub const BULK_LINK: u16 = 1;
 
-/// The most payload that goes over the other connection, in bytes.
+/// The maximum payload on the other connection, in bytes.
 pub const SMALL_MAX: u32 = 16 << 10;
 
-/// The most bytes of a path, and of one name in it.
+/// The maximum length of a path, and of one name in it, in bytes.
 const PATH_MAX: usize = 4096;
 const NAME_MAX: usize = 255;
 
-/// A question, and the number that its answer has.
+/// A request, and the number that its reply repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRequest {
-    /// Its number, never used again on this connection.
+    /// The number; it is never reused on this connection.
     pub number: u64,
-    /// The question.
+    /// The request.
     pub ask: Ask,
 }
 
-/// Which file is meant: by its path below the agent's root (names between slashes, none of them `.`
-/// or `..`, nothing for the root itself), or by the handle of one that is open.
+/// A file: its path below the agent's root (names separated by slashes, without `.` and `..`; empty
+/// for the root itself), or the handle of an open file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileRef {
     /// By its path.
@@ -40,30 +40,30 @@ pub enum FileRef {
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenFlags {
-    /// To read it.
+    /// For reading.
     pub read: bool,
-    /// To write it.
+    /// For writing.
     pub write: bool,
-    /// Whatever is written goes to its end, wherever that is by then.
+    /// Writes append to the current end of the file.
     pub append: bool,
-    /// Its bytes are dropped first.
+    /// The file is truncated first.
     pub truncate: bool,
-    /// It is made, with this mode, if it isn't there.
+    /// The file is created with this mode if it is missing.
     pub create: Option<u16>,
-    /// It must not be there yet.
+    /// The file must not exist yet.
     pub exclusive: bool,
 }
 
-/// A time that is to be set.
+/// A time to set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeSet {
-    /// To the node's own time.
+    /// The node's present time.
     Now,
-    /// To this one.
+    /// This time.
     To(Stamp),
 }
 
-/// What of a file's attributes is to be changed.
+/// Attributes of a file to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     /// The permission bits.
@@ -74,13 +74,13 @@ pub struct Changes {
     pub group: Option<u32>,
     /// The length.
     pub size: Option<u64>,
-    /// When it was read.
+    /// The access time.
     pub accessed: Option<TimeSet>,
-    /// When it was changed.
+    /// The modification time.
     pub modified: Option<TimeSet>,
 }
 
-/// What is to be made.
+/// The kind of a file to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NewKind {
     /// An empty file.
@@ -89,67 +89,68 @@ pub enum NewKind {
     Folder,
     /// A named pipe.
     Pipe,
-    /// A socket's name.
+    /// A socket.
     Socket,
-    /// A symbolic link with this text.
+    /// A symbolic link with this target.
     Link(Vec<u8>),
 }
 
-/// What is looked for behind an offset.
+/// What a seek looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hole {
     /// The next hole.
     Hole,
-    /// The next bytes that are none.
+    /// The next bytes that are not in a hole.
     Data,
 }
 
-/// A question or an order.
+/// A request about files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ask {
-    /// What are its attributes?
+    /// Return the attributes of a file.
     Stat(FileRef),
-    /// Change them, and say what they are then.
+    /// Change attributes, and return all of them afterwards.
     Change(FileRef, Changes),
-    /// What is the link's text?
+    /// Return the target of a symbolic link.
     ReadLink(Vec<u8>),
-    /// May this user read (4), write (2), execute (1) it?
+    /// Check whether this user may read (4), write (2) or execute (1) the file.
     Access(Vec<u8>, u8),
-    /// Make it, with this mode.
+    /// Create a file of this kind with this mode.
     Make(Vec<u8>, NewKind, u16),
-    /// Give the first path's file the second path as a further name.
+    /// Give the file at the first path the second path as a further name (hard link).
     Link(Vec<u8>, Vec<u8>),
-    /// Remove a name that is no directory's.
+    /// Remove a name that is not a directory.
     Remove(Vec<u8>),
     /// Remove an empty directory.
     RemoveFolder(Vec<u8>),
-    /// Rename: the kernel's flags 1 (nothing may be replaced) and 2 (the two change places).
+    /// Rename with the kernel's flags: 1 replaces nothing, 2 exchanges the two names.
     Rename(Vec<u8>, Vec<u8>, u8),
     /// Open a file.
     Open(Vec<u8>, OpenFlags),
-    /// Read a number of bytes from an offset on; they are the answer's payload.
+    /// Read a number of bytes from an offset; they are the payload of the reply.
     Read(u64, u64, u32),
-    /// Write the payload at an offset.
+    /// Write the payload at an offset of an open file.
     Write(u64, u64),
-    /// Bring what was written to stable storage; the bytes alone, if that is enough.
+    /// Flush an open file to stable storage: only its bytes if the flag is set, otherwise its
+    /// attributes, too.
     Sync(u64, bool),
     /// fallocate(2) with the kernel's mode: offset and length in bytes.
     Allocate(u64, u32, u64, u64),
-    /// Where, from an offset on, is the next of that kind?
+    /// Return the offset of the next hole or the next data from an offset on.
     Seek(u64, u64, Hole),
-    /// Open a directory, and begin to list it.
+    /// Open a directory, and return its first entries.
     List(Vec<u8>),
-    /// Go on listing.
+    /// Return further entries.
     ListOn(u64),
-    /// Close a file or directory. The answer is ignored.
+    /// Close a file or directory. The reply is ignored.
     Close(u64),
-    /// How much room is there?
+    /// Return the free space of the file system.
     Space(Vec<u8>),
 }
 
 impl Ask {
-    /// Whether it can be obeyed without harm: every number from the wire is bounded before it is
-    /// used.
+    /// Whether the request can be executed safely: checks every path and number from the wire
+    /// before it is used.
     #[must_use]
     pub fn is_sound(&self, payload: usize) -> bool {
         let bare = !matches!(self, Self::Write(..)) && payload > 0;
@@ -200,7 +201,7 @@ impl Ask {
     }
 }
 
-/// Names between slashes, none of them special.
+/// Whether `path` consists of names between slashes, none of them special.
 fn is_clean(path: &[u8]) -> bool {
     let is_name = |name: &[u8]| {
         (1..=NAME_MAX).contains(&name.len()) && name != b"." && name != b".." && !name.contains(&0)

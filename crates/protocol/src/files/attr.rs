@@ -1,14 +1,14 @@
-//! What a file is, besides its bytes.
+//! Attributes of files.
 
 use serde::{Deserialize, Serialize};
 
-/// A moment: seconds since the beginning of 1970, and nanoseconds.
+/// A time: seconds since the beginning of 1970, and nanoseconds.
 pub type Stamp = (i64, u32);
 
-/// What kind of thing a name is for.
+/// The type of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FileKind {
-    /// A file with bytes.
+    /// A regular file.
     File,
     /// A directory.
     Folder,
@@ -24,35 +24,36 @@ pub enum FileKind {
     BlockDevice,
 }
 
-/// A file's attributes on its node.
+/// The attributes of a file on its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attr {
-    /// What it is.
+    /// The type.
     pub kind: FileKind,
-    /// Its permission bits, with set-id and sticky bits.
+    /// The permission bits, with the set-id and sticky bits.
     pub mode: u16,
-    /// How many names it has.
+    /// The number of its names (hard links).
     pub links: u32,
-    /// Its owner's number on the node.
+    /// The owner's user id on the node.
     pub user: u32,
-    /// Its group's number on the node.
+    /// The group id on the node.
     pub group: u32,
-    /// A device's number.
+    /// The device number of a device file.
     pub number: u32,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub size: u64,
-    /// What it takes, in units of 512 bytes.
+    /// The space it takes on the disk, in units of 512 bytes.
     pub blocks: u64,
-    /// The number of the device that it is on.
+    /// The number of the device that the file is on.
     pub device: u64,
-    /// Its number there.
+    /// The inode number on that device.
     pub inode: u64,
-    /// When it was made, where the file system says: numbers are used again, but not at that time.
+    /// The birth time, if the file system records it: inode numbers are reused, but not with the
+    /// same birth time.
     pub born: Stamp,
-    /// When it was read last.
+    /// The access time (atime).
     pub accessed: Stamp,
-    /// When its bytes were changed last.
+    /// The modification time (mtime).
     pub modified: Stamp,
-    /// When anything about it was changed last.
+    /// The change time (ctime).
     pub changed: Stamp,
 }

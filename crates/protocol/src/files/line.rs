@@ -1,86 +1,86 @@
-//! What crosses a mount's connection: frames of a payload and a message, authenticated under a key
-//! for each direction that no other connection has.
+//! The frames on a mount's connection: each has a payload and a message, and is authenticated with
+//! a key that is unique to the connection and direction.
 //!
-//! A frame is the length of what follows (4 bytes, little endian), the payload, the message
-//! (postcard), the message's length (4 bytes), and a tag of AES-256-GCM (16 bytes). A sealed frame is
-//! encrypted; a clear one is the cipher's associated data, so that it can be read on the way but not
-//! forged. Frames are numbered by their order, and the number is the nonce: none can be left out,
-//! repeated or changed unnoticed. After 2^16 frames (80 GiB at most) the key is replaced by one that is
-//! derived from the same secret, so that a mount may last. The payload comes first, so that it can be read from a disk to
-//! where it is sent from.
+//! A frame consists of the length of the rest (4 bytes, little endian), the payload, the message
+//! (postcard), the message's length (4 bytes), and a tag of AES-256-GCM (16 bytes). A sealed frame
+//! is encrypted. A clear one is the cipher's associated data: it can be read in transit, but not
+//! forged. Frames are numbered in order, and the number is the nonce, so a missing, repeated or
+//! changed frame is detected. After 2^16 frames (80 GiB at most) a new key is derived from the same
+//! secret, so there is no limit to a mount's traffic. The payload comes first, so that it can be
+//! read from a disk directly into the buffer that is sent.
 
 use std::sync::Arc;
 
-use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::{Aad, LessSafeKey};
 use aws_lc_rs::hkdf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::channel::Role;
-use crate::keys::Secret;
+use crate::keys::{Secret, aes_key, nonce};
 
-/// The most bytes of a payload: what is read or written at a time.
+/// The maximum length of a payload in bytes: the unit of reads and writes.
 pub const PIECE: u32 = 1 << 20;
 
-/// Bytes of a frame before what is sealed.
+/// The length of a frame's prefix in bytes, which precedes the sealed part.
 pub const FRAME_HEAD: usize = 4;
 
-/// The most bytes that a frame may have behind its head.
+/// The maximum length of a frame after its prefix in bytes.
 pub const FRAME_MAX: usize = PIECE as usize + (256 << 10);
 
 const TAG: usize = 16;
 const TRAILER: usize = 4;
 
-/// Why a frame can't be believed.
+/// Why a frame is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
-    /// It is longer than any frame.
-    #[error("a frame of {0} bytes is longer than any")]
+    /// The frame exceeds the maximum length.
+    #[error("frame of {0} bytes: the maximum is {FRAME_MAX} bytes")]
     TooLong(usize),
-    /// A byte of it isn't the one that was sent.
-    #[error("a frame was changed on the way")]
+    /// The bytes are not those that the peer sent.
+    #[error("a frame was changed in transit")]
     Changed,
-    /// It holds no message of this version.
-    #[error("a frame makes no sense")]
+    /// The frame has no message of this version.
+    #[error("protocol error: a frame contains no valid message")]
     Garbage,
 }
 
-/// Frames that one key seals.
+/// The number of frames that one key seals.
 const KEY_FRAMES: u64 = 1 << 16;
 
 /// One direction of a connection.
 pub struct Line {
-    /// What its keys are derived from.
+    /// The pseudo-random key from which the line's keys are derived.
     prk: hkdf::Prk,
-    /// What it is for: no two lines have the same keys.
+    /// The purpose of the keys: no two lines have the same keys.
     label: Vec<u8>,
-    /// The key of the frames from here on.
+    /// The key of the next frames.
     key: Arc<LessSafeKey>,
     sealed: bool,
     next: u64,
 }
 
-/// A frame that came in whole and can be opened, by any thread.
+/// The key and number of a frame that has arrived; any thread can open the frame with it.
 pub struct Opener {
     key: Arc<LessSafeKey>,
     sealed: bool,
     number: u64,
 }
 
-/// An opened frame's parts.
+/// The position of the message in an opened frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Where the message begins; the payload is before it.
+    /// The offset of the message; the payload is before it.
     pub message: usize,
-    /// Where it ends.
+    /// The offset of the message's end.
     pub end: usize,
 }
 
 impl Line {
-    /// What the side `role` of a connection sends by and receives by. `binding` is of the connection's
-    /// greeting alone, so that no two connections have the same keys though they know the same secret.
-    /// Frames are encrypted if `sealed` says so, and authenticated in any case.
+    /// Returns the lines for sending and receiving of the side `role` of a connection. `binding`
+    /// belongs to the connection's greeting alone, so no two connections have the same keys even if
+    /// they use the same secret. Frames are always authenticated, and also encrypted if `sealed`.
     #[must_use]
     pub fn both(secret: &Secret, binding: &[u8], sealed: bool, role: Role) -> (Self, Self) {
         let line = |label: &[u8]| {
@@ -97,11 +97,11 @@ impl Line {
         }
     }
 
-    /// Makes `frame`, which holds room for the head and then the payload, the next frame with
-    /// `message` in it.
+    /// Completes the next frame. `frame` has room for the prefix and then the payload; `message` is
+    /// appended, and the frame is sealed.
     ///
     /// # Panics
-    /// When the message or the frame is too long, which their makers prevent.
+    /// Panics if the message or the frame is too long, which callers prevent.
     pub fn close(&mut self, frame: &mut Vec<u8>, message: &impl Serialize) {
         let payload = frame.len();
         let bytes = postcard::to_extend(message, std::mem::take(frame));
@@ -113,7 +113,7 @@ impl Line {
         let head = u32::try_from(behind).expect("it is bounded").to_le_bytes();
         let (space, body) = frame.split_at_mut(FRAME_HEAD);
         space.copy_from_slice(&head);
-        let nonce = nonce(self.number());
+        let nonce = nonce(self.number(), 0);
         let tag = match self.sealed {
             true => self.key.seal_in_place_separate_tag(nonce, Aad::from(head), body),
             false => self.key.seal_in_place_separate_tag(nonce, Aad::from(&*body), &mut []),
@@ -122,7 +122,7 @@ impl Line {
         frame.extend(tag.as_ref());
     }
 
-    /// The number of the next frame, for which the key is the right one from here on.
+    /// Returns the number of the next frame, and changes the key if it is due.
     fn number(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -132,16 +132,17 @@ impl Line {
         number
     }
 
-    /// Takes the number of the frame that has come in, so that it can be opened while others come.
+    /// Returns what is needed to open the frame that has arrived, so that other frames can be
+    /// received meanwhile.
     pub fn take(&mut self) -> Opener {
         let number = self.number();
         Opener { key: Arc::clone(&self.key), sealed: self.sealed, number }
     }
 
-    /// How many bytes follow a frame's head.
+    /// Returns the number of bytes after a frame's prefix.
     ///
     /// # Errors
-    /// When there are more than any frame has.
+    /// Fails if there are more than a frame may have.
     pub fn behind(head: [u8; FRAME_HEAD]) -> Result<usize, LineError> {
         let length = u32::from_le_bytes(head) as usize;
         if length > FRAME_MAX { Err(LineError::TooLong(length)) } else { Ok(length) }
@@ -149,18 +150,18 @@ impl Line {
 }
 
 impl Opener {
-    /// Opens what followed a head, in place.
+    /// Opens the bytes after a prefix, in place.
     ///
     /// # Errors
-    /// When it isn't what was sent, or holds no message.
+    /// Fails if they are not what the peer sent, or contain no valid message.
     pub fn open<T: DeserializeOwned>(&self, body: &mut [u8]) -> Result<(T, Parts), LineError> {
         let head = u32::try_from(body.len()).map_err(|_| LineError::TooLong(body.len()))?;
-        let nonce = nonce(self.number);
+        let nonce = nonce(self.number, 0);
         let plain = if self.sealed {
             let opened = self.key.open_in_place(nonce, Aad::from(head.to_le_bytes()), body);
             opened.map_err(|_| LineError::Changed)?.len()
         } else {
-            // The frame's length is authenticated with the frame.
+            // The length of the frame is authenticated with it.
             let (clear, tag) = body.split_last_chunk_mut::<TAG>().ok_or(LineError::Garbage)?;
             let opened = self.key.open_in_place(nonce, Aad::from(&*clear), tag);
             opened.map_err(|_| LineError::Changed)?;
@@ -176,21 +177,9 @@ impl Opener {
     }
 }
 
-/// The key of the frames from `run` * [`KEY_FRAMES`] on.
+/// Derives the key of the frames from `run` * [`KEY_FRAMES`] on.
 fn key(prk: &hkdf::Prk, label: &[u8], run: u64) -> LessSafeKey {
-    let mut key = [0; 32];
-    let (run, info) = (run.to_le_bytes(), label);
-    let info = [info, &run];
-    let okm = prk.expand(&info, hkdf::HKDF_SHA256).expect("32 bytes are in reach");
-    okm.fill(&mut key).expect("the output has the length asked for");
-    let key = UnboundKey::new(&aead::AES_256_GCM, &key);
-    LessSafeKey::new(key.expect("the key has the cipher's length"))
-}
-
-fn nonce(number: u64) -> Nonce {
-    let mut bytes = [0; 12];
-    bytes[..8].copy_from_slice(&number.to_le_bytes());
-    Nonce::assume_unique_for_key(bytes)
+    aes_key(prk, &[label, &run.to_le_bytes()])
 }
 
 #[cfg(test)]
@@ -213,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_comes_in_and_nothing_else() {
+    fn sent_frames_open_and_nothing_else_does() {
         for sealed in [true, false] {
             let [(mut asks, _), (_, mut heard)] = lines(sealed, b"one");
             let first = frame(&mut asks, b"payload", Ask::Write(3, 9));
@@ -231,17 +220,17 @@ mod tests {
             assert_eq!(asked, FileRequest { number: 5, ask: Ask::Write(3, 9) });
             assert_eq!(&body[..parts.message], b"payload");
             let again = heard.take().open::<FileRequest>(&mut first[FRAME_HEAD..].to_vec());
-            assert_eq!(again, Err(LineError::Changed), "a frame that was sent again");
+            assert_eq!(again, Err(LineError::Changed), "a repeated frame");
             let [_, (_, mut late)] = lines(sealed, b"one");
             let left_out = late.take().open::<FileRequest>(&mut second[FRAME_HEAD..].to_vec());
-            assert_eq!(left_out, Err(LineError::Changed), "one before it is missing");
+            assert_eq!(left_out, Err(LineError::Changed), "the frame before it is missing");
         }
     }
 
     #[test]
-    fn a_line_that_lasts_has_new_keys_now_and_then() {
+    fn a_line_changes_its_key_at_intervals() {
         let [(mut asks, _), (_, mut heard)] = lines(true, b"one");
-        // Frames up to the last one of the first key: only their numbers count.
+        // Skip to the last frame of the first key: only the numbers of frames count.
         (asks.next, heard.next) = (KEY_FRAMES - 1, KEY_FRAMES - 1);
         let first = Arc::clone(&asks.key);
         for turn in 0..3 {
@@ -272,12 +261,12 @@ mod tests {
     }
 
     #[test]
-    fn whoever_lacks_the_key_makes_no_request_even_where_nothing_is_encrypted() {
+    fn without_the_key_no_request_is_accepted_even_unencrypted() {
         let [(mut asks, _), _] = lines(false, b"one");
         let sent = frame(&mut asks, b"payload", Ask::Write(3, 9));
         let readable = sent.windows(7).any(|bytes| bytes == b"payload");
         assert!(readable, "payloads are in the clear");
-        // A request of somebody on the path: a good message, and every checksum that needs no key.
+        // A forged request: a valid message, with every checksum that needs no key.
         let mut plain = b"PAYLOAD".to_vec();
         let payload = plain.len();
         let asked = FileRequest { number: 5, ask: Ask::Write(3, 4096) };
@@ -290,9 +279,9 @@ mod tests {
         for mut forged in [hashed, bare, plain] {
             let [_, (_, mut heard)] = lines(false, b"one");
             let opened = heard.take().open::<FileRequest>(&mut forged);
-            assert!(opened.is_err(), "believed without a key: {opened:?}");
+            assert!(opened.is_err(), "accepted without the key: {opened:?}");
         }
-        // A frame of the other direction, or of another connection, is no better.
+        // A frame of the other direction, or of another connection, is refused as well.
         let [_, (mut answers, _)] = lines(false, b"one");
         let [(mut strange, _), _] = lines(false, b"two");
         for line in [&mut answers, &mut strange] {

@@ -1,5 +1,5 @@
-//! Access to a node's files: requests of a mount and replies of an agent, over their own connections.
-//! Requests are numbered, and replies come in any order.
+//! Access to a node's files: requests of a mount and replies of an agent, over connections of their
+//! own. Requests are numbered, and replies arrive in any order.
 
 mod answer;
 mod ask;
@@ -19,14 +19,14 @@ use serde::{Deserialize, Serialize};
 use super::copy_id::CopyId;
 use super::keys::Secret;
 
-/// From a mount to an agent: a peer with this secret, which was made for this order, will connect
-/// for files, and may until this channel ends.
+/// An order of a mount to an agent: accept connections for files from the peer with this secret,
+/// which was generated for this order, until this channel ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FilesOrder {
-    /// The order's own identity.
+    /// The identity of the order.
     pub id: CopyId,
-    /// The secret that connections must have.
+    /// The secret of the connections.
     pub secret: Secret,
-    /// Whether payload is encrypted.
+    /// Whether payloads are encrypted.
     pub sealed: bool,
 }

@@ -8,30 +8,13 @@ use crate::route::{DOWNSTREAMS_MAX, Downstream, LinkSide, Route};
 use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// A node's present hops in all lanes.
+    /// Returns a node's present hops in all lanes.
     #[must_use]
     pub fn routes(&self, node: NodeId) -> Vec<Route> {
         (0..self.lanes.len()).filter_map(|lane| self.route_of(lane, node)).collect()
     }
 
-    /// The near and far end of the link of `epoch` on that side of a node; `None` if the route has
-    /// changed since.
-    pub(super) fn ends_of(
-        &self,
-        by: NodeId,
-        lane: u16,
-        epoch: u32,
-        side: LinkSide,
-    ) -> Option<(NodeId, NodeId)> {
-        self.lanes.get(usize::from(lane))?.ends(by, epoch, side)
-    }
-
-    /// The feeder of a node in a lane; `None` if it has left the lane.
-    pub(super) fn upstream_of(&self, lane: usize, node: NodeId) -> Option<NodeId> {
-        self.lanes[lane].feeders.get(&node).copied()
-    }
-
-    /// Takes a node out of a lane: its feeder feeds those that it fed.
+    /// Takes a node out of a lane: its feeder feeds the nodes that it fed.
     pub(super) fn splice(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(place) = state.nodes.iter().position(|&node| node == id) else { return };
@@ -47,14 +30,14 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Feeds a node on the side of a lane, by a node that feeds nobody if there is one; its feeder feeds
-    /// those that it fed.
+    /// Moves a node to the side of a lane. It is then fed by a node without downstreams, if there
+    /// is one; its previous feeder feeds the nodes that it fed.
     pub(super) fn feed_aside(&mut self, lane: usize, id: NodeId) {
         let state = &mut self.lanes[lane];
         let Some(&near) = state.feeders.get(&id) else { return };
         let fed: Vec<NodeId> = state.fed_by(id).collect();
         let mut changed = BTreeSet::from([near, id]);
-        // From now on it isn't chosen as a feeder.
+        // From now on the node is not chosen as a feeder.
         state.side_fed.insert(id);
         self.slow.insert(id);
         self.attach_to_others(lane, &fed, Some(near), &mut changed);
@@ -64,8 +47,8 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Gives new feeders to the nodes `fed`, whose feeder leaves; `near` is the next one up the chain.
-    /// Adds the nodes whose routes change to `changed`.
+    /// Gives new feeders to the nodes `fed`, whose feeder leaves; `near` is the previous node in
+    /// the chain. Adds the nodes whose routes change to `changed`.
     fn attach_to_others(
         &mut self,
         lane: usize,
@@ -85,8 +68,9 @@ impl Head {
         }
     }
 
-    /// The feeder of a node on the side of a lane: of the nodes that can give back what they got, the last
-    /// of those that feed the fewest; otherwise the lane's first node. `None` if none has room.
+    /// Returns the feeder for a node on the side of a lane: of the nodes that can read back what
+    /// they received, the last one of those that feed the fewest; otherwise the lane's first node.
+    /// `None` if no node has room for another downstream.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
@@ -102,16 +86,16 @@ impl Head {
         feeder.filter(|&feeder| feeder != of)
     }
 
-    /// Fails the nodes that are to be fed on the side and for which no feeder has room.
+    /// Fails nodes that are to be fed on the side and for which no feeder has room.
     pub(super) fn fail_unfed(&mut self) {
         while let Some((lane, id)) = self.unfed() {
             let first = self.lanes[lane].nodes.first().copied().unwrap_or(HEAD);
             let first = self.name(first);
             let reason = format!(
-                "no node has room to feed it: {first} feeds {DOWNSTREAMS_MAX} nodes beside the \
-                 others; copy to it again when this copy is over"
+                "no node has room to feed it: {first} feeds {DOWNSTREAMS_MAX} nodes already; copy to \
+                 it again when this copy is over"
             );
-            self.gone(id, NodeState::Failed(reason));
+            self.take_out(id, NodeState::Failed(reason));
         }
     }
 
@@ -120,13 +104,14 @@ impl Head {
             let first = state.nodes.first();
             let unfed = state.side_fed.iter().find(|&node| {
                 let fed = state.feeders.contains_key(node);
-                !fed && *node != HEAD && Some(node) != first && self.is_alive(node.index())
+                !fed && *node != HEAD && Some(node) != first && !self.nodes[node.index()].left
             });
             unfed.map(|&node| (lane, node))
         })
     }
 
-    /// The side of the head's own link in a lane, which it begins or ends.
+    /// Returns the side of the head's own link in a lane: `Down` if the lane begins at the head, `Up`
+    /// if it ends there.
     pub(super) fn own_side(&self, lane: u16) -> LinkSide {
         let lane = self.lanes.get(usize::from(lane));
         let ends = lane.is_some_and(|lane| lane.route.first() != HEAD);
@@ -143,7 +128,7 @@ impl Head {
         });
     }
 
-    /// The present hops of a node in a lane; `None` if it has left the lane.
+    /// Returns the present hops of a node in a lane; `None` if the node has left the lane.
     pub(super) fn route_of(&self, lane: usize, node: NodeId) -> Option<Route> {
         let state = &self.lanes[lane];
         if !state.nodes.contains(&node) {
@@ -163,8 +148,8 @@ impl Head {
         let downstream = |far: NodeId| {
             let listens = address(far, far).filter(|_| far != HEAD);
             let epoch = *state.epochs.get(&far).filter(|_| far == HEAD || listens.is_some())?;
-            let loose = state.side_fed.contains(&far);
-            Some(Downstream { node: far, epoch, address: listens, loose })
+            let side_fed = state.side_fed.contains(&far);
+            Some(Downstream { node: far, epoch, address: listens, side_fed })
         };
         let downstreams = state.fed_by(node).filter_map(downstream).collect();
         Some(Route { lane: u16::try_from(lane).ok()?, upstream, downstreams })

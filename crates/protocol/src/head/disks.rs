@@ -1,6 +1,6 @@
-//! Disks that hold the others up. Back-pressure gives all nodes of a chain the pace of the slowest, so
-//! rates don't show which disk is slow; a writer that is blocked in its writes while the others' aren't
-//! does.
+//! Finds disks that slow the other nodes down. Back-pressure gives all nodes of a chain the rate of
+//! the slowest one, so rates do not show which disk is slow. A writer that is blocked in its writes
+//! while those of other nodes are not shows it.
 
 use super::{Head, HeadOrder, NodeState, SlowNodes};
 use crate::message::ToAgent;
@@ -8,8 +8,8 @@ use crate::report::Report;
 use garland_core::plan::NodeId;
 
 impl Head {
-    /// Takes a node's report, and detaches the node if its disk alone holds the others up. When most disks
-    /// are as busy they are the limit, and dropping blocks would only double the work.
+    /// Takes a node's report, and detaches the node if its disk alone slows the others down. If
+    /// most disks are as busy, they are the limit, and dropping blocks would only double the work.
     pub(super) fn judge_disk(&mut self, now: u64, id: NodeId, report: Report) {
         let at = id.index();
         if let Some(busy) = self.nodes[at].disk.measure(now, &report) {
@@ -18,8 +18,9 @@ impl Head {
             let enough = node.disk.is_slow_for_long(slow) && !node.detached;
             let detached = self.nodes.iter().filter(|node| node.detached);
             if enough && self.policy.slow == SlowNodes::Fail {
-                let reason = "its disk is too slow for the others".to_owned();
-                return self.gone(id, NodeState::Failed(reason));
+                let reason =
+                    "its disk is slower than those of the other nodes (--on-slow fail)".to_owned();
+                return self.take_out(id, NodeState::Failed(reason));
             }
             if enough && detached.count() < self.policy.detached_max {
                 self.nodes[at].detached = true;
@@ -29,13 +30,14 @@ impl Head {
         self.nodes[at].report = report;
     }
 
-    /// Whether a disk is more than twice as busy as the median of the others; never without others.
+    /// Whether a disk is more than twice as busy as the median of the others; false if there are no
+    /// others.
     fn is_outlier(&self, at: usize) -> bool {
         let others = self.nodes.iter().enumerate().skip(1);
         let others = others.filter(|(other, node)| *other != at && !node.left);
-        let mut shares: Vec<u64> = others.map(|(_, node)| node.disk.blocked()).collect();
+        let mut shares: Vec<u64> = others.map(|(_, node)| node.disk.blocked).collect();
         let middle = shares.len() / 2;
         !shares.is_empty()
-            && self.nodes[at].disk.blocked() > 2 * *shares.select_nth_unstable(middle).1
+            && self.nodes[at].disk.blocked > 2 * *shares.select_nth_unstable(middle).1
     }
 }

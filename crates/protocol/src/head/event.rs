@@ -5,30 +5,30 @@ use crate::report::Report;
 use crate::route::{NodeAddress, Route};
 use garland_core::plan::NodeId;
 
-/// An event.
+/// An event for the head machine.
 #[derive(Clone, Debug)]
 pub enum HeadEvent {
     /// A message from a node's agent.
     From(NodeId, FromAgent),
-    /// The control connection to a node is lost, and why.
+    /// The control connection to a node was lost, and why.
     Lost(NodeId, String),
-    /// The whole source has been read, is unchanged, and has this digest.
+    /// The whole source was read without a change; this is its digest.
     SourceRead([u8; 32]),
-    /// The parts of all nodes are known: their digests, the first node's first.
+    /// The digests of the parts of all nodes, the first node's first.
     PartsKnown(Vec<[u8; 32]>),
     /// A block arrived changed at the head.
     Bad(u64),
-    /// The source can't be read, or has changed.
+    /// The source cannot be read, or has changed.
     SourceFailed(String),
     /// One of the head's own links broke: lane, epoch and reason.
     LinkLost(u16, u32, String),
     /// A frame arrived changed over one of the head's own links: lane and epoch.
     BadFrame(u16, u32),
-    /// An unplanned node of this name is to join; it gets the next index.
+    /// A node of this name that is not in the plan is to join; it gets the next index.
     Added(String),
-    /// A node that was given up before it began is ready now, and listens at this address.
+    /// A node that failed before it began is ready now, and listens at this address.
     Joined(NodeId, NodeAddress),
-    /// The report of the head's own part.
+    /// The report of the head's own reader or writer.
     Own(Report),
     /// The user interrupted the copy.
     Interrupted,
@@ -38,7 +38,7 @@ pub enum HeadEvent {
     Tick,
 }
 
-/// An order to the driver.
+/// An order of the head machine to its driver.
 #[derive(Clone, Debug)]
 pub enum HeadOrder {
     /// Send a message to a node.

@@ -29,7 +29,7 @@ pub struct BadFrame {
 /// The reports of changed blocks and frames.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// The nodes that received a block changed.
+    /// The nodes that received each block changed.
     blocks: BTreeMap<u64, Vec<NodeId>>,
     frames: Vec<BadFrame>,
 }
@@ -43,8 +43,8 @@ impl Faults {
         }
     }
 
-    /// Notes that a frame arrived changed over the link from `near` to `far`, at its lower end
-    /// (`LinkSide::Up`, the link is upstream of it) or at its upper end.
+    /// Notes that a frame arrived changed over the link from `near` to `far`: at the lower end if
+    /// the link is upstream of the reporting node (`LinkSide::Up`), otherwise at the upper end.
     pub(super) fn add_frame(&mut self, (near, far): (NodeId, NodeId), side: LinkSide) {
         let (from, to) = match side {
             LinkSide::Up => (near, far),
@@ -53,8 +53,9 @@ impl Faults {
         self.frames.push(BadFrame { from, to });
     }
 
-    /// The changed blocks. Of the nodes that received one changed, the most upstream is at fault's end:
-    /// those behind it only got it forwarded.
+    /// Returns the changed blocks with the hop where each was changed. That hop ends at the most
+    /// upstream of the nodes that received the block changed; the nodes behind it received it from
+    /// there.
     pub(super) fn blocks(&self, lanes: &[LaneState]) -> Vec<Fault> {
         let located = self.blocks.iter().filter_map(|(&index, seen)| {
             let route = &lanes.iter().find(|lane| lane.blocks.ordinal(index).is_some())?.route;
@@ -64,7 +65,7 @@ impl Faults {
         located.collect()
     }
 
-    /// The hops where frames arrived changed, in the order of the reports.
+    /// Returns the hops where frames arrived changed, in the order of the reports.
     pub(super) fn frames(&self) -> &[BadFrame] {
         &self.frames
     }

@@ -1,7 +1,7 @@
-//! Nodes with slow wires or machines; see [`super::watch`].
+//! Finds nodes with slow links or machines; [`super::watch`] describes how.
 
 use super::node::Node;
-use super::watch::{Hop, Mark, Slow, Suspect, WINDOW_NS};
+use super::watch::{Hop, Mark, Slow, Suspect, WINDOW_NS, median};
 use super::{Head, NodeState, SlowNodes};
 use garland_core::plan::{HEAD, NodeId};
 
@@ -23,8 +23,8 @@ impl Head {
         }
     }
 
-    /// The hops of the lane's chain in the window that ends now, from the first on. Leaves out those of
-    /// which too little is known.
+    /// Returns the hops of the lane's chain in the window that ends now, from the first one on.
+    /// Leaves out hops with too little data.
     fn measure_hops(&mut self, lane: usize) -> Vec<Hop> {
         let state = &self.lanes[lane];
         let marks =
@@ -40,7 +40,8 @@ impl Head {
         self.lanes[lane].watch.measure(&marks)
     }
 
-    /// Takes a node out of the chain that was suspected for long enough, and starts its trial.
+    /// Starts the trial of a node that was suspected for long enough: moves it to the side of the
+    /// lane.
     fn suspect(&mut self, now: u64, lane: usize, hops: &[Hop]) {
         let suspect = self.slowest(now, lane, hops);
         let watch = &mut self.lanes[lane].watch;
@@ -53,31 +54,26 @@ impl Head {
         }
     }
 
-    /// The node that most likely holds the lane up.
+    /// Returns the node that most likely slows the lane down.
     fn slowest(&self, now: u64, lane: usize, hops: &[Hop]) -> Option<Suspect> {
         let at = hops.iter().rposition(Hop::is_busy)?;
         let hop = hops[at];
-        // The hops behind it must be known to wait: a broken link has no counters.
+        // Only if all hops behind it are known to wait: a broken link has no counters.
         let state = &self.lanes[lane];
         let mut behind = state.fed_by(hop.far).filter(|fed| !state.side_fed.contains(fed));
         let is_known = behind.all(|far| hops[at + 1..].iter().any(|other| other.far == far));
         let before = hops[..at].iter().map(Hop::wire);
-        let mut others: Vec<f64> = before.chain(hops[at + 1..].iter().map(Hop::taken)).collect();
-        if others.is_empty() {
-            return None;
-        }
-        let middle = others.len() / 2;
-        let usual = *others.select_nth_unstable_by(middle, f64::total_cmp).1;
+        let usual = median(before.chain(hops[at + 1..].iter().map(Hop::taken)).collect())?;
         let least = usual * f64::from(self.policy.slow_below) / 1000.0;
         if hop.taken() >= least || hop.is_disk || !is_known {
             return None;
         }
-        // The head always has data to send. If its first node takes all of it, their wire sets the pace, as
-        // among equal wires, however quick the others seem in bursts.
+        // The head always has data to send. If its first node takes all of it, their link sets the
+        // pace, as it does if all links are equal, whatever rates the others reach in bursts.
         if hop.near == HEAD && !hop.is_blocked() {
             return None;
         }
-        // A node with a slow wire is slow on both its hops.
+        // A node with a slow network interface is slow on both its hops.
         let into = hops[..at].iter().find(|into| into.far == hop.near);
         let both = into.is_some_and(|into| into.wire() < least);
         let doubted = self.lanes[lane].watch.doubts(hop.near);
@@ -100,12 +96,13 @@ impl Head {
             self.call_slow(node, rate, others);
         }
         if let Some(node) = outcome.acquitted {
-            // It is still fed on the side, where it holds nobody up, but may feed others.
+            // The node is still fed on the side, where it slows no other node down, but it may feed
+            // others.
             self.slow.remove(&node);
         }
     }
 
-    /// Calls a node slow; `rate` and `others` are in bytes per second.
+    /// Marks a node as slow; `rate` and `others` are in bytes per second.
     fn call_slow(&mut self, id: NodeId, rate: f64, others: f64) {
         let slow = Slow { rate: rate as u64, others: others as u64 };
         let node = &mut self.nodes[id.index()];
@@ -113,16 +110,16 @@ impl Head {
         self.slow.insert(id);
         if self.policy.slow == SlowNodes::Fail {
             let reason = format!(
-                "it took {:.1} MB/s where the others take {:.1} MB/s",
+                "it receives {:.1} MB/s, the other nodes {:.1} MB/s (--on-slow fail)",
                 rate / 1e6,
                 others / 1e6
             );
-            self.gone(id, NodeState::Failed(reason));
+            self.take_out(id, NodeState::Failed(reason));
         }
     }
 }
 
-/// The blocks of a lane that a node has by its last report.
+/// Returns the number of a lane's blocks that a node has by its last report.
 fn blocks_of(nodes: &[Node], node: NodeId, lane: usize) -> u64 {
     let lanes = &nodes[node.index()].report.lanes;
     lanes.get(lane).map_or(0, |lane| lane.received)

@@ -1,4 +1,4 @@
-//! Nodes that join while the copy is under way: they are fed on the side.
+//! Nodes that join while the copy is in progress: they are fed on the side.
 
 use super::node::Node;
 use super::{Head, NodeState};
@@ -6,26 +6,27 @@ use crate::route::NodeAddress;
 use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// Adds an unplanned node, which counts as failed until it joins.
+    /// Adds a node that is not in the plan. It counts as failed until it joins.
     pub(super) fn add(&mut self, now: u64, name: String) {
-        let failed = NodeState::Failed("it was to join, and didn't come".to_owned());
+        let failed = NodeState::Failed("it did not join before the copy ended".to_owned());
         self.nodes.push(Node { state: failed, left: true, ..Node::new(now) });
         self.names.push(name);
         self.addresses.push(NodeAddress::default());
     }
 
-    /// Takes in a node that was given up before it began, on all lanes that it belongs to.
+    /// Takes in a node that failed before it began, on all lanes that it belongs to.
     pub(super) fn join(&mut self, now: u64, id: NodeId, address: NodeAddress) {
         let at = id.index();
         let known = id != HEAD && at < self.nodes.len() && at < self.addresses.len();
-        // A copy of unique parts has failed already, and a finished one isn't resumed.
+        // A copy in which each node has its own part has failed already, and a finished one is not
+        // resumed.
         if !known || self.policy.together || self.finished {
             return;
         }
         if !self.nodes[at].left || !matches!(self.nodes[at].state, NodeState::Failed(_)) {
             return;
         }
-        // An added node gets the same as the others.
+        // A node that is not in the plan gets what the others get.
         let wanted = self.roots.get(at - 1).or(self.roots.first()).copied();
         self.nodes[at] = Node { wanted, ..Node::new(now) };
         self.addresses[at] = address;

@@ -1,46 +1,55 @@
-//! A lane of a copy: the tree of nodes as it stands, and their links' epochs.
+//! The present state of a lane: the tree of its nodes, and the epochs of their links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::pace::Pace;
-use super::retry::Retry;
 use super::watch::Watch;
 use crate::route::LinkSide;
 use garland_core::plan::{self, LaneBlocks, NodeId};
 
-/// A node that feeds this many others isn't given those of another.
+/// A node that feeds this many others is not given the downstreams of a leaving node.
 const FED_MAX: usize = 16;
 
-/// A lane as it stands.
+/// The time in nanoseconds from the loss of a link to the next attempt. By then a dead node is
+/// known to be dead.
+const RETRY_NS: u64 = 300_000_000;
+
+/// The number of attempts after which one end of a link is given up.
+pub(super) const RETRIES: u32 = 3;
+
+/// The time in nanoseconds that a link must hold after an attempt to count as healthy again.
+const FORGIVE_NS: u64 = 10_000_000_000;
+
+/// The present state of a lane.
 #[derive(Debug)]
 pub(super) struct LaneState {
-    /// Its blocks.
+    /// The lane's blocks.
     pub(super) blocks: LaneBlocks,
     /// The planned route.
     pub(super) route: plan::Route,
-    /// The nodes that are still on it, each after its feeder.
+    /// The nodes that are still on the lane, each after its feeder.
     pub(super) nodes: Vec<NodeId>,
     /// The feeder of each node but the first.
     pub(super) feeders: BTreeMap<NodeId, NodeId>,
-    /// Nodes that are fed on the side: the lane doesn't wait for them.
+    /// Nodes that are fed on the side: the lane does not wait for them.
     pub(super) side_fed: BTreeSet<NodeId>,
     /// The epoch of the link to each node.
     pub(super) epochs: BTreeMap<NodeId, u32>,
     next_epoch: u32,
-    /// Finds the hop that holds the others up.
+    /// Finds the hop that slows the lane down.
     pub(super) watch: Watch,
-    /// Broken links, by their far end.
+    /// Broken links, by the node at their far end.
     pub(super) retries: BTreeMap<NodeId, Retry>,
-    /// When it began and ended.
+    /// When the lane began and ended.
     pub(super) pace: Pace,
-    /// The offset of the rail of the link to each node from the planned rail, after tries that failed.
+    /// The offset of the rail of the link to each node from the planned rail, after failed
+    /// attempts.
     pub(super) detours: BTreeMap<NodeId, usize>,
-    /// Nodes that couldn't reach a node that they were to feed, and that node, which failed for it.
+    /// Nodes that could not reach a downstream, and that downstream, which was failed for it.
     pub(super) unreached: BTreeMap<NodeId, NodeId>,
 }
 
 impl LaneState {
-    /// The lane as planned.
+    /// Creates the state of a lane as planned.
     pub(super) fn new(lane: &plan::Lane) -> Self {
         let far = lane.route.nodes().iter().skip(1);
         let epochs: BTreeMap<NodeId, u32> = far.copied().zip(1..).collect();
@@ -60,7 +69,7 @@ impl LaneState {
         }
     }
 
-    /// The nodes that a node feeds.
+    /// Returns the nodes that a node feeds.
     pub(super) fn fed_by(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
         let nodes = self.nodes.iter().copied();
         nodes.filter(move |other| self.feeders.get(other) == Some(&node))
@@ -90,8 +99,8 @@ impl LaneState {
         self.retries.remove(&node);
     }
 
-    /// The near and far end of the link of `epoch` on that side of a node; `None` if the route has
-    /// changed since.
+    /// Returns the near and far end of the link with `epoch` on that side of the node `by`; `None`
+    /// if the route has changed since.
     pub(super) fn ends(&self, by: NodeId, epoch: u32, side: LinkSide) -> Option<(NodeId, NodeId)> {
         let of_epoch = |far: &NodeId| self.epochs.get(far) == Some(&epoch);
         let far = match side {
@@ -101,19 +110,19 @@ impl LaneState {
         Some((*self.feeders.get(&far)?, far))
     }
 
-    /// Whether a node gets its blocks by way of another.
+    /// Whether a node gets its blocks, directly or indirectly, from `other`.
     pub(super) fn is_behind(&self, node: NodeId, other: NodeId) -> bool {
         let mut feeders =
             std::iter::successors(Some(node), |node| self.feeders.get(node).copied()).skip(1);
         feeders.any(|near| near == other)
     }
 
-    /// The number of nodes that `node` feeds, without `of`.
+    /// Returns the number of nodes that `node` feeds, not counting `of`.
     pub(super) fn load(&self, node: NodeId, of: NodeId) -> usize {
         self.fed_by(node).filter(|&fed| fed != of).count()
     }
 
-    /// The new feeder of a node in the chain: `near`, unless that feeds many nodes already.
+    /// Returns the new feeder of a node in the chain: `near`, unless that feeds many nodes already.
     pub(super) fn chain_feeder(&self, of: NodeId, near: NodeId) -> NodeId {
         if self.load(near, of) < FED_MAX {
             return near;
@@ -122,5 +131,86 @@ impl LaneState {
             node != of && !self.side_fed.contains(&node) && !self.is_behind(node, of)
         });
         others.min_by_key(|node| self.load(**node, of)).copied().unwrap_or(near)
+    }
+}
+
+/// The progress of a lane, for moving it to another rail.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pace {
+    /// When the first block had arrived at all nodes.
+    began: Option<u64>,
+    /// When all blocks had arrived at all nodes.
+    over: Option<u64>,
+    /// Whether the lane was moved to another rail.
+    pub(super) moved: bool,
+}
+
+impl Pace {
+    /// Notes that `arrived` of `all` blocks have arrived at all nodes.
+    pub(super) fn note(&mut self, now: u64, arrived: u64, all: u64) {
+        if arrived > 0 {
+            self.began.get_or_insert(now);
+        }
+        if arrived == all {
+            self.over.get_or_insert(now);
+        }
+    }
+
+    /// Returns the nanoseconds that the lane took on its own rail; `None` before its end, or if it
+    /// was moved.
+    pub(super) fn span(&self) -> Option<u64> {
+        let span = self.over?.saturating_sub(self.began?).max(1);
+        (!self.moved).then_some(span)
+    }
+
+    /// Returns when the lane began, if it is in progress on its own rail.
+    pub(super) fn running_since(&self) -> Option<u64> {
+        self.began.filter(|_| self.over.is_none() && !self.moved)
+    }
+}
+
+/// The attempts to reopen a link that broke while both its ends live.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Retry {
+    /// When the next attempt is due; `None` during an attempt.
+    pub(super) due: Option<u64>,
+    /// The number of attempts since the link last held for long.
+    tries: u32,
+    /// When the last attempt was made.
+    tried: u64,
+    /// The reason of the loss, and the side that reported it: the end that opens the link is
+    /// preferred.
+    reason: Option<(LinkSide, String)>,
+}
+
+impl Retry {
+    /// Notes that the link was lost.
+    pub(super) fn lost(&mut self, now: u64, side: LinkSide, reason: String) {
+        if now.saturating_sub(self.tried) >= FORGIVE_NS {
+            self.tries = 0;
+        }
+        let opener_spoke = matches!(self.reason, Some((LinkSide::Down, _)));
+        if side == LinkSide::Down || !opener_spoke {
+            self.reason = Some((side, reason));
+        }
+        self.due = Some(now + RETRY_NS);
+    }
+
+    /// Notes that the link is being reopened.
+    pub(super) fn try_again(&mut self, now: u64) {
+        (self.due, self.tried) = (None, now);
+        self.tries += 1;
+    }
+
+    /// Whether the maximum number of attempts was made.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.tries >= RETRIES
+    }
+
+    /// Returns why the link was lost.
+    pub(super) fn reason(&self) -> &str {
+        self.reason
+            .as_ref()
+            .map_or("connection closed without an error message", |(_, reason)| reason)
     }
 }

@@ -1,8 +1,8 @@
-//! The head machine: a copy as its head sees it. It decides which nodes are alive, which feeds which, and
-//! the verdict of each. Control is a star: every agent reports here, and no verdict waits for the chain.
+//! The head machine: a copy as its head sees it. It decides which nodes are alive, which node feeds
+//! which, and the verdict of each. Control is a star: every agent reports here, and no verdict
+//! waits for the chain.
 
 mod chain;
-mod disk;
 mod disks;
 mod event;
 mod faults;
@@ -10,12 +10,9 @@ mod hops;
 mod joining;
 mod lane;
 mod node;
-mod node_state;
-mod pace;
 mod policy;
 mod rails;
 mod retries;
-mod retry;
 mod stuck;
 mod verdict;
 mod watch;
@@ -27,9 +24,8 @@ use self::faults::Faults;
 pub use self::faults::{BadFrame, Fault};
 use self::lane::LaneState;
 use self::node::Node;
-pub use self::node_state::{NodeState, Verdict};
+pub use self::node::{NodeState, Verdict};
 pub use self::policy::{Policy, SlowNodes};
-use self::retry::Retry;
 pub use self::watch::Slow;
 use super::copy_id::CopyId;
 use super::message::FromAgent;
@@ -37,14 +33,15 @@ use super::report::Report;
 use super::route::{LinkSide, NodeAddress};
 use garland_core::plan::{HEAD, NodeId, Plan};
 
-/// The head of one copy.
+/// The state of one copy at its head.
 #[derive(Debug)]
 pub struct Head {
     copy: CopyId,
     policy: Policy,
-    /// The names of the nodes for messages.
+    /// The names of the nodes, for messages.
     names: Vec<String>,
-    /// The number of planned nodes, the head included. Later ones were added to all lanes.
+    /// The number of planned nodes including the head. Nodes with a higher index were added to all
+    /// lanes later.
     planned: usize,
     nodes: Vec<Node>,
     addresses: Vec<NodeAddress>,
@@ -52,21 +49,22 @@ pub struct Head {
     /// The size of a block in bytes.
     block_size: u32,
     lanes: Vec<LaneState>,
-    /// Nodes that were taken out of the chain for being slow; they feed no others.
+    /// Nodes that were taken out of the chain for being slow; they do not feed others.
     slow: BTreeSet<NodeId>,
-    /// The digests of what each node must hold, the first node's first, once they are known.
+    /// The digests of what each node must hold, the first node's first; empty until they are known.
     roots: Vec<[u8; 32]>,
     faults: Faults,
-    /// Whether all nodes have prepared, and were ordered to commit.
+    /// Whether all nodes have prepared and were ordered to commit.
     committing: bool,
-    /// Whether all nodes have committed, and were ordered to remove what they replaced.
+    /// Whether all nodes have committed and were ordered to remove what they replaced.
     settled: bool,
     finished: bool,
     orders: VecDeque<HeadOrder>,
 }
 
 impl Head {
-    /// A copy by `plan` to agents that listen at `addresses` (indexed by node; the head's is not used).
+    /// Creates the head of a copy by `plan` to agents that listen at `addresses` (indexed by node;
+    /// the head's own is not used).
     #[must_use]
     pub fn new(
         copy: CopyId,
@@ -95,63 +93,64 @@ impl Head {
         }
     }
 
-    /// The state of each node, the head first.
+    /// Returns the state of each node, the head first.
     pub fn states(&self) -> impl Iterator<Item = &NodeState> {
         self.nodes.iter().map(|node| &node.state)
     }
 
-    /// The last report of a node.
+    /// Returns the last report of a node.
     #[must_use]
     pub fn report(&self, node: NodeId) -> &Report {
         &self.nodes[node.index()].report
     }
 
-    /// The number of leading blocks that all remaining nodes have.
+    /// Returns the number of leading blocks that all remaining nodes have.
     #[must_use]
     pub fn held_by_all(&self) -> u64 {
         let others = self.nodes.iter().skip(1).filter(|node| !node.left);
         others.map(|node| node.report.whole).min().unwrap_or(u64::MAX)
     }
 
-    /// Whether a node was ordered to drop what its disk can't take.
+    /// Whether a node was ordered to drop blocks that its disk is too slow for.
     #[must_use]
     pub fn is_detached(&self, node: NodeId) -> bool {
         self.nodes[node.index()].detached
     }
 
-    /// How slow a node is whose link or machine held the others up.
+    /// Returns the rates of a node whose link or machine slowed the others down; `None` for other
+    /// nodes.
     #[must_use]
     pub fn slow(&self, node: NodeId) -> Option<Slow> {
         self.nodes[node.index()].slow
     }
 
-    /// The changed blocks and the hop where each was found: the most upstream of the nodes that received
-    /// it changed, since those behind that node only got it forwarded.
+    /// Returns the changed blocks with the hop where each was changed: the one that ends at the
+    /// most upstream of the nodes that received the block changed.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.faults.blocks(&self.lanes)
     }
 
-    /// The hops where frames arrived changed, in the order of their reports.
+    /// Returns the hops where frames arrived changed, in the order of their reports.
     #[must_use]
     pub fn bad_frames(&self) -> &[BadFrame] {
         self.faults.frames()
     }
 
     fn bad_frame(&mut self, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {
-        if let Some(ends) = self.ends_of(by, lane, epoch, side) {
+        let lane = self.lanes.get(usize::from(lane));
+        if let Some(ends) = lane.and_then(|lane| lane.ends(by, epoch, side)) {
             self.faults.add_frame(ends, side);
         }
     }
 
-    /// When the next `Tick` is due, in nanoseconds; `None` if none is.
+    /// Returns the time of the next `Tick` in nanoseconds; `None` if none is due.
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
-        let silence = (1..self.nodes.len())
-            .filter(|&at| self.is_alive(at))
-            .map(|at| self.nodes[at].last_seen + self.policy.silence_ns);
-        let retries =
-            self.lanes.iter().flat_map(|lane| lane.retries.values().filter_map(Retry::due));
+        let alive = self.nodes.iter().skip(1).filter(|node| !node.left);
+        let silence = alive.map(|node| node.last_seen + self.policy.silence_ns);
+        let retries = self.lanes.iter().flat_map(|lane| lane.retries.values());
+        let retries = retries.filter_map(|retry| retry.due);
         silence.chain(retries).min().filter(|_| !self.finished)
     }
 
@@ -164,9 +163,9 @@ impl Head {
                 }
                 self.message(now, node, message);
             }
-            HeadEvent::Lost(node, reason) => self.gone(node, NodeState::Dead(reason)),
-            HeadEvent::SourceRead(root) => self.know(&vec![root; self.nodes.len() - 1]),
-            HeadEvent::PartsKnown(roots) => self.know(&roots),
+            HeadEvent::Lost(node, reason) => self.take_out(node, NodeState::Dead(reason)),
+            HeadEvent::SourceRead(root) => self.set_roots(&vec![root; self.nodes.len() - 1]),
+            HeadEvent::PartsKnown(roots) => self.set_roots(&roots),
             HeadEvent::Bad(index) => self.faults.add_block(index, HEAD),
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
             HeadEvent::LinkLost(lane, epoch, reason) => {
@@ -192,7 +191,7 @@ impl Head {
         self.finish();
     }
 
-    /// The next order; `None` if there is none until the next event.
+    /// Returns the next order; `None` if there is none until the next event.
     pub fn poll(&mut self) -> Option<HeadOrder> {
         self.orders.pop_front()
     }
@@ -226,7 +225,7 @@ impl Head {
             FromAgent::Complete(of, root, report) if of == copy => {
                 self.nodes[at].root = Some(root);
                 self.nodes[at].report = *report;
-                // A node that was given up in the meantime stays so.
+                // A node that failed in the meantime stays failed.
                 if matches!(self.nodes[at].state, NodeState::Joining | NodeState::Ready) {
                     self.nodes[at].state = NodeState::Complete;
                     self.commit();
@@ -244,31 +243,34 @@ impl Head {
                 self.settle();
             }
             FromAgent::Failed(of, reason) if of == copy => {
-                self.gone(id, NodeState::Failed(reason));
+                self.take_out(id, NodeState::Failed(reason));
             }
             _ => {}
         }
     }
 
-    /// A node's name in messages.
+    /// Returns all nodes except the head.
+    fn receivers(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (1..).map(NodeId).take(self.nodes.len() - 1)
+    }
+
+    /// Returns a node's name for messages.
     fn name(&self, id: NodeId) -> &str {
         match self.names[id.index()].as_str() {
-            // Another node of that name may read the source for it.
+            // Another node of that name may read the source for the head.
             "head" if id == HEAD => "the head",
             name => name,
         }
     }
 
     fn tick(&mut self, now: u64) {
-        for at in 1..self.nodes.len() {
-            let silent = now.saturating_sub(self.nodes[at].last_seen);
-            if self.is_alive(at) && silent >= self.policy.silence_ns {
-                let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
-                let mut reason = format!("no word from it for {} ms", silent / 1_000_000);
-                if let Some(word) = self.neighbours_word(id) {
-                    reason = format!("{reason}; {word}");
-                }
-                self.gone(id, NodeState::Dead(reason));
+        for id in self.receivers() {
+            let node = &self.nodes[id.index()];
+            let silent = now.saturating_sub(node.last_seen);
+            if !node.left && silent >= self.policy.silence_ns {
+                let word = self.neighbours_report(id).unwrap_or_default();
+                let reason = format!("no word from it for {} ms{word}", silent / 1_000_000);
+                self.take_out(id, NodeState::Dead(reason));
             }
         }
         for lane in 0..self.lanes.len() {

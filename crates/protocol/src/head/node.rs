@@ -1,47 +1,110 @@
-//! What the head knows of a node.
+//! The head's record of a node: its state, its verdict, and how busy its disk is.
 
-use super::disk::Disk;
-use super::node_state::NodeState;
 use super::watch::Slow;
 use crate::report::Report;
 
-/// What the head knows of a node.
-#[derive(Debug)]
+/// The length of a window in nanoseconds, after which a disk is judged.
+const WINDOW_NS: u64 = 500_000_000;
+
+/// The number of consecutive windows in which a disk must be slow; a single one may be a hiccup.
+const WINDOWS: u32 = 2;
+
+/// The state of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NodeState {
+    /// The node was told of the copy.
+    #[default]
+    Joining,
+    /// Its destination is open.
+    Ready,
+    /// It has all blocks.
+    Complete,
+    /// Its part is complete under temporary names.
+    Prepared,
+    /// Its file has its final name.
+    Committed,
+    /// It failed, for this reason.
+    Failed(String),
+    /// It died; how that was noticed.
+    Dead(String),
+}
+
+/// The result of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has the whole file.
+    Ok,
+    /// It failed, for this reason.
+    Failed(String),
+    /// It died; how that was noticed.
+    Dead(String),
+}
+
+/// The head's record of a node.
+#[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) state: NodeState,
     pub(super) last_seen: u64,
     pub(super) report: Report,
-    /// When its last report came.
+    /// When the last report arrived.
     pub(super) reported: u64,
     pub(super) disk: Disk,
     pub(super) detached: bool,
-    /// Whether it hangs in a call on its disk.
+    /// Whether the node hangs in a call on its disk.
     pub(super) hangs: bool,
-    /// How slow it is, if its link or machine held the others up.
+    /// The node's rate, if its link or machine slowed the others down.
     pub(super) slow: Option<Slow>,
-    /// Whether it has left all lanes.
+    /// Whether the node has left all lanes.
     pub(super) left: bool,
-    /// The digest of what it holds, once it is complete.
+    /// The digest of what the node holds, once it is complete.
     pub(super) root: Option<[u8; 32]>,
-    /// The digest of what it must hold, once that is known and until it is ordered to commit.
+    /// The digest of what the node must hold: set once known, cleared with the order to commit.
     pub(super) wanted: Option<[u8; 32]>,
 }
 
 impl Node {
-    /// A node that joins the copy now.
+    /// Creates the record of a node that joins the copy now.
     pub(super) fn new(now: u64) -> Self {
-        Self {
-            state: NodeState::Joining,
-            last_seen: now,
-            report: Report::default(),
-            reported: now,
-            disk: Disk::new(now),
-            detached: false,
-            hangs: false,
-            slow: None,
-            left: false,
-            root: None,
-            wanted: None,
+        let disk = Disk { since: now, ..Disk::default() };
+        Self { last_seen: now, reported: now, disk, ..Self::default() }
+    }
+}
+
+/// What the head knows about a node's disk.
+#[derive(Debug, Default)]
+pub(super) struct Disk {
+    /// When the present window began.
+    since: u64,
+    /// The stalled and the blocked nanoseconds that the node had reported when the window began.
+    before: (u64, u64),
+    /// The share of the last window in which the writer was blocked in a write, in thousandths.
+    pub(super) blocked: u64,
+    /// The number of consecutive windows in which the disk slowed the other nodes down.
+    slow: u32,
+}
+
+impl Disk {
+    /// Ends the present window if it is over. Returns whether the node was busy writing in it.
+    pub(super) fn measure(&mut self, now: u64, report: &Report) -> Option<bool> {
+        let window = now.saturating_sub(self.since);
+        if window < WINDOW_NS {
+            return None;
         }
+        let (stalled, blocked) = self.before;
+        let thousandths = |ns: u64, before: u64| ns.saturating_sub(before) * 1000 / window;
+        let stalled = thousandths(report.stalled_ns, stalled);
+        self.blocked = thousandths(report.blocked_ns, blocked);
+        self.since = now;
+        self.before = (report.stalled_ns, report.blocked_ns);
+        // A machine without a spare CPU also slows the other nodes down, but not by its disk, and
+        // dropping blocks would only double its work.
+        Some(stalled > 500 && self.blocked > 500)
+    }
+
+    /// Notes whether the disk slowed the other nodes down in a window. Returns whether it did so
+    /// for long enough.
+    pub(super) fn is_slow_for_long(&mut self, slow: bool) -> bool {
+        self.slow = if slow { self.slow + 1 } else { 0 };
+        self.slow >= WINDOWS
     }
 }

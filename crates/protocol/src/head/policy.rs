@@ -1,6 +1,6 @@
-//! The policy of the head: timeouts, and what becomes of slow nodes.
+//! The policy of the head: timeouts, and the treatment of slow nodes.
 
-/// How nodes that hold the others up are treated.
+/// The treatment of nodes that slow the others down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowNodes {
     /// They are fed on the side.
@@ -16,21 +16,22 @@ pub enum SlowNodes {
 pub struct Policy {
     /// Nanoseconds of silence after which a node counts as dead.
     pub silence_ns: u64,
-    /// The maximum number of nodes that may be ordered to drop what their disk can't take.
+    /// The maximum number of nodes that may be ordered to drop blocks that their disks are too slow
+    /// for.
     pub detached_max: usize,
-    /// How nodes that hold the others up are treated.
+    /// The treatment of nodes that slow the others down.
     pub slow: SlowNodes,
     /// A node is slow below this share of the others' rate, in thousandths.
     pub slow_below: u16,
     /// The maximum number of nodes that may be taken out of the chain for slow links or machines.
     pub slow_max: usize,
-    /// Whether every node gets a part of its own: none commits before all can, and if one fails all
+    /// Whether every node gets its own part: no node commits before all can, and if one fails, all
     /// do.
     pub together: bool,
-    /// Whether all nodes prepare before any commits, and keep what they replace until all have committed.
-    /// Requires `together`.
+    /// Whether all nodes prepare before any commits, and keep what they replace until all have
+    /// committed. Requires `together`.
     pub prepare: bool,
-    /// Nanoseconds without progress of a call on its disk after which a node fails.
+    /// The time in nanoseconds without progress of a call on its disk after which a node fails.
     pub stuck_after_ns: u64,
 }
 
@@ -38,8 +39,9 @@ pub struct Policy {
 const STUCK_AFTER_NS: u64 = 60_000_000_000;
 
 impl Policy {
-    /// The policy for `receivers` nodes on one site: dead after 1.2 s of silence, so that splicing ends
-    /// within 2 s; one node in twenty, and at least one, may be detached.
+    /// Returns the policy for `receivers` nodes on one site. A node is dead after 1.2 s of silence,
+    /// so that repairing the chain ends within 2 s; one node in twenty, and at least one, may be
+    /// detached.
     #[must_use]
     pub fn for_nodes(receivers: usize) -> Self {
         Self {
@@ -54,7 +56,8 @@ impl Policy {
         }
     }
 
-    /// Changes how nodes below the share `slow_below` (in thousandths) of the others' rate are treated.
+    /// Changes the treatment of nodes below the share `slow_below` (in thousandths) of the others'
+    /// rate.
     #[must_use]
     pub fn with_slow(self, slow: SlowNodes, slow_below: u16) -> Self {
         let detached_max = if slow == SlowNodes::Wait { 0 } else { self.detached_max };
@@ -67,13 +70,13 @@ impl Policy {
         Self { stuck_after_ns, ..self }
     }
 
-    /// Gives every node a part of its own, so that no disk holds another node up.
+    /// Sets that every node gets its own part, so that no disk slows another node down.
     #[must_use]
     pub fn together(self) -> Self {
         Self { detached_max: 0, together: true, ..self }
     }
 
-    /// Gives every node a stripe: prepare, commit, settle.
+    /// Sets that every node gets a stripe: nodes prepare, commit, and then settle.
     #[must_use]
     pub fn striped(self) -> Self {
         Self { prepare: true, ..self.together() }

@@ -1,18 +1,19 @@
-//! Rails of different rates: a lane that is complete leaves its rail to one that isn't.
+//! Moves lanes between rails of different rates: a finished lane's rail takes over an unfinished
+//! lane.
 //!
-//! Lanes have equal shares, so the fastest rail is free first, and takes over the rest of a slow rail's
-//! lane. The copy takes nearly as little time as with shares in proportion to the rates, which are unknown
-//! beforehand: with two rails, one of which has the share s of the other's rate, 1 - s/2 of the time that
-//! the faster one needs for everything; 1/(1 + s) is the optimum.
+//! Lanes have equal shares, so the fastest rail is free first, and takes over the rest of a slow
+//! rail's lane. The duration is close to that of shares in proportion to the rates, which are not
+//! known in advance. Example: two rails, where one has the share s of the other's rate. The copy
+//! takes 1 - s/2 of the time that the faster rail alone would need; the optimum is 1/(1 + s).
 
 use super::Head;
 use garland_core::plan::HEAD;
 
-/// The least saving in nanoseconds for which a lane is moved, since its links are opened again.
+/// The minimum saving in nanoseconds for which a lane is moved, since moving reopens its links.
 const WORTH_NS: u64 = 300_000_000;
 
 impl Head {
-    /// Moves lanes to rails that have become free, if that is worth it.
+    /// Moves lanes to rails that have become free, if the saving is large enough.
     pub(super) fn share_rails(&mut self, now: u64) {
         let nodes = self.lanes.first().map_or(&[][..], |lane| &lane.nodes);
         let rails = nodes.iter().filter(|id| **id != HEAD);
@@ -21,10 +22,10 @@ impl Head {
             return;
         }
         for lane in 0..self.lanes.len() {
-            let (come, all) = (self.come(lane), self.all(lane));
-            self.lanes[lane].pace.note(now, come, all);
+            let (arrived, all) = (self.arrived(lane), self.all(lane));
+            self.lanes[lane].pace.note(now, arrived, all);
         }
-        // The lane that took least time has the fastest rail.
+        // The lane that took the least time has the fastest rail.
         let spans = self
             .lanes
             .iter()
@@ -34,10 +35,10 @@ impl Head {
         let span = u128::from(span);
         for lane in 0..self.lanes.len() {
             let Some(began) = self.lanes[lane].pace.running_since() else { continue };
-            let (come, all) = (self.come(lane), self.all(lane));
-            let left = u128::from(all.saturating_sub(come));
+            let (arrived, all) = (self.arrived(lane), self.all(lane));
+            let left = u128::from(all.saturating_sub(arrived));
             let took = u128::from(now.saturating_sub(began));
-            let here = left * took / u128::from(come.max(1));
+            let here = left * took / u128::from(arrived.max(1));
             let there = left * span / u128::from(self.all(free).max(1));
             if here > there + u128::from(WORTH_NS) {
                 self.move_lane(lane, free, rails);
@@ -45,19 +46,19 @@ impl Head {
         }
     }
 
-    /// The number of blocks of a lane.
+    /// Returns the number of blocks of a lane.
     fn all(&self, lane: usize) -> u64 {
         self.lanes[lane].blocks.len()
     }
 
-    /// The number of blocks of a lane that have arrived at all its nodes.
-    fn come(&self, lane: usize) -> u64 {
-        // Nodes that are fed on the side count too: the rail may be their slow part.
+    /// Returns the number of blocks of a lane that have arrived at all its nodes.
+    fn arrived(&self, lane: usize) -> u64 {
+        // Nodes that are fed on the side count too: the rail may be the reason that they are slow.
         let nodes = self.lanes[lane].nodes.iter().filter(|id| **id != HEAD);
-        let come = nodes.map(|id| {
+        let arrived = nodes.map(|id| {
             self.nodes[id.index()].report.lanes.get(lane).map_or(0, |report| report.received)
         });
-        come.min().unwrap_or(0)
+        arrived.min().unwrap_or(0)
     }
 
     /// Moves all hops of a lane to the rail of another.
@@ -66,7 +67,7 @@ impl Head {
         if from % rails == to % rails {
             return;
         }
-        self.lanes[lane].pace.set_moved();
+        self.lanes[lane].pace.moved = true;
         self.rails[lane] = self.rails[other];
         for far in self.lanes[lane].nodes.clone().into_iter().skip(1) {
             let state = &mut self.lanes[lane];

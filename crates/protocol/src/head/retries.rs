@@ -1,6 +1,6 @@
-//! Links that broke while both their ends live: they are tried again, then given up.
+//! Retries of links that broke while both ends live. After several attempts the link is given up.
 
-use super::retry::{RETRIES, Retry};
+use super::lane::{LaneState, RETRIES, Retry};
 use super::{Head, NodeState};
 use crate::route::LinkSide;
 use garland_core::plan::{HEAD, NodeId};
@@ -14,21 +14,21 @@ impl Head {
         (lane, epoch, side): (u16, u32, LinkSide),
         reason: String,
     ) {
-        let Some((_, far)) = self.ends_of(by, lane, epoch, side) else { return };
-        let retry = self.lanes[usize::from(lane)].retries.entry(far).or_default();
-        retry.lost(now, side, reason);
+        let Some(state) = self.lanes.get_mut(usize::from(lane)) else { return };
+        let Some((_, far)) = state.ends(by, epoch, side) else { return };
+        state.retries.entry(far).or_default().lost(now, side, reason);
     }
 
-    /// Tries the broken links of a lane that are due, or gives them up.
+    /// Retries the broken links of a lane that are due, or gives them up.
     pub(super) fn retry_links(&mut self, now: u64, lane: usize) {
-        // Down the chain: a node that loses both its links is the far end of the first one and fails for
-        // it, which ends the second one.
+        // In the order of the chain: a node that loses both its links is the far end of the first
+        // one and fails for it, which settles the second one.
         for far in self.lanes[lane].nodes.clone() {
             let state = &mut self.lanes[lane];
-            let is_due = |retry: &&Retry| retry.due().is_some_and(|due| due <= now);
+            let is_due = |retry: &&Retry| retry.due.is_some_and(|due| due <= now);
             let Some(mut retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
-            let Some(near) = self.upstream_of(lane, far) else { continue };
-            // No end is at fault before its destination is open.
+            let Some(&near) = state.feeders.get(&far) else { continue };
+            // A link is not given up while one of its ends still opens its destination.
             let opening = self.is_opening(near) || self.is_opening(far);
             if retry.is_exhausted() && !opening {
                 self.give_up_link(lane, near, far, retry.reason());
@@ -45,42 +45,41 @@ impl Head {
         }
     }
 
-    /// Fails one end of a link that can't be made: the far one, unless the near one failed to reach
-    /// another before, since then all nodes behind it would fail in its place. Both live, so either may be
-    /// at fault, or the network between: the reason names both.
+    /// Gives up a link that cannot be opened, and fails one of its ends: the far one, unless the
+    /// near one failed to reach another node before, because then all nodes behind it would fail in
+    /// its place. Both ends are alive, so the fault may be at either of them or in the network
+    /// between: the reason names both.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
         let (from, to) = (self.name(near), self.name(far));
+        let gave_up = |by: &str, link_to: &str| {
+            format!(
+                "{by} gave up the link to {link_to} after {RETRIES} tries: {reason} (both are \
+                 alive: check for a firewall between them)"
+            )
+        };
         if far == HEAD {
-            let reason = format!(
-                "{to} gave up the link to {from} after {RETRIES} tries: {reason} (both are alive: \
-                 is a firewall between?)"
-            );
-            return self.gone(near, NodeState::Failed(reason));
+            let reason = gave_up(to, from);
+            return self.take_out(near, NodeState::Failed(reason));
         }
+        let reason = gave_up(from, to);
         let before = self.lanes[lane].unreached.get(&near).filter(|_| near != HEAD);
         if let Some(&before) = before {
             let before = self.name(before);
-            let reason = format!(
-                "it reaches neither {before} nor {to}, which are alive; gave up the link to {to} \
-                 after {RETRIES} tries: {reason} (is a firewall between?)"
-            );
-            return self.gone(near, NodeState::Failed(reason));
+            let reason = format!("it reaches neither {before} nor {to}, which are alive; {reason}");
+            return self.take_out(near, NodeState::Failed(reason));
         }
-        let reason = format!(
-            "{from} gave up the link to {to} after {RETRIES} tries: {reason} (both are alive: is \
-             a firewall between?)"
-        );
         self.lanes[lane].unreached.insert(near, far);
-        self.gone(far, NodeState::Failed(reason));
+        self.take_out(far, NodeState::Failed(reason));
     }
 
-    /// The report of a node's upstream that it has just lost its link to the node.
-    pub(super) fn neighbours_word(&self, of: NodeId) -> Option<String> {
-        let lost = |lane: usize| {
-            let retry = self.lanes[lane].retries.get(&of).filter(|retry| retry.due().is_some())?;
-            let near = self.upstream_of(lane, of)?;
-            Some(format!("{} lost its link to it: {}", self.name(near), retry.reason()))
+    /// Returns what a node's upstream reported if it has just lost its link to the node, for the end
+    /// of a message.
+    pub(super) fn neighbours_report(&self, of: NodeId) -> Option<String> {
+        let lost = |lane: &LaneState| {
+            let retry = lane.retries.get(&of).filter(|retry| retry.due.is_some())?;
+            let near = self.name(*lane.feeders.get(&of)?);
+            Some(format!("; {near} lost its link to it: {}", retry.reason()))
         };
-        (0..self.lanes.len()).find_map(lost)
+        self.lanes.iter().find_map(lost)
     }
 }

@@ -1,5 +1,5 @@
-//! Disks that hang. Heartbeats continue while a call hangs in the kernel, so silence doesn't show it; the
-//! agent's reports of a call without progress do.
+//! Finds disks that hang. Heartbeats continue while a call hangs in the kernel, so silence does not
+//! show a hang; the agent reports calls without progress.
 
 use super::{Head, HeadOrder, NodeState, SlowNodes};
 use crate::message::ToAgent;
@@ -7,28 +7,28 @@ use crate::report::{PendingCall, Report};
 use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
-    /// The call that a node hangs in, if any.
+    /// Returns the call that a node hangs in, if any.
     #[must_use]
     pub fn hangs_in(&self, id: NodeId) -> Option<&PendingCall> {
         let node = self.nodes.get(id.index())?;
         node.report.pending.as_ref().filter(|call| call.silent_ns >= PendingCall::HANG_NS)
     }
 
-    /// Judges a node by the pending call of its last report: a node that hangs is detached, and fails in
-    /// the end.
+    /// Judges a node by the pending call of its last report: a node that hangs is detached, and
+    /// eventually fails.
     pub(super) fn judge_call(&mut self, id: NodeId) {
         let node = &self.nodes[id.index()];
         let Some(call) = self.hangs_in(id).filter(|_| !node.left).cloned() else {
             self.nodes[id.index()].hangs = false;
             return;
         };
-        // A node that is complete and only syncs holds nobody up.
+        // A complete node that only syncs delays no other node.
         let holds_up = call.holds_up() && call.overdue_ns() >= PendingCall::HANG_NS;
         let fails_at_once =
             holds_up && self.policy.slow == SlowNodes::Fail && !self.policy.together;
         if fails_at_once || call.overdue_ns() >= self.policy.stuck_after_ns {
             let reason = self.reason_of(&call);
-            return self.gone(id, NodeState::Failed(reason));
+            return self.take_out(id, NodeState::Failed(reason));
         }
         if holds_up && !std::mem::replace(&mut self.nodes[id.index()].hangs, true) {
             self.detach_hanging(id);
@@ -44,7 +44,7 @@ impl Head {
         }
     }
 
-    /// Whether a node still opens its destination, so that it can't be linked yet.
+    /// Whether a node is still opening its destination, so that it cannot be linked yet.
     pub(super) fn is_opening(&self, id: NodeId) -> bool {
         id != HEAD && self.nodes[id.index()].report.pending.as_ref().is_some_and(PendingCall::opens)
     }
@@ -52,7 +52,7 @@ impl Head {
     fn reason_of(&self, call: &PendingCall) -> String {
         let least = self.policy.stuck_after_ns.min(call.overdue_ns()) + call.allowance_ns;
         format!(
-            "{} {}: no progress for {} s, its disk or file server doesn't answer (see dmesg there; \
+            "{} {}: no progress for {} s, its disk or file server does not answer (see dmesg there; \
              --stuck-after waits longer)",
             call.operation,
             call.path,
@@ -60,9 +60,11 @@ impl Head {
         )
     }
 
-    /// Feeds a node that hangs on the side, if there are others and the policy is to detach slow nodes.
+    /// Feeds a node that hangs on the side, if there are others and the policy is to detach slow
+    /// nodes.
     fn detach_hanging(&mut self, id: NodeId) {
-        let is_other = |at: usize| at != id.index() && self.is_alive(at) && !self.nodes[at].hangs;
+        let is_other =
+            |at: usize| at != id.index() && !self.nodes[at].left && !self.nodes[at].hangs;
         let others = (1..self.nodes.len()).any(is_other);
         if !others || self.policy.slow != SlowNodes::Detach || self.policy.together {
             return;

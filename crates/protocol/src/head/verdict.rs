@@ -1,4 +1,4 @@
-//! The ends of nodes and of the copy: commit, failure and death.
+//! The end of nodes and of the copy: commit, failure and death.
 
 use super::node::Node;
 use super::{Head, HeadOrder, NodeState, Verdict};
@@ -6,7 +6,7 @@ use crate::message::ToAgent;
 use garland_core::plan::NodeId;
 
 impl Head {
-    /// The verdict of a node; `None` while it has none.
+    /// Returns the verdict of a node; `None` if it has none yet.
     #[must_use]
     pub fn verdict(&self, node: NodeId) -> Option<Verdict> {
         match &self.nodes[node.index()].state {
@@ -21,13 +21,13 @@ impl Head {
         }
     }
 
-    /// Whether a node that has committed is done. If all nodes prepare first, it is only when all have
-    /// committed.
+    /// Whether a committed node is done. If the policy is to prepare first, it is done only after
+    /// all nodes have committed.
     fn is_final(&self) -> bool {
         self.settled || !self.policy.prepare
     }
 
-    /// Whether a node may commit. One that was given up may not: it withdraws what it had prepared.
+    /// Whether a node may commit. A node that failed may not: it withdraws what it has prepared.
     pub(super) fn may_commit(&self, at: usize) -> bool {
         let node = &self.nodes[at];
         let was_ordered = self.committing && node.state == NodeState::Prepared;
@@ -41,22 +41,22 @@ impl Head {
             return;
         }
         self.committing = true;
-        for (id, node) in (1..).map(NodeId).zip(self.nodes.iter().skip(1)) {
+        for (id, node) in self.receivers().zip(self.nodes.iter().skip(1)) {
             if let Some(root) = node.root {
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Commit(self.copy, root)));
             }
         }
     }
 
-    /// Orders all nodes to remove what was replaced if all have committed. A node that has died since keeps
-    /// it, which does no harm.
+    /// Orders all nodes to remove what they replaced if all have committed. A node that has died
+    /// since then keeps it, which does no harm.
     pub(super) fn settle(&mut self) {
         let committed = |node: &Node| node.state == NodeState::Committed;
         if !self.policy.prepare || self.settled || !self.nodes.iter().skip(1).all(committed) {
             return;
         }
         self.settled = true;
-        for (id, node) in (1..).map(NodeId).zip(self.nodes.iter().skip(1)) {
+        for (id, node) in self.receivers().zip(self.nodes.iter().skip(1)) {
             if !node.left {
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Settle(self.copy)));
             }
@@ -64,7 +64,7 @@ impl Head {
     }
 
     /// Takes the digests of what each node must hold.
-    pub(super) fn know(&mut self, roots: &[[u8; 32]]) {
+    pub(super) fn set_roots(&mut self, roots: &[[u8; 32]]) {
         self.roots = roots.to_vec();
         for (node, root) in self.nodes.iter_mut().skip(1).zip(roots) {
             node.wanted = Some(*root);
@@ -72,22 +72,21 @@ impl Head {
         self.commit();
     }
 
-    /// Orders complete nodes to commit whose digest is right: each by itself, or all together if the policy
-    /// says so, which may prepare first. Fails those with another digest.
+    /// Orders complete nodes with the right digest to commit: each by itself, or all together if
+    /// the policy says so, possibly with a separate prepare step. Fails nodes with another digest.
     pub(super) fn commit(&mut self) {
         let known = |node: &Node| node.state == NodeState::Complete && node.wanted.is_some();
         if self.policy.together && !self.nodes.iter().skip(1).all(known) {
             return;
         }
-        let ids = || (1..).map(NodeId);
-        let others =
-            |(id, node): (NodeId, &Node)| (known(node) && node.root != node.wanted).then_some(id);
-        let other: Vec<NodeId> = ids().zip(self.nodes.iter().skip(1)).filter_map(others).collect();
-        for id in other {
-            let reason = "its blocks are not those of the source".to_owned();
-            self.gone(id, NodeState::Failed(reason));
+        let is_wrong = |node: &Node| known(node) && node.root != node.wanted;
+        for id in
+            self.receivers().filter(|id| is_wrong(&self.nodes[id.index()])).collect::<Vec<_>>()
+        {
+            let reason = "the digest of its blocks differs from that of the source".to_owned();
+            self.take_out(id, NodeState::Failed(reason));
         }
-        for (id, node) in ids().zip(self.nodes.iter_mut().skip(1)) {
+        for (id, node) in self.receivers().zip(self.nodes.iter_mut().skip(1)) {
             // Each node gets this order once.
             if let Some(root) = node.wanted.take_if(|_| node.state == NodeState::Complete) {
                 let order = match self.policy.prepare {
@@ -100,7 +99,7 @@ impl Head {
     }
 
     /// Takes a node out of all lanes. What it has committed stays.
-    pub(super) fn gone(&mut self, id: NodeId, state: NodeState) {
+    pub(super) fn take_out(&mut self, id: NodeId, state: NodeState) {
         let node = &mut self.nodes[id.index()];
         if std::mem::replace(&mut node.left, true) {
             return;
@@ -123,34 +122,27 @@ impl Head {
         if self.policy.together && !committed {
             let name = &self.names[id.index()];
             let new = if self.committing { "; the new stripes are withdrawn" } else { "" };
-            let reason = format!("a striped file can't do without {name}: {lost}{new}");
+            let reason =
+                format!("all servers of a striped file are needed, and {name} failed: {lost}{new}");
             self.give_up(&reason);
         }
     }
 
     /// Fails all nodes without a verdict.
     pub(super) fn give_up(&mut self, reason: &str) {
-        for at in 1..self.nodes.len() {
-            let id = NodeId(u32::try_from(at).expect("a plan has fewer nodes"));
+        for id in self.receivers() {
             if self.verdict(id).is_none() {
-                self.nodes[at].state = NodeState::Failed(reason.to_owned());
+                self.nodes[id.index()].state = NodeState::Failed(reason.to_owned());
                 self.orders.push_back(HeadOrder::Send(id, ToAgent::Close(self.copy)));
             }
         }
     }
 
-    /// Finishes the copy if all nodes have verdicts.
+    /// Ends the copy if all nodes have verdicts.
     pub(super) fn finish(&mut self) {
-        let all = (1..self.nodes.len())
-            .all(|at| self.verdict(NodeId(u32::try_from(at).unwrap_or(0))).is_some());
-        if all && !self.finished {
+        if !self.finished && self.receivers().all(|id| self.verdict(id).is_some()) {
             self.finished = true;
             self.orders.push_back(HeadOrder::Finished);
         }
-    }
-
-    /// Whether a node is still on its lanes.
-    pub(super) fn is_alive(&self, at: usize) -> bool {
-        !self.nodes[at].left
     }
 }

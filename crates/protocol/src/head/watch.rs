@@ -1,10 +1,11 @@
-//! Finds the hop that holds a lane up.
+//! Finds the hop that slows a lane down.
 //!
-//! Back-pressure gives a whole chain the pace of its slowest hop. That hop shows at its ends: its sender
-//! always has data in flight, and the hops behind it have not. Its cost shows only without it: a suspect
-//! is fed on the side for a while (a trial), and is called slow if the others are then quicker than it
-//! was by more than a factor, and it stays slower by that factor on the side. So equally slow wires,
-//! overloaded processors and hiccups make no node slow.
+//! Back-pressure gives the whole chain the rate of its slowest hop. That hop can be recognised at
+//! its ends: its sender always has data in flight, and the hops behind it do not. What it costs can
+//! be measured only without it: a suspected node is fed on the side for a while (a trial). It is
+//! called slow if the others are then faster than it was by more than a factor, and it stays slower
+//! by that factor on the side. So equally slow links, overloaded processors and hiccups make no
+//! node slow.
 
 use std::collections::BTreeMap;
 
@@ -14,37 +15,38 @@ use garland_core::plan::NodeId;
 /// The length of a window in nanoseconds, after which hops are judged.
 pub(super) const WINDOW_NS: u64 = 200_000_000;
 
-/// The number of consecutive windows in which a node must be suspected: once may be a hiccup.
+/// The number of consecutive windows in which a node must be suspected; a single one may be a
+/// hiccup.
 const WINDOWS: u32 = 2;
 
-/// The length of a trial in windows. The first doesn't count: buffers fill in it.
+/// The length of a trial in windows. The first window does not count, because buffers fill in it.
 const TRIAL_WINDOWS: u32 = 8;
 
-/// The number of windows for which the others must keep a pace.
+/// The number of windows for which the other nodes must keep a rate.
 const KEPT: usize = 3;
 
-/// The number of trials without result after which a lane counts as being as quick as it can be.
+/// The number of trials without a result after which a lane is assumed to be as fast as it can be.
 const TRIALS_MAX: u32 = 2;
 
-/// The share of the time from which on a sender counts as always having data in flight.
+/// The share of the time from which a sender counts as always having data in flight.
 const BUSY: f64 = 0.8;
 
-/// The share of the time from which on a receiver that takes nothing counts as blocking.
+/// The share of the time from which a receiver that takes nothing counts as blocking.
 const BLOCKED: f64 = 0.2;
 
-/// The least share of the time that is divided by.
+/// The lower bound of a share of the time that is used as a divisor.
 const SHORTEST: f64 = 0.01;
 
-/// A node that held the others up.
+/// The rates of a node that slowed the others down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slow {
-    /// Bytes per second that it took.
+    /// The node's rate in bytes per second.
     pub rate: u64,
-    /// Bytes per second that the others take without it.
+    /// The rate of the other nodes without it, in bytes per second.
     pub others: u64,
 }
 
-/// What is known of a lane's hops.
+/// The measurements and trials of a lane's hops.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     /// When the present window began.
@@ -53,41 +55,42 @@ pub(super) struct Watch {
     marks: BTreeMap<NodeId, Mark>,
     /// The present suspect, and the number of consecutive windows in which it was suspected.
     suspect: Option<(NodeId, u32)>,
-    /// The nodes that are fed on the side without being called slow yet; the last one is on trial.
+    /// Nodes that are fed on the side without being called slow yet; the last one is on trial.
     trials: Vec<Trial>,
-    /// The windows that are left of the trial.
+    /// The number of windows that the trial still lasts.
     left: u32,
     /// The median rates of the hops since the trial began, in bytes per second, one per window.
     paces: Vec<f64>,
-    /// The number of trials without result.
+    /// The number of trials without a result.
     failed: u32,
     /// The sender of the last node whose trial had no result.
     doubted: Option<NodeId>,
 }
 
-/// The counters of a hop.
+/// The counters of a hop at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// When its sender reported.
+    /// When the sender reported.
     pub(super) at: u64,
-    /// What its sender reported.
+    /// The sender's report.
     pub(super) hop: HopReport,
-    /// When its receiver reported.
+    /// When the receiver reported.
     pub(super) writer_at: u64,
-    /// Nanoseconds in which its receiver was stalled by its writer, and in which the writer was blocked.
+    /// Nanoseconds in which the receiver was stalled by its writer, and in which that writer was
+    /// blocked.
     pub(super) writer: (u64, u64),
 }
 
-/// A node that was taken out of the chain on suspicion.
+/// The trial of a node that was taken out of the chain on suspicion.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     suspect: Suspect,
-    /// When the comparison with the others began, and the blocks that the node had then.
+    /// When the comparison with the others began, and the number of blocks that the node had then.
     since: u64,
     had: u64,
 }
 
-/// The node that most likely holds a lane up.
+/// The node that most likely slows a lane down.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspect {
     pub(super) node: NodeId,
@@ -97,37 +100,37 @@ pub(super) struct Suspect {
     pub(super) rate: f64,
 }
 
-/// A hop in a window.
+/// A hop during a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop {
     pub(super) near: NodeId,
     pub(super) far: NodeId,
-    /// Bytes per second.
+    /// The rate in bytes per second.
     pub(super) rate: f64,
     /// The share of the time in which data was in flight.
     busy: f64,
     /// The share of the time in which data was in flight and the receiver took nothing.
     blocked: f64,
-    /// The receiver waited for its disk, which is judged elsewhere.
+    /// Whether the receiver waited for its disk, which is judged elsewhere.
     pub(super) is_disk: bool,
 }
 
-/// The result of a window of the trials.
+/// The result of the trials in a window.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The nodes that are slow, their rates and those of the others, in bytes per second.
+    /// The slow nodes, with their rate and that of the others, in bytes per second.
     pub(super) slow: Vec<(NodeId, f64, f64)>,
-    /// The node whose trial ended without result.
+    /// The node whose trial ended without a result.
     pub(super) acquitted: Option<NodeId>,
 }
 
 impl Hop {
-    /// Bytes per second that the wire carries while the receiver takes them.
+    /// Returns the bytes per second that the link carries while the receiver takes them.
     pub(super) fn wire(&self) -> f64 {
         self.rate / (self.busy - self.blocked).max(SHORTEST)
     }
 
-    /// Bytes per second that wire and receiver take.
+    /// Returns the bytes per second that link and receiver take together.
     pub(super) fn taken(&self) -> f64 {
         self.rate / self.busy.max(SHORTEST)
     }
@@ -144,7 +147,7 @@ impl Hop {
 }
 
 impl Watch {
-    /// Ends the present window if it is over; returns whether it was.
+    /// Ends the present window if it is over. Returns whether it was.
     pub(super) fn end_window(&mut self, now: u64) -> bool {
         let is_over = now.saturating_sub(self.since) >= WINDOW_NS || self.marks.is_empty();
         if is_over {
@@ -153,8 +156,8 @@ impl Watch {
         is_over
     }
 
-    /// The hops in the window that ends now, from their counters, given as (near, far, counters). Leaves
-    /// out hops whose counters at the start of the window are unknown.
+    /// Returns the hops in the window that ends now, from their counters (near, far, counters).
+    /// Leaves out hops whose counters at the start of the window are unknown.
     pub(super) fn measure(&mut self, marks: &[(NodeId, NodeId, Mark)]) -> Vec<Hop> {
         let hops = marks.iter().filter_map(|(near, far, mark)| {
             let before = self.marks.get(far)?;
@@ -180,17 +183,17 @@ impl Watch {
         hops
     }
 
-    /// Whether a node may be suspected: there is no trial, and few were without result.
+    /// Whether a node may be suspected: no trial is running, and few trials had no result.
     pub(super) fn may_suspect(&self) -> bool {
         self.left == 0 && self.failed < TRIALS_MAX
     }
 
-    /// Whether the last trial without result was that of a node behind `near`.
+    /// Whether the last trial without a result was that of a node behind `near`.
     pub(super) fn doubts(&self, near: NodeId) -> bool {
         self.doubted == Some(near)
     }
 
-    /// Notes the suspect of a window; returns whether it was suspected for long enough.
+    /// Notes the suspect of a window. Returns whether it was suspected for long enough.
     pub(super) fn suspect(&mut self, node: Option<NodeId>) -> bool {
         let row =
             self.suspect.filter(|(last, _)| Some(*last) == node).map_or(0, |(_, row)| row) + 1;
@@ -198,8 +201,8 @@ impl Watch {
         node.is_some() && row >= WINDOWS
     }
 
-    /// Starts the trial of a node. `blocks` is the number of blocks that a node has; all trials start
-    /// over, since this node has held the others up until now.
+    /// Starts the trial of a node. `blocks` returns the number of blocks that a node has. All
+    /// trials start over, since this node has slowed the others down until now.
     pub(super) fn start_trial(
         &mut self,
         now: u64,
@@ -215,8 +218,8 @@ impl Watch {
     }
 
     /// Judges the trials at the end of a window: a node is slow if its rate is below the share
-    /// `slow_below` (in thousandths) of the others', in the chain and on the side. `blocks` is the number
-    /// of blocks of `block_size` bytes that a node has.
+    /// `slow_below` (in thousandths) of that of the others, in the chain and on the side. `blocks`
+    /// returns the number of blocks of `block_size` bytes that a node has.
     pub(super) fn judge_trials(
         &mut self,
         now: u64,
@@ -226,11 +229,9 @@ impl Watch {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         let Some(last) = self.trials.last().copied() else { return outcome };
-        let mut rates: Vec<f64> =
-            hops.iter().map(|hop| hop.rate).filter(|&rate| rate > 0.0).collect();
-        if !rates.is_empty() && now.saturating_sub(last.since) > 2 * WINDOW_NS {
-            let middle = rates.len() / 2;
-            self.paces.push(*rates.select_nth_unstable_by(middle, f64::total_cmp).1);
+        let rates = hops.iter().map(|hop| hop.rate).filter(|&rate| rate > 0.0).collect();
+        if now.saturating_sub(last.since) > 2 * WINDOW_NS {
+            self.paces.extend(median(rates));
         }
         let kept = self.paces.iter().rev().take(KEPT).copied().fold(f64::INFINITY, f64::min);
         let others = if self.paces.len() < KEPT { 0.0 } else { kept };
@@ -256,4 +257,10 @@ impl Watch {
         self.left = self.left.saturating_sub(1);
         outcome
     }
+}
+
+/// Returns the upper median; `None` without values.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    let middle = values.len() / 2;
+    (!values.is_empty()).then(|| *values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }

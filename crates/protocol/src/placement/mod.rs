@@ -1,4 +1,4 @@
-//! Which node a job goes to, when the engine is Garland's own.
+//! Placement: the choice of the node for a job by Garland's own engine.
 
 mod mosix;
 mod pull;
@@ -10,32 +10,32 @@ pub use mosix::Mosix;
 pub use pull::Pull;
 pub use turns::Turns;
 
-/// What is known of a node when a job is placed.
-#[derive(Clone, Debug, PartialEq)]
+/// The state of a node when a job is placed.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
-    /// Its name.
+    /// The name of the node.
     pub name: String,
-    /// Whether it takes jobs: it answers, and isn't being left out.
+    /// Whether it takes jobs: it answers, and is not excluded.
     pub is_alive: bool,
-    /// Its processors, or as many as jobs may have.
+    /// The number of processors that jobs may use.
     pub cores: u32,
-    /// The speed of one of them relative to the quickest node's; 1 if unknown.
+    /// The speed of one processor relative to the fastest node's; 1 if unknown.
     pub speed: f64,
-    /// Processors that jobs of this run have there, jobs on their way included.
+    /// The number of processors that jobs of this run use, including jobs that are on their way.
     pub busy: u32,
-    /// Jobs that wait there.
+    /// The number of jobs that wait on the node.
     pub waiting: u32,
     /// Its load without this run, in runnable processes; `None` if unknown.
     pub load: Option<f64>,
     /// Its memory in bytes; `None` if unknown.
     pub memory: Option<u64>,
-    /// The memory that was free before the run, less the requests of its jobs there, in bytes; `None`
-    /// if unknown.
+    /// The memory that was free before the run, minus the requests of its jobs, in bytes; `None` if
+    /// unknown.
     pub memory_free: Option<u64>,
 }
 
 impl Candidate {
-    /// Whether the job could ever run there.
+    /// Whether the node could ever run the job.
     pub fn can_hold(&self, job: &Job) -> bool {
         job.cores <= self.cores && self.memory.is_none_or(|memory| job.fits_in(memory))
     }
@@ -45,7 +45,7 @@ impl Candidate {
         self.memory_free.is_none_or(|free| job.fits_in(free))
     }
 
-    /// Whether there is room for the job now.
+    /// Whether the node has room for the job now.
     pub fn has_room(&self, job: &Job) -> bool {
         let is_free = self.busy + job.cores <= self.cores && self.has_memory(job);
         self.is_alive && self.can_hold(job) && is_free
@@ -54,14 +54,14 @@ impl Candidate {
 
 /// Chooses nodes for jobs, one at a time.
 pub trait Placement: Send {
-    /// The index of the node for a job at `now` seconds since the run began. `None`: the job waits until
-    /// another one has ended, or a node was added or lost.
+    /// Returns the index of the node for a job. `None`: the job waits until another job has ended,
+    /// or a node was added or lost.
     ///
     /// A job may go to a node without room for it, where it waits.
     fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize>;
 
-    /// Whether jobs may move between nodes: then nodes get some short jobs in advance, and return them to
-    /// idle ones.
+    /// Whether jobs may move between nodes: then nodes get some short jobs in advance, and return
+    /// them when other nodes are idle.
     fn may_move(&self) -> bool {
         false
     }
@@ -78,12 +78,12 @@ pub struct PlacementRequest<'a> {
     pub now: f64,
     /// Whether jobs start without waiting for processors.
     pub at_once: bool,
-    /// Places where it has failed before; none of them when nothing else is left.
+    /// Indexes of nodes on which the job has failed; empty if there are no other nodes.
     pub avoid: &'a [usize],
 }
 
 impl PlacementRequest<'_> {
-    /// Whether the job may go to the node at `at`, sooner or later.
+    /// Whether the job may go to the node with index `at`, now or later.
     pub fn may_have(&self, at: usize) -> bool {
         let node = &self.nodes[at];
         node.is_alive && node.can_hold(self.job) && !self.avoid.contains(&at)
@@ -101,16 +101,7 @@ mod tests_of {
     }
 
     pub(super) fn node(cores: u32, busy: u32) -> Candidate {
-        Candidate {
-            name: "n".to_owned(),
-            is_alive: true,
-            cores,
-            speed: 1.0,
-            busy,
-            waiting: 0,
-            load: None,
-            memory: None,
-            memory_free: None,
-        }
+        let name = "n".to_owned();
+        Candidate { name, is_alive: true, cores, speed: 1.0, busy, ..Candidate::default() }
     }
 }

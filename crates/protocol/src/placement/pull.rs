@@ -1,8 +1,9 @@
-//! Pull: a node with room takes the next job.
+//! Pull: the next job goes to a node with room for it.
 
 use super::{Placement, PlacementRequest};
 
-/// The node with the largest share of its processors free, the first of equals; none without room.
+/// Chooses the node with the largest free share of its processors, the first of equal ones; none
+/// without room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pull;
 
@@ -49,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn who_can_never_hold_a_job_is_never_asked() {
+    fn a_node_too_small_for_a_job_never_gets_it() {
         let nodes = [node(2, 0)];
         let job = job(3);
         let asked =

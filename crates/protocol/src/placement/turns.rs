@@ -1,8 +1,8 @@
-//! Round robin: each node in its turn, whatever it has to do already.
+//! Round robin: each node in turn, however many jobs it has already.
 
 use super::{Placement, PlacementRequest};
 
-/// Deals jobs out like cards. A job waits at its node, even if others are idle.
+/// Assigns jobs to nodes in turn. A job waits at its node, even if others are idle.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turns {
     next: usize,

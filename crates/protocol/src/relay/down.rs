@@ -1,4 +1,4 @@
-//! A link to one downstream, and how far it has come.
+//! The link to a downstream, and its progress.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(super) struct Down {
     /// The ordinal of the next block that it expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
-    /// The blocks that it has, if it has reported any.
+    /// The blocks that the downstream has, if it has reported any.
     pub(super) has: Option<BlockSet>,
     pub(super) ended: bool,
 }
@@ -27,11 +27,16 @@ impl Down {
         let again = self.again.iter().position(|&again| again == index);
         if let Some(at) = again {
             self.again.remove(at);
-            // A frame must follow every block, or the receiver can't tell a cut-off block from a changed one.
+            // A frame must follow every block, or the receiver cannot tell a truncated block from a
+            // changed one.
             self.ended = false;
         }
         if place == self.next || place > self.next && again.is_none() {
             self.next = place + 1;
         }
+    }
+    /// Whether the downstream has reported that it has block `index`.
+    pub(super) fn has(&self, index: u64) -> bool {
+        self.has.as_ref().is_some_and(|has| has.contains(index))
     }
 }

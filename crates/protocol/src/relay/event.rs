@@ -1,105 +1,109 @@
-//! Events and orders of the relay machine. Links downstream are identified by their epochs.
+//! Events and orders of the relay machine. Downstream links are identified by their epochs.
 
 use crate::frame::Kind;
 use crate::route::{LinkSide, Route};
 use crate::sink::{Landing, SinkError};
 use garland_core::plan::NodeId;
 
-/// An event.
+/// An event for the relay machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayEvent {
     /// The head changed this lane's hops.
     Route(Route),
     /// The link to a downstream is open.
     DownOpened(u32),
-    /// The link to a downstream broke, or couldn't be opened.
+    /// The link to a downstream broke, or could not be opened.
     DownLost(u32, String),
     /// A downstream sent a request: `Resume` with an ordinal, or `Again` with a block's index.
-    Asked(u32, Kind, u64),
-    /// A downstream has these blocks already: the first of 256, and a bit for each.
-    Told(u32, u64, [u8; 32]),
+    Requested(u32, Kind, u64),
+    /// A downstream reported blocks that it already has: the index of the first of 256 blocks, and
+    /// a bit for each.
+    Have(u32, u64, [u8; 32]),
     /// The upstream has opened its link.
     UpOpened(u32),
     /// The link from the upstream of this epoch broke.
     UpLost(u32, String),
-    /// A block's header came from upstream; its digest is the one that the source signed.
+    /// A block's header arrived from upstream; the digest is the one that the source signed.
     Block(u64, [u8; 32]),
-    /// The upstream declares the block that it sent void.
+    /// The upstream declares a block that it sent void.
     Void(u64),
-    /// The upstream has sent the lane's last block: the source has no block of this index.
+    /// The upstream has sent the lane's last block: the source has blocks only below this index.
     End(u64),
-    /// A `Receive` is done.
+    /// The order `Receive` is done.
     Received {
         /// Whether the writer has the block.
         stored: bool,
     },
-    /// A `Receive` ended early because the upstream broke; what had been forwarded was padded.
+    /// The order `Receive` ended early because the upstream link broke; the forwarded part was
+    /// padded.
     CutOff,
-    /// A `Feed` is done.
+    /// The order `Feed` is done.
     Fed,
-    /// The block of a `Feed` isn't there yet; it may be requested again.
+    /// The block of a `Feed` is not available yet; it may be requested again.
     NotYet,
     /// The block of a `Feed` is no longer kept, since all remaining nodes have it.
     Gone,
-    /// The block of a `Feed` doesn't exist: the source has this number of blocks.
+    /// The block of a `Feed` does not exist: the source has this number of blocks.
     Ended(u64),
     /// The result of writing a block.
     Landed(u64, Landing),
-    /// The head ordered this node to drop what its disk can't take.
+    /// The head ordered this node to drop blocks that its disk is too slow for.
     Detached,
 }
 
 /// Whether a received block goes to the node's writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Store {
-    /// Not wanted.
+    /// No: the node does not need the block.
+    #[default]
     No,
-    /// If the writer has room: this node must not hold the others up.
+    /// Only if the writer has room: this node must not slow the others down.
     IfRoom,
-    /// Yes, after waiting for space if necessary.
+    /// Yes, after waiting for room if necessary.
     Yes,
 }
 
-/// An order to the driver.
+/// An order of the relay machine to its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayOrder {
-    /// Connect to a downstream that the route names, for this epoch.
+    /// Connect to a downstream of the route, for this epoch.
     OpenDown(NodeId, u32),
     /// Close the link to a downstream.
     CloseDown(u32),
     /// Close the link from the upstream.
     CloseUp,
     /// Send a frame upstream.
-    AskUp(Kind, u64),
-    /// Report blocks that are here to the upstream: the first of 256, and a bit for each.
-    TellUp(u64, [u8; 32]),
+    SendUp(Kind, u64),
+    /// Report to the upstream which blocks are present: the index of the first of 256, and a bit
+    /// for each.
+    SendHave(u64, [u8; 32]),
     /// Send a frame without a block to a downstream.
     SendDown(u32, Kind, u64),
-    /// Receive the block whose header has come; answer with `Received` or `CutOff`.
+    /// Receive the block whose header has arrived; answer with `Received` or `CutOff`.
     Receive {
-        /// Its index.
+        /// The index of the block.
         index: u64,
-        /// Whether it goes to the writer.
+        /// Whether the block goes to the writer.
         store: Store,
-        /// The links that it is forwarded on while it arrives.
+        /// The epochs of the links on which it is forwarded while it arrives.
         forward: Vec<u32>,
     },
-    /// Read the block from the sink, seal it under this incarnation and send it to these; answer
-    /// with `Fed`.
+    /// Read the block from the sink, seal it under this incarnation, and send it on these links;
+    /// answer with `Fed`, `NotYet`, `Gone` or `Ended`.
     Feed {
-        /// Its index.
+        /// The index of the block.
         index: u64,
         /// The incarnation of this node's key.
         incarnation: u64,
-        /// Whether a downstream requested it (`Again`), so that the lane doesn't advance.
+        /// Whether a downstream requested the block (`Again`), so that the lane does not advance.
         again: bool,
-        /// The links.
+        /// The epochs of the links.
         to: Vec<u32>,
     },
     /// Report to the head that a block arrived changed.
     ReportBad(u64),
     /// Report to the head that a link is lost.
     ReportLost(LinkSide, u32, String),
-    /// The copy can't go on here.
+    /// The copy cannot continue on this node.
     Fail(SinkError),
 }

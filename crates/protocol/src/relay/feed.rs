@@ -6,42 +6,44 @@ use crate::frame::Kind;
 use crate::sink::Sink;
 
 impl Relay {
-    /// Feeds a block that this node holds: first blocks that were requested (`Again`), then the downstream that is farthest behind, and all that expect the same block.
+    /// Feeds a block that this node holds: first blocks that were requested (`Again`), then the
+    /// next block of the downstream that is farthest behind, to all that expect this block.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let again = self.downs.iter().filter(|down| down.resumed).find_map(|down| {
             let index = down.again.iter().find(|&&index| sink.can_serve(index));
             index.map(|&index| (index, vec![down.epoch]))
         });
         if let Some((index, to)) = again {
-            // The block may have been sent under the lane's incarnation already, in another encoding.
+            // The block may have been sent under the lane's incarnation already, in another
+            // encoding.
             let incarnation = self.next_incarnation();
-            self.busy = Busy::Feeding { index, to: to.clone() };
-            return Some(RelayOrder::Feed { index, incarnation, again: true, to });
+            return self.start_feeding(index, incarnation, true, to);
         }
-        // None gets ahead while another is being linked: a stream among those behind it may need what
-        // that one lacks, in another lane.
+        // No downstream may get ahead while another one is being linked: a stream behind the former
+        // may need blocks that the latter lacks, in another lane.
         while self.downs.iter().all(|down| down.resumed) {
             let cursor = self.cursor;
             let behind = self.downs.iter().filter(|down| down.next < cursor);
             let Some(place) = behind.map(|down| down.next).min() else { break };
             let index = self.blocks.index(place);
             let there = |down: &&mut Down| down.next == place;
-            // A downstream that has it goes on.
+            // A downstream that already has the block skips it.
             let has = self.downs.iter_mut().filter(there).filter(|down| down.has(index));
             if has.map(|down| down.next += 1).count() > 0 {
                 continue;
             }
             if sink.can_serve(index) {
                 let to = self.downs.iter_mut().filter(there).map(|down| down.epoch).collect();
-                return Some(self.start_feeding(index, to));
+                return self.start_feeding(index, self.incarnation, false, to);
             }
-            if sink.will_serve(index) || self.is_beside {
+            if sink.will_serve(index) || self.is_side_feed {
                 return None;
             }
-            // It is missing here: the downstream sees the gap and requests it, and then so do we.
+            // The block is missing here: the downstream notices the gap and requests it, and then
+            // this relay does.
             self.downs.iter_mut().filter(there).for_each(|down| down.next += 1);
         }
-        // The end would settle what may yet be void.
+        // The end would settle blocks that may still be declared void.
         for down in self.downs.iter_mut().filter(|down| down.resumed && !down.ended) {
             let unsettled = &self.unsettled;
             let settled = !unsettled.iter().any(|block| block.forwarded.contains(&down.epoch));
@@ -53,9 +55,15 @@ impl Relay {
         None
     }
 
-    fn start_feeding(&mut self, index: u64, to: Vec<u32>) -> RelayOrder {
+    fn start_feeding(
+        &mut self,
+        index: u64,
+        incarnation: u64,
+        again: bool,
+        to: Vec<u32>,
+    ) -> Option<RelayOrder> {
         self.busy = Busy::Feeding { index, to: to.clone() };
-        RelayOrder::Feed { index, incarnation: self.incarnation, again: false, to }
+        Some(RelayOrder::Feed { index, incarnation, again, to })
     }
 
     pub(super) fn unfed(&mut self) {
@@ -64,8 +72,8 @@ impl Relay {
         }
     }
 
-    /// Skips a block that can't be read any more. At the source it is lost for all that still need it; elsewhere a
-    /// downstream that requests it gets it from upstream.
+    /// Skips a block that cannot be read any more. At the source it is lost for all nodes that
+    /// still need it; elsewhere a downstream that requests it gets it from upstream.
     pub(super) fn pass_over(&mut self) {
         let Some((index, place, to)) = self.end_feed() else { return };
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
@@ -84,7 +92,7 @@ impl Relay {
         }
     }
 
-    /// Notes that a stream has no block from `blocks` on, if that isn't known; says whether it can be.
+    /// Notes that a stream has no block from index `blocks` on. Returns whether that is possible.
     pub(super) fn ends_at(&mut self, blocks: u64, sink: &mut Sink) -> bool {
         if blocks == self.blocks.end {
             return true;
@@ -97,7 +105,7 @@ impl Relay {
         true
     }
 
-    /// Ends a feed: its block, the block's ordinal, and the links.
+    /// Ends a feed. Returns its block, the block's ordinal, and the links.
     fn end_feed(&mut self) -> Option<(u64, u64, Vec<u32>)> {
         let Busy::Feeding { index, to } = &mut self.busy else { return None };
         let (index, to) = (*index, std::mem::take(to));

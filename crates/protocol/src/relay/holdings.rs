@@ -1,50 +1,43 @@
-//! Blocks that a node has before they arrive. They are reported to the upstream when a link opens, which
-//! doesn't feed them.
+//! Blocks that a node has before they arrive. When a link opens, the node reports them to its
+//! upstream, which then skips them.
 
-use super::down::Down;
 use super::{Relay, RelayOrder};
 use crate::sink::Sink;
 use garland_core::plan::BlockSet;
 
 /// The number of blocks that one frame reports.
-const TOLD: u64 = 256;
-
-impl Down {
-    /// Whether the downstream has reported that it has block `index`.
-    pub(super) fn has(&self, index: u64) -> bool {
-        self.has.as_ref().is_some_and(|has| has.contains(index))
-    }
-}
+const BLOCKS_PER_FRAME: u64 = 256;
 
 impl Relay {
-    /// Reports to the upstream which blocks of the rest of the lane are here.
-    pub(super) fn tell_holdings(&mut self, sink: &Sink) {
-        if !sink.is_foreknown() {
+    /// Reports to the upstream which of the remaining blocks of the lane are present.
+    pub(super) fn send_have(&mut self, sink: &Sink) {
+        if !sink.knows_all_digests() {
             return;
         }
         let here = |index: u64| {
             let rest = self.blocks.ordinal(index).is_some_and(|place| place >= self.cursor);
             rest && sink.has(index)
         };
-        for chunk in 0..self.blocks.end.div_ceil(TOLD) {
-            let first = chunk * TOLD;
+        for chunk in 0..self.blocks.end.div_ceil(BLOCKS_PER_FRAME) {
+            let first = chunk * BLOCKS_PER_FRAME;
             let mut bits = [0; 32];
-            for (at, index) in (first..self.blocks.end.min(first + TOLD)).enumerate() {
+            for (at, index) in (first..self.blocks.end.min(first + BLOCKS_PER_FRAME)).enumerate() {
                 bits[at / 8] |= u8::from(here(index)) << (at % 8);
             }
             if bits != [0; 32] {
-                self.orders.push_back(RelayOrder::TellUp(first, bits));
+                self.orders.push_back(RelayOrder::SendHave(first, bits));
             }
         }
     }
 
-    /// Takes the report of a downstream. It still gets blocks that it requests (`Again`).
-    pub(super) fn told(&mut self, epoch: u32, first: u64, bits: &[u8; 32]) {
+    /// Takes the report of a downstream. The downstream still gets blocks that it requests
+    /// (`Again`).
+    pub(super) fn note_have(&mut self, epoch: u32, first: u64, bits: &[u8; 32]) {
         let end = self.blocks.end;
         let down = self.downs.iter_mut().find(|down| down.epoch == epoch);
         let Some(down) = down.filter(|_| first < end) else { return };
         let has = down.has.get_or_insert_with(|| BlockSet::new(end));
-        for at in (0..TOLD).filter(|at| bits[(at / 8) as usize] >> (at % 8) & 1 == 1) {
+        for at in (0..BLOCKS_PER_FRAME).filter(|at| bits[(at / 8) as usize] >> (at % 8) & 1 == 1) {
             has.insert(first.saturating_add(at));
         }
     }

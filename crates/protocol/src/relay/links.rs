@@ -23,7 +23,7 @@ impl Relay {
             self.orders.push_back(RelayOrder::CloseDown(down.epoch));
         }
         self.downs.retain(|down| stays(down.epoch));
-        for block in self.unsettled.iter_mut().chain(&mut self.doubts) {
+        for block in self.unsettled.iter_mut().chain(&mut self.unverified) {
             block.forwarded.retain(|&epoch| stays(epoch));
         }
         for &Downstream { node, epoch, .. } in &route.downstreams {
@@ -38,26 +38,27 @@ impl Relay {
         if let Busy::Feeding { to, .. } = &mut self.busy {
             to.retain(|&epoch| epoch != lost);
             if to.is_empty() {
-                // The loss is the answer to the feed.
+                // Reporting the loss counts as the end of the feed.
                 self.busy = Busy::No;
             }
         }
         if let Some(down) = self.downs.iter_mut().find(|down| down.epoch == lost) {
-            // The entry stays until the head names the next downstream: reading on would only mean
-            // sealing again what a new downstream has yet to get.
+            // The entry stays until the head names the next downstream: to continue reading would
+            // only mean that blocks must be sealed again for the new downstream.
             down.resumed = false;
             down.again.clear();
             self.orders.push_back(RelayOrder::ReportLost(LinkSide::Down, lost, reason));
         }
     }
 
-    pub(super) fn asked_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
+    pub(super) fn requested_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
         let Some(down) = self.downs.iter_mut().find(|down| down.epoch == epoch) else { return };
         match kind {
-            // A repeated frame: it would be fed the same blocks again under the same keys.
+            // A repeated frame: the downstream would be fed the same blocks again under the same
+            // keys.
             Kind::Resume if down.resumed => {
                 self.orders.push_back(RelayOrder::CloseDown(epoch));
-                self.down_lost(epoch, "its downstream asked twice where to begin".to_owned());
+                self.down_lost(epoch, "protocol error: second Resume on one link".to_owned());
             }
             Kind::Resume => {
                 down.resumed = true;
@@ -81,25 +82,27 @@ impl Relay {
         }
         *open = true;
         self.up_ended = false;
-        self.asked.clear();
-        self.tell_holdings(sink);
-        self.orders.push_back(RelayOrder::AskUp(Kind::Resume, self.cursor));
+        self.requested.clear();
+        self.send_have(sink);
+        self.orders.push_back(RelayOrder::SendUp(Kind::Resume, self.cursor));
         if std::mem::replace(&mut self.was_open, true) {
-            self.doubt_next(sink);
+            self.miss_next(sink);
         }
-        // The old upstream may have been cut off in these and lost before it could say so.
+        // The old upstream may have been cut off in these blocks, and the link lost before it could
+        // report that.
         for block in std::mem::take(&mut self.unsettled) {
-            if block.stored && !block.opened && sink.is_flying(block.index) {
-                self.doubts.push(block);
+            if block.stored && !block.opened && sink.is_in_flight(block.index) {
+                self.unverified.push(block);
             } else if block.changed || !block.stored {
                 self.void_down(&block);
             }
         }
     }
 
-    /// Marks the first missing block of this lane as far. Blocks in flight on a broken link may be lost, and
-    /// the other lanes of a stream must not wait for them, since this lane's upstream may wait for those.
-    fn doubt_next(&self, sink: &mut Sink) {
+    /// Marks the first missing block of this lane as missed. Blocks in flight on a broken link may
+    /// be lost, and the other lanes of a stream must not wait for them, because this lane's
+    /// upstream may itself wait for those lanes.
+    fn miss_next(&self, sink: &mut Sink) {
         if sink.front().is_some() {
             let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
             let lacked = rest.into_iter().find(|index| !sink.has(*index));

@@ -1,13 +1,13 @@
-//! The relay machine: one lane on one node, from the head's first hop to the chain's tail.
+//! The relay machine: one lane on one node.
 //!
-//! Every node runs the same machine. The head's has no upstream and a sink that holds everything,
-//! so it feeds; a relay forwards a block while it still arrives, to one downstream or to several, and
-//! feeds from its own sink when one of them is behind (a dead node was spliced out, a block came in
-//! changed); the tail has no downstream. A node that is fed on the side has a
-//! machine of its own at its feeder, which feeds what is held there, so that the lane never waits for it.
-//! The driver calls `handle` for each event, and `poll` until it returns `None`.
+//! Every node of a lane, from the head to the last one of the chain, runs the same machine. The
+//! head has no upstream and a sink that holds everything, so it only feeds. A relay forwards a
+//! block while the block still arrives, to one or several downstreams; it feeds from its own sink
+//! if a downstream is behind (because a dead node was spliced out, or a block arrived changed). The
+//! last node has no downstream. A node that is fed on the side has a machine of its own at its
+//! feeder, which feeds what the feeder holds, so the lane never waits for it. The driver calls
+//! `handle` for each event, and then `poll` until it returns `None`.
 
-mod doubt;
 mod down;
 mod event;
 mod feed;
@@ -15,21 +15,19 @@ mod holdings;
 mod links;
 mod receive;
 mod repair;
-mod unsettled;
-mod waiting;
+mod settle;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use self::down::Down;
 pub use self::event::{RelayEvent, RelayOrder, Store};
-use self::unsettled::Unsettled;
 use super::sink::Sink;
 use garland_core::plan::LaneBlocks;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Busy {
     No,
-    /// `to` are the epochs of the links that the block is forwarded on.
+    /// `to` has the epochs of the links on which the block is forwarded.
     Receiving {
         index: u64,
         store: Store,
@@ -41,43 +39,57 @@ enum Busy {
     },
 }
 
-/// One lane on one node.
+/// A block from upstream that may have been cut off on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unsettled {
+    pub(super) index: u64,
+    pub(super) stored: bool,
+    /// The links on which it was forwarded, which must be told if it is void.
+    pub(super) forwarded: Vec<u32>,
+    /// Whether it arrived changed.
+    pub(super) changed: bool,
+    /// Whether the block arrived as it was sealed, and waits for its turn with the writer.
+    pub(super) opened: bool,
+}
+
+/// The relay of one lane on one node.
 #[derive(Debug)]
 pub struct Relay {
     blocks: LaneBlocks,
     /// The link from upstream: its epoch, and whether it is open. The head has none.
     up: Option<(u32, bool)>,
-    /// Whether there was a link from upstream before.
+    /// Whether a link from upstream was open before.
     was_open: bool,
     is_source: bool,
     /// The ordinal of the next block from upstream.
     cursor: u64,
-    /// Whether the upstream has sent its last block.
+    /// Whether the upstream has sent the lane's last block.
     up_ended: bool,
     downs: Vec<Down>,
-    /// Whether it feeds a node on the side, and waits for blocks that aren't held yet.
-    is_beside: bool,
+    /// Whether the relay feeds a node on the side, and therefore waits for blocks that are not held
+    /// yet.
+    is_side_feed: bool,
     busy: Busy,
-    /// The incarnation of the sealing key while the links stay.
+    /// The incarnation of the sealing key while the links stay the same.
     incarnation: u64,
-    /// The newest incarnation; blocks that are sent again use a new one.
+    /// The newest incarnation; each block that is sent again uses a new one.
     newest: u64,
     /// Blocks that were requested and have not arrived.
-    asked: BTreeSet<u64>,
-    /// Blocks that may still be declared void: those received since the stream last went on. (Requested
-    /// blocks prove nothing: a neighbour sends them while it still doesn't know whether what it forwarded
-    /// was cut off.)
+    requested: BTreeSet<u64>,
+    /// Blocks that may still be declared void: those received since the last block in the lane's
+    /// order. (Requested blocks prove nothing: a neighbour sends them while it does not know yet
+    /// whether the block that it forwarded was cut off.)
     unsettled: Vec<Unsettled>,
     /// Blocks with the writer that may have been cut off.
-    doubts: Vec<Unsettled>,
+    unverified: Vec<Unsettled>,
     detached: bool,
     /// The number of this lane's blocks that are with the writer.
-    flying: usize,
+    in_flight: usize,
     orders: VecDeque<RelayOrder>,
 }
 
 impl Relay {
-    /// The relay of a node in the lane `blocks`.
+    /// Creates the relay of a node in the lane `blocks`.
     #[must_use]
     pub fn new(blocks: LaneBlocks, is_source: bool) -> Self {
         Self {
@@ -88,56 +100,58 @@ impl Relay {
             cursor: if is_source { blocks.len() } else { 0 },
             up_ended: is_source,
             downs: Vec::new(),
-            is_beside: false,
+            is_side_feed: false,
             busy: Busy::No,
             incarnation: 0,
             newest: 0,
-            asked: BTreeSet::new(),
+            requested: BTreeSet::new(),
             unsettled: Vec::new(),
-            doubts: Vec::new(),
+            unverified: Vec::new(),
             detached: false,
-            flying: 0,
+            in_flight: 0,
             orders: VecDeque::new(),
         }
     }
 
-    /// A relay that feeds one downstream on the side of the lane `blocks`, from what the node holds or will
-    /// hold. The incarnations of its keys are derived from the link's `epoch`.
+    /// Creates a relay that feeds one downstream on the side of the lane `blocks`, from what the
+    /// node holds or will hold. The incarnations of its keys are derived from the link's `epoch`.
     #[must_use]
-    pub fn beside(blocks: LaneBlocks, epoch: u32) -> Self {
-        // The lane's incarnations count from 1; those of each link have 32 bits.
+    pub fn side_feed(blocks: LaneBlocks, epoch: u32) -> Self {
+        // The lane's own incarnations count from 1; those of each side link have 32 bits.
         let newest = 1 << 63 | u64::from(epoch) << 32;
-        Self { is_beside: true, newest, ..Self::new(blocks, true) }
+        Self { is_side_feed: true, newest, ..Self::new(blocks, true) }
     }
 
-    /// A new incarnation.
+    /// Returns a new incarnation.
     fn next_incarnation(&mut self) -> u64 {
         self.newest += 1;
         self.newest
     }
 
-    /// Whether it feeds a node on the side.
+    /// Whether the relay feeds a node on the side.
     #[must_use]
-    pub fn is_beside(&self) -> bool {
-        self.is_beside
+    pub fn is_side_feed(&self) -> bool {
+        self.is_side_feed
     }
 
-    /// The number of blocks received from upstream, from the lane's start.
+    /// Returns the number of blocks received from upstream, from the lane's start.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.cursor
     }
 
-    /// Whether upstream is done: the lane's last block has arrived, and this node holds the whole
-    /// source.
+    /// Whether the upstream link is done: the lane's last block has arrived, and this node holds
+    /// the whole source.
     #[must_use]
     pub fn is_up_over(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
-        let quiet = self.busy == Busy::No && self.asked.is_empty() && self.doubts.is_empty();
+        let quiet =
+            self.busy == Busy::No && self.requested.is_empty() && self.unverified.is_empty();
         open && self.up_ended && quiet && sink.is_complete()
     }
 
-    /// Whether the link of that epoch is done: the lane's end was sent, and nothing was requested since.
+    /// Whether the link with this epoch is done: the lane's end was sent, and nothing was requested
+    /// since.
     #[must_use]
     pub fn is_down_over(&self, epoch: u32) -> bool {
         let over = |down: &Down| down.resumed && down.ended && down.again.is_empty();
@@ -145,12 +159,12 @@ impl Relay {
         self.busy == Busy::No && down.is_some_and(over)
     }
 
-    /// Whether the next frame from upstream may be read. A relay that has no place for it leaves it in the
-    /// socket, which makes the chain's back-pressure.
+    /// Whether the next frame from upstream may be read. A relay without space for it leaves it in
+    /// the socket, which causes the back-pressure of the chain.
     #[must_use]
     pub fn may_read(&self, sink: &Sink) -> bool {
         let open = matches!(self.up, Some((_, true)));
-        let settled = self.doubts.is_empty();
+        let settled = self.unverified.is_empty();
         let down_ready = self.downs.iter().all(|down| {
             let behind = down.next < self.cursor;
             let waiting = behind && sink.will_surely_serve(self.blocks.index(down.next));
@@ -159,27 +173,49 @@ impl Relay {
         open && self.busy == Busy::No && settled && down_ready && !self.is_held(sink)
     }
 
-    /// Whether the next block from upstream must wait for the node's own stream (a pipe), which is behind:
-    /// it waits for its reader, or for other lanes.
+    /// Whether the next block from upstream must wait for the node's own stream (a pipe), which is
+    /// behind: it waits for its reader or for other lanes.
     #[must_use]
     pub fn is_held(&self, sink: &Sink) -> bool {
         if self.detached || sink.front().is_none() {
             return false;
         }
-        // Blocks that are here won't be sent.
+        // Blocks that are present will not be sent.
         let rest = (self.cursor..self.blocks.len()).map(|place| self.blocks.index(place));
         let next = rest.into_iter().find(|&index| sink.is_far(index) || !sink.has(index));
         next.is_some_and(|index| sink.is_ahead(index))
     }
 
+    /// Whether the upstream owes this node a block: the lane is not finished, or a block was
+    /// requested again.
+    #[must_use]
+    pub fn is_owed(&self) -> bool {
+        let open = matches!(self.up, Some((_, true)));
+        open && (!self.up_ended || !self.requested.is_empty())
+    }
+
+    /// Whether the lane waits for this node's writer: for a block that a downstream is to be fed
+    /// from here, or for all remaining blocks to be written.
+    #[must_use]
+    pub fn is_behind_writer(&self, sink: &Sink) -> bool {
+        if self.is_source {
+            return false;
+        }
+        let lacked_below = self.downs.iter().any(|down| {
+            let next = (down.next < self.cursor).then(|| self.blocks.index(down.next));
+            down.again.iter().copied().chain(next).any(|index| sink.will_surely_serve(index))
+        });
+        let all_came = self.up_ended && self.requested.is_empty();
+        lacked_below || !self.unverified.is_empty() || all_came && self.in_flight > 0
+    }
     /// Handles an event.
     pub fn handle(&mut self, event: RelayEvent, sink: &mut Sink) {
         match event {
             RelayEvent::Route(route) => self.route(&route),
             RelayEvent::DownOpened(_) => self.incarnation = self.next_incarnation(),
             RelayEvent::DownLost(epoch, reason) => self.down_lost(epoch, reason),
-            RelayEvent::Asked(epoch, kind, index) => self.asked_by_down(epoch, kind, index),
-            RelayEvent::Told(epoch, first, bits) => self.told(epoch, first, &bits),
+            RelayEvent::Requested(epoch, kind, index) => self.requested_by_down(epoch, kind, index),
+            RelayEvent::Have(epoch, first, bits) => self.note_have(epoch, first, &bits),
             RelayEvent::UpOpened(epoch) => self.up_opened(epoch, sink),
             RelayEvent::UpLost(epoch, reason) => self.up_lost(epoch, reason),
             RelayEvent::Block(index, content) => self.block(index, content, sink),
@@ -196,7 +232,7 @@ impl Relay {
         }
     }
 
-    /// The next order; `None` if there is none until the next event.
+    /// Returns the next order; `None` if there is none until the next event.
     pub fn poll(&mut self, sink: &Sink) -> Option<RelayOrder> {
         if let Some(order) = self.orders.pop_front() {
             return Some(order);
@@ -204,6 +240,6 @@ impl Relay {
         if self.busy != Busy::No {
             return None;
         }
-        self.feed(sink).or_else(|| self.ask_for_missing(sink))
+        self.feed(sink).or_else(|| self.request_missing(sink))
     }
 }

@@ -1,8 +1,7 @@
-//! Blocks that come: stored, passed on, or cut off on the way.
+//! Blocks that arrive: stored, forwarded, or cut off on the way.
 
 use super::down::Down;
-use super::unsettled::Unsettled;
-use super::{Busy, Relay, RelayOrder, Store};
+use super::{Busy, Relay, RelayOrder, Store, Unsettled};
 use crate::frame::Kind;
 use crate::sink::Sink;
 
@@ -14,8 +13,8 @@ impl Relay {
         }
         self.pass(place, sink);
         let streamed = place == self.cursor;
-        // Where a stream is written below, too, what was left out for this node's sake comes first: what
-        // goes on over a gap has to be dropped there.
+        // If this node writes a stream, its downstreams do, too: blocks that were skipped because
+        // this node lacked them are sent first, because blocks after a gap would be dropped there.
         let owes = |down: &Down| {
             let mut gap = (down.next..place).map(|place| self.blocks.index(place));
             let serves = |index| sink.can_serve(index) || sink.will_surely_serve(index);
@@ -38,7 +37,7 @@ impl Relay {
         self.orders.push_back(RelayOrder::Receive { index, store, forward: to });
     }
 
-    /// The upstream goes on at `place`: what lies before it was left out.
+    /// Notes that the upstream continues at `place`: the blocks before it were skipped.
     pub(super) fn pass(&mut self, place: u64, sink: &mut Sink) {
         while self.cursor < place {
             sink.miss(self.blocks.index(self.cursor));
@@ -57,7 +56,7 @@ impl Relay {
 
     pub(super) fn received_block(&mut self, stored: bool, sink: &mut Sink) {
         let Some((index, store, to)) = self.end_receiving() else { return };
-        self.asked.remove(&index);
+        self.requested.remove(&index);
         if store != Store::No && !stored {
             sink.untake(index);
         }
@@ -72,7 +71,7 @@ impl Relay {
             forwarded.push(down.epoch);
         }
         let stored = stored && store != Store::No;
-        self.flying += usize::from(stored);
+        self.in_flight += usize::from(stored);
         self.unsettled.push(Unsettled { index, stored, forwarded, changed: false, opened: false });
     }
 
@@ -90,7 +89,8 @@ impl Relay {
         }
     }
 
-    /// The block that is being received, where it is stored, and the links that it is forwarded on.
+    /// Ends a receipt. Returns the block, whether it is stored, and the links on which it was
+    /// forwarded.
     fn end_receiving(&mut self) -> Option<(u64, Store, Vec<u32>)> {
         let Busy::Receiving { index, store, to } = &mut self.busy else { return None };
         let receiving = (*index, *store, std::mem::take(to));

@@ -1,22 +1,27 @@
-//! Asking upstream again for blocks that this node, or its downstream, lacks.
+//! Requests to the upstream for blocks that this node, or its downstream, lacks.
 
 use super::{Relay, RelayOrder};
 use crate::frame::Kind;
 use crate::sink::Sink;
 
-/// How many blocks one node may have asked for again and not yet received.
-const ASKED_MAX: usize = 16;
+/// The maximum number of blocks that a node has requested and not yet received.
+const REQUESTED_MAX: usize = 16;
 
-/// The maximum number of blocks in flight to a detached node, or with its writer, while it fetches the blocks
-/// that it dropped. The writer has room for more.
+/// The maximum number of blocks in flight to a detached node, or with its writer, while it fetches
+/// the blocks that it dropped. The writer has room for more.
 const CATCH_UP_MAX: usize = 4;
 
 impl Relay {
-    /// Requests blocks from upstream: those that a downstream requested and this node can't serve, and those
-    /// that it lacks itself: changed blocks at once, blocks that its disk couldn't take after the stream.
-    pub(super) fn ask_for_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
+    /// Requests blocks from upstream: those that a downstream requested and this node cannot serve,
+    /// and those that it lacks itself. Changed blocks are requested at once, blocks that the disk
+    /// was too slow for after the stream.
+    pub(super) fn request_missing(&mut self, sink: &Sink) -> Option<RelayOrder> {
         let open = matches!(self.up, Some((_, true)));
-        if self.is_source || !open || self.asked.len() >= ASKED_MAX || !self.doubts.is_empty() {
+        if self.is_source
+            || !open
+            || self.requested.len() >= REQUESTED_MAX
+            || !self.unverified.is_empty()
+        {
             return None;
         }
         let wanted = self.downs.iter().flat_map(|down| &down.again).copied();
@@ -25,31 +30,31 @@ impl Relay {
             let passed = place.is_some_and(|place| place < self.cursor);
             passed && !sink.can_serve(index) && !sink.will_serve(index)
         });
-        // A node with a slow disk requests what it had to drop after the stream, at the rate that its disk
-        // takes, or it would have to drop it again.
-        let behind = self.flying + self.asked.len() >= CATCH_UP_MAX;
+        // A node with a slow disk requests the blocks that it dropped after the stream, at the rate
+        // of its disk. Otherwise it would have to drop them again.
+        let behind = self.in_flight + self.requested.len() >= CATCH_UP_MAX;
         let now = !self.detached || self.up_ended && !behind;
-        let own = || self.next_own(now, sink.lacking(), |index| sink.wants(index));
-        let wanted = wanted.into_iter().find(|index| !self.asked.contains(index));
+        let own = || self.next_own(now, sink.missing(), |index| sink.wants(index));
+        let wanted = wanted.into_iter().find(|index| !self.requested.contains(index));
         let index = wanted.or_else(own)?;
-        self.asked.insert(index);
-        Some(RelayOrder::AskUp(Kind::Again, index))
+        self.requested.insert(index);
+        Some(RelayOrder::SendUp(Kind::Again, index))
     }
 
-    /// The first of the `lacking` blocks that this node may ask for, if it may ask for any `now`. A
-    /// node whose disk is behind may lack most of the file: these blocks are not looked at before it
-    /// may ask for one of them.
+    /// Returns the first of the `missing` blocks that this node may request, if it may request any
+    /// `now`. A node with a slow disk may lack most of the file, so these blocks are not examined
+    /// before one of them may be requested.
     fn next_own(
         &self,
         now: bool,
-        lacking: impl Iterator<Item = u64>,
+        missing: impl Iterator<Item = u64>,
         wants: impl Fn(u64) -> bool,
     ) -> Option<u64> {
-        let mut lacking = now.then_some(lacking)?;
-        lacking.find(|index| {
+        let mut missing = now.then_some(missing)?;
+        missing.find(|index| {
             let passed = self.blocks.ordinal(*index).is_some_and(|place| place < self.cursor);
             let suspect = self.unsettled.iter().any(|block| block.index == *index);
-            passed && !suspect && wants(*index) && !self.asked.contains(index)
+            passed && !suspect && wants(*index) && !self.requested.contains(index)
         })
     }
 }
@@ -62,14 +67,14 @@ mod tests {
     use garland_core::plan::LaneBlocks;
 
     #[test]
-    fn what_a_detached_node_lacks_is_not_walked_while_it_may_not_ask() {
+    fn missing_blocks_of_a_detached_node_are_not_searched_while_it_may_not_request() {
         let blocks = 1_000_000;
         let relay = Relay { cursor: blocks, ..Relay::new(LaneBlocks::all(blocks), false) };
         let looks = Cell::new(0_u64);
-        let lacking = || (0..blocks).inspect(|_| looks.set(looks.get() + 1));
-        assert_eq!(relay.next_own(false, lacking(), |_| true), None);
+        let missing = || (0..blocks).inspect(|_| looks.set(looks.get() + 1));
+        assert_eq!(relay.next_own(false, missing(), |_| true), None);
         assert_eq!(looks.get(), 0);
-        assert_eq!(relay.next_own(true, lacking(), |_| true), Some(0));
+        assert_eq!(relay.next_own(true, missing(), |_| true), Some(0));
         assert_eq!(looks.get(), 1);
     }
 }

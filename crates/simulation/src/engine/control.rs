@@ -8,7 +8,7 @@ use garland_protocol::{
 use super::steps::{COPY, Engine};
 use crate::agenda::Event;
 use crate::link::LinkId;
-use crate::node::{LaneThread, Order, Stage};
+use crate::node::{LaneThread, Order, Stage, id};
 use crate::world::SinkKind;
 
 impl Engine<'_> {
@@ -97,12 +97,12 @@ impl Engine<'_> {
         }
     }
 
-    /// The control thread receives a route: sockets of old links are closed at once, whatever the
-    /// lane's own thread is doing.
+    /// Handles a route that reaches the control thread: sockets of old links are closed at once,
+    /// whatever the lane's own thread is doing.
     pub(super) fn set_route(&mut self, place: usize, route: Route) {
         let lane = usize::from(route.lane);
-        self.route_thread(place, lane, route.firm());
-        let beside: Vec<Route> = route.loose().collect();
+        self.route_thread(place, lane, route.without_side_feeds());
+        let beside: Vec<Route> = route.side_feeds().collect();
         for thread in self.plan.lanes.len()..self.nodes[place].lanes.len() {
             let known = &self.nodes[place].lanes[thread];
             let now = known.route.as_ref().filter(|now| now.lane == route.lane);
@@ -119,7 +119,7 @@ impl Engine<'_> {
             }
             let blocks = self.plan.lanes[lane].blocks;
             let epoch = route.downstreams[0].epoch;
-            threads.push(LaneThread::new(route.lane, Relay::beside(blocks, epoch)));
+            threads.push(LaneThread::new(route.lane, Relay::side_feed(blocks, epoch)));
             let thread = threads.len() - 1;
             self.route_thread(place, thread, route);
         }
@@ -156,7 +156,8 @@ impl Engine<'_> {
 
     fn report(&self, place: usize) -> Report {
         let node = &self.nodes[place];
-        // Blocks that wait for a slot count as well, or a very slow disk would never show.
+        // Blocks that wait for a slot count as well; otherwise a very slow disk would never be
+        // noticed.
         let waiting = node.lanes.iter().filter_map(|lane| lane.work.as_ref());
         let waiting = waiting.filter(|work| work.stage == Stage::Room);
         let held = node.lanes.iter().filter_map(|lane| lane.held_since);
@@ -200,9 +201,4 @@ impl Engine<'_> {
         let report = self.report(place);
         self.send_head(place, FromAgent::Committed(COPY, Box::new(report)));
     }
-}
-
-/// An index in the plan as events contain it.
-pub(super) fn id(place: usize) -> u32 {
-    u32::try_from(place).expect("a plan has fewer nodes")
 }

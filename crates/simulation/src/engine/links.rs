@@ -3,42 +3,41 @@
 use garland_core::plan::NodeId;
 use garland_protocol::{FRAME_LEN, Kind, RelayEvent};
 
-use super::control::id;
 use super::steps::Engine;
 use crate::agenda::Event;
 use crate::link::{Item, Link, LinkId, NEVER, Side};
-use crate::node::{Life, Stage};
+use crate::node::{Life, Stage, id};
 
 impl Engine<'_> {
-    /// A node connects to the next one of a lane.
+    /// Connects a node to the next one of a lane.
     pub(super) fn open(&mut self, place: usize, thread: usize, node: NodeId, epoch: u32) {
         let far = node.index();
         let number = LinkId::try_from(self.links.len()).expect("links are few");
         let lane = usize::from(self.nodes[place].lanes[thread].number);
         let rate = self.wire_rate(place).min(self.wire_rate(far));
-        let mut link = Link { thread, ..Link::new(lane, epoch, place, far, rate) };
-        link.frozen = self.nodes[place].cut || self.nodes[far].cut;
-        if !link.frozen {
+        let frozen = self.nodes[place].cut || self.nodes[far].cut;
+        if !frozen {
             let due = self.now + self.world.connect_ns + self.world.latency_ns;
             self.agenda.add(due, Event::Accept(number));
         }
-        self.links.push(link);
+        let near = place;
+        self.links.push(Link { lane, thread, epoch, rate, near, far, frozen, ..Link::default() });
         self.nodes[place].lanes[thread].downs.push(number);
     }
 
-    /// The rate of a node's wire in bytes per second.
+    /// Returns the rate of a node's wire in bytes per second.
     pub(super) fn wire_rate(&self, place: usize) -> u64 {
         place.checked_sub(1).map_or(self.world.link_rate, |at| self.world.nodes[at].wire_rate)
     }
 
-    /// The link with this epoch on which a thread sends.
+    /// Returns the link with this epoch on which a thread sends.
     pub(super) fn down(&self, place: usize, thread: usize, epoch: u32) -> Option<LinkId> {
         let mut downs = self.nodes[place].lanes[thread].downs.iter().copied();
         downs.find(|&link| self.links[link as usize].epoch == epoch)
     }
 
-    /// A new link reaches the kernel of the far end.
-    pub(super) fn knock(&mut self, number: LinkId) {
+    /// Handles a new link that reaches the kernel of the far end.
+    pub(super) fn reach_far_end(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
         if link.near_closed || link.frozen {
             return;
@@ -57,7 +56,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The acceptor of a node checks whether a link fits its route.
+    /// Checks, as the acceptor of a node, whether a link fits the node's route.
     pub(super) fn admit(&mut self, number: LinkId) {
         let Link { far, lane, epoch, near_closed, far_closed, .. } = self.links[number as usize];
         if near_closed || far_closed {
@@ -158,7 +157,7 @@ impl Engine<'_> {
         link.items.push_back(item);
     }
 
-    /// The near end closes a link.
+    /// Closes a link at its near end.
     pub(super) fn close_near(&mut self, number: LinkId) {
         let reset = self.random.once_in(2);
         let soon = self.now + self.world.latency_ns;
@@ -174,7 +173,7 @@ impl Engine<'_> {
         self.let_go_down(number);
     }
 
-    /// The far end closes a link.
+    /// Closes a link at its far end.
     pub(super) fn close_far(&mut self, number: LinkId) {
         let soon = self.now + self.world.latency_ns;
         let link = &mut self.links[number as usize];
@@ -195,7 +194,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The near end learns that a link is broken.
+    /// Notifies the near end that a link is broken.
     pub(super) fn broken_down(&mut self, number: LinkId) {
         let link = &mut self.links[number as usize];
         if std::mem::replace(&mut link.near_closed, true) {
@@ -208,7 +207,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The far end learns that a link is broken.
+    /// Notifies the far end that a link is broken.
     pub(super) fn broken_up(&mut self, number: LinkId) {
         let link = &mut self.links[number as usize];
         if link.far_closed {
@@ -238,7 +237,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A frame that is only partly sent on a link will never be complete.
+    /// Marks a frame that is only partly sent on a link as never complete.
     pub(super) fn truncate(&mut self, number: LinkId) {
         let (latency, now) = (self.world.latency_ns, self.now);
         let link = &mut self.links[number as usize];
@@ -251,14 +250,14 @@ impl Engine<'_> {
         }
     }
 
-    /// The thread of the near end stops sending on a link. Returns whether it was.
+    /// Stops sending on a link by the thread of the near end. Returns whether it was sending.
     fn let_go_down(&mut self, number: LinkId) -> bool {
         let Link { near, thread: at, epoch, .. } = self.links[number as usize];
         let thread = &mut self.nodes[near].lanes[at];
         thread.downs.retain(|&down| down != number);
-        // Requests of the link's other end end with it.
+        // Requests from the link's other end are dropped with the link.
         let asked = |event: &RelayEvent| match event {
-            RelayEvent::Asked(of, ..) | RelayEvent::Told(of, ..) => *of == epoch,
+            RelayEvent::Requested(of, ..) | RelayEvent::Have(of, ..) => *of == epoch,
             _ => false,
         };
         thread.events.retain(|event| !asked(event));
@@ -271,7 +270,7 @@ impl Engine<'_> {
         true
     }
 
-    /// The thread of the far end gets no more of the block that it is receiving from a link.
+    /// Cuts off the block that the thread of the far end is receiving from a link.
     fn cut_off(&mut self, number: LinkId) {
         let Link { far, lane, .. } = self.links[number as usize];
         let now = self.now;
@@ -283,7 +282,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Makes a thread that waits for a link check whether it takes bytes.
+    /// Makes a thread that waits for a link check whether the link takes bytes.
     pub(super) fn wake_blocked(&mut self, place: usize, lane: usize, number: LinkId) {
         let work = self.nodes[place].lanes[lane].work.as_ref();
         if work.is_some_and(|work| work.to.contains(&number) && work.stage == Stage::Window) {

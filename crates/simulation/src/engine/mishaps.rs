@@ -70,7 +70,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A link between two live nodes breaks.
+    /// Breaks a link between two live nodes.
     fn break_link(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
         if link.frozen || link.near_closed || link.far_closed {

@@ -7,7 +7,7 @@ use garland_protocol::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNod
 
 use crate::agenda::{Agenda, Event};
 use crate::link::{Link, NEVER, Side};
-use crate::node::{Life, Node, Order};
+use crate::node::{Life, Node, Order, id};
 use crate::random::Random;
 use crate::run::{NodeRun, Run};
 use crate::schedule::Schedule;
@@ -17,10 +17,10 @@ use crate::world::{NodeWorld, SinkKind, World};
 /// The identity of every simulated copy.
 pub(super) const COPY: CopyId = CopyId([0x51; 16]);
 
-/// Runs a copy of `plan` in `world` with the mishaps of `schedule`.
+/// Simulates a copy of `plan` in `world` with the mishaps of `schedule`.
 ///
 /// # Panics
-/// When the world does not have as many receivers as the plan, or its latency is 0.
+/// Panics if the world does not have as many receivers as the plan, or its latency is 0.
 #[must_use]
 pub fn simulate(plan: &Plan, world: &World, schedule: &Schedule) -> Run {
     let mut engine = Engine::new(plan, world, schedule);
@@ -45,7 +45,7 @@ pub(super) struct Engine<'a> {
     pub(super) agenda: Agenda,
     pub(super) random: Random,
     pub(super) head: Head,
-    /// Events which the head has not handled yet.
+    /// Events that the head has not handled yet.
     pub(super) news: VecDeque<HeadEvent>,
     /// The time of the head's next deadline on the agenda.
     tick_at: u64,
@@ -57,7 +57,7 @@ pub(super) struct Engine<'a> {
     pub(super) links: Vec<Link>,
     pub(super) vault: Option<Vault>,
     pub(super) contents: Vec<[u8; 32]>,
-    /// Flips that are still to take effect.
+    /// Flips that have not taken effect yet.
     pub(super) flips: Vec<(u64, u32)>,
     pub(super) flipped: Vec<(u64, u32)>,
     pub(super) wasted: u64,
@@ -87,14 +87,9 @@ impl<'a> Engine<'a> {
         // Blocks of a stream that a node drops could not be read again.
         let policy = if world.stream { policy.with_slow(SlowNodes::Wait, 0) } else { policy };
         let told = if world.stream { open_ended(plan) } else { plan.clone() };
-        let source = NodeWorld {
-            disk_rate: 0,
-            cpu_rate: 0,
-            wire_rate: world.link_rate,
-            sink: SinkKind::File,
-            has: 0,
-        };
-        let worlds = std::iter::once(&source).chain(&world.nodes);
+        let source = NodeWorld { wire_rate: world.link_rate, ..NodeWorld::default() };
+        let worlds = std::iter::once(&source).chain(&world.nodes).enumerate();
+        let nodes = worlds.map(|(at, &node)| Node::new(&told, at, node, world.room));
         let mut engine = Self {
             plan,
             world,
@@ -108,10 +103,7 @@ impl<'a> Engine<'a> {
             source_read: false,
             released: 0,
             finished: None,
-            nodes: worlds
-                .enumerate()
-                .map(|(at, &node)| Node::new(&told, at, node, world.room))
-                .collect(),
+            nodes: nodes.collect(),
             links: Vec::new(),
             vault,
             contents,
@@ -124,18 +116,18 @@ impl<'a> Engine<'a> {
         engine
     }
 
-    /// Gives receivers the blocks which they have before the copy, different ones each, and digests
-    /// of those they read themselves.
+    /// Gives receivers the blocks that they have before the copy, different ones each, and the
+    /// digests of blocks that they read themselves.
     fn give_holdings(&mut self) {
         // The contents of a stream are not known beforehand.
         if self.world.stream {
             return;
         }
         let layout = self.plan.layout;
-        let known = |sink: Sink, contents: &[[u8; 32]]| sink.knowing(contents.to_vec());
+        let known = |sink: Sink, contents: &[[u8; 32]]| sink.with_digests(contents.to_vec());
         for place in 1..self.nodes.len() {
             let NodeWorld { has, sink, .. } = self.nodes[place].world;
-            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
+            let id = NodeId(id(place));
             let part = self.plan.part_read_by(id).filter(|_| sink == SinkKind::File);
             let has_some = has > 0 && matches!(sink, SinkKind::File | SinkKind::Tree);
             if !has_some && part.is_none() {
@@ -168,8 +160,7 @@ impl<'a> Engine<'a> {
             self.agenda.add(mishap.at, Event::Mishap(number));
         }
         for place in 1..self.nodes.len() {
-            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
-            let routes = self.head.routes(id);
+            let routes = self.head.routes(NodeId(id(place)));
             self.send_node(place, Order::Begin(routes));
         }
         for route in self.head.routes(HEAD) {
@@ -192,7 +183,7 @@ impl<'a> Engine<'a> {
         match event {
             Event::Arrive(link) => self.arrived(link),
             Event::Asked(link) => self.asked(link),
-            Event::Accept(link) => self.knock(link),
+            Event::Accept(link) => self.reach_far_end(link),
             Event::Expire(link) => self.expire(link),
             Event::Opened(link) => self.opened(link),
             Event::Broken(link, Side::Near) => self.broken_down(link),
@@ -219,7 +210,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The node which must be awake for an event.
+    /// Returns the node that must be running to handle an event.
     fn owner(&self, event: Event) -> usize {
         match event {
             Event::Arrive(link) | Event::Expire(link) | Event::Broken(link, Side::Far) => {
@@ -233,7 +224,7 @@ impl<'a> Engine<'a> {
             | Event::ToNode(node)
             | Event::Heartbeat(node)
             | Event::Committed(node) => node as usize,
-            // A kernel answers at any time, and the head is always awake.
+            // A kernel answers at any time, and the head is always running.
             Event::Accept(_)
             | Event::FromNode(_)
             | Event::Lost(_)
@@ -276,7 +267,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Tells the head its source's digest once all blocks were read.
+    /// Reports the source's digest to the head after all blocks were read.
     pub(super) fn read_source(&mut self) {
         if !self.source_read
             && let Some(root) = self.nodes[0].sink.root()
@@ -289,7 +280,7 @@ impl<'a> Engine<'a> {
     fn outcome(self) -> Run {
         let node_run = |place: usize| {
             let node = &self.nodes[place];
-            let id = NodeId(u32::try_from(place).expect("a plan has fewer nodes"));
+            let id = NodeId(id(place));
             NodeRun {
                 verdict: self.head.verdict(id),
                 first_ns: node.first_ns,
@@ -313,7 +304,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The plan as it is sent while the end of its stream is unknown.
+/// Returns the plan as it is sent while the end of its stream is unknown.
 fn open_ended(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.layout = Layout::open_ended(plan.layout.block_size).expect("the plan has this size");

@@ -1,25 +1,25 @@
 //! The thread of a lane on a node: feeds the relay machine and executes its orders.
 
-use garland_protocol::{FromAgent, HeadEvent, Kind, LinkSide, RelayEvent, RelayOrder};
+use garland_protocol::{FromAgent, HeadEvent, Kind, RelayEvent, RelayOrder};
 
 use super::steps::{COPY, Engine};
 use crate::link::{LinkId, NEVER};
 
 impl Engine<'_> {
-    /// An event of a lane; its relay handles it as soon as the thread is free.
+    /// Queues an event of a lane; its relay handles it as soon as the thread is free.
     pub(super) fn happened(&mut self, place: usize, lane: usize, event: RelayEvent) {
         self.nodes[place].lanes[lane].events.push_back(event);
         self.pump(place, lane);
     }
 
-    /// The header of a frame has arrived.
+    /// Handles the arrival of a frame's header.
     pub(super) fn arrived(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
         let (far, lane) = (link.far, link.lane);
         self.pump(far, lane);
     }
 
-    /// Runs a thread until it is busy or idle, and then those that may continue since.
+    /// Runs a thread until it is busy or idle, and then those that may now be able to continue.
     pub(super) fn pump(&mut self, place: usize, lane: usize) {
         self.run_thread(place, lane);
         let node = &mut self.nodes[place];
@@ -42,7 +42,7 @@ impl Engine<'_> {
                 return;
             }
             let thread = &mut node.lanes[lane];
-            // Events during the sending of a block precede the next order to send one.
+            // Events that happened while a block was sent precede the next order to send one.
             let fed = std::mem::take(&mut thread.fed) && !thread.events.is_empty();
             let order = if fed { None } else { thread.relay.poll(&node.sink) };
             if let Some(order) = order {
@@ -60,8 +60,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Reads the next frame from upstream, if the relay may and it has arrived. Returns whether it
-    /// did.
+    /// Reads the next frame from upstream, if the relay may read and the frame has arrived. Returns
+    /// whether it did.
     fn read(&mut self, place: usize, lane: usize) -> bool {
         let node = &mut self.nodes[place];
         let thread = &mut node.lanes[lane];
@@ -116,11 +116,11 @@ impl Engine<'_> {
                     self.close_far(link);
                 }
             }
-            RelayOrder::AskUp(kind, index) => {
-                self.ask_up(place, lane, |epoch| RelayEvent::Asked(epoch, kind, index));
+            RelayOrder::SendUp(kind, index) => {
+                self.ask_up(place, lane, |epoch| RelayEvent::Requested(epoch, kind, index));
             }
-            RelayOrder::TellUp(first, bits) => {
-                self.ask_up(place, lane, |epoch| RelayEvent::Told(epoch, first, bits));
+            RelayOrder::SendHave(first, bits) => {
+                self.ask_up(place, lane, |epoch| RelayEvent::Have(epoch, first, bits));
             }
             RelayOrder::SendDown(epoch, kind, index) => {
                 if let Some(link) = self.down(place, lane, epoch) {
@@ -138,7 +138,6 @@ impl Engine<'_> {
                 self.news.push_back(HeadEvent::LinkLost(number, epoch, reason));
             }
             RelayOrder::ReportLost(side, epoch, reason) => {
-                let side: LinkSide = side;
                 let lost = FromAgent::LinkLost { copy: COPY, lane: number, epoch, side, reason };
                 self.send_head(place, lost);
             }

@@ -1,16 +1,15 @@
-//! Moves blocks: received, forwarded while they arrive, sent, written.
+//! Moves blocks: receives, forwards, sends and writes them.
 
 use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, RelayEvent, Store, TAG_LEN};
 
-use super::control::id;
 use super::steps::{COPY, Engine};
 use crate::agenda::Event;
 use crate::link::{Item, LinkId, NEVER};
-use crate::node::{Stage, Work, Written};
+use crate::node::{Stage, Work, Written, id};
 use crate::world::nanoseconds;
 
 impl Engine<'_> {
-    /// Receives the block whose header was read.
+    /// Starts to receive the block whose header was read.
     pub(super) fn receive(
         &mut self,
         place: usize,
@@ -23,13 +22,13 @@ impl Engine<'_> {
         let from = thread.up.expect("a header came from upstream just now");
         let link = &self.links[from as usize];
         let over = link.ended && link.items.front().is_some_and(|item| item.last == NEVER);
-        let work = Work { from: Some(from), store, ..self.work(place, lane, index, forward) };
-        let work = Work { cut_off: over.then_some(self.now), ..work };
+        let (from, cut_off) = (Some(from), over.then_some(self.now));
+        let work = Work { from, store, cut_off, ..self.work(place, lane, index, forward) };
         self.nodes[place].lanes[lane].work = Some(work);
         self.progress(place, lane);
     }
 
-    /// Reads a block from the sink, seals it and sends it.
+    /// Starts to read a block from the sink, and to seal and send it.
     pub(super) fn feed(
         &mut self,
         place: usize,
@@ -58,21 +57,8 @@ impl Engine<'_> {
     fn work(&mut self, place: usize, lane: usize, index: u64, to: &[u32]) -> Work {
         let to = to.iter().filter_map(|&epoch| self.down(place, lane, epoch)).collect();
         self.serial = self.serial.wrapping_add(1);
-        Work {
-            serial: self.serial,
-            index,
-            stage: Stage::Room,
-            from: None,
-            to,
-            incarnation: 0,
-            store: Store::No,
-            placed: false,
-            since: self.now,
-            waits_since: None,
-            sent: self.now,
-            cut_off: None,
-            lost: Vec::new(),
-        }
+        let (serial, since, sent) = (self.serial, self.now, self.now);
+        Work { serial, index, to, since, sent, ..Work::default() }
     }
 
     pub(super) fn done(&mut self, place: usize, lane: usize, serial: u32) {
@@ -138,8 +124,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Sends the present block of a thread on all its links, slice by slice in turn: they share the
-    /// node's wire.
+    /// Sends the present block of a thread on all its links, slice by slice in turn: the links
+    /// share the node's wire.
     fn send(&mut self, place: usize, lane: usize) {
         let thread = &self.nodes[place].lanes[lane];
         let work = thread.work.as_ref().expect("only work sends");
@@ -152,7 +138,7 @@ impl Engine<'_> {
         let start = (*wire_free).max(self.now);
         let turns = u64::try_from(to.len()).expect("links are few");
         *wire_free = start.saturating_add(nanoseconds(turns * bytes, rate));
-        // The slowest link delays the others: the thread waits for each in turn.
+        // The slowest link delays the others, because the thread waits for each in turn.
         let sent = to.iter().fold(*wire_free, |sent, &to| {
             let link = &self.links[to as usize];
             sent.max(start.max(link.free).saturating_add(link.wire_ns(bytes)))
@@ -176,7 +162,8 @@ impl Engine<'_> {
         }
     }
 
-    /// The time at which a thread's block has arrived and is in the kernels of the next links.
+    /// Returns the time at which a thread's block has arrived and is in the kernels of the next
+    /// links.
     fn ready(&mut self, place: usize, lane: usize) -> u64 {
         let work = self.nodes[place].lanes[lane].work.as_ref().expect("only work gets ready");
         let (received, to) = (work.from.is_some(), work.to.clone());
@@ -195,8 +182,8 @@ impl Engine<'_> {
             return here;
         }
         let mut end = work.sent.max(if received { here.saturating_add(turns) } else { 0 });
-        // Sent into the void until this end learns of it, or to a wire that was cut: then no other
-        // link gets more.
+        // Dead links are ignored: bytes sent on them are lost until this end learns of it. A wire
+        // that was cut blocks the thread: then no other link gets more.
         let alive: Vec<LinkId> =
             to.into_iter().filter(|&to| !self.links[to as usize].is_dead()).collect();
         let is_stuck = alive.iter().any(|&to| self.links[to as usize].frozen);
@@ -225,17 +212,15 @@ impl Engine<'_> {
         let work = self.nodes[place].lanes[lane].work.take();
         let work = work.expect("only work is finished");
         let event = match work.from {
-            Some(from) => Some(self.finish_receiving(place, lane, &work, from)),
+            Some(from) => self.finish_receiving(place, lane, &work, from),
             None => {
                 self.nodes[place].lanes[lane].fed = true;
-                Some(RelayEvent::Fed)
+                RelayEvent::Fed
             }
         };
-        let lost = work.lost.iter();
-        let lost = lost.map(|&epoch| RelayEvent::DownLost(epoch, "it broke".to_owned()));
-        let node = &mut self.nodes[place];
-        for event in event.into_iter().chain(lost) {
-            node.tell(lane, event);
+        self.nodes[place].tell(lane, event);
+        for epoch in work.lost {
+            self.nodes[place].tell(lane, RelayEvent::DownLost(epoch, "it broke".to_owned()));
         }
         self.pump(place, lane);
     }
@@ -354,7 +339,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The writer of a node has finished a block.
+    /// Handles the end of a block's write.
     pub(super) fn landed(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         if node.hangs {
@@ -378,7 +363,8 @@ impl Engine<'_> {
         self.wake_waiting(place);
     }
 
-    /// A block which the node had before is in place: all lanes check whether they may continue.
+    /// Handles the end of the write of a block that the node had before: all lanes check whether
+    /// they may continue.
     fn landed_old(&mut self, place: usize, index: u64) {
         self.nodes[place].sink.landed(index, Landing::Written);
         self.nodes[place].landed = true;
@@ -388,7 +374,7 @@ impl Engine<'_> {
         self.wake_waiting(place);
     }
 
-    /// A lane no longer waits for a slot: its block passes.
+    /// Lets a lane's block pass by the writer instead of waiting for a slot.
     pub(super) fn give_up_place(&mut self, place: usize, lane: usize) {
         let work = self.nodes[place].lanes[lane].work.as_mut();
         let Some(work) = work.filter(|work| work.stage == Stage::Room) else { return };
@@ -407,7 +393,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The bytes of a block on the wire.
+    /// Returns the length of a block on the wire in bytes.
     fn block_bytes(&self, index: u64) -> u64 {
         u64::from(self.plan.layout.block_length(index)) + (FRAME_LEN + TAG_LEN) as u64
     }

@@ -1,4 +1,4 @@
-//! Cases: a small copy, a world and its mishaps, all from one seed.
+//! Cases: a small copy, its world and its mishaps, all derived from one seed.
 
 use garland_core::plan::{Layout, Plan};
 use garland_simulation::SinkKind::{File, Null, Stream, Tree};
@@ -13,9 +13,9 @@ const MILLISECOND: u64 = 1_000_000;
 pub struct Case {
     pub receivers: u32,
     pub lanes: u16,
-    /// The number of nodes which each node feeds; 1 in a chain.
+    /// The number of nodes that each node feeds; 1 in a chain.
     pub fanout: usize,
-    /// Whether the nodes of that many lanes read the source themselves.
+    /// Whether the source is shared: nodes read parts of it themselves.
     pub shared: bool,
     pub length: u64,
     pub world: World,
@@ -23,7 +23,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A copy in a random world, without mishaps.
+    /// Returns a copy in a random world, without mishaps.
     fn quiet(random: &mut Random, seed: u64) -> Self {
         let receivers = 1 + u32::try_from(random.below(9)).unwrap();
         let rate = 1_000_000 << random.below(4);
@@ -39,7 +39,7 @@ impl Case {
             // Trees that are compared use one lane.
             let tree = if lanes == 1 { Tree } else { File };
             node.sink = [Null, Stream, tree, tree, File][random.below(12).min(4) as usize];
-            // Some have a part of it already, or everything.
+            // Some nodes have a part of the file already, or all of it.
             node.has = [0, 0, 0, 500, 970, 1000][random.below(6) as usize];
         }
         if lanes > 1 && world.nodes.iter().any(|node| node.sink.is_ordered()) {
@@ -48,13 +48,13 @@ impl Case {
         }
         world.stream = random.once_in(3);
         let length = random.below(60 * 4096);
-        // A lane holds a slot while it waits for its downstream, so there are more slots than
+        // A lane keeps a slot while it waits for its downstream, so there are more slots than
         // lanes.
         world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
         let fanout = if random.once_in(2) { 1 } else { 2 + random.below(3) as usize };
         let case = Self { receivers, lanes, fanout, shared: false, length, world, schedule };
-        // Seeds keep their meaning where nothing is shared.
+        // The cases of other seeds stay as they are.
         match Random::new(!seed).below(6) {
             0 => case.shared(),
             _ => case,
@@ -78,7 +78,7 @@ impl Case {
         Plan::broadcast(layout, &names, self.lanes).unwrap().branching(self.fanout)
     }
 
-    /// The approximate duration of the undisturbed copy.
+    /// Returns the approximate duration of the undisturbed copy.
     fn span(&self) -> u64 {
         let fanout = self.fanout as u64;
         self.length * 1_000_000_000 / self.world.link_rate / u64::from(self.lanes) * fanout
@@ -151,7 +151,8 @@ impl Case {
     pub fn hangs(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut case = Self::quiet(&mut random, seed);
-        // A hang on a stream may only show after another node, for which all waited, has failed.
+        // A hang on a stream may only be noticed after another node, for which all waited, has
+        // failed.
         case.world.limit_ns *= 2;
         for _ in 0..1 + random.below(2) {
             let (at, node) = (case.moment(&mut random), case.node(&mut random));
@@ -184,7 +185,7 @@ impl Case {
             let (at, node) = (self.moment(random), self.node(random));
             let lane = u16::try_from(random.below(lanes)).unwrap();
             match random.below(4) {
-                // Below the silence after which a node is considered dead.
+                // Shorter than the silence after which a node is considered dead.
                 0 => self.add(at, What::Pause(node, random.below(900) * MILLISECOND)),
                 1 => self.add(at, What::Break(lane, node)),
                 2 => self.add(at, What::Flip { index: random.below(blocks), to: node }),
@@ -196,7 +197,7 @@ impl Case {
         }
     }
 
-    /// The smallest case that still fails, and how.
+    /// Returns the smallest case that still fails, and its failure.
     pub fn shrink(mut self, mut why: String) -> (Self, String) {
         loop {
             let smaller = self.smaller().into_iter();

@@ -7,23 +7,27 @@ use garland_simulation::{Mishap, NodeRun, Run, Schedule, What, simulate};
 
 use crate::case::Case;
 
-/// What a death may cost: 2 s, and some time to notice that it was one of several.
+/// The maximum cost of a death: 2 s, and some time to notice that it was one of several.
 const DEATH_NS: u64 = 2_500_000_000;
 
-/// What a broken link may cost: 0.3 s until it is tried again, and the longest delay of a message.
+/// The maximum cost of a broken link: 0.3 s until it is tried again, and the longest delay of a
+/// message.
 const BREAK_NS: u64 = 500_000_000;
 
-/// What a disk that hangs may cost the others: 5 s until its node is detached.
+/// The maximum cost of a hanging disk for the other nodes: 5 s until its node is detached.
 const HANG_NS: u64 = 6_000_000_000;
 
-/// When its node has failed.
+/// The time after which the node of a hanging disk has failed.
 const STUCK_NS: u64 = 62_000_000_000;
 
 /// Runs a case. Returns what is wrong with the run, if anything.
 pub fn judge(case: &Case) -> Result<(), String> {
     let run = simulate(&case.plan(), &case.world, &case.schedule);
-    let killed: BTreeSet<u32> =
-        case.schedule.mishaps.iter().filter_map(|mishap| mishap.what.kills()).collect();
+    let kills = |mishap: &Mishap| match mishap.what {
+        What::Crash(node) | What::Cut(node) | What::Stop(node) => Some(node),
+        _ => None,
+    };
+    let killed: BTreeSet<u32> = case.schedule.mishaps.iter().filter_map(kills).collect();
     let hangs = |mishap: &Mishap| match mishap.what {
         What::Hang(node) => Some(node),
         _ => None,
@@ -48,12 +52,12 @@ pub fn judge(case: &Case) -> Result<(), String> {
     let last = healthy.filter_map(|(_, node)| node.committed_ns).max().unwrap_or(0);
     if last > bound {
         let (last, bound) = (last / 1_000_000, bound / 1_000_000);
-        return Err(format!("the others took {last} ms, allowed are {bound} ms"));
+        return Err(format!("the others took {last} ms, the maximum is {bound} ms"));
     }
     let bound = bound + STUCK_NS * hung.len() as u64;
     if took > bound {
         return Err(format!(
-            "it took {} ms, allowed are {} ms",
+            "the run took {} ms, the maximum is {} ms",
             took / 1_000_000,
             bound / 1_000_000
         ));
@@ -65,8 +69,8 @@ fn healthy(node: &NodeRun) -> Result<(), &'static str> {
     match (&node.verdict, node.identical) {
         (None, _) => Err("has no verdict"),
         (Some(Verdict::Ok), Some(true)) if node.committed_ns.is_some() => Ok(()),
-        (Some(Verdict::Ok), _) => Err("is called ok and isn't"),
-        (Some(_), _) => Err("was given up"),
+        (Some(Verdict::Ok), _) => Err("is called ok but is not"),
+        (Some(_), _) => Err("was called failed or dead"),
     }
 }
 
@@ -74,10 +78,10 @@ fn stuck(node: &NodeRun) -> Result<(), &'static str> {
     match &node.verdict {
         None => Err("has no verdict"),
         Some(Verdict::Failed(reason)) if reason.contains("no progress") => Ok(()),
-        // Its disk hung after it had the file.
+        // The disk hung after the node had the file.
         Some(Verdict::Ok) if node.is_ok() && node.identical == Some(true) => Ok(()),
-        Some(Verdict::Ok) => Err("is called ok and isn't"),
-        Some(_) => Err("isn't said to hang"),
+        Some(Verdict::Ok) => Err("is called ok but is not"),
+        Some(_) => Err("failed for another reason"),
     }
 }
 
@@ -85,20 +89,21 @@ fn dead(node: &NodeRun) -> Result<(), &'static str> {
     match &node.verdict {
         None => Err("has no verdict"),
         Some(Verdict::Dead(_)) => Ok(()),
-        // It died after it had the file.
+        // The node died after it had the file.
         Some(Verdict::Ok) if node.is_ok() && node.identical == Some(true) => Ok(()),
-        Some(Verdict::Ok) => Err("is called ok and isn't"),
+        Some(Verdict::Ok) => Err("is called ok but is not"),
         Some(Verdict::Failed(_)) => Err("is called failed"),
     }
 }
 
-/// Every reported fault must be one; unless something else hides it, every one must be reported.
+/// Every reported fault must be real; every real one must be reported unless something else hides
+/// it.
 fn faults(case: &Case, run: &Run) -> Result<(), String> {
     let real: BTreeSet<(u64, u32)> = run.flipped.iter().copied().collect();
     let named: BTreeSet<(u64, u32)> =
         run.faults.iter().map(|fault| (fault.index, fault.to.0)).collect();
-    // A node that has a block already forwards it unopened: then the next one finds the fault. The
-    // lanes of a shared source begin at different nodes.
+    // A node that already has a block forwards it without opening it: then the next node finds the
+    // fault. The lanes of a shared source begin at different nodes.
     let plan = case.plan();
     let place = |index: u64, node: u32| {
         let lane = plan.lanes.iter().find(|lane| lane.blocks.ordinal(index).is_some());
@@ -110,7 +115,8 @@ fn faults(case: &Case, run: &Run) -> Result<(), String> {
     if let Some(wrong) = named.iter().find(|fault| !is_real(fault)) {
         return Err(format!("fault {wrong:?} was named, but only {real:?} happened"));
     }
-    // A node that drops what its disk or stream cannot take does not open it, and finds nothing.
+    // A node that drops blocks that its disk or stream cannot take does not open them, and finds no
+    // fault.
     let streams = case.world.nodes.iter().any(|node| node.sink.is_ordered());
     let all_open = !streams && run.nodes.iter().all(|node| !node.detached);
     let flips = case.schedule.mishaps.iter().all(|m| matches!(m.what, What::Flip { .. }));
@@ -134,13 +140,14 @@ fn bound(case: &Case) -> u64 {
             What::Pause(_, how_long) => how_long,
             What::Break(..) => BREAK_NS,
             What::Flip { .. } | What::Interrupt => BREAK_NS / 10,
-            // Blocks of a stream cannot be read again: all wait until the node has failed.
+            // Blocks of a stream cannot be read again: all nodes wait until the hanging one has
+            // failed.
             What::Hang(_) if case.world.stream => STUCK_NS,
             What::Hang(_) => HANG_NS,
         };
     }
-    // Mishaps after the end of the undisturbed copy begin a count of their own.
+    // Mishaps after the end of the undisturbed copy start a count of their own.
     let late = case.schedule.mishaps.iter().map(|mishap| mishap.at).max().unwrap_or(0);
-    // Nodes behind one that cannot deliver what it dropped take as long as it.
+    // Nodes behind one that cannot deliver what it dropped take as long as that node.
     bound.max(late) + bound
 }

@@ -1,5 +1,5 @@
 //! Thousands of copies with mishaps. Every healthy node must end with the whole file, every dead
-//! one must be reported, and no key and nonce may ever cover two plaintexts.
+//! node must be reported, and no key and nonce may ever cover two plaintexts.
 
 mod case;
 mod judge;
@@ -9,7 +9,7 @@ use case::Case;
 use judge::judge;
 use seeds::Seeds;
 
-/// Runs the copies of all seeds. On failure reports the seed, how to repeat it, and the smallest
+/// Runs the copies of all seeds. A failure reports the seed, how to repeat it, and the smallest
 /// case that fails. Each `kind` of copy has seeds of its own.
 fn run(kind: u64, seeds: Seeds, make: fn(u64) -> Case) {
     for seed in seeds.iter() {
@@ -40,7 +40,7 @@ fn stalls_breaks_and_slow_disks() {
 fn disks_that_never_return() {
     // A minute of heartbeats each.
     run(4, Seeds::asked_for().a_quarter().a_quarter(), Case::hangs);
-    // A node that hung while it fed others, and the one behind it on a lane that begins elsewhere.
+    // A node that hung while it fed others, and the node behind it on a lane that begins elsewhere.
     [192, 334].into_iter().for_each(|seed| run(4, Seeds::one(seed), Case::hangs));
 }
 

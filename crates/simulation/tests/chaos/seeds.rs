@@ -8,14 +8,14 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// As `GARLAND_SIM_SEEDS` says: `COUNT`, or `FIRST+COUNT`.
+    /// Returns the seeds of `GARLAND_SIM_SEEDS`: `COUNT`, or `FIRST+COUNT`.
     pub fn asked_for() -> Self {
         let Some(text) = std::env::var_os("GARLAND_SIM_SEEDS") else {
             return Self { first: 0, count: 2000 };
         };
         let text = text.to_string_lossy();
         Self::parse(&text)
-            .unwrap_or_else(|| panic!("GARLAND_SIM_SEEDS={text}: allowed are COUNT or FIRST+COUNT"))
+            .unwrap_or_else(|| panic!("GARLAND_SIM_SEEDS={text}: must be COUNT or FIRST+COUNT"))
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -23,12 +23,12 @@ impl Seeds {
         Some(Self { first: first.parse().ok()?, count: count.parse().ok()? })
     }
 
-    /// A single seed.
+    /// Returns a single seed.
     pub fn one(seed: u64) -> Self {
         Self { first: seed, count: 1 }
     }
 
-    /// A quarter of them, at least one.
+    /// Returns a quarter of the seeds, at least one.
     pub fn a_quarter(self) -> Self {
         Self { count: self.count.div_ceil(4), ..self }
     }
@@ -39,7 +39,7 @@ impl Seeds {
 }
 
 #[test]
-fn a_failed_copy_can_be_had_again() {
+fn a_failed_copy_can_be_repeated() {
     assert_eq!(Seeds::parse("50"), Some(Seeds { first: 0, count: 50 }));
     let one = Seeds::parse("77+1").expect("it is one seed");
     assert!(one.a_quarter().iter().eq([77]));

@@ -1,24 +1,24 @@
-//! What a job costs a node, in one currency for processors and memory: a resource costs the more the
-//! fuller it is, so that none is used up while there are others (Amir and others, 2000).
+//! The cost of a job on a node, with one unit for processors and memory. The fuller a resource is,
+//! the more it costs, so that no resource is used up while others are free (Amir and others, 2000).
 
 use super::super::Candidate;
 use garland_core::farm::Job;
 
-/// How a node stands, by what is known of it.
+/// The load of a node, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stand {
-    /// Processes that want a processor there.
+    /// The number of processes that need a processor on the node.
     wanted: f64,
-    /// Its processors.
+    /// The number of its processors.
     cores: f64,
-    /// How quick each is.
+    /// The speed of each processor.
     speed: f64,
     memory: Option<u64>,
     memory_free: Option<u64>,
 }
 
 impl Stand {
-    /// How `node` really stands.
+    /// Returns the actual load of `node`.
     pub(super) fn of(node: &Candidate) -> Self {
         Self {
             wanted: f64::from(node.busy + node.waiting) + node.load.unwrap_or(0.0).max(0.0),
@@ -29,30 +29,29 @@ impl Stand {
         }
     }
 
-    /// Whether the job's memory is free there: a node that pages is worse than one with many jobs,
-    /// which is why openMosix put memory above load.
+    /// Whether the job's memory is free on the node: a node that pages is worse than one with many
+    /// jobs, so openMosix gave memory priority over load.
     pub(super) fn holds(&self, job: &Job) -> bool {
-        let enough = |free| job.memory.is_none_or(|needed| needed <= free);
-        self.memory_free.is_none_or(enough)
+        self.memory_free.is_none_or(|free| job.fits_in(free))
     }
 
-    /// Whether a processor is free for it.
+    /// Whether the node has a free processor for the job.
     pub(super) fn has_room(&self, job: &Job) -> bool {
         self.wanted.round() + f64::from(job.cores) <= self.cores
     }
 
-    /// The node with one more job.
+    /// Returns the load of the node with one more job.
     pub(super) fn with(&self, job: &Job) -> Self {
         let free = self.memory_free.map(|free| free.saturating_sub(job.memory.unwrap_or(0)));
         Self { wanted: self.wanted + f64::from(job.cores), memory_free: free, ..*self }
     }
 
-    /// Processes a processor, by how long they take there.
+    /// Returns the number of processes per processor, weighted by the processor's speed.
     fn load(&self) -> f64 {
         self.wanted / (self.cores * self.speed)
     }
 
-    /// The share of its memory that is used; nothing where it doesn't tell.
+    /// Returns the used share of the memory; 0 if it is unknown.
     fn memory_used(&self) -> f64 {
         match (self.memory, self.memory_free) {
             (Some(all), Some(free)) if all > 0 => 1.0 - (free as f64 / all as f64).min(1.0),
@@ -61,30 +60,23 @@ impl Stand {
     }
 }
 
-/// The least base of costs. In the paper it is the number of nodes; of a few that is so flat that a slow
-/// idle node looks more expensive than a quick one with all jobs.
+/// The minimum base of costs. In the paper the base is the number of nodes; with few nodes the
+/// function is so flat that a slow idle node looks more expensive than a fast one with all jobs.
 const LEAST_BASE: f64 = 256.0;
 
-/// What loads are measured by: the largest that was ever seen.
-#[derive(Clone, Copy, Debug)]
+/// The unit of loads: the largest load seen so far, at least 1.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scale {
     most: f64,
 }
 
-impl Default for Scale {
-    fn default() -> Self {
-        Self { most: 1.0 }
-    }
-}
-
 impl Scale {
-    /// What the job costs on a node of `nodes`: b^(memory used) + b^(load / largest load) with it, less
-    /// that without it; b is the number of nodes, and not small.
+    /// Returns the cost of the job on a node: the increase of b^(used share of memory) + b^(load /
+    /// largest load) by the job, where b is `nodes`, but at least [`LEAST_BASE`].
     pub(super) fn marginal(&mut self, stand: &Stand, job: &Job, nodes: usize) -> f64 {
         let with = stand.with(job);
-        if with.load().is_finite() {
-            self.most = self.most.max(with.load());
-        }
+        let load = if with.load().is_finite() { with.load() } else { 0.0 };
+        self.most = self.most.max(load).max(1.0);
         let base = (nodes as f64).max(LEAST_BASE);
         let cost =
             |stand: &Stand| base.powf(stand.memory_used()) + base.powf(stand.load() / self.most);

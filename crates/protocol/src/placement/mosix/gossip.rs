@@ -1,21 +1,21 @@
-//! Gossip between nodes. Every second each node sends the newest half of its entries, with its own, to a
-//! random other node. So each node knows the recent state of a few nodes, however many there are (Barak,
-//! Guday and Wheeler, The MOSIX distributed operating system, 1993).
+//! Gossip between nodes. Every second each node adds its own state to its entries, and sends the
+//! newest half of them to a random other node. So each node knows the recent state of a few nodes,
+//! however many there are (Barak, Guday and Wheeler, The MOSIX distributed operating system, 1993).
 
 use super::super::Candidate;
 use super::cost::Stand;
 use garland_core::farm::Job;
 
-/// The number of entries of a node.
+/// The maximum number of entries of a node.
 pub(super) const VECTOR: usize = 8;
 
 /// The interval of a node's messages in seconds.
 const PERIOD: f64 = 1.0;
 
-/// The number of rounds before the run, since the nodes were up before it.
+/// The number of rounds that are simulated before the run, since the nodes were up before it.
 const BEFORE: u32 = 16;
 
-/// The maximum number of rounds that are caught up with: after that no older entry is left.
+/// The maximum number of rounds that are simulated at once: after these, no older entry is left.
 const MOST: u32 = 64;
 
 /// What one node knows of another.
@@ -23,92 +23,94 @@ const MOST: u32 = 64;
 struct Entry {
     node: usize,
     stand: Stand,
-    /// When it was so, in rounds.
+    /// The time of that state, in seconds since the run began.
     since: f64,
 }
 
-/// What all nodes know, and the controller.
+/// The entries of all nodes and of the controller.
 #[derive(Clone, Debug)]
 pub(super) struct Gossip {
     random: u64,
-    /// The nodes', in their order, and last the controller's, which has no load of its own.
-    minds: Vec<Vec<Entry>>,
-    /// When the last round was; none yet.
+    /// The entries of the nodes in order, then those of the controller, which has no load of its
+    /// own.
+    views: Vec<Vec<Entry>>,
+    /// The time of the last round; `None` before the first.
     round: Option<f64>,
-    /// How nodes stood at the last look.
+    /// The state of the nodes at the last update.
     last: Vec<Candidate>,
 }
 
 impl Gossip {
     pub(super) fn new(seed: u64) -> Self {
-        // It must not be 0.
-        Self { random: seed | 1, minds: Vec::new(), round: None, last: Vec::new() }
+        // Zero would stay zero.
+        Self { random: seed | 1, views: Vec::new(), round: None, last: Vec::new() }
     }
 
-    /// Lets the time until `now` pass, in which `nodes` came to stand as they do.
-    pub(super) fn go_on(&mut self, nodes: &[Candidate], now: f64) {
-        self.minds.resize(nodes.len() + 1, Vec::new());
+    /// Simulates the rounds up to `now`; `nodes` is the present state of the nodes.
+    pub(super) fn advance(&mut self, nodes: &[Candidate], now: f64) {
+        self.views.resize(nodes.len() + 1, Vec::new());
         let first = self.round.is_none();
         let mut at = self.round.unwrap_or(now - f64::from(BEFORE) * PERIOD);
         at = at.max(now - f64::from(MOST) * PERIOD);
         while at + PERIOD <= now {
             at += PERIOD;
-            // What happened between two looks is known as it was at one of them.
+            // The states between two updates are unknown: the state at one of them is used.
             let seen = if first || at + PERIOD > now { nodes } else { &self.last.clone()[..] };
-            self.tell(seen, at);
+            self.exchange(seen, at);
         }
         self.round = Some(at);
-        self.hear_of_ends(nodes, now);
-        for mind in &mut self.minds {
-            mind.retain(|entry| nodes.get(entry.node).is_some_and(|node| node.is_alive));
+        self.note_returns(nodes, now);
+        for view in &mut self.views {
+            view.retain(|entry| nodes.get(entry.node).is_some_and(|node| node.is_alive));
         }
         self.last = nodes.to_vec();
     }
 
-    /// The nodes that the controller knows, and their state as it knows it.
+    /// Returns the nodes that the controller knows, and their state as it knows it.
     pub(super) fn known(&self) -> impl Iterator<Item = (usize, &Stand)> {
-        self.minds.last().into_iter().flatten().map(|entry| (entry.node, &entry.stand))
+        self.views.last().into_iter().flatten().map(|entry| (entry.node, &entry.stand))
     }
 
-    /// The controller gives a job to the node at `at`.
+    /// Notes that the controller sends a job to the node with index `at`.
     pub(super) fn place(&mut self, at: usize, node: &Candidate, job: &Job, now: f64) {
-        let Some(mind) = self.minds.last_mut() else { return };
-        let known = mind.iter().find(|entry| entry.node == at);
+        let Some(view) = self.views.last_mut() else { return };
+        let known = view.iter().find(|entry| entry.node == at);
         let stand = known.map_or(Stand::of(node), |entry| entry.stand).with(job);
-        learn(mind, Entry { node: at, stand, since: now });
+        learn(view, Entry { node: at, stand, since: now });
         if let Some(last) = self.last.get_mut(at) {
             last.busy += job.cores;
         }
     }
 
     /// A node that returns a job reports its state to the controller.
-    fn hear_of_ends(&mut self, nodes: &[Candidate], now: f64) {
-        let Some(mind) = self.minds.last_mut() else { return };
+    fn note_returns(&mut self, nodes: &[Candidate], now: f64) {
+        let Some(view) = self.views.last_mut() else { return };
         for (at, (node, before)) in nodes.iter().zip(&self.last).enumerate() {
             if node.is_alive && node.busy + node.waiting < before.busy + before.waiting {
-                learn(mind, Entry { node: at, stand: Stand::of(node), since: now });
+                learn(view, Entry { node: at, stand: Stand::of(node), since: now });
             }
         }
     }
 
-    /// One round at the time `at`.
-    fn tell(&mut self, nodes: &[Candidate], at: f64) {
+    /// Simulates one round at the time `at`.
+    fn exchange(&mut self, nodes: &[Candidate], at: f64) {
         let count = nodes.len();
         for (teller, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_alive) {
             let own = Entry { node: teller, stand: Stand::of(node), since: at };
-            learn(&mut self.minds[teller], own);
-            // Another node, or the controller, which is the last.
+            learn(&mut self.views[teller], own);
+            // Another node, or the controller, which has the last index.
             let to = (teller + 1 + self.below(count)) % (count + 1);
-            let news: Vec<Entry> = newest(&self.minds[teller]).take(VECTOR / 2).collect();
+            let news: Vec<Entry> = newest(&self.views[teller]).take(VECTOR / 2).collect();
             for entry in news {
                 if entry.node != to {
-                    learn(&mut self.minds[to], entry);
+                    learn(&mut self.views[to], entry);
                 }
             }
         }
     }
 
-    /// A number below `count`, which isn't 0 (Marsaglia, Xorshift RNGs, 2003).
+    /// Returns a pseudo-random number below `count`; 0 if that is 0 (Marsaglia, Xorshift RNGs,
+    /// 2003).
     fn below(&mut self, count: usize) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -117,21 +119,21 @@ impl Gossip {
     }
 }
 
-/// Entries, the newest first.
-fn newest(mind: &[Entry]) -> impl Iterator<Item = Entry> {
-    let mut sorted = mind.to_vec();
+/// Returns the entries, the newest first.
+fn newest(view: &[Entry]) -> impl Iterator<Item = Entry> {
+    let mut sorted = view.to_vec();
     sorted.sort_by(|one, two| two.since.total_cmp(&one.since));
     sorted.into_iter()
 }
 
-/// Takes in `entry` if it is news; what is oldest is forgotten for it.
-fn learn(mind: &mut Vec<Entry>, entry: Entry) {
-    match mind.iter_mut().find(|known| known.node == entry.node) {
+/// Adds `entry` if it is newer than the known one; drops the oldest entry if there are too many.
+fn learn(view: &mut Vec<Entry>, entry: Entry) {
+    match view.iter_mut().find(|known| known.node == entry.node) {
         Some(known) if known.since > entry.since => {}
         Some(known) => *known = entry,
-        None => mind.push(entry),
+        None => view.push(entry),
     }
-    if mind.len() > VECTOR {
-        *mind = newest(mind).take(VECTOR).collect();
+    if view.len() > VECTOR {
+        *view = newest(view).take(VECTOR).collect();
     }
 }

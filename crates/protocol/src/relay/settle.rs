@@ -1,7 +1,7 @@
-//! Blocks that may have been cut off. A changed block is a fault of its hop only if it was complete.
+//! Blocks that may have been cut off. A changed block is a fault of its hop only if it was
+//! complete.
 
-use super::unsettled::Unsettled;
-use super::{Relay, RelayOrder};
+use super::{Relay, RelayOrder, Unsettled};
 use crate::frame::Kind;
 use crate::sink::{Landing, Sink};
 
@@ -15,12 +15,12 @@ impl Relay {
         let mut block = self.unsettled.remove(at);
         self.void_down(&block);
         block.forwarded.clear();
-        if block.stored && !block.opened && sink.is_flying(index) {
-            self.doubts.push(block);
+        if block.stored && !block.opened && sink.is_in_flight(index) {
+            self.unverified.push(block);
         }
     }
 
-    /// Declares a block void on the links that it was forwarded on.
+    /// Declares a block void on the links on which it was forwarded.
     pub(super) fn void_down(&mut self, block: &Unsettled) {
         let Some(place) = self.blocks.ordinal(block.index) else { return };
         let downs = self.downs.iter_mut().filter(|down| down.resumed);
@@ -32,7 +32,8 @@ impl Relay {
         }
     }
 
-    /// The stream went on: blocks that arrived changed before were not cut off, but changed on the way.
+    /// Notes that the stream went on: blocks that arrived changed before were not cut off, but
+    /// changed in transit.
     pub(super) fn settle(&mut self) {
         for block in self.unsettled.drain(..).filter(|block| block.changed) {
             self.orders.push_back(RelayOrder::ReportBad(block.index));
@@ -42,18 +43,18 @@ impl Relay {
     pub(super) fn landed(&mut self, index: u64, landing: Landing, sink: &mut Sink) {
         sink.landed(index, landing);
         if landing == Landing::Opened {
-            self.doubts.retain(|block| block.index != index);
+            self.unverified.retain(|block| block.index != index);
             let unsettled = self.unsettled.iter_mut().filter(|block| block.index == index);
             unsettled.for_each(|block| block.opened = true);
             return;
         }
-        self.flying = self.flying.saturating_sub(1);
-        let doubt = self.doubts.iter().position(|block| block.index == index);
-        let doubt = doubt.map(|at| self.doubts.remove(at));
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let block = self.unverified.iter().position(|block| block.index == index);
+        let block = block.map(|at| self.unverified.remove(at));
         if landing == Landing::Written {
             return;
         }
-        if let Some(block) = doubt {
+        if let Some(block) = block {
             self.void_down(&block);
         } else if let Some(block) = self.unsettled.iter_mut().find(|block| block.index == index) {
             block.changed = true;

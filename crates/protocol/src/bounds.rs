@@ -1,0 +1,22 @@
+//! Checks of values from the wire.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+/// Checks that `value`, which counts `what`, is within `bounds`.
+pub(super) fn within<T: PartialOrd + Display>(
+    what: &str,
+    value: T,
+    bounds: RangeInclusive<T>,
+) -> Result<(), String> {
+    let (least, most) = (bounds.start(), bounds.end());
+    ensure(bounds.contains(&value), || format!("{value} {what}: must be {least} to {most}"))
+}
+
+/// Checks that a value is acceptable; `reason` says why it is not.
+pub(super) fn ensure<R: Into<String>>(
+    is_sound: bool,
+    reason: impl FnOnce() -> R,
+) -> Result<(), String> {
+    if is_sound { Ok(()) } else { Err(reason().into()) }
+}
