@@ -1,15 +1,15 @@
-//! The one that is slower than its like.
+//! Detects rates that are lower than those of their peers.
 
-/// A node is accused below this share of the median.
+/// The share of the median below which a rate is an outlier.
 const SUSPECT: f64 = 0.8;
 
-/// As many are needed for a median to mean something.
+/// The minimum number of rates for a meaningful median.
 const FEWEST: usize = 3;
 
-/// A rate that stands out.
+/// An outlier among rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlier {
-    /// Whose, a place in the list.
+    /// The index of the rate.
     pub at: usize,
     /// The rate.
     pub rate: f64,
@@ -17,8 +17,8 @@ pub struct Outlier {
     pub median: f64,
 }
 
-/// Those of `rates` (more is better) that are below 80 % of the median, slowest first; none of fewer
-/// than three.
+/// Returns those of `rates` (higher is better) that are below 80 % of the median, slowest first;
+/// empty for fewer than three rates.
 #[must_use]
 pub fn slow_ones(rates: &[f64]) -> Vec<Outlier> {
     if rates.len() < FEWEST {

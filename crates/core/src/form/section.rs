@@ -1,4 +1,4 @@
-//! Tables of a file, read by kind; every value keeps its place.
+//! Access to the tables of a configuration file by type, with positions for errors.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -8,26 +8,26 @@ use toml::de::{DeTable, DeValue};
 use super::{Fault, FormProblem};
 use crate::nearest::nearest;
 
-/// A table of which all keys are known.
+/// A table of a configuration file, with its title for messages.
 pub struct Section<'t> {
     title: &'static str,
     span: Range<usize>,
     table: &'t DeTable<'t>,
 }
 
-/// A text that isn't empty, its place, and the key it stands under.
+/// A non-empty string with its key and position.
 #[derive(Clone)]
 pub struct Text<'t> {
     /// The key.
     pub key: String,
-    /// The text.
+    /// The string.
     pub value: &'t str,
-    /// Its bytes in the file.
+    /// Its byte range in the file.
     pub span: Range<usize>,
 }
 
 impl<'t> Section<'t> {
-    /// Refuses a table with keys that aren't allowed; names the first one in the file.
+    /// Returns the section of a table, or an error for its first key that is not in `allowed`.
     pub fn new(
         title: &'static str,
         span: Range<usize>,
@@ -49,12 +49,13 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// Opens a table without checking its keys: which of them are allowed depends on the value of one.
+    /// Returns the section of a table without checking its keys, for tables whose allowed keys
+    /// depend on a value in them.
     pub fn open(title: &'static str, span: Range<usize>, table: &'t DeTable<'t>) -> Self {
         Self { title, span, table }
     }
 
-    /// The section below `key`, if it is there.
+    /// Returns the section `key`, if present, and checks its keys.
     pub fn section(
         &self,
         key: &'static str,
@@ -67,7 +68,7 @@ impl<'t> Section<'t> {
         Self::new(title, span, table, allowed).map(Some)
     }
 
-    /// The table below `key`, whatever its keys.
+    /// Returns the table `key`, if present, and its byte range.
     pub fn table_at(
         &self,
         key: &'static str,
@@ -81,27 +82,27 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The value of `key`, of whatever kind.
+    /// Returns the value of `key`, of any type.
     pub fn value(&self, key: &str) -> Option<&'t Spanned<DeValue<'t>>> {
         self.table.get(key)
     }
 
-    /// The text of `key`, if it is there.
+    /// Returns the string `key`, if present.
     pub fn text(&self, key: &'static str) -> Result<Option<Text<'t>>, Fault> {
         self.value(key).map(|value| text(key.to_owned(), value)).transpose()
     }
 
-    /// The text of `key`; the fault shows `example` if it is missing.
+    /// Returns the string `key`; the error for a missing key shows `example`.
     pub fn needed_text(&self, key: &'static str, example: &'static str) -> Result<Text<'t>, Fault> {
         self.text(key)?.ok_or_else(|| self.missing(key, example))
     }
 
-    /// The fault of a section without `key`.
+    /// Returns the error for a missing `key`.
     pub fn missing(&self, key: &'static str, example: &'static str) -> Fault {
         Fault::new(self.span.clone(), FormProblem::Missing { section: self.title, key, example })
     }
 
-    /// The texts of an array; none when the key is missing.
+    /// Returns the strings of an array; empty if the key is missing.
     pub fn texts(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
         let Some(value) = self.value(key) else {
             return Ok(Vec::new());
@@ -116,7 +117,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// One of some words, and what it stands for.
+    /// Returns the meaning of a string that must be one of `words`.
     pub fn word<T: Copy>(
         &self,
         key: &'static str,
@@ -138,7 +139,7 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// A text that `read` understands, such as a rate.
+    /// Returns a string parsed by `read`, such as a rate.
     pub fn read<T, E: ToString>(
         &self,
         key: &'static str,
@@ -153,7 +154,7 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// A number in units of `1 / parts`, from `least` to `most` units.
+    /// Returns a number in units of `1 / parts`; `bounds` are in these units.
     pub fn parts(
         &self,
         key: &'static str,
@@ -183,7 +184,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The tables of an array of sections, whose keys are checked; empty if the key is missing.
+    /// Returns the sections of an array and checks their keys; empty if the key is missing.
     pub fn sections(
         &self,
         key: &'static str,
@@ -196,7 +197,7 @@ impl<'t> Section<'t> {
             .collect()
     }
 
-    /// The tables of an array of sections, whose keys are not checked; empty if the key is missing.
+    /// Returns the sections of an array without checking their keys; empty if the key is missing.
     pub fn open_sections(
         &self,
         key: &'static str,
@@ -216,7 +217,7 @@ impl<'t> Section<'t> {
         items.iter().map(section).collect()
     }
 
-    /// True or false.
+    /// Returns a boolean.
     pub fn boolean(&self, key: &'static str) -> Result<Option<bool>, Fault> {
         match self.value(key).map(|value| (value.get_ref(), value.span())) {
             None => Ok(None),
@@ -225,7 +226,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The texts of an array, or a single one; none when the key is missing.
+    /// Returns the strings of an array, or a single string; empty if the key is missing.
     pub fn one_or_more(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
         match self.value(key).map(Spanned::get_ref) {
             Some(DeValue::String(_)) => Ok(self.text(key)?.into_iter().collect()),
@@ -233,12 +234,12 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// Where the value of `key` stands; the section when there is none.
+    /// Returns the byte range of the value of `key`, or of the section if the key is missing.
     pub fn span_of(&self, key: &str) -> Range<usize> {
         self.value(key).map_or_else(|| self.span.clone(), Spanned::span)
     }
 
-    /// A whole number within bounds.
+    /// Returns an integer within bounds.
     pub fn integer(
         &self,
         key: &'static str,
@@ -260,7 +261,7 @@ impl<'t> Section<'t> {
     }
 }
 
-/// A text that isn't empty.
+/// Returns a value as a non-empty string.
 pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>, Fault> {
     match value.get_ref() {
         DeValue::String(text) if text.trim().is_empty() => {
@@ -271,7 +272,7 @@ pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>
     }
 }
 
-/// The fault of a value that is of another kind than `expected`.
+/// Returns the error for a value of another type than `expected`.
 pub fn wrong_kind(key: &str, expected: &str, found: &DeValue<'_>, span: Range<usize>) -> Fault {
     let found = match found {
         DeValue::String(_) => "a text".to_owned(),

@@ -1,4 +1,5 @@
-//! A record's 64 bytes in a file: the kind, and fields of fixed places, little endian, zeros behind.
+//! The encoding of a record in 64 bytes: the kind, then fields at fixed offsets, little endian,
+//! padded with zeros.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -6,18 +7,18 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::record::{Direction, Disk, Lost, Probe, Record, Socket, Span, Thread};
 use super::stage::Stage;
 
-/// Bytes of a record in a file.
+/// The length of a record in a file, in bytes.
 pub const RECORD_LEN: usize = 64;
 
-/// The kind of the last record, which says how many there are before it.
+/// The kind of the end record, which holds the number of records before it.
 const END: u8 = 0xff;
 
-/// What 64 bytes are.
+/// A decoded record of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A record.
+    /// A record of the trace.
     Record(Record),
-    /// The end, after this number of records.
+    /// The end record, with the number of records before it.
     End(u64),
 }
 
@@ -119,7 +120,7 @@ wire!(WireLost {
 
 wire!(WireEnd { kind: u8, zeros: [u8; 7], records: U64, rest: [u8; 48] });
 
-/// A record's bytes.
+/// Encodes a record.
 pub fn to_bytes(record: &Record) -> [u8; RECORD_LEN] {
     match record {
         Record::Span(span) => span_bytes(span),
@@ -131,12 +132,12 @@ pub fn to_bytes(record: &Record) -> [u8; RECORD_LEN] {
     }
 }
 
-/// The bytes of the end after this number of records.
+/// Encodes the end record after `records` records.
 pub fn end_bytes(records: u64) -> [u8; RECORD_LEN] {
     fixed(&WireEnd { kind: END, zeros: [0; 7], records: records.into(), rest: [0; 48] })
 }
 
-/// Reads 64 bytes; `None` when they are no record.
+/// Decodes 64 bytes; `None` if they are not a record.
 pub fn read(bytes: &[u8; RECORD_LEN]) -> Option<Line> {
     let record = match bytes[0] {
         1 => read_span(bytes)?,

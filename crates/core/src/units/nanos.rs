@@ -8,12 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::decimal;
 use super::error::{UnitError, excerpt};
 
-/// Nanoseconds: a duration, or an instant of a node's monotonic clock counted from an origin of
-/// that node's own.
+/// Nanoseconds: a duration, or an instant of a node's monotonic clock since an arbitrary origin of
+/// that node.
 ///
-/// 64 bits last 584 years, so sums saturate instead of failing: no honest time comes near the end.
-/// Differences saturate at zero, since two clocks never agree exactly; callers that must know use
-/// [`checked_sub`](Self::checked_sub).
+/// 64 bits last 584 years, so sums saturate instead of failing. Differences saturate at zero, since
+/// two clocks never agree exactly; [`checked_sub`](Self::checked_sub) detects that case.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -21,36 +20,36 @@ use super::error::{UnitError, excerpt};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time, and the origin of every clock.
+    /// Zero: no time, and the origin of every clock.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// The maximum: later than every event.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// As many microseconds, saturating.
+    /// Converts microseconds, saturating.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// As many milliseconds, saturating.
+    /// Converts milliseconds, saturating.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// As many seconds, saturating.
+    /// Converts seconds, saturating.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Seconds, for arithmetic that ends in a ratio or a rate.
+    /// Returns seconds, for ratios and rates.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The sum, or `None` beyond 64 bits.
+    /// Returns the sum, or `None` beyond 64 bits.
     #[must_use]
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         match self.0.checked_add(other.0) {
@@ -59,7 +58,7 @@ impl Nanos {
         }
     }
 
-    /// The time since `earlier`, or `None` when `earlier` is later.
+    /// Returns the time since `earlier`, or `None` if `earlier` is later.
     #[must_use]
     pub const fn checked_sub(self, earlier: Self) -> Option<Self> {
         match self.0.checked_sub(earlier.0) {
@@ -68,19 +67,19 @@ impl Nanos {
         }
     }
 
-    /// The sum, at most [`Nanos::MAX`]; what `+` does.
+    /// Returns the sum, at most [`Nanos::MAX`]; the same as `+`.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The time since `earlier`, zero when `earlier` is later; what `-` does.
+    /// Returns the time since `earlier`, zero if `earlier` is later; the same as `-`.
     #[must_use]
     pub const fn saturating_sub(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
 
-    /// A multiple of this time, saturating.
+    /// Returns a multiple of this time, saturating.
     #[must_use]
     pub const fn saturating_mul(self, times: u64) -> Self {
         Self(self.0.saturating_mul(times))
@@ -119,9 +118,9 @@ impl Sum for Nanos {
     }
 }
 
-/// For people: `8.99 s`, `12.3 ms`, `4.1 µs`, `850 ns`. The unit is the largest that leaves at
-/// least 1 after rounding; seconds stay seconds however many, so that a column of them can be
-/// compared. Width and alignment are obeyed.
+/// Formats the time for people: `8.99 s`, `12.3 ms`, `4.1 µs`, `850 ns`. The unit is the largest
+/// that gives at least 1 after rounding; times above one second are always in seconds, so that
+/// columns can be compared. Width and alignment are respected.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = u128::from(self.0);
@@ -141,7 +140,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Reads `50us`, `1.5 ms`, `850ns`, `3s`; `µs` is `us`.
+/// Parses `50us`, `1.5 ms`, `850ns`, `3s`; `µs` is `us`.
 impl FromStr for Nanos {
     type Err = UnitError;
 

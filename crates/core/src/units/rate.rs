@@ -7,7 +7,7 @@ use super::Nanos;
 use super::decimal;
 use super::error::{UnitError, excerpt};
 
-/// A rate, kept as whole bits per second, so that plans holding rates can be compared and hashed.
+/// A rate in whole bits per second, so that plans with rates can be compared and hashed.
 ///
 /// ```
 /// use garland_core::units::{Nanos, Rate};
@@ -25,20 +25,20 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// A rate in bits per second.
+    /// Converts bits per second.
     #[must_use]
     pub const fn from_bits_per_second(bits_per_second: u64) -> Self {
         Self { bits_per_second }
     }
 
-    /// A rate in bytes per second, saturating.
+    /// Converts bytes per second, saturating.
     #[must_use]
     pub const fn from_bytes_per_second(bytes_per_second: u64) -> Self {
         Self { bits_per_second: bytes_per_second.saturating_mul(8) }
     }
 
-    /// The rate at which `bytes` went by in `elapsed`, rounded to the nearest bit per second;
-    /// `None` when no time went by, for then there is no rate.
+    /// Returns the rate of `bytes` in `elapsed`, rounded to the nearest bit per second; `None` if
+    /// `elapsed` is zero.
     #[must_use]
     pub fn from_bytes_over(bytes: u64, elapsed: Nanos) -> Option<Self> {
         let nanos = u128::from(elapsed.0);
@@ -47,19 +47,20 @@ impl Rate {
         Some(Self { bits_per_second: u64::try_from(rounded).unwrap_or(u64::MAX) })
     }
 
-    /// Bits per second.
+    /// Returns bits per second.
     #[must_use]
     pub const fn bits_per_second(self) -> u64 {
         self.bits_per_second
     }
 
-    /// Bytes per second, exact to an eighth up to 2^53 bits per second.
+    /// Returns bytes per second, exact to an eighth up to 2^53 bits per second.
     #[must_use]
     pub fn bytes_per_second(self) -> f64 {
         self.bits_per_second as f64 / 8.0
     }
 
-    /// The time `bytes` take at this rate, rounded up and saturating; `None` at the rate zero.
+    /// Returns the time of `bytes` at this rate, rounded up and saturating; `None` at the rate
+    /// zero.
     #[must_use]
     pub fn time_for(self, bytes: u64) -> Option<Nanos> {
         if self.bits_per_second == 0 {
@@ -71,9 +72,9 @@ impl Rate {
     }
 }
 
-/// Both units, since disks are sold in one and wires in the other: `119.4 MB/s (0.955 Gbit/s)`.
-/// Below 1 MB/s it is kB/s and Mbit/s, below 1 kB/s it is B/s and bit/s. Width and alignment are
-/// obeyed.
+/// Formats the rate in bytes and bits, since disks are sold in one and wires in the other: `119.4
+/// MB/s (0.955 Gbit/s)`. Below 1 MB/s the units are kB/s and Mbit/s, below 1 kB/s B/s and bit/s.
+/// Width and alignment are respected.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = self.bits_per_second as f64;
@@ -89,11 +90,12 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Reads `1gbit`, `2.5gbit`, `1Gbit/s`, `119.4MB/s`, `64KiB/s`.
+/// Parses `1gbit`, `2.5gbit`, `1Gbit/s`, `119.4MB/s`, `64KiB/s`.
 ///
-/// Prefixes of bits and of `B/s` go in steps of 1000, `KiB/s`, `MiB/s`, `GiB/s` in steps of 1024.
-/// Names with `bit` may be in any case; in `MB/s` the capital B is what says bytes, so it must be
-/// one. `mbps` and the like are refused: `tc` reads them as bytes, nearly all others as bits.
+/// Prefixes of bits and of `B/s` are powers of 1000; `KiB/s`, `MiB/s` and `GiB/s` are powers of
+/// 1024. Names with `bit` are case-insensitive; in `MB/s` the capital B means bytes, so it is
+/// required. `mbps` and similar names are refused, since `tc` reads them as bytes and most other
+/// tools as bits.
 impl FromStr for Rate {
     type Err = UnitError;
 
@@ -119,7 +121,7 @@ impl FromStr for Rate {
     }
 }
 
-/// How many bits per second one of this unit is.
+/// Returns the number of bits per second in one of this unit.
 fn bits_in(unit: &str) -> Option<u64> {
     let lower = unit.to_ascii_lowercase();
     let bits = match lower.strip_suffix("/s").unwrap_or(&lower) {

@@ -1,4 +1,4 @@
-//! The nodes of the file: `nodes = "..."` or one `[[nodes]]` for each kind.
+//! Reads the nodes of a cluster file: `nodes = "..."`, or one `[[nodes]]` section per kind of node.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -44,7 +44,7 @@ pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> 
     Ok(entries.nodes)
 }
 
-/// One `[[nodes]]` as it stands in the file.
+/// One `[[nodes]]` section as written in the file, not expanded yet.
 struct Entry<'t> {
     names: Text<'t>,
     address: Option<Text<'t>>,
@@ -73,13 +73,13 @@ impl<'t> Entry<'t> {
     }
 }
 
-/// The nodes read so far, and what must not come twice.
+/// The nodes read so far, with indexes that detect duplicate names and addresses.
 struct Entries<'t> {
     file: &'t str,
     nodes: Vec<Node>,
-    /// Where each node is described.
+    /// The byte offset of each node's first description, by name.
     names: HashMap<String, usize>,
-    /// Whose each address and port is.
+    /// The node that owns each pair of address and port.
     owners: HashMap<(String, Option<u16>), String>,
 }
 
@@ -111,7 +111,7 @@ impl Entries<'_> {
         Ok(())
     }
 
-    /// The addresses a text stands for, as many as there are nodes.
+    /// Expands `text` to addresses; their number must be `nodes`.
     fn addresses(&self, text: &Text<'_>, nodes: usize) -> Result<Vec<String>, Fault> {
         let addresses = expand_text(self.file, text, &Alone("a cluster file"))?;
         if addresses.len() != nodes {
@@ -138,8 +138,8 @@ impl Entries<'_> {
         }
     }
 
-    /// One address for two nodes is a slip of the finger that would send one of them everything
-    /// twice.
+    /// Refuses an address that another node has already. It is nearly always a typing error, and
+    /// one of the two nodes would receive everything twice.
     fn claim_addresses(&mut self, node: &Node, span: &Range<usize>) -> Result<(), Fault> {
         let login = Some(&node.host).filter(|host| !node.addresses.contains(host));
         for address in login.into_iter().chain(&node.addresses) {

@@ -1,4 +1,4 @@
-//! Evaluation of a node list: from text to names.
+//! Expands a node list to names.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,7 +11,7 @@ use super::sources::Sources;
 /// The maximum nesting depth of groups and files.
 const DEEPEST: usize = 32;
 
-/// Expands a node list to its names, in its order.
+/// Returns the names in a node list, in its order.
 ///
 /// ```
 /// use garland_core::cluster::nodelist::{NoSources, expand};
@@ -33,7 +33,7 @@ pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeList
 
 struct Expander<'s> {
     sources: &'s dyn Sources,
-    /// The remaining number of names and references, which bounds the work.
+    /// The remaining number of names and references; it bounds the work.
     budget: usize,
     /// The texts being evaluated, outermost first, to find cycles.
     open: Vec<Origin>,
@@ -110,7 +110,7 @@ fn unreadable(what: &Origin) -> impl FnOnce(String) -> NodeListProblem {
     |reason| NodeListProblem::Source { what, reason }
 }
 
-/// A fault of the item at hand, or one in a text it refers to, which knows its own place.
+/// A problem of the current item, or an error in a text that it refers to.
 enum Trouble {
     Here(NodeListProblem),
     Inside(NodeListError),
@@ -128,7 +128,7 @@ impl From<NodeListError> for Trouble {
     }
 }
 
-/// Names in the order they came, from which one is taken away in constant time.
+/// Names in insertion order, with removal in constant time.
 #[derive(Default)]
 struct OrderedSet {
     ranks: HashMap<String, usize>,
@@ -147,8 +147,8 @@ impl OrderedSet {
         }
     }
 
-    /// What isn't there needn't be: `@slurm!head` is right with and without the head in the
-    /// allocation.
+    /// Removes a name if present. Absent names are no error: `@slurm!head` is valid with and
+    /// without the head in the allocation.
     fn remove(&mut self, name: &str) -> Result<(), NodeListProblem> {
         self.ranks.remove(name);
         Ok(())

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Sources from tables, as a test wants them.
+/// Sources backed by tables.
 #[derive(Default)]
 pub(super) struct Table {
     files: BTreeMap<&'static str, &'static str>,
@@ -49,7 +49,7 @@ pub(super) fn names(expr: &str) -> Vec<String> {
     expand(expr, &sources()).unwrap_or_else(|error| panic!("{expr}: {error}"))
 }
 
-/// Each expression's error and its carets.
+/// Returns the error and the carets of each expression.
 fn faults(exprs: &[&str]) -> String {
     let fault = |expr: &&str| {
         let error = expand(expr, &sources()).expect_err(expr);
