@@ -26,13 +26,11 @@ const SLOW_TO_WAKE: f64 = 20.0;
 const FAST: u64 = 5_000_000_000;
 
 /// Returns the value of a condition.
-#[must_use]
 pub fn value<'c>(conditions: &'c Conditions, wanted: &str) -> Option<&'c str> {
     conditions.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
 }
 
 /// Returns warnings about one node's conditions, without the node's name.
-#[must_use]
 pub fn beware(conditions: &Conditions, purpose: Purpose) -> Vec<String> {
     let judges: [fn(&Conditions, Purpose) -> Option<String>; 8] =
         [governor, load, affinity, idle, polling, numa, offloads, clock];
@@ -64,8 +62,9 @@ fn affinity(conditions: &Conditions, _: Purpose) -> Option<String> {
 fn idle(conditions: &Conditions, purpose: Purpose) -> Option<String> {
     let wake: f64 = number(conditions, "wake, us").filter(|wake| *wake > SLOW_TO_WAKE)?;
     let state = value(conditions, "idle state").unwrap_or("(unknown)");
-    (purpose == Purpose::Times { polls: false })
-        .then(|| format!("its CPUs may enter the idle state {state}, which takes {wake} µs to leave"))
+    (purpose == Purpose::Times { polls: false }).then(|| {
+        format!("its CPUs may enter the idle state {state}, which takes {wake} µs to leave")
+    })
 }
 
 fn polling(conditions: &Conditions, purpose: Purpose) -> Option<String> {
@@ -83,9 +82,9 @@ fn numa(conditions: &Conditions, _: Purpose) -> Option<String> {
     let far = own.iter().filter(|cpu| !near.contains(cpu)).count();
     match far {
         0 => None,
-        far if far == own.len() => {
-            Some(format!("{nic} is on NUMA node {node}, but all CPUs that it may use are on others"))
-        }
+        far if far == own.len() => Some(format!(
+            "{nic} is on NUMA node {node}, but all CPUs that it may use are on others"
+        )),
         far => Some(format!(
             "{nic} is on NUMA node {node}, but {far} of {} CPUs are on others: pin it",
             own.len()
@@ -121,7 +120,6 @@ fn cpu_list(text: &str) -> Option<Vec<u16>> {
 
 /// Describes conditions that should be equal on all nodes but differ: each value with its nodes, as
 /// `fold` formats them.
-#[must_use]
 pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> String) -> Vec<String> {
     /// The conditions that should be equal.
     const SAME: [&str; 5] = ["mtu", "path mtu", "congestion control", "offloads", "speed, bit/s"];
@@ -183,9 +181,7 @@ mod tests {
         assert_eq!(said(&deep, Purpose::Rates), "");
         assert!(said(&[("cpus", "1")], Purpose::Times { polls: true }).contains("it polls"));
         let far = [("affinity", "0-3"), ("nic cpus", "4-7"), ("numa node", "1"), ("nic", "eth0")];
-        assert!(
-            said(&far, TIMES).contains("eth0 is on NUMA node 1, but all CPUs")
-        );
+        assert!(said(&far, TIMES).contains("eth0 is on NUMA node 1, but all CPUs"));
         let half = [("affinity", "2-5"), ("nic cpus", "4-7"), ("numa node", "1")];
         assert!(said(&half, TIMES).contains("2 of 4 CPUs are on others"));
         let slow = [("offloads", "tso off, gro on"), ("speed, bit/s", "10000000000")];

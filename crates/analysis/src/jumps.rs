@@ -13,7 +13,6 @@ const FEWEST: usize = 3;
 /// Returns the indices in `points` (size, time; sizes ascending) from which on times follow another
 /// line: that point and the next one are off by a quarter, in the same direction. A single point
 /// that is off is noise.
-#[must_use]
 pub fn jumps(points: &[(f64, f64)]) -> Vec<usize> {
     let mut jumps = Vec::new();
     // The points of the current line.

@@ -39,7 +39,6 @@ const NOTHING: f64 = 0.05;
 
 /// Returns the index in `rates`, measured at ascending depths, of the smallest depth with at least
 /// 95 % of the best rate; `None` without rates.
-#[must_use]
 pub fn knee(rates: &[f64]) -> Option<usize> {
     let best = rates.iter().copied().fold(0.0, f64::max);
     (best > 0.0).then(|| rates.iter().position(|&rate| rate >= best * (1.0 - NOTHING)))?
@@ -47,7 +46,6 @@ pub fn knee(rates: &[f64]) -> Option<usize> {
 
 /// Returns whether the last two depths gained nothing over the best before them, so that a sweep
 /// can stop.
-#[must_use]
 pub fn is_flat(rates: &[f64]) -> bool {
     let Some(before) = rates.len().checked_sub(2).filter(|&before| before > 0) else {
         return false;
@@ -58,7 +56,6 @@ pub fn is_flat(rates: &[f64]) -> bool {
 
 /// Returns the knee, as an index in `loads` (ascending depths), and the bottleneck there; `None`
 /// without measurements.
-#[must_use]
 pub fn find_knee(loads: &[LoadPoint]) -> Option<(usize, Knee)> {
     let rates: Vec<f64> = loads.iter().map(|load| 1.0 / load.each_ns).collect();
     let at = knee(&rates)?;

@@ -12,7 +12,6 @@ pub struct Line {
 }
 
 /// Fits a line to `points` (x, y); `None` for fewer than two different x.
-#[must_use]
 pub fn fit_line(points: &[(f64, f64)]) -> Option<Line> {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;

@@ -38,7 +38,6 @@ pub struct Network<'a> {
 /// A round trip consists of two latencies and one overhead per send or receive: four if the
 /// target's CPU takes part, otherwise the initiator's two. The model assumes that receiving costs
 /// as much as sending.
-#[must_use]
 pub fn loggp(network: &Network<'_>) -> LogGp {
     let Network { round_trip_ns, sending_ns, is_served, best_each_ns, sizes } = *network;
     let overheads = if is_served { 4.0 } else { 2.0 };

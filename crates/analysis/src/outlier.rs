@@ -1,5 +1,7 @@
 //! Detects rates that are lower than those of their peers.
 
+use crate::pairs::median;
+
 /// The share of the median below which a rate is an outlier.
 const SUSPECT: f64 = 0.8;
 
@@ -19,18 +21,11 @@ pub struct Outlier {
 
 /// Returns those of `rates` (higher is better) that are below 80 % of the median, slowest first;
 /// empty for fewer than three rates.
-#[must_use]
 pub fn slow_ones(rates: &[f64]) -> Vec<Outlier> {
     if rates.len() < FEWEST {
         return Vec::new();
     }
-    let mut sorted = rates.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    let median = match sorted.len() % 2 {
-        0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        _ => sorted[middle],
-    };
+    let median = median(rates.to_vec()).unwrap_or(0.0);
     let slow = rates.iter().enumerate().filter(|(_, rate)| **rate < SUSPECT * median);
     let mut slow: Vec<_> = slow.map(|(at, &rate)| Outlier { at, rate, median }).collect();
     slow.sort_by(|a, b| a.rate.total_cmp(&b.rate));

@@ -5,7 +5,6 @@
 /// Returns the seconds of a cycle (own work and all resources, with waiting) for 1, 2, … `most`
 /// nodes. `own` is the time of a node's own work per cycle, `demands` its time on each shared
 /// resource.
-#[must_use]
 pub fn cycles(own: f64, demands: &[f64], most: u32) -> Vec<f64> {
     let mut waiting = vec![0.0; demands.len()];
     let cycle = |nodes: u32| {

@@ -48,7 +48,6 @@ const PARALLEL: f64 = 4.0;
 const FLUSH_NS: u64 = 1_000_000;
 
 /// Returns advice, each with its evidence; empty if nothing is wrong.
-#[must_use]
 pub fn advice(queue: &Queue, evidence: &Evidence) -> Vec<String> {
     [
         scheduler(queue, evidence),

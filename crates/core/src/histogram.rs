@@ -56,39 +56,33 @@ impl Histogram {
     }
 
     /// Returns the number of values.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the exact minimum; 0 if empty.
-    #[must_use]
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
     /// Returns the exact maximum; 0 if empty.
-    #[must_use]
     pub fn max(&self) -> u64 {
         self.max
     }
 
     /// Returns the mean, rounded down; 0 if empty.
-    #[must_use]
     pub fn mean(&self) -> u64 {
         let mean = self.sum.checked_div(u128::from(self.count)).unwrap_or(0);
         u64::try_from(mean).unwrap_or(u64::MAX)
     }
 
     /// Returns the quantile `part` (0 to 1) by nearest rank, within 0.8 %; 0 if empty.
-    #[must_use]
     pub fn percentile(&self, part: f64) -> u64 {
         self.ranked((part.clamp(0.0, 1.0) * self.count as f64).ceil() as u64)
     }
 
     /// Returns the 95 % confidence interval of the median. It is computed from ranks by the normal
     /// approximation of the binomial, so it holds for any distribution of independent values.
-    #[must_use]
     pub fn median_between(&self) -> (u64, u64) {
         const SIGMAS: f64 = 1.96;
         let (middle, aside) = (self.count as f64 / 2.0, SIGMAS * (self.count as f64).sqrt() / 2.0);

@@ -59,7 +59,6 @@ impl Ethernet {
 
     /// Returns whether it is a generated address (`02:88:..`) of a topology or lab, which no real
     /// NIC has.
-    #[must_use]
     pub fn is_made_up(self) -> bool {
         self.0[..2] == [0x02, 0x88]
     }
@@ -81,7 +80,9 @@ impl FromStr for Ethernet {
         let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
         let six = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
         six.map(Self).ok_or_else(|| {
-            format!("{text:?} is not an Ethernet address: write six bytes such as 02:88:00:00:00:01")
+            format!(
+                "{text:?} is not an Ethernet address: write six bytes such as 02:88:00:00:00:01"
+            )
         })
     }
 }

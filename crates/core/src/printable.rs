@@ -5,19 +5,16 @@ use std::fmt::Write as _;
 
 /// Escapes characters that control a terminal: control characters (and so all escape sequences),
 /// line and paragraph separators, and marks that reorder text. Line feeds and tabs are kept.
-#[must_use]
 pub fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
 /// Escapes text for a single line: as [`text`] does, and also line feeds and tabs.
-#[must_use]
 pub fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
 /// Escapes bytes as [`text`] does; invalid UTF-8 becomes `\xHH`.
-#[must_use]
 pub fn bytes(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -30,7 +27,6 @@ pub fn bytes(bytes: &[u8]) -> String {
 }
 
 /// Escapes a JSON document with JSON escapes, so that its strings keep their values.
-#[must_use]
 pub fn json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
@@ -44,7 +40,6 @@ pub fn json(json: &str) -> String {
 }
 
 /// Returns whether a character controls a terminal instead of being displayed.
-#[must_use]
 pub fn is_obeyed(c: char) -> bool {
     let separates = matches!(c, '\u{2028}' | '\u{2029}');
     let reorders = matches!(

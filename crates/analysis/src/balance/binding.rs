@@ -96,7 +96,6 @@ pub struct Binding {
 }
 
 /// Returns the bottleneck of concurrent `copies`.
-#[must_use]
 pub fn bind(copies: &[Took]) -> Binding {
     let longest = longest(copies.iter().map(|copy| copy.seconds));
     let last = copies.iter().filter(|copy| copy.seconds > 0.0);
@@ -122,7 +121,6 @@ pub fn bind(copies: &[Took]) -> Binding {
 }
 
 /// Returns the predicted time in seconds of all `copies` if `faster` were `factor` times as fast.
-#[must_use]
 pub fn forecast(copies: &[Took], faster: Resource, factor: f64) -> f64 {
     longest(copies.iter().map(|copy| copy.with(faster, factor)))
 }

@@ -27,7 +27,6 @@ pub enum Balance {
 }
 
 /// Returns the balance of `points`, which are in ascending order of remote copies.
-#[must_use]
 pub fn balance(points: &[Point]) -> Balance {
     let is_network = |point: &Point| point.binds == Some(Resource::Network);
     let remote = || points.iter().filter(|point| point.remote > 0);

@@ -3,7 +3,7 @@
 use super::closure::{Closure, open_loops};
 use super::exchange::{Exchange, Message};
 use super::offset::{Moment, Offset, Step};
-use super::piece::Bound;
+use super::piece::{Bound, trip};
 use super::region::Side;
 
 /// The number of passes over messages and probes between nodes: the bounds of one node tighten
@@ -23,7 +23,6 @@ pub struct Clocks {
 
 impl Clocks {
     /// Computes the clocks of `nodes` nodes from round trips and messages.
-    #[must_use]
     pub fn of(nodes: usize, exchanges: &[Exchange], messages: &[Message]) -> Self {
         let inside = |from: usize, to: usize| from < nodes && to < nodes && from != to;
         let exchanges: Vec<Exchange> = exchanges
@@ -32,20 +31,8 @@ impl Clocks {
             .filter(|e| inside(e.from, e.to) && e.back >= e.sent && e.answered >= e.received)
             .collect();
         let mut trips = vec![Vec::new(); nodes];
-        for exchange in &exchanges {
-            let Exchange { from, to, sent, received, answered, back } = *exchange;
-            let (there, again) = (received - sent, answered - back);
-            if from == 0 {
-                trips[to].push([
-                    Bound { order: sent, at: received, offset: there, side: Side::Below },
-                    Bound { order: back, at: answered, offset: again, side: Side::Above },
-                ]);
-            } else if to == 0 {
-                trips[from].push([
-                    Bound { order: received, at: sent, offset: -there, side: Side::Above },
-                    Bound { order: answered, at: back, offset: -again, side: Side::Below },
-                ]);
-            }
+        for exchange in exchanges.iter().filter(|e| e.from == 0 || e.to == 0) {
+            trips[exchange.from.max(exchange.to)].push(trip(exchange, true));
         }
         let offsets = trips.into_iter().map(Offset::of).collect();
         let mut clocks =
@@ -102,7 +89,6 @@ impl Clocks {
     }
 
     /// Returns the head's time when `node`'s clock shows `at`; `None` if its offset is unknown.
-    #[must_use]
     pub fn to_head(&self, node: usize, at: i64) -> Option<Moment> {
         match node {
             0 => Some(Moment { ns: at, error_ns: 0 }),
@@ -111,26 +97,22 @@ impl Clocks {
     }
 
     /// Returns the minimum and maximum rate of `node`'s clock relative to the head's.
-    #[must_use]
     pub fn rates(&self, node: usize) -> Option<(f64, f64)> {
         self.offsets.get(node)?.as_ref()?.rates()
     }
 
     /// Returns the steps of `node`'s clock relative to the head's.
-    #[must_use]
     pub fn steps(&self, node: usize) -> Vec<Step> {
         self.offsets.get(node).and_then(Option::as_ref).map_or_else(Vec::new, Offset::steps)
     }
 
     /// Returns the loops of three nodes whose offsets do not add up to zero.
-    #[must_use]
     pub fn open_loops(&self) -> &[Closure] {
         &self.open_loops
     }
 
     /// Returns the number of messages that `node` received before they were sent, even within the
     /// clocks' errors.
-    #[must_use]
     pub fn contradictions(&self, node: usize) -> usize {
         self.contradictions.get(node).copied().unwrap_or(0)
     }

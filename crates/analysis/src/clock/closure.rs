@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::exchange::Exchange;
 use super::offset::Offset;
-use super::piece::{Bound, Trip};
-use super::region::Side;
+use super::piece::{Trip, trip};
 
 /// Three nodes whose clock offsets, measured pair by pair, do not add up to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,22 +54,8 @@ fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
 fn pairs(exchanges: &[Exchange]) -> BTreeMap<(usize, usize), Pair> {
     let mut trips: BTreeMap<(usize, usize), Vec<Trip>> = BTreeMap::new();
     for exchange in exchanges {
-        let Exchange { from, to, sent, received, answered, back } = *exchange;
-        let there = received - sent;
-        let again = answered - back;
-        // Readings are of the first node's clock, whichever node sent the request.
-        let of_pair = if from < to {
-            [
-                Bound { order: sent, at: sent, offset: there, side: Side::Below },
-                Bound { order: back, at: back, offset: again, side: Side::Above },
-            ]
-        } else {
-            [
-                Bound { order: sent, at: received, offset: -there, side: Side::Above },
-                Bound { order: back, at: answered, offset: -again, side: Side::Below },
-            ]
-        };
-        trips.entry((from.min(to), from.max(to))).or_default().push(of_pair);
+        let (from, to) = (exchange.from, exchange.to);
+        trips.entry((from.min(to), from.max(to))).or_default().push(trip(exchange, false));
     }
     let pair = |(ends, mut of_pair): ((usize, usize), Vec<Trip>)| {
         of_pair.sort_by_key(|trip| trip[0].order);

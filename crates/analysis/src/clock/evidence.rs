@@ -55,7 +55,6 @@ impl Evidence {
     }
 
     /// Computes the clocks of `nodes` nodes.
-    #[must_use]
     pub fn clocks(&self, nodes: usize) -> Clocks {
         let both = |(way, &sent): (&Passing, &i64)| {
             let received = *self.received.get(way)?;
@@ -68,7 +67,6 @@ impl Evidence {
 
 /// Converts a reading of a monotonic clock, limited to 36 years, so that sums of a few readings
 /// cannot overflow whatever a file contains.
-#[must_use]
 pub fn reading(ns: u64) -> i64 {
     const MOST: i64 = 1 << 60;
     i64::try_from(ns).unwrap_or(MOST).min(MOST)

@@ -69,9 +69,8 @@ impl Offset {
     /// Returns the head's time when the node's clock shows `at`.
     pub fn to_head(&self, at: i64) -> Option<Moment> {
         let (low, high) = self.offsets(at)?;
-        let half = (high - low) / 2;
-        let error_ns = u64::try_from(high - low - half).unwrap_or(0);
-        Some(Moment { ns: at - (low + half), error_ns })
+        let (offset, error_ns) = middle(low, high);
+        Some(Moment { ns: at - offset, error_ns })
     }
 
     /// Returns the minimum and maximum rate relative to the head's clock in the longest piece, as
@@ -88,11 +87,15 @@ impl Offset {
             let (low, high) = pair[0].offsets(between.0);
             let (next_low, next_high) = pair[1].offsets(between.1);
             let apart = next_low > high || next_high < low;
-            let (least, most) = (next_low - high, next_high - low);
-            let half = (most - least) / 2;
-            let error_ns = u64::try_from(most - least - half).unwrap_or(0);
-            apart.then_some(Step { between, by_ns: least + half, error_ns })
+            let (by_ns, error_ns) = middle(next_low - high, next_high - low);
+            apart.then_some(Step { between, by_ns, error_ns })
         };
         self.pieces.windows(2).filter_map(step).collect()
     }
+}
+
+/// Returns the middle of an interval, and the distance from it to the ends.
+fn middle(low: i64, high: i64) -> (i64, u64) {
+    let half = (high - low) / 2;
+    (low + half, u64::try_from(high - low - half).unwrap_or(0))
 }

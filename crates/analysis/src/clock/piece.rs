@@ -1,5 +1,6 @@
 //! A period in which the offset of a clock follows one line.
 
+use super::exchange::Exchange;
 use super::region::{Region, Side};
 
 /// A bound from a round trip or a message: at the reading `at` of the node's clock, its offset from
@@ -28,6 +29,22 @@ pub(super) struct Piece {
 
 /// The two bounds of a round trip: of its request and of its reply.
 pub(super) type Trip = [Bound; 2];
+
+/// Returns the bounds of a round trip on the offset between the node with the smaller index, whose
+/// clock orders them, and the other node. They are at readings of the other node's clock if
+/// `at_other`, else at readings of the first.
+pub(super) fn trip(exchange: &Exchange, at_other: bool) -> Trip {
+    let Exchange { from, to, sent, received, answered, back } = *exchange;
+    let readings = if from < to {
+        [(sent, received, Side::Below), (back, answered, Side::Above)]
+    } else {
+        [(received, sent, Side::Above), (answered, back, Side::Below)]
+    };
+    readings.map(|(first, other, side)| {
+        let at = if at_other { other } else { first };
+        Bound { order: first, at, offset: other - first, side }
+    })
+}
 
 /// Divides the sorted round trips of one clock into as few pieces as possible.
 pub(super) fn pieces(trips: &[Trip]) -> Vec<Piece> {

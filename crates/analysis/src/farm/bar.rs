@@ -8,7 +8,6 @@ const MOST: f64 = 2.0;
 
 /// Returns the bar of `share` (1 is the whole): one `O` per fiftieth, rounded, and a final `+` if
 /// it was cut.
-#[must_use]
 pub fn bar(share: f64) -> String {
     let shown = if share.is_finite() { share.clamp(0.0, MOST) } else { 0.0 };
     let letters = (shown * BAR as f64).round() as usize;

@@ -60,14 +60,12 @@ pub struct Losses {
 
 impl Losses {
     /// Returns the seconds of one cause.
-    #[must_use]
     pub fn of(&self, cause: Loss) -> f64 {
         self.causes.iter().filter(|(own, _)| *own == cause).map(|(_, seconds)| seconds).sum()
     }
 }
 
 /// Divides the time of a run of `whole` seconds by cause; `None` if the workers have no power.
-#[must_use]
 pub fn losses(tasks: &[Task], workers: &[Worker], whole: f64, files: Files) -> Option<Losses> {
     let works: Vec<f64> =
         tasks.iter().filter_map(|task| Some(task.work(workers.get(task.worker)?))).collect();

@@ -27,7 +27,6 @@ pub struct Rank {
 
 /// Returns the ranks of `candidates`, in their order. Power is used only if it is known for all of
 /// them, so that all have the same unit.
-#[must_use]
 pub fn rank(candidates: &[Candidate]) -> Vec<Rank> {
     let by_power = candidates.iter().all(|one| one.equivalent.is_some_and(|power| power > 0.0));
     let value = |one: &Candidate| {

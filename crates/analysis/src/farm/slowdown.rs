@@ -6,7 +6,6 @@ use super::{Task, Worker};
 
 /// Returns the mean over all jobs of the time from queueing to completion, by the time of their
 /// work on the fastest slot; `None` if no work is known.
-#[must_use]
 pub fn slowdown(tasks: &[Task], workers: &[Worker]) -> Option<f64> {
     let fastest = workers.iter().map(Worker::pace).fold(0.0, f64::max);
     let of = |task: &Task| {

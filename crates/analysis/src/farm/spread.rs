@@ -20,7 +20,6 @@ pub struct Spread {
 }
 
 /// Returns the spread of `seconds`; `None` if empty.
-#[must_use]
 pub fn spread(seconds: &[f64]) -> Option<Spread> {
     let order = |one: &(usize, &f64), two: &(usize, &f64)| one.1.total_cmp(two.1);
     // The first of equal times counts, for both.

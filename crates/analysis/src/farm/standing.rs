@@ -31,7 +31,6 @@ pub struct Standing {
 
 /// Compares a cluster that took `cluster_s` seconds with a machine that took `one_s` for the same
 /// work; `None` if a time or a power is not a positive number.
-#[must_use]
 pub fn standing(one_s: f64, cluster_s: f64, power: Power) -> Option<Standing> {
     let known = |value: f64| value.is_finite() && value > 0.0;
     if ![one_s, cluster_s, power.one, power.all].into_iter().all(known) {

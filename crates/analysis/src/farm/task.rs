@@ -13,13 +13,11 @@ pub struct Worker {
 
 impl Worker {
     /// Returns the work of a slot per second.
-    #[must_use]
     pub fn pace(&self) -> f64 {
         self.share * self.speed
     }
 
     /// Returns the work of all slots per second.
-    #[must_use]
     pub fn power(&self) -> f64 {
         f64::from(self.slots) * self.pace()
     }
@@ -46,20 +44,17 @@ pub struct Task {
 
 impl Task {
     /// Returns the time when it was completed, including transfers.
-    #[must_use]
     pub fn done(&self) -> f64 {
         self.staged_out.map_or(self.ended, |out| out.max(self.ended))
     }
 
     /// Returns the seconds from the start to the end of its command.
-    #[must_use]
     pub fn ran(&self) -> f64 {
         (self.ended - self.started).max(0.0)
     }
 
     /// Returns its work in seconds of the reference CPU. If its CPU time is unknown, its whole run
     /// time counts as work.
-    #[must_use]
     pub fn work(&self, worker: &Worker) -> f64 {
         let own = self.cpu.unwrap_or_else(|| self.ran() * worker.share);
         own.max(0.0) * worker.speed

@@ -3,7 +3,7 @@
 use super::law::{Law, shared};
 use super::least_squares::{Row, least_squares};
 use super::points::Points;
-use super::{Point, Work};
+use super::{Demand, Floor, Point, Work};
 
 /// A law with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,8 +32,8 @@ impl Calibrated {
     /// Returns `law` with the parameters that fit the points best.
     pub(super) fn to(law: Law, work: &Work<'_>, points: &Points) -> Self {
         match work {
-            Work::Fixed { .. } => Self::to_fixed(law, work, points),
-            Work::Growing { .. } => Self::to_growing(law, work, points),
+            Work::Fixed { demands, .. } => Self::to_fixed(law, work, demands, points),
+            Work::Growing { floor } => Self::to_growing(law, work, *floor, points),
         }
     }
 
@@ -79,8 +79,7 @@ impl Calibrated {
         errors.map(|error| error * error).sum::<f64>() / points.all.len().max(1) as f64
     }
 
-    fn to_fixed(law: Law, work: &Work<'_>, points: &Points) -> Self {
-        let Work::Fixed { demands, .. } = work else { unreachable!("the work is given") };
+    fn to_fixed(law: Law, work: &Work<'_>, demands: &[Demand], points: &Points) -> Self {
         let has_second = points.counts() >= 3;
         let of = |slope: f64| {
             let bare = Self { law, slope, fixed: 0.0, bunched: 0.0, has_second };
@@ -123,17 +122,18 @@ impl Calibrated {
         Self { bunched, ..self }
     }
 
-    fn to_growing(law: Law, work: &Work<'_>, points: &Points) -> Self {
-        let Work::Growing { floor } = work else { unreachable!("the work grows") };
+    fn to_growing(
+        law: Law,
+        work: &Work<'_>,
+        floor: &dyn Fn(u32) -> Floor,
+        points: &Points,
+    ) -> Self {
         let has_second = points.counts() >= 2;
-        let rows: Vec<Row> = points
-            .all
-            .iter()
-            .map(|point| {
-                let above = point.seconds - floor(point.nodes).seconds.max(0.0);
-                (vec![1.0, f64::from(point.nodes)], above, point.seconds.powi(-2))
-            })
-            .collect();
+        let row = |point: &Point| {
+            let above = point.seconds - floor(point.nodes).seconds.max(0.0);
+            (vec![1.0, f64::from(point.nodes)], above, point.seconds.powi(-2))
+        };
+        let rows: Vec<Row> = points.all.iter().map(row).collect();
         let made = |fixed: f64, slope: f64| Self { law, slope, fixed, bunched: 0.0, has_second };
         let both = has_second.then(|| least_squares(&rows)).flatten();
         let both = both.map(|fit| made(fit.values[0], fit.values[1]));

@@ -71,7 +71,7 @@ const DOUBLING: f64 = 0.05;
 const ENOUGH: f64 = 1.05;
 
 /// The maximum plausible speed-up, as a multiple of the ratio of nodes.
-const STRANGE: f64 = 1.1;
+const IMPLAUSIBLE: f64 = 1.1;
 
 /// Answers `question`.
 ///
@@ -109,8 +109,7 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
                 let (low, high) = spread.times[place];
                 let far = (f64::from(nodes) / f64::from(points.most())).log2().max(0.0);
                 let doubt = (NARROWEST + DOUBLING * far).min(0.5);
-                let (low, high) = (low * (1.0 - doubt), high * (1.0 + doubt));
-                (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
+                widened((low * (1.0 - doubt), high * (1.0 + doubt)), seconds, margin)
             });
             let before = if nodes > 1 { power(place - 1) } else { 0.0 };
             let prices = question.prices.filter(super::Prices::are_sound);
@@ -143,6 +142,11 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     };
     forecast.note(work, &points, spread.is_some());
     Ok(forecast)
+}
+
+/// Widens an interval so that it includes `seconds`, and `margin` of that on each side.
+fn widened((low, high): (f64, f64), seconds: f64, margin: f64) -> (f64, f64) {
+    (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
 }
 
 /// Returns the sorted, distinct node counts of the question.
@@ -223,9 +227,7 @@ impl Forecast {
     pub fn hold(&mut self, nodes: u32, seconds: f64, miss: f64) {
         let Some(at) = self.curve.iter_mut().find(|at| at.nodes == nodes) else { return };
         let margin = miss.abs().max(NARROWEST);
-        at.interval = at.interval.map(|(low, high)| {
-            (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
-        });
+        at.interval = at.interval.map(|interval| widened(interval, seconds, margin));
     }
 
     fn note(&mut self, work: &Work<'_>, points: &Points, has_interval: bool) {
@@ -238,7 +240,8 @@ impl Forecast {
         }
         if points.counts() < 4 {
             let counts = points.counts();
-            self.notes.push(format!("only {counts} node counts were measured: measure at least four"));
+            self.notes
+                .push(format!("only {counts} node counts were measured: measure at least four"));
         }
         if let Some(test) = self.back_test.filter(|test| test.error.abs() > 0.1) {
             self.notes.push(format!(
@@ -249,11 +252,11 @@ impl Forecast {
             ));
         }
         let first = points.medians[0];
-        let strange = points.medians.iter().find(|point| {
+        let implausible = points.medians.iter().find(|point| {
             let more = f64::from(point.nodes) / f64::from(first.nodes);
-            first.seconds / point.seconds > more * STRANGE
+            first.seconds / point.seconds > more * IMPLAUSIBLE
         });
-        if let (Some(point), Work::Fixed { .. }) = (strange, work) {
+        if let (Some(point), Work::Fixed { .. }) = (implausible, work) {
             self.notes.push(format!(
                 "{} nodes were more than {} times as fast as {}: something other than nodes differed, such as a warm cache",
                 point.nodes,

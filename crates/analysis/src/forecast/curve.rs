@@ -130,7 +130,6 @@ impl Fit {
     }
 
     /// Returns the time at a node count by the curve, in seconds.
-    #[must_use]
     pub fn seconds(&self, work: &Work<'_>, nodes: u32) -> f64 {
         let n = f64::from(nodes);
         let (alpha, beta) = (self.contention.value, self.coherency.value);

@@ -35,7 +35,6 @@ impl Law {
     }
 
     /// Returns a description for people.
-    #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
             Self::Queue => "nodes wait for others that use a shared resource",

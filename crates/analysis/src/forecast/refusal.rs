@@ -6,7 +6,9 @@ use super::point::Point;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// There are no points.
-    #[error("there are no measured points: give at least two node counts with their times, preferably four")]
+    #[error(
+        "there are no measured points: give at least two node counts with their times, preferably four"
+    )]
     Nothing,
     /// A node count or a time is out of range.
     #[error(

@@ -76,7 +76,6 @@ impl Cause {
     }
 
     /// Returns its name in the ledger.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::SetUp => "set-up",
@@ -106,7 +105,6 @@ impl Cause {
     }
 
     /// Returns advice against it.
-    #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
             Self::SetUp => "keep agents up (garland up)",
@@ -130,36 +128,21 @@ impl Cause {
     }
 
     /// Returns whether anything can be done about it on the nodes.
-    #[must_use]
     pub fn can_be_helped(self) -> bool {
-        !matches!(
-            self,
-            // Every copy needs these, however small it is.
-            Self::Control
-                | Self::FinalAck
-                | Self::Teardown
-                | Self::Emulator
-                | Self::ClockError
-                | Self::Undecided
-                | Self::Unattributed
-        )
+        !self.is_given() && self != Self::FinalAck
     }
 
-    /// Returns whether its time can be a fault. Costs of every run and unknown causes are not
-    /// faults.
-    #[must_use]
+    /// Returns whether its time can be a fault. Costs of every run and unknown causes are not faults.
     pub fn can_be_fault(self) -> bool {
-        !matches!(
-            self,
-            Self::SetUp
-                | Self::Queue
-                | Self::Control
-                | Self::Teardown
-                | Self::Emulator
-                | Self::ClockError
-                | Self::Undecided
-                | Self::Unattributed
-        )
+        !self.is_given() && !matches!(self, Self::SetUp | Self::Queue)
+    }
+
+    /// Returns whether nodes and options have no influence on it: costs of every run and of the
+    /// lab, and unknown causes.
+    fn is_given(self) -> bool {
+        let every_run = matches!(self, Self::Control | Self::Teardown | Self::Emulator);
+        let unknown = matches!(self, Self::ClockError | Self::Undecided | Self::Unattributed);
+        every_run || unknown
     }
 }
 

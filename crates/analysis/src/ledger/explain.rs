@@ -49,7 +49,6 @@ pub struct Ledger {
 const LATE: f64 = 0.05;
 
 /// Attributes all time of a run to causes.
-#[must_use]
 pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     let world = World::of(run, clocks);
     let path = path(run, &world);

@@ -40,7 +40,7 @@ impl Moved {
 impl Hop {
     /// Returns whether more bytes are in flight at `at` than the ends can hold in slices; if the
     /// sender is `over`, whether any bytes are.
-    pub fn is_wet(&self, at: i64, over: bool) -> bool {
+    pub fn has_in_flight(&self, at: i64, over: bool) -> bool {
         let least = if over { 1.0 } else { SLICES };
         self.sent.until(at) - self.received.until(at) > least
     }

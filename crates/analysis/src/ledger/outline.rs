@@ -27,7 +27,6 @@ type Sums = BTreeMap<(Cause, Place), i64>;
 const SLOTS: i64 = 96;
 
 /// Returns the path in at most `lines` parts; adjacent parts differ in their main cause or place.
-#[must_use]
 pub fn outline(path: &[Segment], lines: usize) -> Vec<Stretch> {
     let end = path.last().map_or(0, |last| last.end);
     let mut slots = SLOTS;

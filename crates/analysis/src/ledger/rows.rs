@@ -91,8 +91,8 @@ fn covered(world: &World, segment: &Segment) -> f64 {
     }
     let sockets = world.sockets.iter().filter(|(key, _)| (key.1, key.2) == (from, to));
     let busy = sockets.filter_map(|(_, samples)| {
-        let (ns, [busy, ..]) = samples.around(segment.begin, segment.end)?;
-        Some((busy * 1e3 / (ns as f64).max(1.0)).min(1.0))
+        let ((t0, t1), [busy, ..]) = samples.around(segment.begin, segment.end)?;
+        Some((busy * 1e3 / ((t1 - t0) as f64).max(1.0)).min(1.0))
     });
     busy.max_by(f64::total_cmp).unwrap_or(1.0)
 }

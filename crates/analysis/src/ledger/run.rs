@@ -20,14 +20,12 @@ pub struct Run<'a> {
 
 impl Run<'_> {
     /// Returns the duration of the command in nanoseconds.
-    #[must_use]
     pub fn wall_ns(&self) -> u64 {
         let end = self.stretches().last().map_or(0, |(.., end)| end.saturating_sub(self.began()));
         u64::try_from(end).unwrap_or(0)
     }
 
     /// Returns the start of the command on the head's clock; 0 if unknown.
-    #[must_use]
     pub fn began(&self) -> i64 {
         let head = self.traces.first().and_then(Option::as_ref);
         head.map_or(0, |head| reading(head.origin.started_ns))
@@ -54,7 +52,6 @@ impl Run<'_> {
     }
 
     /// Computes the nodes' clocks from the traces.
-    #[must_use]
     pub fn clocks(&self) -> Clocks {
         let mut evidence = Evidence::default();
         for (node, trace) in self.known() {

@@ -34,15 +34,9 @@ impl<const N: usize> Samples<N> {
         Some(std::array::from_fn(|i| to[i] - from[i]))
     }
 
-    /// Returns the nanoseconds between the samples around two moments, and the increase between
-    /// them; `None` with fewer than two samples.
-    pub fn around(&self, begin: i64, end: i64) -> Option<(i64, [f64; N])> {
-        let ((t0, t1), grown) = self.grown_around(begin, end)?;
-        Some((t1 - t0, grown))
-    }
-
-    /// Returns the times of the samples around two moments, and the increase between them.
-    pub fn grown_around(&self, begin: i64, end: i64) -> Option<((i64, i64), [f64; N])> {
+    /// Returns the times of the samples around two moments, and the increase between them;
+    /// `None` with fewer than two samples.
+    pub fn around(&self, begin: i64, end: i64) -> Option<((i64, i64), [f64; N])> {
         let last = self.read.len().checked_sub(1).filter(|last| *last > 0)?;
         let from = self.read.partition_point(|(read, _)| *read <= begin).saturating_sub(1);
         let from = from.min(last - 1);

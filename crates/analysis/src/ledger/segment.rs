@@ -30,13 +30,11 @@ pub struct Segment {
 
 impl Place {
     /// Returns the place of a node.
-    #[must_use]
     pub fn node(node: usize) -> Self {
         Self { node: Some(node), to: None }
     }
 
     /// Returns the place of a hop.
-    #[must_use]
     pub fn hop(from: usize, to: usize) -> Self {
         Self { node: Some(from), to: Some(to) }
     }
@@ -44,13 +42,11 @@ impl Place {
 
 impl Segment {
     /// Returns a segment of `cause` at `place`.
-    #[must_use]
     pub fn new(begin: i64, end: i64, cause: Cause, place: Place) -> Self {
         Self { begin, end, cause, place, within: None, thread: None }
     }
 
     /// Returns its length in nanoseconds.
-    #[must_use]
     pub fn ns(&self) -> u64 {
         u64::try_from(self.end - self.begin).unwrap_or(0)
     }

@@ -73,6 +73,14 @@ impl<'a> Walk<'a> {
         self.pass_with(to, cause, place, None);
     }
 
+    /// Goes back to `to`, a moment on the clocks of two nodes: as much of the time as their error is
+    /// attributed to that error.
+    fn pass_between(&mut self, to: i64, cause: Cause, hop: Place, nodes: (usize, usize)) {
+        let unsure = self.world.error(nodes.0, nodes.1).min(self.at - to);
+        self.pass(to + unsure, cause, hop);
+        self.pass(to, Cause::ClockError, hop);
+    }
+
     /// Goes back to `to`; the records of `thread` are the evidence.
     pub fn pass_with(&mut self, to: i64, cause: Cause, place: Place, thread: Option<usize>) {
         let to = to.clamp(self.begin, self.at);
@@ -125,7 +133,7 @@ impl<'a> Walk<'a> {
             Stage::WaitUpstream => Some(self.hand_over(thread, piece.begin, true)),
             Stage::WaitDownstream => Some(self.downstream(thread, piece)),
             Stage::WaitBuffer => Some(self.hand_over(thread, piece.begin, false)),
-            Stage::Control if piece.peer != NONE => Some(self.leave(thread, piece)),
+            Stage::Control if piece.peer != NONE => Some(self.permission(thread, piece)),
             stage => {
                 let cause = world.cause_of(stage, node);
                 self.pass_with(piece.begin, cause, Place::node(node), Some(thread));
@@ -194,7 +202,7 @@ impl<'a> Walk<'a> {
 
     /// Returns the cause of a thread's work before a wait since `since`, if that wait is short
     /// enough to be the cost of a handover.
-    fn small_change(&self, thread: usize, since: i64) -> Option<Cause> {
+    fn handover_cause(&self, thread: usize, since: i64) -> Option<Cause> {
         let of = &self.world.threads[thread];
         let before = match of.before(since) {
             Before::Piece(before) => before,
@@ -218,7 +226,7 @@ impl<'a> Walk<'a> {
     fn hand_over(&mut self, thread: usize, since: i64, before: bool) -> usize {
         let world = self.world;
         let node = world.threads[thread].node;
-        if let Some(cause) = self.small_change(thread, since) {
+        if let Some(cause) = self.handover_cause(thread, since) {
             self.pass_with(since, cause, Place::node(node), Some(thread));
             return thread;
         }
@@ -275,35 +283,31 @@ impl<'a> Walk<'a> {
             return thread;
         };
         let flow = world.hops.get(&(piece.lane, from, node));
-        let is_wet = |at: i64| {
+        let has_in_flight = |at: i64| {
             // After the last byte of the copy or of an operation, the ends hold no slices.
             let sender = &world.threads[sender];
             let leave = |p: &Piece| p.stage == Stage::Control;
             let waits = matches!(sender.before(at), Before::Piece(p) if leave(p));
             let over = waits || !sender.goes_on(at);
-            flow.is_some_and(|flow| flow.is_wet(at, over))
+            flow.is_some_and(|flow| flow.has_in_flight(at, over))
         };
-        let mut dry = self.at;
-        while dry > piece.begin {
-            let (gives, since) = match world.threads[sender].before(dry) {
+        let mut idle_since = self.at;
+        while idle_since > piece.begin {
+            let (gives, since) = match world.threads[sender].before(idle_since) {
                 Before::Piece(p) => (is_giving(p, node), p.begin),
                 Before::Gap(since) => (false, since),
                 Before::Nothing => (false, piece.begin),
             };
-            if !gives && !is_wet(dry) {
+            if !gives && !has_in_flight(idle_since) {
                 break;
             }
-            dry = since.max(piece.begin);
+            idle_since = since.max(piece.begin);
         }
-        if dry <= piece.begin {
+        if idle_since <= piece.begin {
             self.pass(piece.begin, Cause::Wire, hop);
             return thread;
         }
-        if dry < self.at {
-            let unsure = world.error(from, node).min(self.at - dry);
-            self.pass(dry + unsure, Cause::Wire, hop);
-            self.pass(dry, Cause::ClockError, hop);
-        }
+        self.pass_between(idle_since, Cause::Wire, hop, (from, node));
         if self.is_idle(sender) && self.store_works(node) {
             // It got no request: the requester waited for its own writer.
             return self.hand_over(thread, piece.begin, false);
@@ -332,7 +336,7 @@ impl<'a> Walk<'a> {
 
     /// Handles a sender that waited until its downstream requested more, or until all had written
     /// their blocks. The time after the last write is the transfer of the answer.
-    fn leave(&mut self, thread: usize, piece: &Piece) -> usize {
+    fn permission(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
         let stores = world.stores.get(&to).and_then(|stores| stores.first());
@@ -340,15 +344,14 @@ impl<'a> Walk<'a> {
             return self.wait_for(thread, piece.begin, store);
         }
         if !world.lanes.contains_key(&(to, piece.lane)) {
-            self.unseen(thread, piece);
+            self.untraced(thread, piece);
             return thread;
         }
         let (hop, last) = (Place::hop(node, to), world.last_landing(None, self.at));
         match last.filter(|(_, landed)| *landed > piece.begin) {
             Some((other, landed)) => {
-                let unsure = world.error(node, world.threads[other].node).min(self.at - landed);
-                self.pass(landed + unsure, Cause::Control, hop);
-                self.pass(landed, Cause::ClockError, hop);
+                let nodes = (node, world.threads[other].node);
+                self.pass_between(landed, Cause::Control, hop, nodes);
                 self.wait_for(thread, piece.begin, other)
             }
             None => {
@@ -360,7 +363,7 @@ impl<'a> Walk<'a> {
 
     /// Handles a downstream without a trace: its own time is unknown, but not the minimum time of
     /// the wire.
-    fn unseen(&mut self, thread: usize, piece: &Piece) {
+    fn untraced(&mut self, thread: usize, piece: &Piece) {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
         let flow = world.hops.get(&(piece.lane, node, to)).zip(world.lane_limit);
@@ -392,11 +395,7 @@ impl<'a> Walk<'a> {
             self.pass(piece.begin, Cause::Wire, hop);
             return thread;
         }
-        if taken < self.at {
-            let unsure = world.error(node, to).min(self.at - taken);
-            self.pass(taken + unsure, Cause::Wire, hop);
-            self.pass(taken, Cause::ClockError, hop);
-        }
+        self.pass_between(taken, Cause::Wire, hop, (node, to));
         self.wait_for(thread, piece.begin, receiver)
     }
 }

@@ -9,23 +9,23 @@ use super::segment::{Place, Segment};
 use super::world::World;
 use garland_core::trace::{NONE, Stage};
 
-/// The minimum share of the time without a CPU, beyond the usual one, by which a thread delays a
-/// wire; below it, bytes in flight hide the delay.
+/// A thread delays a wire if it had no CPU for at least this share of the time, beyond the usual
+/// one; shorter delays are hidden by bytes in flight.
 const STARVED: f64 = 0.3;
 
-/// The minimum share of the time without a CPU by which a thread causes its full window.
+/// A thread is the cause of its full window if it had no CPU for at least this share of the time.
 const PARALYSED: f64 = 0.6;
 
 /// A duration much shorter than the interval of scheduler samples.
 const SHORT_NS: u64 = 50_000_000;
 
-/// The minimum share of its work without a CPU of a thread that counts as slowed.
+/// A thread counts as slowed if it had no CPU for at least this share of its work.
 const SLOWED: f64 = 0.1;
 
-/// The minimum share of the time with a full window for it to be the cause...
+/// A full window is the cause if it was full for at least this share of the time,
 const FULL: f64 = 0.2;
 
-/// ... while the wire carried less than this share of its rate.
+/// and the wire carried less than this share of its rate meanwhile.
 const SATURATED: f64 = 0.9;
 
 /// The stages whose spans last as long as the clock says, with or without a CPU. A lane's thread
@@ -141,7 +141,7 @@ impl<'a> Scales<'a> {
         let (begin, end) = (segment.begin, segment.end);
         let waited = match segment.ns() < SHORT_NS {
             // The waiting between two samples happened in the unrecorded time between them.
-            true => thread.scheduled.grown_around(begin, end).map(|((t0, t1), [_, waited])| {
+            true => thread.scheduled.around(begin, end).map(|((t0, t1), [_, waited])| {
                 let open = t1 - t0 - thread.recorded(t0, t1);
                 waited * segment.ns() as f64 / open.max(1) as f64
             }),
@@ -205,13 +205,12 @@ impl<'a> Scales<'a> {
     ) -> Segment {
         let (begin, end) = (segment.begin, segment.end);
         let sockets = self.world.sockets.range((0, from, to)..=(NONE, from, to));
-        let grown = sockets.filter(|(key, _)| (key.1, key.2) == (from, to)).filter_map(|(_, s)| {
-            // Use the increase between the samples around the segment.
-            s.around(begin, end)
-        });
+        let sockets = sockets.filter(|(key, _)| (key.1, key.2) == (from, to));
+        // The time between two samples is unknown, so use the samples around the segment.
+        let grown = sockets.filter_map(|(_, samples)| samples.around(begin, end));
         let mut worst: Option<(f64, f64, bool)> = None;
-        for (ns, [_, window, buffer, _, bytes]) in grown {
-            let seconds = (ns as f64 / 1e9).max(1e-9);
+        for ((t0, t1), [_, window, buffer, _, bytes]) in grown {
+            let seconds = ((t1 - t0) as f64 / 1e9).max(1e-9);
             let full =
                 self.world.lane_limit.is_some_and(|limit| bytes / seconds > SATURATED * limit);
             let shares = (window / 1e6 / seconds, buffer / 1e6 / seconds, full);

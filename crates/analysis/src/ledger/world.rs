@@ -39,7 +39,7 @@ pub(super) enum Before<'a> {
 /// A hop: lane, near node, far node.
 pub(super) type HopKey = (u16, usize, usize);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct World {
     pub threads: Vec<Thread>,
     /// The thread that transfers a lane's bytes, by node and lane.
@@ -70,21 +70,7 @@ pub(super) struct World {
 
 impl World {
     pub fn of(run: &Run<'_>, clocks: &Clocks) -> Self {
-        let mut world = Self {
-            threads: Vec::new(),
-            lanes: BTreeMap::new(),
-            stores: BTreeMap::new(),
-            sources: BTreeSet::new(),
-            finishers: Vec::new(),
-            hops: BTreeMap::new(),
-            sockets: BTreeMap::new(),
-            opened: BTreeMap::new(),
-            ready: BTreeMap::new(),
-            lost: BTreeMap::new(),
-            lane_limit: None,
-            pauses: BTreeMap::new(),
-            errors: vec![None; run.nodes.len()],
-        };
+        let mut world = Self { errors: vec![None; run.nodes.len()], ..Self::default() };
         for (node, trace) in run.known() {
             world.add(node, trace, clocks);
         }
@@ -163,12 +149,12 @@ impl World {
         }
         for (number, strands) in strands {
             let scheduled = scheduled.remove(&number).unwrap_or_default();
-            self.cast(Thread { node, pieces: weave(strands), scheduled });
+            self.add_thread(Thread { node, pieces: weave(strands), scheduled });
         }
     }
 
     /// Adds a thread, and determines its role from its activities.
-    fn cast(&mut self, thread: Thread) {
+    fn add_thread(&mut self, thread: Thread) {
         let (node, at) = (thread.node, self.threads.len());
         let has = |stages: &[Stage]| thread.pieces.iter().any(|p| stages.contains(&p.stage));
         let moves = thread.pieces.iter().filter(|piece| {
@@ -176,10 +162,8 @@ impl World {
                 && (matches!(piece.stage, Stage::Send | Stage::Receive | Stage::Relay)
                     || piece.stage.is_wait() && piece.peer != NONE)
         });
-        let moved: BTreeMap<u16, ()> = moves.map(|piece| (piece.lane, ())).collect();
-        for lane in moved.keys() {
-            self.lanes.insert((node, *lane), at);
-        }
+        let moved: BTreeSet<u16> = moves.map(|piece| piece.lane).collect();
+        self.lanes.extend(moved.iter().map(|&lane| ((node, lane), at)));
         // A lane that sends blocks from the node's own copy reads and encrypts, too.
         let reads = moved.is_empty() && has(&[Stage::Read, Stage::Seal]);
         if reads {

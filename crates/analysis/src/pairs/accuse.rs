@@ -39,7 +39,6 @@ const FEWEST: usize = 4;
 /// Returns the parts of a cluster that are worse than their peers, worst first. Larger values of
 /// the matrix are better. Clusters of fewer than four nodes have no accusations. Parts are only
 /// compared with each other: a cluster in which all parts are equally slow has none either.
-#[must_use]
 pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let Some(mut fit) = Effects::of(matrix).filter(|_| matrix.nodes() >= FEWEST) else {
         return Vec::new();

@@ -7,7 +7,6 @@ use super::tournament::MatchUp;
 /// Greedily selects pairs without a common node from `candidates`, each with the one medium that
 /// both nodes are on, if there is one. Each next pair has the medium with the fewest selected
 /// pairs, so that the first few are spread over all media.
-#[must_use]
 pub fn apart(candidates: &[(MatchUp, Option<usize>)]) -> Vec<MatchUp> {
     let mut left: Vec<(MatchUp, Option<usize>)> = candidates.to_vec();
     let mut on: BTreeMap<usize, usize> = BTreeMap::new();

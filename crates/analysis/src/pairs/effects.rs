@@ -19,7 +19,6 @@ impl Effects {
     /// Fits a matrix by median polish (Tukey 1977): medians of rows and columns are subtracted in
     /// turns, so that a bad pair does not affect its nodes, nor a bad node its partners. `None` if
     /// nothing was measured.
-    #[must_use]
     pub fn of(matrix: &Matrix) -> Option<Self> {
         // It converges within a few turns, but can oscillate minimally for ever.
         const TURNS: usize = 12;
@@ -42,7 +41,6 @@ impl Effects {
     }
 
     /// Returns the residual of a measured value: its logarithm without base, sender and receiver.
-    #[must_use]
     pub fn rest(&self, from: usize, to: usize, value: f64) -> f64 {
         value.ln() - self.base - self.send[from] - self.receive[to]
     }

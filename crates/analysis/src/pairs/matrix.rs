@@ -10,13 +10,11 @@ pub struct Matrix {
 
 impl Matrix {
     /// Returns an empty matrix of `nodes` nodes.
-    #[must_use]
     pub fn new(nodes: usize) -> Self {
         Self { nodes, cells: vec![None; nodes * nodes] }
     }
 
     /// Returns a matrix with the values that `value` returns for ordered pairs.
-    #[must_use]
     pub fn by(nodes: usize, mut value: impl FnMut(usize, usize) -> Option<f64>) -> Self {
         let mut matrix = Self::new(nodes);
         for from in 0..nodes {
@@ -30,7 +28,6 @@ impl Matrix {
     }
 
     /// Returns the number of nodes.
-    #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
@@ -39,7 +36,6 @@ impl Matrix {
     ///
     /// # Panics
     /// If a node is out of range.
-    #[must_use]
     pub fn get(&self, from: usize, to: usize) -> Option<f64> {
         assert!(from < self.nodes && to < self.nodes, "{from} to {to} of {} nodes", self.nodes);
         self.cells[from * self.nodes + to]
@@ -64,7 +60,6 @@ impl Matrix {
     }
 
     /// Returns the ratio to `before` of each cell, where both were measured.
-    #[must_use]
     pub fn relative_to(&self, before: &Self) -> Self {
         Self::by(self.nodes, |from, to| {
             let known = from < before.nodes && to < before.nodes;

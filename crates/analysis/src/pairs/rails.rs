@@ -15,7 +15,6 @@ pub struct OnRails {
 
 /// Combines the accusations of each rail. A part that is accused on all of several rails gives one
 /// accusation with the mean of the shares; worst first.
-#[must_use]
 pub fn over_rails(rails: &[Vec<Accusation>]) -> Vec<OnRails> {
     let mut all: Vec<OnRails> = Vec::new();
     for (rail, accusations) in rails.iter().enumerate() {
@@ -56,7 +55,6 @@ pub struct NodeEffects {
 }
 
 /// Splits the `effect` of a node by rails; `None` if it was measured on none.
-#[must_use]
 pub fn node_effects(
     rails: &[Option<Effects>],
     effect: impl Fn(&Effects, usize) -> Option<f64>,

@@ -50,7 +50,7 @@ fn fifteen_thousand_healthy_clusters_are_hardly_ever_accused() {
             let matrix = cluster(12, seed, deviation, |_, _| 1.0);
             !named(&matrix).is_empty()
         });
-        // One in a thousand is allowed, and the bound is a cautious one.
+        // One in a thousand is allowed, and the bound is conservative.
         let accused = accused.count();
         assert!(accused <= 5, "{accused} at a deviation of {deviation}");
     }

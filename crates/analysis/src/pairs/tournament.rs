@@ -8,7 +8,6 @@ pub type MatchUp = (usize, usize);
 /// number of nodes there is one more round, and one node rests in each.
 ///
 /// This is the circle method: one place is fixed, the others rotate around it (Kirkman 1847).
-#[must_use]
 pub fn rounds(nodes: usize) -> Vec<Vec<MatchUp>> {
     if nodes < 2 {
         return Vec::new();

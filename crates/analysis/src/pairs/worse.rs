@@ -27,7 +27,6 @@ impl Component {
 /// The effects of two nodes multiply in a fit, but a rate is limited by the slower end. Between two
 /// nodes that were slow and recovered, the rate grew by the same factor as with all others, not by
 /// its square, which looks like a loss in the fit. So only parts whose own rate fell are returned.
-#[must_use]
 pub fn worse(relative: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let mut accusations = accuse(relative, tolerance);
     accusations.retain(|accusation| {

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::nodelist::fold;
-use crate::nearest::hint;
-use crate::nearest::nearest;
+use crate::nearest::{hint, nearest};
 
 /// The default number of concurrent logins. pdsh and clush use 32 and 64; the limit is the number
 /// of processes on the head, not the nodes.
@@ -88,21 +87,7 @@ pub struct UnknownNode {
 }
 
 impl Cluster {
-    /// A cluster of which nothing is known but the names of its nodes; they must be distinct, as
-    /// [`expand`](super::nodelist::expand) gives them.
-    #[must_use]
-    pub fn from_names(name: &str, names: &[String]) -> Self {
-        Self {
-            name: name.to_owned(),
-            nodes: names.iter().map(|name| Node::named(name)).collect(),
-            groups: BTreeMap::new(),
-            launcher: Launcher::default(),
-            ssh: Ssh::default(),
-        }
-    }
-
     /// Returns the node named `name`.
-    #[must_use]
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().find(|node| node.name == name)
     }
@@ -122,24 +107,25 @@ impl Cluster {
 
     /// Returns the node list of a group, for [`Sources::group`](super::nodelist::Sources::group);
     /// `all` is every node.
-    #[must_use]
     pub fn group_list(&self, group: &str) -> Option<String> {
-        if group == "all" {
-            let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-            return Some(names.join(","));
+        match group {
+            "all" => Some(self.names().collect::<Vec<_>>().join(",")),
+            _ => self.groups.get(group).map(|names| names.join(",")),
         }
-        self.groups.get(group).map(|names| names.join(","))
     }
 
     /// Returns the number of rails that every node has.
-    #[must_use]
     pub fn rails(&self) -> usize {
         self.nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(0)
     }
 
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+
     fn unknown(&self, name: &str) -> UnknownNode {
         const LONGEST: usize = 80;
-        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        let names: Vec<&str> = self.names().collect();
         let mut nodes = fold(&names);
         if let Some((end, _)) = nodes.char_indices().nth(LONGEST) {
             nodes.truncate(end);
@@ -157,7 +143,6 @@ impl Cluster {
 impl Node {
     /// Returns a node that is reached for logins and data under its name. A `user@` before the name
     /// applies to logins only.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         let address = name.rsplit_once('@').map_or(name, |(_, address)| address);
         Self {
@@ -178,18 +163,14 @@ impl Default for Ssh {
 }
 
 impl Launcher {
-    /// All launchers with their names in cluster files.
+    /// All launchers with their names in cluster files, in the order of the enum.
     pub const ALL: [(&'static str, Self); 3] =
         [("ssh", Self::Ssh), ("slurm", Self::Slurm), ("local", Self::Local)];
 }
 
 impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ssh => "ssh",
-            Self::Slurm => "slurm",
-            Self::Local => "local",
-        })
+        f.pad(Self::ALL[*self as usize].0)
     }
 }
 
@@ -198,8 +179,7 @@ mod tests {
     use super::*;
 
     fn twenty() -> Cluster {
-        let names: Vec<String> = (1..=20).map(|n| format!("n{n:02}")).collect();
-        Cluster::from_names("den", &names)
+        Cluster::parse("version = 1\nnodes = \"n[01-20]\"", "den.toml").expect("a good file")
     }
 
     #[test]
@@ -221,7 +201,7 @@ mod tests {
     #[test]
     fn names_the_node_that_is_unknown() {
         let error = twenty().select(&["n07", "n021"]).expect_err("no such node");
-        insta::assert_snapshot!(error, @"n021 is no node of cluster den, which has n[01-20] (did you mean n02?)");
+        insta::assert_snapshot!(error, @"n021 is not a node of cluster den, whose nodes are n[01-20] (did you mean n02?)");
     }
 
     #[test]

@@ -24,18 +24,16 @@ pub enum Target {
     Command(Vec<u8>),
 }
 
-/// The error for an argument that is not a source or destination.
+/// The error for an argument that is not a source or destination. It contains the argument, with
+/// invalid UTF-8 replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// The argument is empty.
     #[error("the path is empty")]
     Empty,
     /// The node list before the colon is empty.
-    #[error("`{argument}` has no nodes before the colon: write NODES:PATH")]
-    NoNodes {
-        /// The argument, with invalid UTF-8 replaced.
-        argument: String,
-    },
+    #[error("`{0}` has no nodes before the colon: write NODES:PATH")]
+    NoNodes(String),
     /// The path after the nodes is empty.
     #[error("`{argument}` has no path after the nodes")]
     NoPath {
@@ -45,17 +43,11 @@ pub enum TargetError {
         meant: String,
     },
     /// A bracket before the colon is never closed.
-    #[error("`{argument}` has a `[` without a `]`")]
-    Unclosed {
-        /// The argument, with invalid UTF-8 replaced.
-        argument: String,
-    },
+    #[error("`{0}` has a `[` without a `]`")]
+    Unclosed(String),
     /// The node list before the colon is not UTF-8.
-    #[error("the nodes in `{argument}` are not valid UTF-8")]
-    NotText {
-        /// The argument, with invalid UTF-8 replaced.
-        argument: String,
-    },
+    #[error("the nodes in `{0}` are not valid UTF-8")]
+    NotText(String),
 }
 
 /// Parses one argument of `garland cp`.
@@ -90,8 +82,8 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     let shown = || argument.to_string_lossy().into_owned();
     let colon = match split_point(bytes) {
         Split::Local => return Ok(Target::Local(argument.into())),
-        Split::Unclosed => return Err(TargetError::Unclosed { argument: shown() }),
-        Split::Colon(0) => return Err(TargetError::NoNodes { argument: shown() }),
+        Split::Unclosed => return Err(TargetError::Unclosed(shown())),
+        Split::Colon(0) => return Err(TargetError::NoNodes(shown())),
         Split::LabOnly => {
             let shown = shown();
             let (nodes, path) = shown.split_once('/').unwrap_or((&shown, "path"));
@@ -100,9 +92,8 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
         }
         Split::Colon(colon) => colon,
     };
-    let nodes = str::from_utf8(&bytes[..colon])
-        .map_err(|_| TargetError::NotText { argument: shown() })?
-        .to_owned();
+    let nodes =
+        str::from_utf8(&bytes[..colon]).map_err(|_| TargetError::NotText(shown()))?.to_owned();
     let path = &bytes[colon + 1..];
     if path.is_empty() {
         return Err(TargetError::NoPath { argument: shown(), meant: format!("{nodes}:/path") });
@@ -212,11 +203,11 @@ mod tests {
         let message =
             |bytes: &[u8]| parse(OsStr::from_bytes(bytes)).expect_err("no target").to_string();
         insta::assert_snapshot!(message(b""), @"the path is empty");
-        insta::assert_snapshot!(message(b":/x"), @"`:/x` names no nodes before its colon");
-        insta::assert_snapshot!(message(b"n[1-3]:"), @"`n[1-3]:` names no path behind its nodes");
-        insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` names no path behind its nodes");
-        insta::assert_snapshot!(message(b"n[1-3:/x"), @"the `[` in `n[1-3:/x` is never closed");
-        insta::assert_snapshot!(message(b"caf\xe9:x"), @"the nodes in `caf�:x` aren't valid UTF-8");
+        insta::assert_snapshot!(message(b":/x"), @"`:/x` has no nodes before the colon: write NODES:PATH");
+        insta::assert_snapshot!(message(b"n[1-3]:"), @"`n[1-3]:` has no path after the nodes");
+        insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` has no path after the nodes");
+        insta::assert_snapshot!(message(b"n[1-3:/x"), @"`n[1-3:/x` has a `[` without a `]`");
+        insta::assert_snapshot!(message(b"caf\xe9:x"), @"the nodes in `caf�:x` are not valid UTF-8");
     }
 
     #[test]

@@ -66,10 +66,8 @@ impl Job {
     /// Returns whether the command has a placeholder for output number `at` (from 0), so that the
     /// file can be given another name.
     pub fn names_output(&self, at: usize) -> bool {
-        let has = |text: &Text| {
-            spots(text.bytes())
-                .any(|(_, spot)| spot.is_some_and(|spot| spot == Placeholder::Output(at)))
-        };
+        let wanted = Some(Placeholder::Output(at));
+        let has = |text: &Text| pieces(text.bytes()).any(|(_, found)| found == wanted);
         match &self.command {
             Command::Words(words) => words.iter().any(has),
             Command::Line(line) => has(line),
@@ -85,25 +83,29 @@ enum Placeholder {
 }
 
 /// Splits text into placeholders and the pieces between them.
-fn spots(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Placeholder>)> {
+fn pieces(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Placeholder>)> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let at_sign = read_sign(rest);
-        let length = at_sign.map_or_else(
-            || (1..rest.len()).find(|&at| read_sign(&rest[at..]).is_some()).unwrap_or(rest.len()),
+        let found = placeholder_at(rest);
+        let length = found.map_or_else(
+            || {
+                (1..rest.len())
+                    .find(|&at| placeholder_at(&rest[at..]).is_some())
+                    .unwrap_or(rest.len())
+            },
             |(length, _)| length,
         );
         let (piece, after) = rest.split_at(length);
         rest = after;
-        Some((piece, at_sign.map(|(_, spot)| spot)))
+        Some((piece, found.map(|(_, placeholder)| placeholder)))
     })
 }
 
 /// Returns the placeholder at the start of `text`, and its length in bytes.
-fn read_sign(text: &[u8]) -> Option<(usize, Placeholder)> {
+fn placeholder_at(text: &[u8]) -> Option<(usize, Placeholder)> {
     let inside = text.strip_prefix(b"{")?;
     let end = inside.iter().take(8).position(|&byte| byte == b'}')?;
     let word = std::str::from_utf8(&inside[..end]).ok()?;
@@ -111,20 +113,20 @@ fn read_sign(text: &[u8]) -> Option<(usize, Placeholder)> {
         "" => Some(0),
         _ => rest.parse::<usize>().ok()?.checked_sub(1),
     };
-    let spot = if word.is_empty() {
+    let placeholder = if word.is_empty() {
         Placeholder::Input(0)
     } else if let Some(rest) = word.strip_prefix("in") {
         Placeholder::Input(nth(rest)?)
     } else {
         Placeholder::Output(nth(word.strip_prefix("out")?)?)
     };
-    Some((end + 2, spot))
+    Some((end + 2, placeholder))
 }
 
 fn fill(text: &Text, inputs: &[Text], outputs: &[Text], quote: bool) -> Text {
     let mut filled = Vec::with_capacity(text.bytes().len());
-    for (piece, spot) in spots(text.bytes()) {
-        let name = spot.and_then(|spot| match spot {
+    for (piece, placeholder) in pieces(text.bytes()) {
+        let name = placeholder.and_then(|placeholder| match placeholder {
             Placeholder::Input(at) => inputs.get(at),
             Placeholder::Output(at) => outputs.get(at),
         });
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_stand_for_files() {
+    fn placeholders_stand_for_files() {
         assert_eq!(filled("{in} {in2} {} x{out}.y"), "a b c a b xo.y");
         assert_eq!(
             filled("{in3} {inner} {out0} {out2} {{in}} awk {print}"),

@@ -11,7 +11,6 @@ pub const BYTES: usize = 512;
 /// Returns the last non-empty lines of `said`, oldest first, up to [`LINES`] lines and [`BYTES`]
 /// bytes. If the last line is longer, its end is returned; earlier lines are returned whole or not
 /// at all.
-#[must_use]
 pub fn last_words(said: &[u8]) -> Vec<Text> {
     let mut left = BYTES;
     let mut lines: Vec<Text> = Vec::new();

@@ -43,7 +43,9 @@ impl Text {
             }
             let hex = after.strip_prefix('x').and_then(|after| after.get(..2));
             let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-            bytes.push(byte.ok_or_else(|| format!("{text:?} has a backslash that is not followed by \\ or xHH"))?);
+            bytes.push(byte.ok_or_else(|| {
+                format!("{text:?} has a backslash that is not followed by \\ or xHH")
+            })?);
             rest = &after[3..];
         }
         bytes.extend(rest.as_bytes());

@@ -24,12 +24,12 @@ fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usiz
     let closing = if raw.starts_with("\"\"\"") || raw.starts_with("'''") { 3 } else { 1 };
     let opening = raw.len().saturating_sub(closing + text.value.len());
     let as_written = raw.get(opening..opening + text.value.len()) == Some(text.value);
-    if !as_written || *error.place().origin() != Origin::Given {
+    if !as_written || error.place.origin != Origin::Given {
         // Escapes shift columns, and the text of a group is elsewhere: point to the whole value.
         return text.span.clone();
     }
-    let start = text.span.start + opening + error.place().offset();
-    start..start + error.place().span().len()
+    let start = text.span.start + opening + error.place.offset;
+    start..start + error.place.span.len()
 }
 
 /// Empty sources for the nodes of a file. It contains the kind of file, such as `a cluster file`.

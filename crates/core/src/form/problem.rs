@@ -88,8 +88,8 @@ pub enum FormProblem {
 /// Formats the error without its position if it is in the list itself:
 /// [`FileError`](super::FileError) has the position. An error in a group keeps its own.
 fn within(error: &NodeListError) -> String {
-    match error.place().origin() {
-        Origin::Given => error.problem().to_string(),
+    match error.place.origin {
+        Origin::Given => error.problem.to_string(),
         _ => error.to_string(),
     }
 }

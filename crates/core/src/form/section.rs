@@ -1,11 +1,12 @@
 //! Access to the tables of a configuration file by type, with positions for errors.
 
+use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Fault, FormProblem};
+use super::{Fault, FormProblem, Placed};
 use crate::nearest::nearest;
 
 /// A table of a configuration file, with its title for messages.
@@ -24,6 +25,13 @@ pub struct Text<'t> {
     pub value: &'t str,
     /// Its byte range in the file.
     pub span: Range<usize>,
+}
+
+impl Text<'_> {
+    /// Returns `problem` at this string.
+    pub fn fault<P: fmt::Debug + fmt::Display>(&self, problem: P) -> Placed<P> {
+        Placed::new(self.span.clone(), problem)
+    }
 }
 
 impl<'t> Section<'t> {
@@ -62,10 +70,8 @@ impl<'t> Section<'t> {
         title: &'static str,
         allowed: &[&'static str],
     ) -> Result<Option<Self>, Fault> {
-        let Some((table, span)) = self.table_at(key)? else {
-            return Ok(None);
-        };
-        Self::new(title, span, table, allowed).map(Some)
+        let found = self.table_at(key)?;
+        found.map(|(table, span)| Self::new(title, span, table, allowed)).transpose()
     }
 
     /// Returns the table `key`, if present, and its byte range.
@@ -73,13 +79,11 @@ impl<'t> Section<'t> {
         &self,
         key: &'static str,
     ) -> Result<Option<(&'t DeTable<'t>, Range<usize>)>, Fault> {
-        match self.value(key) {
-            None => Ok(None),
-            Some(value) => match value.get_ref() {
-                DeValue::Table(table) => Ok(Some((table, value.span()))),
-                other => Err(wrong_kind(key, &format!("a section `[{key}]`"), other, value.span())),
-            },
-        }
+        let table = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
+            DeValue::Table(table) => Ok((table, value.span())),
+            other => Err(wrong_kind(key, &format!("a section `[{key}]`"), other, value.span())),
+        };
+        self.value(key).map(table).transpose()
     }
 
     /// Returns the value of `key`, of any type.
@@ -129,13 +133,12 @@ impl<'t> Section<'t> {
         let found = words.iter().find(|(word, _)| *word == text.value);
         found.map(|(_, meaning)| Some(*meaning)).ok_or_else(|| {
             let words = words.iter().map(|(word, _)| *word);
-            let problem = FormProblem::Word {
+            text.fault(FormProblem::Word {
                 key,
                 found: text.value.to_owned(),
                 allowed: words.clone().collect::<Vec<_>>().join(", "),
                 near: nearest(text.value, words),
-            };
-            Fault::new(text.span, problem)
+            })
         })
     }
 
@@ -149,8 +152,7 @@ impl<'t> Section<'t> {
             return Ok(None);
         };
         read(text.value).map(Some).map_err(|error| {
-            let problem = FormProblem::Value { key: text.key, reason: error.to_string() };
-            Fault::new(text.span, problem)
+            text.fault(FormProblem::Value { key: text.key.clone(), reason: error.to_string() })
         })
     }
 
@@ -175,13 +177,9 @@ impl<'t> Section<'t> {
             _ => None,
         };
         let rounded = number.map(|number| (number * one).round());
-        let fits = rounded.filter(|parts| {
-            *parts >= f64::from(*bounds.start()) && *parts <= f64::from(*bounds.end())
-        });
-        match fits {
-            Some(parts) => Ok(Some(parts as u32)),
-            None => Err(wrong_kind(key, &expected, value.get_ref(), value.span())),
-        }
+        let units = f64::from(*bounds.start())..=f64::from(*bounds.end());
+        let fits = rounded.filter(|parts| units.contains(parts)).map(|parts| Some(parts as u32));
+        fits.ok_or_else(|| wrong_kind(key, &expected, value.get_ref(), value.span()))
     }
 
     /// Returns the sections of an array and checks their keys; empty if the key is missing.
@@ -219,11 +217,11 @@ impl<'t> Section<'t> {
 
     /// Returns a boolean.
     pub fn boolean(&self, key: &'static str) -> Result<Option<bool>, Fault> {
-        match self.value(key).map(|value| (value.get_ref(), value.span())) {
-            None => Ok(None),
-            Some((DeValue::Boolean(value), _)) => Ok(Some(*value)),
-            Some((other, span)) => Err(wrong_kind(key, "true or false", other, span)),
-        }
+        let boolean = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+            DeValue::Boolean(boolean) => Ok(*boolean),
+            other => Err(wrong_kind(key, "true or false", other, value.span())),
+        };
+        self.value(key).map(boolean).transpose()
     }
 
     /// Returns the strings of an array, or a single string; empty if the key is missing.
@@ -253,11 +251,8 @@ impl<'t> Section<'t> {
             return Err(wrong_kind(key, &expected, value.get_ref(), value.span()));
         };
         let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
-        number.filter(|number| bounds.contains(number)).map(Some).ok_or_else(|| {
-            let problem =
-                FormProblem::Kind { key: key.to_owned(), expected, found: integer.to_string() };
-            Fault::new(value.span(), problem)
-        })
+        let number = number.filter(|number| bounds.contains(number)).map(Some);
+        number.ok_or_else(|| wrong_kind(key, &expected, value.get_ref(), value.span()))
     }
 }
 

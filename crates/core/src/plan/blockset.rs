@@ -12,13 +12,11 @@ pub struct BlockSet {
 
 impl BlockSet {
     /// Returns an empty set for indices below `len`.
-    #[must_use]
     pub fn new(len: u64) -> Self {
         Self { words: Vec::new(), len, count: 0 }
     }
 
     /// Returns the set of all indices below `len`.
-    #[must_use]
     pub fn full(len: u64) -> Self {
         let words = usize::try_from(len.div_ceil(64)).expect("a block table fits the memory");
         let mut words = vec![u64::MAX; words];
@@ -53,20 +51,17 @@ impl BlockSet {
     }
 
     /// Returns whether `index` is in the set.
-    #[must_use]
     pub fn contains(&self, index: u64) -> bool {
         let word = usize::try_from(index / 64).ok().and_then(|word| self.words.get(word));
         index < self.len && word.is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
     /// Returns the number of indices in the set.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns whether every index below the length is in the set.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.count == self.len
     }

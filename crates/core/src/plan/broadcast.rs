@@ -41,12 +41,12 @@ pub struct Plan {
 }
 
 fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    let version = u32::deserialize(from)?;
-    let other = || {
-        let why = format!("the plan has version {version}, this garland reads version {PLAN_VERSION}");
-        de::Error::custom(why)
-    };
-    if version == PLAN_VERSION { Ok(version) } else { Err(other()) }
+    match u32::deserialize(from)? {
+        PLAN_VERSION => Ok(PLAN_VERSION),
+        other => Err(de::Error::custom(format!(
+            "the plan has version {other}, this garland reads version {PLAN_VERSION}"
+        ))),
+    }
 }
 
 /// The error for an impossible plan.
@@ -63,6 +63,14 @@ pub enum PlanError {
     Servers(usize, u16),
 }
 
+fn check(names: &[String], rails: u16) -> Result<(), PlanError> {
+    match (names, rails) {
+        ([], _) => Err(PlanError::NoNodes),
+        (_, 1..=64) => Ok(()),
+        _ => Err(PlanError::Lanes(rails)),
+    }
+}
+
 impl Plan {
     /// Returns the plan of a broadcast of `layout` from the head through `names`, in their order,
     /// over `rails` lanes. Lane k carries every k-th block over the nodes' k-th address.
@@ -70,20 +78,11 @@ impl Plan {
     /// # Errors
     /// If there are no nodes, or not 1 to 64 rails.
     pub fn broadcast(layout: Layout, names: &[String], rails: u16) -> Result<Self, PlanError> {
-        if names.is_empty() {
-            return Err(PlanError::NoNodes);
-        }
-        if !(1..=64).contains(&rails) {
-            return Err(PlanError::Lanes(rails));
-        }
+        check(names, rails)?;
+        let end = layout.blocks();
         let route = Route::chain((0..).map(NodeId).take(names.len() + 1));
         let lane = |rail: u16| Lane {
-            blocks: LaneBlocks {
-                first: u64::from(rail),
-                run: 1,
-                step: u64::from(rails),
-                end: layout.blocks(),
-            },
+            blocks: LaneBlocks { first: rail.into(), run: 1, step: rails.into(), end },
             rail,
             route: route.clone(),
         };
@@ -123,7 +122,6 @@ impl Plan {
     }
 
     /// Returns the blocks that a node reads from the source itself, if any.
-    #[must_use]
     pub fn part_read_by(&self, node: NodeId) -> Option<LaneBlocks> {
         let lanes = self.lanes.iter().filter(|_| self.is_shared);
         let mut read = lanes.filter(|lane| lane.route.nodes().get(1) == Some(&node));
@@ -153,12 +151,7 @@ impl Plan {
         names: &[String],
         rails: u16,
     ) -> Result<Self, PlanError> {
-        if names.is_empty() {
-            return Err(PlanError::NoNodes);
-        }
-        if !(1..=64).contains(&rails) {
-            return Err(PlanError::Lanes(rails));
-        }
+        check(names, rails)?;
         if names.len() != usize::from(stripes.servers) {
             return Err(PlanError::Servers(names.len(), stripes.servers));
         }
@@ -230,7 +223,6 @@ impl Plan {
     }
 
     /// Returns the number of bytes of the lanes with this node.
-    #[must_use]
     pub fn bytes_of(&self, node: NodeId) -> u64 {
         let last = self.layout.blocks().saturating_sub(1);
         let short = u64::from(self.layout.block_size - self.layout.block_length(last));
@@ -243,7 +235,6 @@ impl Plan {
     }
 
     /// Returns the number of lanes with this node.
-    #[must_use]
     pub fn lanes_of(&self, node: NodeId) -> usize {
         self.lanes.iter().filter(|lane| lane.route.contains(node)).count()
     }

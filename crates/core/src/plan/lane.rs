@@ -26,38 +26,32 @@ fn one() -> u64 {
 
 impl LaneBlocks {
     /// Returns a lane with all of `blocks` blocks.
-    #[must_use]
     pub fn all(blocks: u64) -> Self {
         Self { first: 0, run: 1, step: 1, end: blocks }
     }
 
     /// Returns whether the numbers describe a lane of a source with `blocks` blocks.
-    #[must_use]
     pub fn is_sound(&self, blocks: u64) -> bool {
         self.run > 0 && self.run <= self.step && self.end <= blocks
     }
 
     /// Returns the number of blocks in this lane.
-    #[must_use]
     pub fn len(&self) -> u64 {
         let all = self.end.saturating_sub(self.first);
         all / self.step * self.run + (all % self.step).min(self.run)
     }
 
     /// Returns whether the lane has no blocks.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the index of the block with this ordinal.
-    #[must_use]
     pub fn index(&self, ordinal: u64) -> u64 {
         self.first + ordinal / self.run * self.step + ordinal % self.run
     }
 
     /// Returns the ordinal of block `index`; `None` if another lane carries it.
-    #[must_use]
     pub fn ordinal(&self, index: u64) -> Option<u64> {
         let distance = index.checked_sub(self.first).filter(|_| index < self.end)?;
         let within = distance % self.step;

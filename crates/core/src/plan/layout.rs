@@ -69,7 +69,6 @@ impl Layout {
     /// every copy. Short sources therefore have short blocks: at least 64 of them, down to 64 KiB.
     /// The table of digests grows with the number of blocks, so sources of 256 GiB and more have
     /// longer blocks.
-    #[must_use]
     pub fn fitting(length: u64) -> Self {
         const SHORT: u64 = 64;
         const MANY: u64 = 1 << 18;
@@ -84,20 +83,17 @@ impl Layout {
     }
 
     /// Returns the number of blocks; the maximum number if `open`.
-    #[must_use]
     pub fn blocks(&self) -> u64 {
         self.length.div_ceil(u64::from(self.block_size))
     }
 
     /// Returns the offset in bytes of block `index`.
-    #[must_use]
     pub fn offset(&self, index: u64) -> u64 {
         index * u64::from(self.block_size)
     }
 
     /// Returns the length in bytes of block `index`; 0 beyond the last block. The last block of a
     /// stream may be shorter.
-    #[must_use]
     pub fn block_length(&self, index: u64) -> u32 {
         if index >= self.blocks() {
             return 0;

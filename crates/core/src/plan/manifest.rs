@@ -32,7 +32,7 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use thiserror::Error;
 
 use super::{Layout, Stripe, Stripes, StripesError};
@@ -64,11 +64,12 @@ pub struct Manifest {
 }
 
 /// A server and the digest of its stripe.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct StripeServer {
     /// The node's name.
     pub name: String,
     /// Its stripe's digest.
+    #[serde(deserialize_with = "hex")]
     pub digest: [u8; 32],
 }
 
@@ -81,9 +82,6 @@ pub enum ManifestError {
     /// The version is not supported.
     #[error("version {0} is not supported: this garland reads version {VERSION}")]
     Version(u32),
-    /// A digest or the set's identity is not hexadecimal of the right length.
-    #[error("`{0}` is not a hexadecimal number of {1} bytes")]
-    Hex(String, usize),
     /// The stripes or blocks are impossible.
     #[error("{0}")]
     Stripes(#[from] StripesError),
@@ -99,7 +97,8 @@ struct Version {
 
 #[derive(Deserialize)]
 struct ManifestFile {
-    set: String,
+    #[serde(deserialize_with = "hex")]
+    set: [u8; 16],
     written: i64,
     name: String,
     size: u64,
@@ -108,13 +107,7 @@ struct ManifestFile {
     unit: u64,
     block: u32,
     stripe: u16,
-    servers: Vec<Server>,
-}
-
-#[derive(Deserialize)]
-struct Server {
-    name: String,
-    digest: String,
+    servers: Vec<StripeServer>,
 }
 
 impl Manifest {
@@ -136,30 +129,25 @@ impl Manifest {
         if number >= stripes.servers {
             return Err(ManifestError::Number(form.stripe, stripes.servers));
         }
-        let server = |server: Server| {
-            Ok(StripeServer { name: server.name, digest: from_hex(&server.digest)? })
-        };
         Ok(Self {
-            set: from_hex(&form.set)?,
+            set: form.set,
             written: form.written,
             name: form.name,
             mode: form.mode & 0o7777,
             modified: (form.modified.0, form.modified.1.min(999_999_999)),
             layout: stripes.layout(form.block)?,
             stripes,
-            servers: form.servers.into_iter().map(server).collect::<Result<_, ManifestError>>()?,
+            servers: form.servers,
             number,
         })
     }
 
     /// Returns the stripe that it describes.
-    #[must_use]
     pub fn stripe(&self) -> Stripe {
         self.stripes.stripe(self.number)
     }
 
     /// Returns whether both describe the same copy with the same values.
-    #[must_use]
     pub fn agrees(&self, other: &Self) -> bool {
         Self { number: 0, ..self.clone() } == Self { number: 0, ..other.clone() }
     }
@@ -171,7 +159,10 @@ impl fmt::Display for Manifest {
         let Stripes { length, unit, servers } = self.stripes;
         let (seconds, nanos) = self.modified;
         writeln!(f, "# Stripe {} of {servers}, written by garland cp --stripe.", self.number + 1)?;
-        writeln!(f, "# Units of {unit} bytes alternate between the servers. To join them with dd:")?;
+        writeln!(
+            f,
+            "# Units of {unit} bytes alternate between the servers. To join them with dd:"
+        )?;
         writeln!(f, "# unit u of the file is unit u / {servers} of stripe u % {servers} + 1.\n")?;
         writeln!(f, "version = {VERSION}")?;
         writeln!(f, "set = \"{}\"", to_hex(&self.set))?;
@@ -196,14 +187,18 @@ fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn from_hex<const N: usize>(text: &str) -> Result<[u8; N], ManifestError> {
-    let wrong = || ManifestError::Hex(text.chars().take(80).collect(), N);
+/// Deserializes a hexadecimal number of `N` bytes.
+fn hex<'de, D: Deserializer<'de>, const N: usize>(from: D) -> Result<[u8; N], D::Error> {
+    let text = String::deserialize(from)?;
     if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(wrong());
+        let shown: String = text.chars().take(80).collect();
+        return Err(de::Error::custom(format!(
+            "`{shown}` is not a hexadecimal number of {N} bytes"
+        )));
     }
     let mut bytes = [0; N];
     for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| wrong())?;
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(de::Error::custom)?;
     }
     Ok(bytes)
 }

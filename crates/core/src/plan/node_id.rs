@@ -13,7 +13,6 @@ pub const HEAD: NodeId = NodeId(0);
 
 impl NodeId {
     /// Returns the index into the plan's nodes.
-    #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }

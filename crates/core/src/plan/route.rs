@@ -44,7 +44,6 @@ impl Route {
     ///
     /// # Panics
     /// If `nodes` is empty.
-    #[must_use]
     pub fn chain(nodes: impl IntoIterator<Item = NodeId>) -> Self {
         let nodes: Vec<NodeId> = nodes.into_iter().collect();
         assert!(!nodes.is_empty(), "a route has nodes");
@@ -80,26 +79,22 @@ impl Route {
     }
 
     /// Returns the first node, which has no upstream.
-    #[must_use]
     pub fn first(&self) -> NodeId {
         self.nodes[0]
     }
 
     /// Returns all nodes, each after its upstream.
-    #[must_use]
     pub fn nodes(&self) -> &[NodeId] {
         &self.nodes
     }
 
     /// Returns whether `node` is on the route.
-    #[must_use]
     pub fn contains(&self, node: NodeId) -> bool {
         self.nodes.contains(&node)
     }
 
     /// Returns the upstream of `node`; `None` for the first node and for nodes that are not on the
     /// route.
-    #[must_use]
     pub fn feeder(&self, node: NodeId) -> Option<NodeId> {
         let place = self.nodes.iter().position(|&other| other == node)?;
         Some(self.nodes[*self.feeders.get(place.checked_sub(1)?)?])
@@ -112,13 +107,11 @@ impl Route {
     }
 
     /// Returns whether each node feeds the next one.
-    #[must_use]
     pub fn is_chain(&self) -> bool {
         self.feeders.iter().enumerate().all(|(place, &feeder)| place == feeder)
     }
 
     /// Returns the maximum number of hops from the first node to another.
-    #[must_use]
     pub fn depth(&self) -> usize {
         let mut depths = vec![0; self.nodes.len()];
         for (place, &feeder) in (1..).zip(&self.feeders) {

@@ -40,7 +40,9 @@ pub enum StripeSetError {
     #[error("{0}")]
     Unreadable(String),
     /// Two manifests of one copy differ.
-    #[error("the manifests on {0} and {1} belong to the same copy but differ: one of them was changed")]
+    #[error(
+        "the manifests on {0} and {1} belong to the same copy but differ: one of them was changed"
+    )]
     Differ(String, String),
     /// Stripes are missing or incomplete.
     #[error("the stripe set is incomplete:{0}")]
@@ -61,7 +63,6 @@ impl FoundStripe {
 
     /// Returns the part of the suffix before `.stripe-1of3`; empty unless a newer copy was
     /// replacing this stripe.
-    #[must_use]
     pub fn aside(&self) -> &str {
         self.parts().0
     }
@@ -116,7 +117,6 @@ impl StripeSet {
     }
 
     /// Returns whether a newer copy was replacing the set.
-    #[must_use]
     pub fn has_aside(&self, found: &[FoundStripe]) -> bool {
         self.stripes.iter().any(|place| !found[*place].aside().is_empty())
     }
@@ -187,9 +187,7 @@ fn fault(found: &FoundStripe, manifest: &Manifest) -> Option<String> {
     }
     match length {
         None => Some(format!("{node} has the manifest, but not the stripe")),
-        Some(length) if *length != wanted => {
-            Some(format!("{node} has {length} of {wanted} bytes"))
-        }
+        Some(length) if *length != wanted => Some(format!("{node} has {length} of {wanted} bytes")),
         Some(_) => None,
     }
 }

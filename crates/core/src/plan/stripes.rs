@@ -102,7 +102,6 @@ impl Stripes {
 
     /// Returns the blocks of server `number`. The unit must be a multiple of the block size of
     /// `layout`.
-    #[must_use]
     pub fn blocks(&self, layout: Layout, number: u16) -> LaneBlocks {
         let run = (self.unit / u64::from(layout.block_size)).max(1);
         let (first, step) = (run * u64::from(number), run * u64::from(self.servers));
@@ -111,7 +110,6 @@ impl Stripes {
     }
 
     /// Returns the stripe of server `number`.
-    #[must_use]
     pub fn stripe(&self, number: u16) -> Stripe {
         Stripe { unit: self.unit, number, of: self.servers }
     }
@@ -119,7 +117,6 @@ impl Stripes {
 
 impl Stripe {
     /// Returns the length in bytes of this stripe of a file of `length` bytes.
-    #[must_use]
     pub fn length(&self, length: u64) -> u64 {
         let (number, of) = (u64::from(self.number), u64::from(self.of));
         let whole = length / self.unit;
@@ -130,19 +127,16 @@ impl Stripe {
 
     /// Converts the file's `offset`, which must be in one of the stripe's units, to the offset in
     /// the stripe.
-    #[must_use]
     pub fn offset(&self, offset: u64) -> u64 {
         offset / self.unit / u64::from(self.of) * self.unit + offset % self.unit
     }
 
     /// Returns whether all values are in range.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         self.number < self.of && Stripes::new(0, self.unit, usize::from(self.of)).is_ok()
     }
 
     /// Returns the suffix of the stripe's file after the file's name: `.stripe-2of4`.
-    #[must_use]
     pub fn suffix(&self) -> String {
         format!(".stripe-{}of{}", self.number + 1, self.of)
     }

@@ -4,6 +4,9 @@ use super::stage::Stage;
 /// The maximum number of kinds of spans that are merged; spans of further kinds are kept.
 const KINDS: usize = 64;
 
+/// The stage, lane, peer, thread and operation of a span.
+type Kind = (Stage, u16, u16, u16, u16);
+
 /// Merges neighbouring spans of one stage, lane, peer and thread to make room. The spans must be
 /// sorted by their begins, approximately.
 ///
@@ -17,7 +20,7 @@ pub fn condense(spans: &mut Vec<Span>, most: u32, all: bool) {
     let mut kept = 0;
     for at in 0..spans.len() {
         let span = spans[at];
-        let kind = Kind::of(&span);
+        let kind = (span.stage, span.lane, span.peer, span.thread, span.operation);
         let slot = (all || span.stage.is_of_blocks())
             .then(|| kinds.iter_mut().find(|slot| slot.is_none_or(|(known, _)| known == kind)))
             .flatten();
@@ -34,22 +37,6 @@ pub fn condense(spans: &mut Vec<Span>, most: u32, all: bool) {
         kept += 1;
     }
     spans.truncate(kept);
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Kind {
-    stage: Stage,
-    lane: u16,
-    peer: u16,
-    thread: u16,
-    operation: u16,
-}
-
-impl Kind {
-    fn of(span: &Span) -> Self {
-        let Span { stage, lane, peer, thread, operation, .. } = *span;
-        Self { stage, lane, peer, thread, operation }
-    }
 }
 
 fn merge(first: &mut Span, next: &Span) {

@@ -72,7 +72,7 @@ pub struct Cut {
 pub enum TraceError {
     /// The magic bytes are missing.
     #[error("the file is not a garland trace")]
-    Stranger,
+    NotTrace,
     /// The file ends before the first record.
     #[error("the trace is truncated before its first record")]
     Empty,
@@ -90,7 +90,6 @@ pub enum TraceError {
 impl Origin {
     /// Returns the name of its file in the `trace` directory of a run: `head.trace`, or the node's
     /// name with `.trace`.
-    #[must_use]
     pub fn file_name(&self) -> String {
         if self.index == 0 { "head.trace".to_owned() } else { file_stem(&self.node) + ".trace" }
     }
@@ -98,7 +97,6 @@ impl Origin {
 
 /// Converts a node's name to a file name: all bytes but letters, digits and `.,:@_-` become `%` and
 /// two hexadecimal digits.
-#[must_use]
 pub fn file_stem(node: &str) -> String {
     let mut name = String::new();
     for (at, byte) in node.bytes().enumerate() {
@@ -119,7 +117,6 @@ impl Trace {
     ///
     /// # Panics
     /// Never: an origin can always be serialized.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let origin = postcard::to_stdvec(&self.origin).expect("an origin is plain");
         let mut bytes = Vec::with_capacity(
@@ -148,7 +145,7 @@ impl Trace {
     pub fn decode(bytes: &[u8]) -> Result<(Self, Option<Cut>), TraceError> {
         let magic = bytes.get(..MAGIC.len()).ok_or(TraceError::Empty)?;
         if magic != MAGIC {
-            return Err(TraceError::Stranger);
+            return Err(TraceError::NotTrace);
         }
         let number = |at: usize| {
             let bytes = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());

@@ -23,7 +23,6 @@ pub struct Parcel {
 ///
 /// # Panics
 /// Never: these types can always be serialized.
-#[must_use]
 pub fn parcels(origin: &Origin, records: &[Record], most: usize) -> Vec<Vec<u8>> {
     /// The maximum length of the number of records in bytes.
     const COUNT: usize = 5;
@@ -88,7 +87,6 @@ fn absolute(record: Record, last_ns: u64) -> Record {
 
 impl Parcel {
     /// Decodes a parcel; `None` if the bytes are invalid.
-    #[must_use]
     pub fn open(bytes: &[u8]) -> Option<Self> {
         let mut parcel: Self = postcard::from_bytes(bytes).ok()?;
         let mut last_ns = 0;

@@ -30,7 +30,7 @@ pub enum Record {
 /// `busy_ns == end_ns - begin_ns` unless the stage alternated with others (bytes are received and
 /// forwarded in turns) or neighbouring spans were merged: then the busy time is spread between
 /// begin and end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// The stage.
     pub stage: Stage,
@@ -78,13 +78,11 @@ pub enum Exchange {
 
 impl Exchange {
     /// Returns its number for the `block` of a span.
-    #[must_use]
     pub fn number(self) -> u32 {
         self as u32
     }
 
     /// Returns the exchange with this number.
-    #[must_use]
     pub fn of_number(number: u32) -> Option<Self> {
         let all = [Self::Begin, Self::Commit, Self::Close, Self::Queue, Self::Operation];
         all.get(number as usize).copied()
@@ -92,9 +90,10 @@ impl Exchange {
 }
 
 /// One of the two links of a node in a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
     /// The link from the upstream.
+    #[default]
     Up,
     /// The link to the downstream.
     Down,
@@ -102,7 +101,7 @@ pub enum Direction {
 
 /// A sample of a connection's counters (`TCP_INFO`) since it was opened. Links outlive copies, so
 /// only differences between samples are meaningful.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
     /// The lane's number.
     pub lane: u16,
@@ -131,7 +130,7 @@ pub struct Socket {
 }
 
 /// A clock probe: four readings of two clocks in a round trip from the head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// The index of the probed node.
     pub peer: u16,
@@ -146,7 +145,7 @@ pub struct Probe {
 }
 
 /// A sample of a thread's scheduler counters (`/proc/thread-self/schedstat`) since its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// The thread's number in this node, as in its spans.
     pub thread: u16,
@@ -163,7 +162,7 @@ pub struct Thread {
 /// A sample of the counters of the source's or destination's disk
 /// (`/sys/dev/block/MAJOR:MINOR/stat`) since the start of the copy. They include other users of the
 /// disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
     /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
@@ -192,7 +191,7 @@ pub struct Disk {
 }
 
 /// The sums of discarded spans of one stage, lane and peer, so that totals stay exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     /// The stage of the spans.
     pub stage: Stage,
@@ -211,7 +210,6 @@ pub struct Lost {
 impl Record {
     /// Returns the time of the record in nanoseconds: the begin of a span or a round trip, the time
     /// of a sample; `None` for [`Record::Lost`].
-    #[must_use]
     pub fn at_ns(&self) -> Option<u64> {
         match self {
             Self::Span(span) => Some(span.begin_ns),
@@ -224,7 +222,6 @@ impl Record {
     }
 
     /// Returns whether its times are in order, which is true of every record that garland writes.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         match self {
             Self::Span(span) => span.begin_ns <= span.end_ns && span.count > 0,

@@ -4,7 +4,7 @@
 use super::condense::condense;
 use super::record::{Lost, Span};
 
-/// The minimum capacity: some more than the number of kinds of spans that are merged.
+/// The minimum capacity in spans, and the maximum number of [`Lost`] sums.
 const LEAST: usize = 64;
 
 /// The maximum number of blocks of a copy, and so of a span.
@@ -26,7 +26,6 @@ pub struct Ring {
 
 impl Ring {
     /// Returns an empty ring with a capacity of `room` spans, at least 64.
-    #[must_use]
     pub fn new(room: usize) -> Self {
         let room = room.max(LEAST);
         // Reserve the room for discarded spans as well: they are of few kinds.
@@ -35,7 +34,6 @@ impl Ring {
     }
 
     /// Returns a ring for operations other than copies, in which all stages are merged alike.
-    #[must_use]
     pub fn even(room: usize) -> Self {
         Self { even: true, ..Self::new(room) }
     }
@@ -49,13 +47,11 @@ impl Ring {
     }
 
     /// Returns the number of spans.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
     /// Returns whether there are no spans.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }

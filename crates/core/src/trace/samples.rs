@@ -20,7 +20,6 @@ impl Default for Samples {
 
 impl Samples {
     /// Returns an empty set with a capacity of `room` samples.
-    #[must_use]
     pub fn new(room: usize) -> Self {
         Self { rows: Vec::new(), room: room.max(1), rounds: 0, stride: 1 }
     }

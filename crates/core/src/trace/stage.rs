@@ -4,9 +4,12 @@ use serde::{Deserialize, Serialize};
 
 /// The activity of a thread. A thread is at one stage at a time: the busy times of its spans do not
 /// overlap, even where the spans do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub enum Stage {
     /// Preparing: starting agents, opening destinations, starting threads.
+    #[default]
     SetUp,
     /// Connecting to a downstream and greeting it.
     Dial,
@@ -45,77 +48,52 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All stages, in the order of their numbers in files.
-    pub const ALL: [Self; 18] = [
-        Self::SetUp,
-        Self::Dial,
-        Self::Read,
-        Self::Seal,
-        Self::Send,
-        Self::Receive,
-        Self::Relay,
-        Self::Open,
-        Self::Write,
-        Self::Fsync,
-        Self::WaitUpstream,
-        Self::WaitDownstream,
-        Self::WaitBuffer,
-        Self::Control,
-        Self::Commit,
-        Self::Pause,
-        Self::LookUp,
-        Self::Change,
+    /// All stages with their names, in the order of their numbers in files.
+    pub const ALL: [(Self, &'static str); 18] = [
+        (Self::SetUp, "set-up"),
+        (Self::Dial, "dial"),
+        (Self::Read, "read"),
+        (Self::Seal, "seal"),
+        (Self::Send, "send"),
+        (Self::Receive, "receive"),
+        (Self::Relay, "relay"),
+        (Self::Open, "open"),
+        (Self::Write, "write"),
+        (Self::Fsync, "fsync"),
+        (Self::WaitUpstream, "wait-for-upstream"),
+        (Self::WaitDownstream, "wait-for-downstream"),
+        (Self::WaitBuffer, "wait-for-buffer"),
+        (Self::Control, "control"),
+        (Self::Commit, "commit"),
+        (Self::Pause, "pause"),
+        (Self::LookUp, "look-up"),
+        (Self::Change, "change"),
     ];
 
     /// Returns its number in files.
-    #[must_use]
     pub fn number(self) -> u8 {
         self as u8
     }
 
     /// Returns the stage with this number.
-    #[must_use]
     pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied()
+        Self::ALL.get(usize::from(number)).map(|(stage, _)| *stage)
     }
 
     /// Returns its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::SetUp => "set-up",
-            Self::Dial => "dial",
-            Self::Read => "read",
-            Self::Seal => "seal",
-            Self::Send => "send",
-            Self::Receive => "receive",
-            Self::Relay => "relay",
-            Self::Open => "open",
-            Self::Write => "write",
-            Self::Fsync => "fsync",
-            Self::WaitUpstream => "wait-for-upstream",
-            Self::WaitDownstream => "wait-for-downstream",
-            Self::WaitBuffer => "wait-for-buffer",
-            Self::Control => "control",
-            Self::Commit => "commit",
-            Self::Pause => "pause",
-            Self::LookUp => "look-up",
-            Self::Change => "change",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// Returns whether the thread waits for another stage.
-    #[must_use]
     pub fn is_wait(self) -> bool {
         matches!(self, Self::WaitUpstream | Self::WaitDownstream | Self::WaitBuffer)
     }
 
     /// Returns whether every block has spans of this stage; spans of other stages are few.
-    #[must_use]
     pub fn is_of_blocks(self) -> bool {
         use Stage as S;
-        let of_a_copy = matches!(self, S::SetUp | S::Dial | S::Fsync | S::Control | S::Commit);
-        !of_a_copy && self != S::Pause
+        !matches!(self, S::SetUp | S::Dial | S::Fsync | S::Control | S::Commit | S::Pause)
     }
 }
 
@@ -131,9 +109,10 @@ mod tests {
 
     #[test]
     fn a_stage_has_its_number_and_a_name_of_its_own() {
-        for (at, stage) in (0..).zip(Stage::ALL) {
+        for (at, (stage, name)) in (0..).zip(Stage::ALL) {
             assert_eq!((stage.number(), Stage::of_number(at)), (at, Some(stage)));
-            assert_eq!(Stage::ALL.iter().filter(|other| other.name() == stage.name()).count(), 1);
+            assert_eq!(stage.name(), name);
+            assert_eq!(Stage::ALL.iter().filter(|(_, other)| *other == name).count(), 1);
         }
         assert_eq!(Stage::of_number(18), None);
     }

@@ -264,8 +264,7 @@ mod tests {
     fn what_is_excluded_is_refused() {
         let excludes = vec![b"/data/keys/".to_vec(), b"*.o".to_vec()];
         let limits = Limits { excludes, ..data() };
-        let refused =
-            |path: &str| Err(format!("the source sent {path}, which --exclude excludes"));
+        let refused = |path: &str| Err(format!("the source sent {path}, which --exclude excludes"));
         assert_eq!(last(&limits, &[enter("data"), file("keys")]), Ok(()));
         assert_eq!(last(&limits, &[enter("data"), enter("keys")]), refused("data/keys"));
         let deep = [enter("data"), enter("in"), file("x.o")];

@@ -71,20 +71,17 @@ enum At {
 
 impl Parser {
     /// Returns whether the end of the stream was read.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.at, At::End)
     }
 
     /// Returns the number of records so far, including void ones.
-    #[must_use]
     pub fn records(&self) -> u32 {
         self.records
     }
 
     /// Returns the number of following bytes that belong to the current file and can be skipped;
     /// `None` if there are none.
-    #[must_use]
     pub fn passable(&self) -> Option<u64> {
         match self.at {
             At::File(left) if left > 0 => Some(left),

@@ -60,13 +60,11 @@ impl Pattern {
     }
 
     /// Returns the text of the pattern.
-    #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
     /// Returns whether it matches `path`, which is relative to the top of the tree.
-    #[must_use]
     pub fn matches(&self, path: &[u8], is_directory: bool) -> bool {
         if self.directories_only && !is_directory {
             return false;

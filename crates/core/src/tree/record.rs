@@ -94,7 +94,6 @@ impl Record {
     ///
     /// # Panics
     /// Never: the type can always be serialized.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let body = postcard::to_stdvec(self).expect("the type has no unserialisable part");
         let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
@@ -102,7 +101,6 @@ impl Record {
     }
 
     /// Returns its name in the current directory, if it has one.
-    #[must_use]
     pub fn name(&self) -> Option<&[u8]> {
         match self {
             Self::Enter { name, .. }

@@ -19,7 +19,7 @@ use super::error::{UnitError, excerpt};
 /// # Errors
 /// [`UnitError::Bytes`] if the text is anything else, [`UnitError::TooLarge`] above 2^64 - 1 bytes.
 pub fn parse(text: &str) -> Result<u64, UnitError> {
-    let wrong = || UnitError::Bytes { text: excerpt(text) };
+    let wrong = || UnitError::Bytes(excerpt(text));
     let (number, unit) = decimal::split(text).ok_or_else(wrong)?;
     let factor = factor(unit).ok_or_else(wrong)?;
     number
@@ -34,7 +34,6 @@ pub fn parse(text: &str) -> Result<u64, UnitError> {
 /// use garland_core::units::bytes;
 /// assert_eq!(bytes::format(1 << 30), "1.00 GiB");
 /// ```
-#[must_use]
 pub fn format(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -117,7 +116,7 @@ mod tests {
             "NaN",
             "1Mbit",
         ] {
-            assert_eq!(parse(text), Err(UnitError::Bytes { text: text.into() }), "{text}");
+            assert_eq!(parse(text), Err(UnitError::Bytes(text.into())), "{text}");
         }
         for text in ["18446744073709551616", "16384P", "99999999999999999999999"] {
             let message = parse(text).expect_err(text).to_string();

@@ -1,44 +1,33 @@
 use thiserror::Error;
 
-/// The error for an invalid quantity; messages contain the text and the allowed format.
+/// The error for an invalid quantity, with its text, shortened if long; messages say the allowed
+/// format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// The text is not a number with a unit of bytes.
     #[error(
-        "`{text}` is not a number of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB \
+        "`{0}` is not a number of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB \
          (steps of 1024) or kB, MB, GB, TB, PB (steps of 1000)"
     )]
-    Bytes {
-        /// The text as given, shortened when it is long.
-        text: String,
-    },
+    Bytes(String),
     /// The text is not a number with a unit of rate.
     #[error(
-        "`{text}` is not a rate: write a number and one of bit, kbit, mbit, gbit, tbit (each with or without /s) \
+        "`{0}` is not a rate: write a number and one of bit, kbit, mbit, gbit, tbit (each with or without /s) \
          or B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s"
     )]
-    Rate {
-        /// The text as given, shortened when it is long.
-        text: String,
-    },
+    Rate(String),
     /// The unit means bits in some tools and bytes in others.
     #[error(
-        "the unit of `{text}` can mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes"
+        "the unit of `{0}` can mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes"
     )]
-    Ambiguous {
-        /// The text as given, shortened when it is long.
-        text: String,
-    },
+    Ambiguous(String),
     /// The text is not a number with a unit of time.
-    #[error("`{text}` is not a time: write a number and one of ns, us, ms, s")]
-    Time {
-        /// The text as given, shortened when it is long.
-        text: String,
-    },
+    #[error("`{0}` is not a time: write a number and one of ns, us, ms, s")]
+    Time(String),
     /// The quantity does not fit in 64 bits.
     #[error("`{text}` is too large: the maximum is {most}")]
     TooLarge {
-        /// The text as given, shortened when it is long.
+        /// The text as given, shortened if long.
         text: String,
         /// The largest quantity of this kind, formatted.
         most: String,

@@ -33,9 +33,9 @@ pub(super) struct Model {
     pub blocks: usize,
     pub read: Cost,
     pub seal: Cost,
-    /// By hop.
+    /// The transfer time of each hop.
     pub wires: Vec<Cost>,
-    /// By node.
+    /// The write time of each node.
     pub writes: Vec<Cost>,
     pub open: Cost,
     pub fsync: Vec<i64>,

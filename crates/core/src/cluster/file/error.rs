@@ -46,11 +46,8 @@ pub enum ClusterFileProblem {
         user: String,
     },
     /// A value that is not a SHA-256 digest.
-    #[error("`sha256` must be 64 digits of 0-9 and a-f, as printed by sha256sum, not {found:?}")]
-    NoDigest {
-        /// The value in the file.
-        found: String,
-    },
+    #[error("`sha256` must be 64 digits of 0-9 and a-f, as printed by sha256sum, not {0:?}")]
+    NoDigest(String),
     /// A node has more than [`MOST_RAILS`] rails.
     #[error("{0} rails: the maximum is {MOST_RAILS}")]
     TooManyRails(usize),
@@ -63,7 +60,9 @@ pub enum ClusterFileProblem {
         line: usize,
     },
     /// Two nodes, or two rails of a node, have the same address and port.
-    #[error("address {address} of {second} already belongs to {first}: give each node its own address")]
+    #[error(
+        "address {address} of {second} is already used by {first}: every node and rail needs its own"
+    )]
     DuplicateAddress {
         /// The address.
         address: String,

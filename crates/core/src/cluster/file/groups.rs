@@ -28,14 +28,13 @@ pub(super) fn groups(
     let mut groups = BTreeMap::new();
     for (name, text) in &texts {
         let members = expand_text(file, text, &sources)?;
-        if let Some(stranger) = members.iter().find(|member| !known.contains(member.as_str())) {
-            let problem = ClusterFileProblem::UnknownMember {
+        if let Some(unknown) = members.iter().find(|member| !known.contains(member.as_str())) {
+            let near = nearest(unknown, nodes.iter().map(|node| node.name.as_str()));
+            return Err(text.fault(ClusterFileProblem::UnknownMember {
                 group: (*name).to_owned(),
-                name: stranger.clone(),
-                near: nearest(stranger, nodes.iter().map(|node| node.name.as_str()))
-                    .map(str::to_owned),
-            };
-            return Err(Fault::new(text.span.clone(), problem));
+                name: unknown.clone(),
+                near: near.map(str::to_owned),
+            }));
         }
         groups.insert((*name).to_owned(), members);
     }

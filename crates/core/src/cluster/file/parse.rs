@@ -30,10 +30,8 @@ fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
 }
 
 fn name(root: &Section<'_>, file_name: &str) -> Result<String, Fault> {
-    let given = match root.section("cluster", "[cluster]", &["name"])? {
-        Some(section) => section.text("name")?,
-        None => None,
-    };
+    let section = root.section("cluster", "[cluster]", &["name"])?;
+    let given = section.map(|section| section.text("name")).transpose()?.flatten();
     let last = file_name.rsplit('/').next().unwrap_or(file_name);
     let stem = last.strip_suffix(".toml").unwrap_or(last);
     Ok(given.map_or(stem, |text| text.value).to_owned())
@@ -60,17 +58,15 @@ fn digest(text: Text<'_>) -> Result<String, Fault> {
     if text.value.len() == 64 && digits(text.value) {
         return Ok(text.value.to_owned());
     }
-    let problem = ClusterFileProblem::NoDigest { found: text.value.to_owned() };
-    Err(Fault::new(text.span, problem))
+    Err(text.fault(ClusterFileProblem::NoDigest(text.value.to_owned())))
 }
 
 /// Returns a value that no program mistakes for an option or for two words.
 fn one_word(key: &'static str, text: Text<'_>) -> Result<String, Fault> {
-    if text.value.starts_with('-')
-        || text.value.contains(|c: char| c.is_whitespace() || c.is_control())
-    {
-        let problem = ClusterFileProblem::Unsafe { key, found: text.value.to_owned() };
-        return Err(Fault::new(text.span, problem));
+    let is_unsafe = |c: char| c.is_whitespace() || c.is_control();
+    if text.value.starts_with('-') || text.value.contains(is_unsafe) {
+        let found = text.value.to_owned();
+        return Err(text.fault(ClusterFileProblem::Unsafe { key, found }));
     }
     Ok(text.value.to_owned())
 }

@@ -12,14 +12,16 @@ use super::limits::{LONGEST_NAME, MOST_NAMES};
 /// ```
 /// use garland_core::cluster::nodelist::{NoSources, expand};
 /// let error = expand("n[1-4],n[9-1]", &NoSources).unwrap_err();
-/// assert_eq!(error.to_string(), "node list `n[1-4],n[9-1]`, column 10: the range 9-1 runs backwards");
-/// assert_eq!(error.place().caret(), "n[1-4],n[9-1]\n         ^^^");
+/// assert_eq!(error.to_string(), "node list `n[1-4],n[9-1]`, column 10: the range 9-1 is reversed: write 1-9");
+/// assert_eq!(error.place.caret(), "n[1-4],n[9-1]\n         ^^^");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {problem}")]
 pub struct NodeListError {
-    problem: NodeListProblem,
-    place: Box<Place>,
+    /// The problem.
+    pub problem: NodeListProblem,
+    /// Its position.
+    pub place: Box<Place>,
 }
 
 impl NodeListError {
@@ -31,25 +33,13 @@ impl NodeListError {
     ) -> Self {
         Self { problem, place: Box::new(Place::new(origin, text, span)) }
     }
-
-    /// Returns the problem.
-    #[must_use]
-    pub fn problem(&self) -> &NodeListProblem {
-        &self.problem
-    }
-
-    /// Returns the position of the problem.
-    #[must_use]
-    pub fn place(&self) -> &Place {
-        &self.place
-    }
 }
 
 /// The problems that a node list can have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NodeListProblem {
     /// The list names no node: it is empty, or all its names were excluded.
-    #[error("the list is empty")]
+    #[error("there are no nodes in the list")]
     Empty,
     /// Nothing is between two commas, or after the last one.
     #[error("node name missing before or after the comma")]
@@ -161,12 +151,18 @@ impl fmt::Display for Origin {
 /// A position in the text of a node list, or of a file or group that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    origin: Origin,
-    line: usize,
-    column: usize,
-    expression: String,
-    span: Range<usize>,
-    offset: usize,
+    /// The source of the text.
+    pub origin: Origin,
+    /// The line in that text, from 1.
+    pub line: usize,
+    /// The column in that line, in characters from 1.
+    pub column: usize,
+    /// The text of that line.
+    pub expression: String,
+    /// The byte range of the problem in `expression`; empty if something is missing at its end.
+    pub span: Range<usize>,
+    /// The byte offset of the problem in the whole text.
+    pub offset: usize,
 }
 
 impl Place {
@@ -185,46 +181,8 @@ impl Place {
         }
     }
 
-    /// Returns the source of the text.
-    #[must_use]
-    pub fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
-    /// Returns the line in that text, from 1.
-    #[must_use]
-    pub fn line(&self) -> usize {
-        self.line
-    }
-
-    /// Returns the column in that line, in characters from 1.
-    #[must_use]
-    pub fn column(&self) -> usize {
-        self.column
-    }
-
-    /// Returns the text of that line.
-    #[must_use]
-    pub fn expression(&self) -> &str {
-        &self.expression
-    }
-
-    /// Returns the byte range of the problem in [`expression`](Self::expression); empty if
-    /// something is missing at its end.
-    #[must_use]
-    pub fn span(&self) -> Range<usize> {
-        self.span.clone()
-    }
-
-    /// Returns the byte offset of the problem in the whole text.
-    #[must_use]
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-
     /// Returns two lines for a terminal: the part of the expression around the problem, and carets
     /// below it. Control characters are replaced, since the text of a file is not trusted.
-    #[must_use]
     pub fn caret(&self) -> String {
         const WIDEST: usize = 76;
         const BEFORE: usize = 30;

@@ -15,18 +15,20 @@ use super::pattern::{LONGEST_NUMBER, padding};
 /// use garland_core::cluster::nodelist::fold;
 /// assert_eq!(fold(&["n018", "n003", "n017", "head"]), "head,n[003,017-018]");
 /// ```
-#[must_use]
 pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
     let mut shapes: Vec<Vec<Chunk<'_>>> = names.iter().map(|name| chunks(name.as_ref())).collect();
     shapes.sort_unstable();
     shapes.dedup();
     let mut forms: BTreeMap<Vec<Option<&str>>, Vec<Entry<'_>>> = BTreeMap::new();
     for (rank, shape) in shapes.iter().enumerate() {
-        let fields = shape.iter().filter_map(Chunk::digits).map(Cow::Borrowed).collect();
-        forms
-            .entry(shape.iter().map(Chunk::text).collect())
-            .or_default()
-            .push(Entry { rank, fields });
+        let (mut form, mut fields) = (Vec::new(), Vec::new());
+        for chunk in shape {
+            if let Chunk::Digits(_, digits) = chunk {
+                fields.push(Cow::Borrowed(*digits));
+            }
+            form.push(if let Chunk::Text(text) = chunk { Some(*text) } else { None });
+        }
+        forms.entry(form).or_default().push(Entry { rank, fields });
     }
     let mut folded: Vec<(usize, String)> = Vec::new();
     for (form, mut entries) in forms {
@@ -46,22 +48,6 @@ pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
 enum Chunk<'a> {
     Digits(usize, &'a str),
     Text(&'a str),
-}
-
-impl<'a> Chunk<'a> {
-    fn digits(&self) -> Option<&'a str> {
-        match self {
-            Self::Digits(_, digits) => Some(digits),
-            Self::Text(_) => None,
-        }
-    }
-
-    fn text(&self) -> Option<&'a str> {
-        match self {
-            Self::Digits(..) => None,
-            Self::Text(text) => Some(text),
-        }
-    }
 }
 
 fn chunks(name: &str) -> Vec<Chunk<'_>> {

@@ -9,12 +9,12 @@ use std::ops::Range;
 pub(super) struct Item<'a> {
     /// Whether a `!` precedes it.
     pub(super) exclude: bool,
-    pub(super) what: What<'a>,
+    pub(super) kind: ItemKind<'a>,
     pub(super) span: Range<usize>,
 }
 
 #[derive(Debug)]
-pub(super) enum What<'a> {
+pub(super) enum ItemKind<'a> {
     Names(Pattern<'a>),
     File(&'a str),
     Group(&'a str),
@@ -39,16 +39,16 @@ impl<'a> Scanner<'a> {
             return Ok(None);
         };
         let start = self.at;
-        let what = match self.peek() {
-            Some(b'^') => What::File(self.file()?),
-            Some(b'@') => What::Group(self.group()?),
-            _ => What::Names(self.pattern()?),
+        let kind = match self.peek() {
+            Some(b'^') => ItemKind::File(self.file()?),
+            Some(b'@') => ItemKind::Group(self.group()?),
+            _ => ItemKind::Names(self.pattern()?),
         };
         if !self.at_end_of_item() {
             return Err(self.bad_character());
         }
         self.any = true;
-        Ok(Some(Item { exclude, what, span: start..self.at }))
+        Ok(Some(Item { exclude, kind, span: start..self.at }))
     }
 
     /// Moves to the next item and returns whether it is excluded; `None` at the end of the text.

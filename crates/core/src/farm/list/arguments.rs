@@ -1,6 +1,6 @@
 //! One command for many inputs: `COMMAND {in} {out} ::: INPUT...`.
 
-use super::{ListError, numbered};
+use super::{ListError, joined, numbered};
 use crate::farm::{Command, Job, Text};
 
 /// The separator between a command and its inputs.
@@ -25,13 +25,15 @@ impl Pattern {
         let slash = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
         let dot = path[slash..].iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
         let stem = &path[..dot.map_or(path.len(), |dot| slash + dot)];
-        let signs: [(&[u8], &[u8]); 4] =
+        let placeholders: [(&[u8], &[u8]); 4] =
             [(b"{}", path), (b"{.}", stem), (b"{/}", &path[slash..]), (b"{/.}", &stem[slash..])];
         let (mut name, mut rest) = (Vec::new(), self.0.bytes());
         while let Some(&first) = rest.first() {
-            if let Some((sign, value)) = signs.iter().find(|(sign, _)| rest.starts_with(sign)) {
+            if let Some((placeholder, value)) =
+                placeholders.iter().find(|(placeholder, _)| rest.starts_with(placeholder))
+            {
                 name.extend(*value);
-                rest = &rest[sign.len()..];
+                rest = &rest[placeholder.len()..];
             } else {
                 name.push(first);
                 rest = &rest[1..];
@@ -54,12 +56,13 @@ pub fn expand(words: &[Text], output: &Pattern) -> Result<Vec<Job>, ListError> {
         return Err(ListError::Arguments("the command before ::: is missing".to_owned()));
     }
     let Some((_, inputs)) = inputs.split_first() else {
-        let name: Vec<&[u8]> = command.iter().map(Text::bytes).collect();
-        let job = Job::new(0, Text(name.join(&b' ')), Command::Words(command.to_vec()));
+        let job = Job::new(0, joined(command), Command::Words(command.to_vec()));
         return numbered(vec![job]);
     };
-    let has = |sign: &[u8]| {
-        command.iter().any(|word| word.bytes().windows(sign.len()).any(|part| part == sign))
+    let has = |placeholder: &[u8]| {
+        command
+            .iter()
+            .any(|word| word.bytes().windows(placeholder.len()).any(|part| part == placeholder))
     };
     let mut command = command.to_vec();
     if !has(b"{}") && !has(b"{in}") {
@@ -75,9 +78,10 @@ pub fn expand(words: &[Text], output: &Pattern) -> Result<Vec<Job>, ListError> {
     let mut outputs: Vec<&Text> = jobs.iter().flat_map(|job| &job.outputs).collect();
     outputs.sort_unstable();
     match outputs.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => {
-            Err(ListError::Arguments(format!("two jobs would create {}: choose another name pattern with --out", pair[0])))
-        }
+        Some(pair) => Err(ListError::Arguments(format!(
+            "two jobs would create {}: choose another name pattern with --out",
+            pair[0]
+        ))),
         None => Ok(jobs),
     }
 }

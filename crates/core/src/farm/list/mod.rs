@@ -6,7 +6,7 @@ mod tables;
 
 use thiserror::Error;
 
-use super::Job;
+use super::{Job, Text};
 
 pub use arguments::{Pattern, SEPARATOR, expand};
 pub use lines::parse_lines;
@@ -39,4 +39,9 @@ fn numbered(jobs: Vec<Job>) -> Result<Vec<Job>, ListError> {
     }
     u32::try_from(jobs.len()).map_err(|_| ListError::TooMany)?;
     Ok((1..).zip(jobs).map(|(number, job)| Job { number, ..job }).collect())
+}
+
+/// Joins the words of a command with spaces.
+fn joined(words: &[Text]) -> Text {
+    Text(words.iter().map(Text::bytes).collect::<Vec<_>>().join(&b' '))
 }

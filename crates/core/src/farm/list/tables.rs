@@ -12,7 +12,7 @@
 
 use serde::Deserialize;
 
-use super::{ListError, numbered};
+use super::{ListError, joined, numbered};
 use crate::farm::{Command, Job, Text};
 use crate::units::{Nanos, bytes};
 
@@ -60,16 +60,15 @@ pub fn parse_tables(text: &str) -> Result<Vec<Job>, ListError> {
             Words::Line(line) => Command::Line(Text::from(line.as_str())),
             Words::Words(words) => Command::Words(words),
         };
-        let empty = match &command {
-            Command::Words(words) => words.is_empty(),
-            Command::Line(line) => line.bytes().trim_ascii().is_empty(),
+        let (text, is_empty) = match &command {
+            Command::Words(words) => (joined(words), words.is_empty()),
+            Command::Line(line) => (line.clone(), line.bytes().trim_ascii().is_empty()),
         };
-        if empty {
+        if is_empty {
             return Err(wrong("the command is empty".to_owned()));
         }
         let name = entry.name.map(|name| Text::from(name.as_str()));
-        let name =
-            name.or_else(|| entry.inputs.first().cloned()).unwrap_or_else(|| words(&command));
+        let name = name.or_else(|| entry.inputs.first().cloned()).unwrap_or(text);
         let cores = entry.cores.or(cores).unwrap_or(1);
         if cores == 0 {
             return Err(wrong("`cores` must be at least 1".to_owned()));
@@ -88,15 +87,6 @@ pub fn parse_tables(text: &str) -> Result<Vec<Job>, ListError> {
         })
     };
     numbered(job.into_iter().enumerate().map(read).collect::<Result<_, _>>()?)
-}
-
-fn words(command: &Command) -> Text {
-    match command {
-        Command::Words(words) => {
-            Text(words.iter().map(Text::bytes).collect::<Vec<_>>().join(&b' '))
-        }
-        Command::Line(line) => line.clone(),
-    }
 }
 
 #[cfg(test)]
@@ -125,6 +115,6 @@ mod tests {
         assert!(why("[[job]]\ncommand = 'x'\nmemori = '1'").contains("memori"));
         assert_eq!(why("[[job]]\ncommand = ' '"), "job 1: the command is empty");
         assert!(why("[[job]]\ncommand = 'x'\ntimeout = '5 moons'").starts_with("job 1: timeout: "));
-        assert_eq!(why("cores = 1"), "there are no jobs in it");
+        assert_eq!(why("cores = 1"), "the list has no jobs");
     }
 }

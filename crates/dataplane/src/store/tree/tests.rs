@@ -168,7 +168,11 @@ fn names_that_lead_out_end_the_copy() {
     let hostile: [&[u8]; 6] = [b"..", b"../beside/x", b"/tmp/x", b".", b"", b"a\0b"];
     for name in hostile {
         for record in [(enter(name), &b""[..]), (file(name), BYTES)] {
-            assert_eq!(obey(&top, &[record]), Err("a record has an invalid file name".to_owned()), "{name:?}");
+            assert_eq!(
+                obey(&top, &[record]),
+                Err("a record has an invalid file name".to_owned()),
+                "{name:?}"
+            );
             assert_untouched(&top);
         }
         let link = Record::Name { name: b"ok".to_vec(), first: vec![name.to_vec()] };
