@@ -53,8 +53,8 @@ pub(crate) mod node_list {
                 true
             }
             Err(error) => {
-                let place = error.place();
-                assert!(place.expression().get(place.span()).is_some());
+                let place = &error.place;
+                assert!(place.expression.get(place.span.clone()).is_some());
                 assert!(place.caret().contains('^'));
                 false
             }

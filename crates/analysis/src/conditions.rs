@@ -1,22 +1,22 @@
-//! What about a node may spoil what is measured on it. Agents read names and values (`cpus`,
-//! `governor`, `mtu` ..) and leave out what the kernel doesn't say; here they are judged.
+//! Judges conditions of nodes that can disturb measurements. Agents report names and values
+//! (`cpus`, `governor`, `mtu`, ...) and omit those that the kernel does not report.
 
-/// A node's conditions, each with its name.
+/// The conditions of a node as names and values.
 pub type Conditions = Vec<(String, String)>;
 
-/// What was measured.
+/// The kind of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// How long small operations take; the node looks again and again for them (`polls`), or sleeps.
+    /// Times of small operations; the node polls for them or sleeps.
     Times {
-        /// Whether it looks again and again.
+        /// Whether the node polls.
         polls: bool,
     },
-    /// How much goes through in a time.
+    /// Rates.
     Rates,
 }
 
-/// Of what a node's CPUs can do, this share may be used by others.
+/// The maximum share of a node's CPUs that other work may use.
 const BUSY: f64 = 0.5;
 
 /// The wake-up latency of CPUs, in microseconds, above which it is reported.
@@ -25,14 +25,12 @@ const SLOW_TO_WAKE: f64 = 20.0;
 /// The rate in bits per second from which on a NIC should have segmentation offload.
 const FAST: u64 = 5_000_000_000;
 
-/// A condition's value.
-#[must_use]
+/// Returns the value of a condition.
 pub fn value<'c>(conditions: &'c Conditions, wanted: &str) -> Option<&'c str> {
     conditions.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
 }
 
-/// What to beware of in one node's conditions, each in words without the node's name.
-#[must_use]
+/// Returns warnings about one node's conditions, without the node's name.
 pub fn beware(conditions: &Conditions, purpose: Purpose) -> Vec<String> {
     let judges: [fn(&Conditions, Purpose) -> Option<String>; 8] =
         [governor, load, affinity, idle, polling, numa, offloads, clock];
@@ -45,36 +43,37 @@ fn number<T: std::str::FromStr>(conditions: &Conditions, wanted: &str) -> Option
 
 fn governor(conditions: &Conditions, _: Purpose) -> Option<String> {
     let governor = value(conditions, "governor").filter(|&governor| governor != "performance")?;
-    Some(format!("its CPUs' governor is {governor}: their clock may be low"))
+    Some(format!("its CPU governor is {governor}: the CPU frequency may be low; use performance"))
 }
 
 fn load(conditions: &Conditions, _: Purpose) -> Option<String> {
     let cpus: f64 = number(conditions, "cpus")?;
     let load: f64 = number(conditions, "load").filter(|load| *load > cpus * BUSY)?;
-    Some(format!("other work is there: a load of {load} on {cpus} CPUs"))
+    Some(format!("other work is running: a load of {load} on {cpus} CPUs"))
 }
 
 fn affinity(conditions: &Conditions, _: Purpose) -> Option<String> {
     let (cpus, online): (usize, usize) =
         (number(conditions, "cpus")?, number(conditions, "cpus online")?);
     let which = value(conditions, "affinity")?;
-    (cpus < online).then(|| format!("it may run on {cpus} of {online} CPUs only ({which})"))
+    (cpus < online).then(|| format!("it may use only {cpus} of {online} CPUs ({which})"))
 }
 
 fn idle(conditions: &Conditions, purpose: Purpose) -> Option<String> {
     let wake: f64 = number(conditions, "wake, us").filter(|wake| *wake > SLOW_TO_WAKE)?;
-    let state = value(conditions, "idle state").unwrap_or("a state");
-    (purpose == Purpose::Times { polls: false })
-        .then(|| format!("its CPUs may sleep as deep as {state}: {wake} µs to wake"))
+    let state = value(conditions, "idle state").unwrap_or("(unknown)");
+    (purpose == Purpose::Times { polls: false }).then(|| {
+        format!("its CPUs may enter the idle state {state}, which takes {wake} µs to leave")
+    })
 }
 
 fn polling(conditions: &Conditions, purpose: Purpose) -> Option<String> {
     let alone = number::<usize>(conditions, "cpus") == Some(1);
     (alone && purpose == Purpose::Times { polls: true })
-        .then(|| "it polls, and has one CPU: others wait for it meanwhile".to_owned())
+        .then(|| "it polls on its only CPU, so other processes wait".to_owned())
 }
 
-/// A NIC belongs to one of several NUMA nodes; its packets cross over to CPUs of others.
+/// Warns if packets cross from the NIC's NUMA node to CPUs of another one.
 fn numa(conditions: &Conditions, _: Purpose) -> Option<String> {
     let (own, near) = (value(conditions, "affinity")?, value(conditions, "nic cpus")?);
     let (own, near) = (cpu_list(own)?, cpu_list(near)?);
@@ -83,11 +82,11 @@ fn numa(conditions: &Conditions, _: Purpose) -> Option<String> {
     let far = own.iter().filter(|cpu| !near.contains(cpu)).count();
     match far {
         0 => None,
-        far if far == own.len() => {
-            Some(format!("{nic} is at NUMA node {node}, and it may run on CPUs of others only"))
-        }
+        far if far == own.len() => Some(format!(
+            "{nic} is on NUMA node {node}, but all CPUs that it may use are on others"
+        )),
         far => Some(format!(
-            "{nic} is at NUMA node {node}, and {far} of {} CPUs are of others: pin it",
+            "{nic} is on NUMA node {node}, but {far} of {} CPUs are on others: pin it",
             own.len()
         )),
     }
@@ -99,7 +98,7 @@ fn offloads(conditions: &Conditions, _: Purpose) -> Option<String> {
     let missing: Vec<&str> = ["tso", "gro"].into_iter().filter(|name| off(name)).collect();
     let fast = number::<u64>(conditions, "speed, bit/s").is_some_and(|speed| speed >= FAST);
     (fast && !missing.is_empty()).then(|| {
-        format!("its NIC's {} is off: its CPUs handle every packet", missing.join(" and "))
+        format!("{} of its NIC is off, so its CPUs handle every packet", missing.join(" and "))
     })
 }
 
@@ -107,8 +106,8 @@ fn clock(conditions: &Conditions, _: Purpose) -> Option<String> {
     value(conditions, "clock").map(|clock| format!("its clock {clock}"))
 }
 
-/// The CPUs of a list as the kernel writes it: `0-3,8`. `None` for anything else, and for more than
-/// it ever has.
+/// Parses a CPU list of the kernel: `0-3,8`. `None` for anything else, and for CPU numbers beyond
+/// the kernel's maximum.
 fn cpu_list(text: &str) -> Option<Vec<u16>> {
     let mut all = Vec::new();
     for part in text.split(',') {
@@ -119,11 +118,10 @@ fn cpu_list(text: &str) -> Option<Vec<u16>> {
     Some(all)
 }
 
-/// What ought to be equal on all nodes and isn't, in words: the values with the names of those that
-/// have them, as `fold` writes names.
-#[must_use]
+/// Describes conditions that should be equal on all nodes but differ: each value with its nodes, as
+/// `fold` formats them.
 pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> String) -> Vec<String> {
-    /// A node that differs in one of these is no peer of the others.
+    /// The conditions that should be equal.
     const SAME: [&str; 5] = ["mtu", "path mtu", "congestion control", "offloads", "speed, bit/s"];
     let differing = |name: &&str| {
         let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -134,7 +132,7 @@ pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> Stri
                 None => values.push((value, vec![node])),
             }
         }
-        // The fewest first: those are the odd ones.
+        // Rare values first: they are probably wrong.
         values.sort_by_key(|(_, of)| of.len());
         let told = values.iter().map(|(value, of)| format!("{value} on {}", fold(of)));
         (values.len() > 1)
@@ -177,19 +175,17 @@ mod tests {
         assert!(said(&[("governor", "powersave")], TIMES).contains("governor is powersave"));
         assert!(said(&[("cpus", "2"), ("load", "1.5")], TIMES).contains("a load of 1.5 on 2"));
         let few = [("cpus", "2"), ("cpus online", "4"), ("affinity", "0-1")];
-        assert!(said(&few, Purpose::Rates).contains("2 of 4 CPUs only (0-1)"));
+        assert!(said(&few, Purpose::Rates).contains("only 2 of 4 CPUs (0-1)"));
         let deep = [("idle state", "C6"), ("wake, us", "133")];
-        assert!(said(&deep, TIMES).contains("as deep as C6: 133 µs"));
+        assert!(said(&deep, TIMES).contains("state C6, which takes 133 µs"));
         assert_eq!(said(&deep, Purpose::Rates), "");
         assert!(said(&[("cpus", "1")], Purpose::Times { polls: true }).contains("it polls"));
         let far = [("affinity", "0-3"), ("nic cpus", "4-7"), ("numa node", "1"), ("nic", "eth0")];
-        assert!(
-            said(&far, TIMES).contains("eth0 is at NUMA node 1, and it may run on CPUs of oth")
-        );
+        assert!(said(&far, TIMES).contains("eth0 is on NUMA node 1, but all CPUs"));
         let half = [("affinity", "2-5"), ("nic cpus", "4-7"), ("numa node", "1")];
-        assert!(said(&half, TIMES).contains("2 of 4 CPUs are of others"));
+        assert!(said(&half, TIMES).contains("2 of 4 CPUs are on others"));
         let slow = [("offloads", "tso off, gro on"), ("speed, bit/s", "10000000000")];
-        assert!(said(&slow, Purpose::Rates).contains("tso is off"));
+        assert!(said(&slow, Purpose::Rates).contains("tso of its NIC is off"));
         assert!(
             said(&[("clock", "was set by 3 s meanwhile")], TIMES).contains("its clock was set")
         );

@@ -1,21 +1,21 @@
-//! Where times over sizes leave the line that they followed: a transport goes another way from there
-//! on (a copy less, a message more, a packet that is full).
+//! Jumps of times over sizes: where a transport switches to another method (fewer copies, an
+//! additional message, a full packet).
 
 use super::line::fit_line;
 
-/// The relative distance from the line of the previous points from which on a point is on another line.
+/// The minimum relative distance of a point from the line of the previous ones to be on another
+/// line.
 const OFF: f64 = 0.25;
 
-/// The fewest points that tell a line.
+/// The minimum number of points that define a line.
 const FEWEST: usize = 3;
 
-/// The places in `points` (size, time; sizes rising) from which on times follow another line than
-/// before: that point and the next one are off by a quarter, to the same side. One point alone that
-/// is off is noise.
-#[must_use]
+/// Returns the indices in `points` (size, time; sizes ascending) from which on times follow another
+/// line: that point and the next one are off by a quarter, in the same direction. A single point
+/// that is off is noise.
 pub fn jumps(points: &[(f64, f64)]) -> Vec<usize> {
     let mut jumps = Vec::new();
-    // The points that tell the line that is followed now.
+    // The points of the current line.
     let mut followed: Vec<(f64, f64)> = Vec::new();
     for (at, &point) in points.iter().enumerate() {
         let line = fit_line(&followed).filter(|_| followed.len() >= FEWEST);

@@ -1,25 +1,25 @@
-//! The knee of a depth sweep: the depth beyond which more operations in flight buy nothing but
-//! waiting, and what binds there.
+//! The knee of a depth sweep: the depth beyond which more operations in flight only add latency,
+//! and the bottleneck there.
 
-/// What was measured at one depth.
+/// The measurements at one depth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadPoint {
-    /// Operations in flight.
+    /// The number of operations in flight.
     pub depth: u32,
-    /// Nanoseconds an operation, over all of them.
+    /// Nanoseconds per operation, over all operations.
     pub each_ns: f64,
-    /// The share of the time that the initiator's CPU was at work, 0 to 1.
+    /// The CPU utilization of the initiator, from 0 to 1.
     pub initiator: f64,
-    /// The share of the time that the target's CPU was at work, 0 to 1.
+    /// The CPU utilization of the target, from 0 to 1.
     pub target: f64,
-    /// The share of the wire's rate that was used; `None` where that isn't known.
+    /// The utilization of the wire; `None` if unknown.
     pub wire: Option<f64>,
 }
 
-/// What binds.
+/// The bottleneck at the knee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knee {
-    /// The round trip: too little is in flight, at any depth that was tried.
+    /// The round trip: every depth had too few operations in flight.
     RoundTrip,
     /// The initiator's CPU.
     Initiator,
@@ -27,26 +27,25 @@ pub enum Knee {
     Target,
     /// The wire.
     Wire,
-    /// None of those that are watched.
+    /// None of these.
     Unknown,
 }
 
-/// From this share of its capacity on, something counts as used up.
+/// The minimum utilization of a saturated resource.
 const FULL: f64 = 0.85;
 
-/// What counts as nothing: a gain below this share.
+/// Relative gains below this count as none.
 const NOTHING: f64 = 0.05;
 
-/// The place in `rates`, taken at growing depths, of the least depth that gives all but 5 % of the
-/// best rate; `None` when there is no rate.
-#[must_use]
+/// Returns the index in `rates`, measured at ascending depths, of the smallest depth with at least
+/// 95 % of the best rate; `None` without rates.
 pub fn knee(rates: &[f64]) -> Option<usize> {
     let best = rates.iter().copied().fold(0.0, f64::max);
     (best > 0.0).then(|| rates.iter().position(|&rate| rate >= best * (1.0 - NOTHING)))?
 }
 
-/// Whether the last two depths brought nothing over the best before them: a sweep may stop.
-#[must_use]
+/// Returns whether the last two depths gained nothing over the best before them, so that a sweep
+/// can stop.
 pub fn is_flat(rates: &[f64]) -> bool {
     let Some(before) = rates.len().checked_sub(2).filter(|&before| before > 0) else {
         return false;
@@ -55,9 +54,8 @@ pub fn is_flat(rates: &[f64]) -> bool {
     rates[before..].iter().all(|&rate| rate < best * (1.0 + NOTHING))
 }
 
-/// Where the knee is (the place in `loads`, which go by rising depth) and what binds there; `None`
-/// when nothing was measured.
-#[must_use]
+/// Returns the knee, as an index in `loads` (ascending depths), and the bottleneck there; `None`
+/// without measurements.
 pub fn find_knee(loads: &[LoadPoint]) -> Option<(usize, Knee)> {
     let rates: Vec<f64> = loads.iter().map(|load| 1.0 / load.each_ns).collect();
     let at = knee(&rates)?;
@@ -68,7 +66,7 @@ pub fn find_knee(loads: &[LoadPoint]) -> Option<(usize, Knee)> {
         (load.initiator, Knee::Initiator),
     ];
     let fullest = candidates.into_iter().max_by(|one, two| one.0.total_cmp(&two.0))?;
-    // Still falling at the last depth: more in flight might buy more.
+    // The last depth is the best: more operations in flight might gain more.
     let falls = at + 1 == loads.len() && loads.len() > 1;
     Some((
         at,
@@ -86,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// A round trip of `trip` ns, and a part that takes `gap` ns an operation.
+    /// Returns a sweep with a round trip of `trip` ns and a part that takes `gap` ns per operation.
     fn sweep(trip: f64, gap: f64) -> Vec<LoadPoint> {
         let load = |depth: u32| {
             let each_ns = (trip / f64::from(depth)).max(gap);
@@ -119,7 +117,7 @@ mod tests {
 
     #[test]
     fn elan4s_knee_is_where_the_round_trip_is_hidden() {
-        // 2.36 µs alone, 0.79 µs an operation at best: L / g is 3.
+        // 2.36 µs alone, at best 0.79 µs per operation: L / g is 3.
         let loads = sweep(2360.0, 790.0);
         let (at, binds) = find_knee(&loads).unwrap();
         assert_eq!((loads[at].depth, binds), (4, Knee::Target));

@@ -1,6 +1,7 @@
-//! The analysis of measurements: distributions, LogGP parameters, knees, outliers, faulty nodes and pairs,
-//! the limits of concurrent copies, farms of jobs, disk tuning, disturbing conditions of nodes, clocks, the
-//! ledger of a run, and forecasts. Functions take numbers and return verdicts; samples are in nanoseconds.
+//! Analysis of measurements: distributions, LogGP parameters, knees, outliers, faulty nodes and
+//! pairs, the limits of concurrent copies, farms of jobs, disk tuning, disturbing conditions of
+//! nodes, clocks, the ledger of a run, and forecasts. Functions take numbers and return verdicts;
+//! samples are in nanoseconds.
 
 #![forbid(unsafe_code)]
 

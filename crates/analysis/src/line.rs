@@ -1,18 +1,17 @@
-//! A straight line through points, by least squares.
+//! Straight lines through points, by least squares.
 
-/// A line, and how well it fits.
+/// A fitted line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Its value at 0.
     pub at_zero: f64,
-    /// What a step of 1 adds.
+    /// Its slope.
     pub slope: f64,
-    /// The share of the points' variance that it explains, 0 to 1.
+    /// The share of the points' variance that it explains, from 0 to 1.
     pub fit: f64,
 }
 
-/// The line through `points` (x, y); `None` for fewer than two different x.
-#[must_use]
+/// Fits a line to `points` (x, y); `None` for fewer than two different x.
 pub fn fit_line(points: &[(f64, f64)]) -> Option<Line> {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;

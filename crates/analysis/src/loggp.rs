@@ -6,40 +6,38 @@ use super::line::fit_line;
 /// A network's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogGp {
-    /// Nanoseconds that a byte needs from one end to the other, besides the processors' work.
+    /// The latency L of a byte in nanoseconds, without the work of the CPUs.
     pub latency_ns: f64,
-    /// Nanoseconds that a processor is busy with sending or receiving one message.
+    /// The overhead o: nanoseconds in which a CPU is busy sending or receiving one message.
     pub overhead_ns: f64,
-    /// Nanoseconds between messages at the highest rate.
+    /// The gap g: nanoseconds between messages at the highest rate.
     pub gap_ns: f64,
-    /// Nanoseconds that a further byte takes; `None` when only one size was measured.
+    /// The gap per byte G in nanoseconds; `None` if only one size was measured.
     pub gap_per_byte_ns: Option<f64>,
-    /// How well a line fits times over sizes, 0 to 1.
+    /// The share of the variance explained by a line of times over sizes, from 0 to 1.
     pub fit: Option<f64>,
 }
 
-/// What the parameters are found from.
+/// The measurements that determine the parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Network<'a> {
-    /// Nanoseconds from an operation's beginning to its end, when none other is in flight: there
-    /// and back.
+    /// Nanoseconds of a round trip with no other operation in flight.
     pub round_trip_ns: f64,
-    /// Nanoseconds that handing one message to the network takes.
+    /// Nanoseconds of handing one message to the network.
     pub sending_ns: f64,
-    /// Whether the target's processor takes part.
+    /// Whether the target's CPU takes part.
     pub is_served: bool,
-    /// Nanoseconds an operation at the best depth.
+    /// Nanoseconds per operation at the best depth.
     pub best_each_ns: f64,
-    /// Sizes in bytes, and nanoseconds of one way for each.
+    /// Pairs of a size in bytes and the one-way nanoseconds of that size.
     pub sizes: &'a [(f64, f64)],
 }
 
-/// The parameters of a network.
+/// Computes the parameters of a network.
 ///
-/// A round trip is two latencies and an overhead at each sending and receiving: four where the
-/// target's processor takes part, else the initiator's two. That receiving costs what sending does
-/// is an assumption of the model.
-#[must_use]
+/// A round trip consists of two latencies and one overhead per send or receive: four if the
+/// target's CPU takes part, otherwise the initiator's two. The model assumes that receiving costs
+/// as much as sending.
 pub fn loggp(network: &Network<'_>) -> LogGp {
     let Network { round_trip_ns, sending_ns, is_served, best_each_ns, sizes } = *network;
     let overheads = if is_served { 4.0 } else { 2.0 };

@@ -1,15 +1,17 @@
-//! The one that is slower than its like.
+//! Detects rates that are lower than those of their peers.
 
-/// A node is accused below this share of the median.
+use crate::pairs::median;
+
+/// The share of the median below which a rate is an outlier.
 const SUSPECT: f64 = 0.8;
 
-/// As many are needed for a median to mean something.
+/// The minimum number of rates for a meaningful median.
 const FEWEST: usize = 3;
 
-/// A rate that stands out.
+/// An outlier among rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlier {
-    /// Whose, a place in the list.
+    /// The index of the rate.
     pub at: usize,
     /// The rate.
     pub rate: f64,
@@ -17,20 +19,13 @@ pub struct Outlier {
     pub median: f64,
 }
 
-/// Those of `rates` (more is better) that are below 80 % of the median, slowest first; none of fewer
-/// than three.
-#[must_use]
+/// Returns those of `rates` (higher is better) that are below 80 % of the median, slowest first;
+/// empty for fewer than three rates.
 pub fn slow_ones(rates: &[f64]) -> Vec<Outlier> {
     if rates.len() < FEWEST {
         return Vec::new();
     }
-    let mut sorted = rates.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    let median = match sorted.len() % 2 {
-        0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        _ => sorted[middle],
-    };
+    let median = median(rates.to_vec()).unwrap_or(0.0);
     let slow = rates.iter().enumerate().filter(|(_, rate)| **rate < SUSPECT * median);
     let mut slow: Vec<_> = slow.map(|(at, &rate)| Outlier { at, rate, median }).collect();
     slow.sort_by(|a, b| a.rate.total_cmp(&b.rate));

@@ -1,9 +1,10 @@
-//! Nodes that want the same resources, one after another, or gets that are in flight together: a closed
-//! queueing network, by mean value analysis (Reiser and Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, 1980).
+//! Closed queueing networks by mean value analysis (Reiser and Lavenberg, Mean-Value Analysis of
+//! Closed Multichain Queuing Networks, 1980): nodes that use the same resources one after another,
+//! or gets that are in flight together.
 
-/// Seconds of a cycle (own work, and all resources with waiting) with 1, 2, … `most` nodes in it. `own`
-/// is what a node does by itself in it, `demands` what it asks of each shared resource.
-#[must_use]
+/// Returns the seconds of a cycle (own work and all resources, with waiting) for 1, 2, … `most`
+/// nodes. `own` is the time of a node's own work per cycle, `demands` its time on each shared
+/// resource.
 pub fn cycles(own: f64, demands: &[f64], most: u32) -> Vec<f64> {
     let mut waiting = vec![0.0; demands.len()];
     let cycle = |nodes: u32| {

@@ -1,54 +1,53 @@
-//! What to change about a disk's settings, if anything, and the figures that say so: what turning on
-//! 32-bit transfers and DMA (`hdparm -c1 -d1`) was to the disks of 1996.
+//! Advice on a disk's settings from measurements, as 32-bit transfers and DMA (`hdparm -c1 -d1`)
+//! were for the disks of 1996.
 
-/// Settings of a block device's queue (Linux, `Documentation/ABI/stable/sysfs-block`), as far as
-/// they are known.
+/// The known settings of a block device's queue (Linux, `Documentation/ABI/stable/sysfs-block`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// The scheduler in force.
+    /// The active scheduler.
     pub scheduler: Option<String>,
-    /// KiB that sequential readers are ahead of themselves.
+    /// The read-ahead of sequential reads, in KiB.
     pub read_ahead_kib: Option<u64>,
     /// Whether the device reports that it is rotational.
     pub rotational: Option<bool>,
-    /// Requests that the kernel lets wait.
+    /// The maximum number of queued requests.
     pub requests: Option<u64>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// KiB of the largest request that the kernel makes.
+    /// The maximum request size of the kernel, in KiB.
     pub request_kib: Option<u64>,
-    /// KiB of the largest request that the device takes.
+    /// The maximum request size of the device, in KiB.
     pub device_request_kib: Option<u64>,
 }
 
-/// The figures that settings are judged by, where they were taken.
+/// The measurements that settings are judged by; `None` if not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// Sequential reads of a cold file through the page cache, in bytes per second.
+    /// The rate of sequential reads of an uncached file through the page cache, in bytes per
+    /// second.
     pub read_buffered: Option<f64>,
-    /// Sequential reads past it, several at once, in bytes per second.
+    /// The rate of concurrent sequential direct reads, in bytes per second.
     pub read_direct: Option<f64>,
-    /// Random reads, one at a time, per second.
+    /// The number of random reads per second, one at a time.
     pub reads_alone: Option<f64>,
-    /// Random reads at the knee, per second, and its depth.
+    /// The number of random reads per second at the knee, and its depth.
     pub reads_at_knee: Option<(f64, u64)>,
-    /// Random writes at the knee, per second.
+    /// The number of random writes per second at the knee.
     pub writes_at_knee: Option<f64>,
-    /// The median of small writes that were on stable storage when they ended, in nanoseconds.
+    /// The median time of small writes to stable storage, in nanoseconds.
     pub stable_write_ns: Option<u64>,
 }
 
-/// A read-ahead is too short where the cache costs more than this share of the rate.
+/// The share of the direct rate that buffered reads reach with sufficient read-ahead.
 const LOSS: f64 = 0.8;
 
-/// The ratio of concurrent to single reads per second from which on a disk counts as an SSD.
+/// The minimum ratio of concurrent to single reads per second of an SSD.
 const PARALLEL: f64 = 4.0;
 
-/// A stable write that takes longer than this waits for a flush, in nanoseconds.
+/// The minimum time of a stable write that waits for a flush, in nanoseconds.
 const FLUSH_NS: u64 = 1_000_000;
 
-/// Advice, each with its evidence; empty when nothing is wrong.
-#[must_use]
+/// Returns advice, each with its evidence; empty if nothing is wrong.
 pub fn advice(queue: &Queue, evidence: &Evidence) -> Vec<String> {
     [
         scheduler(queue, evidence),
@@ -71,16 +70,16 @@ fn scheduler(queue: &Queue, evidence: &Evidence) -> Option<String> {
     let rotational = queue.rotational?;
     match (rotational, scheduler, gain) {
         (false, "bfq", _) => Some(
-            "scheduler bfq on a disk that doesn't turn: try none or mq-deadline \
+            "scheduler bfq on a disk that is not rotational: try none or mq-deadline \
              (queue/rotational is 0)"
                 .to_owned(),
         ),
         (true, "none", Some((gain, _))) if gain < PARALLEL => Some(format!(
-            "scheduler none on a disk that turns: try mq-deadline, which sorts requests \
-             (queue/rotational is 1, and {gain:.1} times the reads at once as one by one)"
+            "scheduler none on a rotational disk: try mq-deadline, which sorts requests \
+             (queue/rotational is 1, and concurrent reads are only {gain:.1} times as fast as single ones)"
         )),
         (true, "bfq" | "mq-deadline", Some((gain, depth))) if gain >= PARALLEL => Some(format!(
-            "queue/rotational says that the disk turns, its figures say that it doesn't: {gain:.1} \
+            "queue/rotational is 1, but the disk behaves like an SSD: {gain:.1} \
              times the random reads at depth {depth} as at 1; try scheduler none"
         )),
         _ => None,
@@ -94,7 +93,7 @@ fn read_ahead(queue: &Queue, evidence: &Evidence) -> Option<String> {
         let percent = 100.0 * buffered / direct;
         let mb = |rate: f64| rate / 1e6;
         format!(
-            "read-ahead {now} KiB: cold reads through the cache reach {percent:.0} % of direct ones \
+            "read-ahead {now} KiB: uncached reads through the page cache reach {percent:.0} % of direct ones \
              ({:.1} of {:.1} MB/s); try {} in queue/read_ahead_kb",
             mb(buffered),
             mb(direct),
@@ -107,7 +106,7 @@ fn read_ahead(queue: &Queue, evidence: &Evidence) -> Option<String> {
 fn requests(queue: &Queue, evidence: &Evidence) -> Option<String> {
     let (now, (_, depth)) = (queue.requests?, evidence.reads_at_knee?);
     (now < depth).then(|| {
-        format!("queue/nr_requests is {now}, and reads still gain at depth {depth}: raise it")
+        format!("queue/nr_requests is {now}, but reads gain up to depth {depth}: raise it")
     })
 }
 
@@ -115,7 +114,7 @@ fn request_size(queue: &Queue) -> Option<String> {
     let (now, most) = (queue.request_kib?, queue.device_request_kib?);
     (now < 256 && now < most).then(|| {
         format!(
-            "queue/max_sectors_kb cuts requests at {now} KiB, the device takes {most}: raise it"
+            "queue/max_sectors_kb limits requests to {now} KiB, but the device allows {most} KiB: raise it"
         )
     })
 }
@@ -126,7 +125,7 @@ fn write_cache(queue: &Queue, evidence: &Evidence) -> Option<String> {
     match queue.write_cache.as_deref()? {
         "write through" if slow => Some(format!(
             "the disk's write cache is off: a small stable write takes {:.1} ms; turn it on \
-             (hdparm -W1) if the disk keeps its cache over a power cut, or data may be lost",
+             (hdparm -W1) only if the cache survives a power failure, otherwise data can be lost",
             stable as f64 / 1e6
         )),
         _ => None,

@@ -1,16 +1,16 @@
-//! A log-linear histogram: every power of two is cut into 128 buckets of equal width, so that a
-//! value is known within 0.8 %, from 1 ns to centuries, in constant memory. The least and the
-//! largest value are kept as they are.
+//! A log-linear histogram. Each power of two is divided into 128 buckets of equal width, so values
+//! are known within 0.8 %, from 1 ns to centuries, in constant memory. Minimum and maximum are
+//! exact.
 
-/// Buckets of a power of two; values below twice as many have a bucket of their own.
+/// The number of buckets per power of two; values below twice this number have a bucket each.
 const PARTS: u64 = 128;
 
 const PART_BITS: u32 = PARTS.ilog2();
 
-/// Buckets in all.
+/// The total number of buckets.
 pub const ROOM: usize = (PARTS as usize) * (65 - PART_BITS as usize);
 
-/// How often which value was seen.
+/// The number of occurrences of each value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -27,12 +27,12 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// A value was seen.
+    /// Adds a value.
     pub fn record(&mut self, value: u64) {
         self.record_many(value, 1);
     }
 
-    /// A value was seen `times` times.
+    /// Adds a value `times` times.
     pub fn record_many(&mut self, value: u64, times: u64) {
         if times == 0 {
             return;
@@ -44,7 +44,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// All that `other` has seen was seen here, too.
+    /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (own, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *own += theirs;
@@ -55,41 +55,34 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// How many values were seen.
-    #[must_use]
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The least value, exactly; 0 when there is none.
-    #[must_use]
+    /// Returns the exact minimum; 0 if empty.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// The largest value, exactly; 0 when there is none.
-    #[must_use]
+    /// Returns the exact maximum; 0 if empty.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The mean, rounded down; 0 when there is none.
-    #[must_use]
+    /// Returns the mean, rounded down; 0 if empty.
     pub fn mean(&self) -> u64 {
         let mean = self.sum.checked_div(u128::from(self.count)).unwrap_or(0);
         u64::try_from(mean).unwrap_or(u64::MAX)
     }
 
-    /// The value that the share `part` (0 to 1) of all values doesn't exceed, by the nearest rank,
-    /// within 0.8 %; 0 when there is none.
-    #[must_use]
+    /// Returns the quantile `part` (0 to 1) by nearest rank, within 0.8 %; 0 if empty.
     pub fn percentile(&self, part: f64) -> u64 {
         self.ranked((part.clamp(0.0, 1.0) * self.count as f64).ceil() as u64)
     }
 
-    /// Between which two values the median lies, with 95 % confidence: by ranks, whatever the
-    /// distribution (the binomial's normal approximation), if values don't depend on each other.
-    #[must_use]
+    /// Returns the 95 % confidence interval of the median. It is computed from ranks by the normal
+    /// approximation of the binomial, so it holds for any distribution of independent values.
     pub fn median_between(&self) -> (u64, u64) {
         const SIGMAS: f64 = 1.96;
         let (middle, aside) = (self.count as f64 / 2.0, SIGMAS * (self.count as f64).sqrt() / 2.0);
@@ -97,7 +90,7 @@ impl Histogram {
         (self.ranked(below), self.ranked((middle + aside).ceil() as u64 + 1))
     }
 
-    /// The value of a rank, from 1.
+    /// Returns the value of a rank, from 1.
     fn ranked(&self, rank: u64) -> u64 {
         let rank = rank.clamp(1, self.count.max(1));
         let mut seen = 0;
@@ -111,15 +104,16 @@ impl Histogram {
     }
 }
 
-/// The bucket that a value falls into.
+/// Returns the bucket of a value.
 fn bucket(value: u64) -> usize {
     let shift = (value | PARTS).ilog2() - PART_BITS;
     let part = value >> shift;
-    // Parts of the first power of two are values; from then on the leading one needs no room.
+    // Buckets of the first power of two are the values themselves; later ones omit the leading
+    // part.
     (u64::from(shift) * PARTS + part) as usize
 }
 
-/// The value in the middle of a bucket.
+/// Returns the value in the middle of a bucket.
 fn middle(at: usize) -> u64 {
     let at = at as u64;
     if at < 2 * PARTS {

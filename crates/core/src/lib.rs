@@ -1,6 +1,6 @@
-//! Garland's values: what exists (`cluster`), what will happen (`plan`), what happened (`trace`), how a
-//! tree of files is one stream (`tree`), and jobs (`farm`). Nothing here opens a file, a socket or a
-//! thread, or reads a clock or the environment.
+//! Garland's plain values: clusters (`cluster`), plans of copies (`plan`), traces (`trace`), the
+//! stream format of file trees (`tree`), and jobs (`farm`). This crate does no I/O, starts no
+//! threads, and reads neither clocks nor the environment.
 
 #![forbid(unsafe_code)]
 

@@ -1,14 +1,14 @@
-//! "Did you mean": the known word nearest to a wrong one.
+//! "Did you mean": the known word most similar to an unknown one.
 
 use std::cmp::Reverse;
 
 use strsim::osa_distance;
 
-/// The candidate with the fewest letters to insert, delete, replace or swap, if they are few enough
-/// to be a slip: one for short words, a third of the letters for longer ones. Of equals, the one
-/// that begins most alike.
+/// Returns the candidate with the smallest edit distance, if that is small enough for a typing
+/// error: one for short words, a third of the letters for longer ones. Of equal candidates, the one
+/// with the longest common prefix wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// Longer words are no slips of known ones, and the work grows with the square.
+    /// Longer words are not compared: the work grows with the square of the length.
     const LONGEST: usize = 64;
     let letters = word.chars().take(LONGEST + 1).count();
     if letters > LONGEST {
@@ -24,12 +24,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters two words begin with alike: slips are likelier late than early.
+/// Returns the length of the common prefix: typing errors are more likely late in a word.
 fn common_start(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// The end of a message that may know what was meant.
+/// Returns the end of a message that suggests `near`.
 pub fn hint(near: Option<&str>) -> String {
     near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default()
 }

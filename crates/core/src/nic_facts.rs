@@ -1,4 +1,4 @@
-//! NICs: what an agent reports of them, and their Ethernet addresses.
+//! The state of NICs as agents report it, and Ethernet addresses.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -6,43 +6,43 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A NIC as its node sees it.
+/// The state of a NIC as reported by its node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicFacts {
     /// The device's name.
     pub name: String,
     /// Its Ethernet address.
     pub ethernet: Ethernet,
-    /// Whether something answers at the other end of its cable.
+    /// Whether the NIC has a link (carrier).
     pub carrier: bool,
-    /// Bits per second that it has agreed on; none where it doesn't say.
+    /// The negotiated rate in bits per second, if reported.
     pub speed: Option<u64>,
-    /// Whether it sends and receives at once; none where it doesn't say.
+    /// The negotiated duplex mode, if reported.
     pub duplex: Option<Duplex>,
-    /// The largest packet, in bytes.
+    /// The MTU in bytes.
     pub mtu: u32,
-    /// Its addresses.
+    /// Its IPv4 addresses.
     pub addresses: Vec<Ipv4Addr>,
 }
 
-/// Whether a NIC sends and receives at once.
+/// The duplex mode of a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Duplex {
-    /// One at a time.
+    /// Half duplex.
     Half,
-    /// Both at once.
+    /// Full duplex.
     Full,
 }
 
-/// A probe that came in.
+/// A probe packet that a node received.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Heard {
-    /// The NIC that it came in by.
+    /// The NIC that received it.
     pub by: String,
-    /// The node that sent it: its place in the topology.
+    /// The index of the sending node in the topology.
     pub node: u32,
-    /// The NIC that it left by.
+    /// The NIC that sent it.
     pub nic: String,
 }
 
@@ -51,14 +51,14 @@ pub struct Heard {
 pub struct Ethernet(pub [u8; 6]);
 
 impl Ethernet {
-    /// The address of a topology's NIC: locally administered, told from its place.
+    /// Returns the locally administered address of a topology's NIC with this index.
     pub fn of(nic: usize) -> Self {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
     }
 
-    /// Whether it is one that topologies and labs make up (`02:88:..`), which no real NIC has.
-    #[must_use]
+    /// Returns whether it is a generated address (`02:88:..`) of a topology or lab, which no real
+    /// NIC has.
     pub fn is_made_up(self) -> bool {
         self.0[..2] == [0x02, 0x88]
     }
@@ -71,7 +71,7 @@ impl fmt::Display for Ethernet {
     }
 }
 
-/// Reads `02:88:00:00:00:01`.
+/// Parses `02:88:00:00:00:01`.
 impl FromStr for Ethernet {
     type Err = String;
 
@@ -80,7 +80,9 @@ impl FromStr for Ethernet {
         let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
         let six = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
         six.map(Self).ok_or_else(|| {
-            format!("{text:?} is no Ethernet address: write one as 02:88:00:00:00:01")
+            format!(
+                "{text:?} is not an Ethernet address: write six bytes such as 02:88:00:00:00:01"
+            )
         })
     }
 }

@@ -1,24 +1,20 @@
-//! Text from elsewhere (nodes, ssh, names of files and objects) as a terminal may show it: nothing in it
-//! moves the cursor, changes colours, or reorders what is read.
+//! Escapes text from other sources (nodes, ssh, names of files and objects) for a terminal, so that
+//! it cannot move the cursor, change colours, or reorder text.
 
 use std::fmt::Write as _;
 
-/// Escapes what a terminal would obey instead of show: control characters and with them all escape
-/// sequences, line and paragraph separators, and the marks that reorder text. Line feeds and tabs
-/// stay.
-#[must_use]
+/// Escapes characters that control a terminal: control characters (and so all escape sequences),
+/// line and paragraph separators, and marks that reorder text. Line feeds and tabs are kept.
 pub fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// Escapes text for a part of a line, as [`text`] does, but also line feeds and tabs.
-#[must_use]
+/// Escapes text for a single line: as [`text`] does, and also line feeds and tabs.
 pub fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
-/// Escapes bytes as [`text`] does; bytes that are no valid UTF-8 become `\xHH`.
-#[must_use]
+/// Escapes bytes as [`text`] does; invalid UTF-8 becomes `\xHH`.
 pub fn bytes(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -30,8 +26,7 @@ pub fn bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// Escapes JSON by its own rules, so that its strings keep their values.
-#[must_use]
+/// Escapes a JSON document with JSON escapes, so that its strings keep their values.
 pub fn json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
@@ -44,8 +39,7 @@ pub fn json(json: &str) -> String {
     shown
 }
 
-/// Whether a terminal obeys a character instead of showing it.
-#[must_use]
+/// Returns whether a character controls a terminal instead of being displayed.
 pub fn is_obeyed(c: char) -> bool {
     let separates = matches!(c, '\u{2028}' | '\u{2029}');
     let reorders = matches!(

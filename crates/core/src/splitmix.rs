@@ -1,11 +1,11 @@
-//! A fixed sequence of pseudo-random numbers: splitmix64.
+//! Deterministic pseudo-random numbers: splitmix64.
 
-/// A generator whose sequence depends on its seed only, for samples that are the same every time.
+/// A generator whose sequence depends only on its seed, for reproducible samples.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
-    /// The next number below `end`, which must not be 0.
+    /// Returns the next number below `end`, which must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

@@ -49,12 +49,12 @@ pub fn destination(
         }
         Err(error) => Err(Failure::usage(&error).hint(match error {
             TargetError::NoPath { meant, .. } => format!("{FORM}; did you mean '{meant}'?"),
-            TargetError::NoNodes { argument } => {
+            TargetError::NoNodes(argument) => {
                 format!(
                     "{FORM}; did you mean 'n1{argument}', or 'local1{argument}' on this machine?"
                 )
             }
-            TargetError::Empty | TargetError::Unclosed { .. } | TargetError::NotText { .. } => {
+            TargetError::Empty | TargetError::Unclosed(_) | TargetError::NotText(_) => {
                 FORM.to_owned()
             }
         })),

@@ -89,5 +89,5 @@ fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
 }
 
 fn explain(error: &NodeListError) -> Failure {
-    Failure::usage(format!("{error}\n{}", error.place().caret()))
+    Failure::usage(format!("{error}\n{}", error.place.caret()))
 }

@@ -1,48 +1,48 @@
-//! Which resource copies wait for.
+//! Determines the resource that concurrent copies wait for.
 
 use serde::Serialize;
 
-/// The share of the time in use from which on a resource is named.
+/// The minimum utilization of a resource that is named, from 0 to 1.
 const NAMED: f64 = 0.8;
 
-/// The difference in that share up to which two resources count as equal.
+/// The maximum difference in utilization of two resources that count as equal.
 const ALIKE: f64 = 0.1;
 
-/// The relative difference to the longest time up to which a copy is among the last.
+/// The maximum relative difference to the longest time of a copy that counts as one of the last.
 const LAST: f64 = 0.05;
 
-/// What copies need.
+/// A resource of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {
-    /// The disks at their ends.
+    /// The disks of source and destination.
     Disk,
-    /// The wires between.
+    /// The network between them.
     Network,
-    /// The processors of the machines at their ends.
+    /// The CPUs of source and destination.
     Cpu,
 }
 
 impl Resource {
-    /// All of them.
+    /// All resources.
     pub const ALL: [Self; 3] = [Self::Disk, Self::Network, Self::Cpu];
 }
 
-/// What one copy took, in seconds.
+/// The times of one copy, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Took {
-    /// From its beginning to its end.
+    /// The duration of the copy.
     pub seconds: f64,
-    /// The busier one of its disks was in use.
+    /// The time in which the busier one of its disks was in use.
     pub disk: f64,
-    /// Bytes were on their way, and their receiver had room.
+    /// The time in which bytes were in flight and the receiver had room.
     pub network: f64,
-    /// The busiest of its threads was on a processor, or waited for one.
+    /// The time in which the busiest of its threads ran, or waited for a CPU.
     pub cpu: f64,
 }
 
 impl Took {
-    /// The time that a resource was in use; never more than the copy took.
+    /// Returns the time in which a resource was in use, at most the duration.
     fn of(&self, resource: Resource) -> f64 {
         let used = match resource {
             Resource::Disk => self.disk,
@@ -52,14 +52,14 @@ impl Took {
         used.clamp(0.0, self.seconds.max(0.0))
     }
 
-    /// What it used nearly all the time, and more than the others.
+    /// Returns the resource that was in use most, if nearly all the time.
     fn held_by(&self) -> Option<Resource> {
         let more = |one: &Resource, two: &Resource| self.of(*one).total_cmp(&self.of(*two));
         let most = Resource::ALL.into_iter().max_by(more);
         most.filter(|&resource| self.of(resource) >= NAMED * self.seconds)
     }
 
-    /// The seconds that it would take if `faster` were this many times as fast.
+    /// Returns the predicted duration in seconds if `faster` were `factor` times as fast.
     fn with(&self, faster: Resource, factor: f64) -> f64 {
         let most = |factor: f64| {
             let needs = Resource::ALL.map(|one| match one == faster {
@@ -72,31 +72,30 @@ impl Took {
     }
 }
 
-/// Shares of the time that resources were in use, from 0 to 1.
+/// The utilization of the resources, each from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Shares {
-    /// The disks.
+    /// The utilization of the disks.
     pub disk: f64,
-    /// The wires.
+    /// The utilization of the network.
     pub network: f64,
-    /// The processors.
+    /// The utilization of the CPUs.
     pub cpu: f64,
 }
 
-/// What the last copies waited for.
+/// The resource that the last copies waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Binding {
-    /// Most of them used it for at least 80 % of their time, and more than the others; none where
-    /// there is no such thing.
+    /// The resource that most of the last copies used for at least 80 % of their time, and more
+    /// than the others; `None` if there is none.
     pub resource: Option<Resource>,
-    /// Another one that held up the rest of them, or was in use for nearly as long.
+    /// A second resource that the other last copies waited for, or that was in use nearly as long.
     pub rival: Option<Resource>,
-    /// The shares of their time, on average.
+    /// The mean utilization in the last copies.
     pub shares: Shares,
 }
 
-/// What binds `copies` that ran at once.
-#[must_use]
+/// Returns the bottleneck of concurrent `copies`.
 pub fn bind(copies: &[Took]) -> Binding {
     let longest = longest(copies.iter().map(|copy| copy.seconds));
     let last = copies.iter().filter(|copy| copy.seconds > 0.0);
@@ -105,7 +104,7 @@ pub fn bind(copies: &[Took]) -> Binding {
     let share =
         |resource| last.iter().map(|copy| copy.of(resource) / copy.seconds).sum::<f64>() / count;
     let [disk, network, cpu] = Resource::ALL.map(share);
-    // Copies of different kinds may end together, each held up by something else.
+    // Copies that end together can have different bottlenecks.
     let votes = |resource| {
         let held = last.iter().filter(|copy| copy.held_by() == Some(resource));
         (held.count() as f64 / count, share(resource))
@@ -121,8 +120,7 @@ pub fn bind(copies: &[Took]) -> Binding {
     }
 }
 
-/// The seconds until all of `copies` would be done if `faster` were this many times as fast.
-#[must_use]
+/// Returns the predicted time in seconds of all `copies` if `faster` were `factor` times as fast.
 pub fn forecast(copies: &[Took], faster: Resource, factor: f64) -> f64 {
     longest(copies.iter().map(|copy| copy.with(faster, factor)))
 }

@@ -1,10 +1,11 @@
-//! What concurrent copies wait for: of disk, network and CPU the one that binds, where the balance
-//! between them lies, and what a faster one would give.
+//! The bottleneck of concurrent copies: disk, network or CPU; the number of remote copies up to
+//! which the network costs nothing; and the gain from a faster resource.
 //!
-//! Each resource of a copy was in use for some of its time. The copies that end last decide when all
-//! are done; the resource that they used nearly all the time binds. With a resource twice as fast the
-//! time in it halves, and the next one binds: the bottleneck law (Denning and Buzen, The operational
-//! analysis of queueing network models, Computing Surveys 10, 1978). Time that no resource was in use
+//! Each resource of a copy is in use for part of its time. The copies that end last determine the
+//! total time; the resource that they use nearly all the time is the bottleneck. With a resource
+//! twice as fast, its time halves until the next resource is the bottleneck: the bottleneck law
+//! (Denning and Buzen, The operational analysis of queueing network models, Computing Surveys 10,
+//! 1978). Time in which no resource is in use does not change.
 //! for stays as it is.
 
 mod binding;

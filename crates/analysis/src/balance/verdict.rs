@@ -1,35 +1,36 @@
-//! Where the balance lies: up to how many remote copies the network costs nothing.
+//! The balance between disks and network: the number of remote copies up to which the network costs
+//! nothing.
 
 use super::Resource;
 
-/// What a number of remote copies waited for.
+/// The bottleneck at one number of remote copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// How many of the copies went over the network.
+    /// The number of copies over the network.
     pub remote: usize,
-    /// What binds.
+    /// The bottleneck, if known.
     pub binds: Option<Resource>,
 }
 
-/// Where the balance between disks and network lies.
+/// The balance between disks and network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// Up to this number of remote copies something else binds, and the network beyond.
+    /// Up to this number of remote copies the bottleneck is another resource; beyond, it is the
+    /// network.
     At(usize),
-    /// The network binds as soon as a copy is remote.
+    /// The network is the bottleneck with any remote copy.
     AtOnce,
-    /// It never binds: there is room in it.
+    /// The network is never the bottleneck.
     Never,
-    /// Unknown: no copy was remote, or nothing was in use all the time.
+    /// Unknown: no copy was remote, or no resource was in use all the time.
     Unknown,
 }
 
-/// Where the balance lies by `points`, which are in the order of their remote copies.
-#[must_use]
+/// Returns the balance of `points`, which are in ascending order of remote copies.
 pub fn balance(points: &[Point]) -> Balance {
     let is_network = |point: &Point| point.binds == Some(Resource::Network);
     let remote = || points.iter().filter(|point| point.remote > 0);
-    // What binds for good: one point may be noise.
+    // A single point can be noise, so look for the point from which on the bottleneck stays.
     let free = remote().filter(|point| !is_network(point)).map(|point| point.remote).max();
     let bound = remote().filter(|point| is_network(point)).map(|point| point.remote);
     let first = bound.clone().find(|&at| free.is_none_or(|free| at > free));

@@ -3,11 +3,11 @@
 use super::closure::{Closure, open_loops};
 use super::exchange::{Exchange, Message};
 use super::offset::{Moment, Offset, Step};
-use super::piece::Bound;
+use super::piece::{Bound, trip};
 use super::region::Side;
 
-/// The number of passes over messages and probes between nodes: a bound of one node tightens those of its
-/// neighbours.
+/// The number of passes over messages and probes between nodes: the bounds of one node tighten
+/// those of its neighbours.
 const ROUNDS: usize = 2;
 
 /// The offsets of all clocks of a run.
@@ -22,8 +22,7 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// The clocks of `nodes` nodes, from round trips and messages.
-    #[must_use]
+    /// Computes the clocks of `nodes` nodes from round trips and messages.
     pub fn of(nodes: usize, exchanges: &[Exchange], messages: &[Message]) -> Self {
         let inside = |from: usize, to: usize| from < nodes && to < nodes && from != to;
         let exchanges: Vec<Exchange> = exchanges
@@ -32,20 +31,8 @@ impl Clocks {
             .filter(|e| inside(e.from, e.to) && e.back >= e.sent && e.answered >= e.received)
             .collect();
         let mut trips = vec![Vec::new(); nodes];
-        for exchange in &exchanges {
-            let Exchange { from, to, sent, received, answered, back } = *exchange;
-            let (there, again) = (received - sent, answered - back);
-            if from == 0 {
-                trips[to].push([
-                    Bound { order: sent, at: received, offset: there, side: Side::Below },
-                    Bound { order: back, at: answered, offset: again, side: Side::Above },
-                ]);
-            } else if to == 0 {
-                trips[from].push([
-                    Bound { order: received, at: sent, offset: -there, side: Side::Above },
-                    Bound { order: answered, at: back, offset: -again, side: Side::Below },
-                ]);
-            }
+        for exchange in exchanges.iter().filter(|e| e.from == 0 || e.to == 0) {
+            trips[exchange.from.max(exchange.to)].push(trip(exchange, true));
         }
         let offsets = trips.into_iter().map(Offset::of).collect();
         let mut clocks =
@@ -56,7 +43,7 @@ impl Clocks {
         clocks
     }
 
-    /// Bounds clocks by each other with all messages and probes between nodes.
+    /// Tightens the clocks with all messages and probes between nodes.
     fn tighten(
         &mut self,
         exchanges: &[Exchange],
@@ -70,13 +57,14 @@ impl Clocks {
         }
         for exchange in exchanges.iter().filter(|e| e.from != 0 && e.to != 0) {
             let Exchange { from, to, sent, received, answered, back } = *exchange;
-            // An open loop is reported as such; it has no effect here.
+            // Contradictions between probes are reported as open loops, so the result is ignored
+            // here.
             self.after(&Message { from, to, sent, received });
             self.after(&Message { from: to, to: from, sent: answered, received: back });
         }
     }
 
-    /// Bounds both clocks by a message; returns whether that is consistent.
+    /// Tightens both clocks with a message; returns whether it is consistent.
     fn after(&mut self, message: &Message) -> bool {
         let Message { from, to, sent, received } = *message;
         let between = |offsets: Option<(i64, i64)>, node: usize| match node {
@@ -100,8 +88,7 @@ impl Clocks {
         agrees
     }
 
-    /// The head's time when `node`'s clock shows `at`; `None` if its offset is unknown.
-    #[must_use]
+    /// Returns the head's time when `node`'s clock shows `at`; `None` if its offset is unknown.
     pub fn to_head(&self, node: usize, at: i64) -> Option<Moment> {
         match node {
             0 => Some(Moment { ns: at, error_ns: 0 }),
@@ -109,26 +96,23 @@ impl Clocks {
         }
     }
 
-    /// The least and the largest rate of `node`'s clock relative to the head's.
-    #[must_use]
+    /// Returns the minimum and maximum rate of `node`'s clock relative to the head's.
     pub fn rates(&self, node: usize) -> Option<(f64, f64)> {
         self.offsets.get(node)?.as_ref()?.rates()
     }
 
-    /// The steps of `node`'s clock relative to the head's.
-    #[must_use]
+    /// Returns the steps of `node`'s clock relative to the head's.
     pub fn steps(&self, node: usize) -> Vec<Step> {
         self.offsets.get(node).and_then(Option::as_ref).map_or_else(Vec::new, Offset::steps)
     }
 
-    /// Loops of three nodes whose offsets don't add up to zero.
-    #[must_use]
+    /// Returns the loops of three nodes whose offsets do not add up to zero.
     pub fn open_loops(&self) -> &[Closure] {
         &self.open_loops
     }
 
-    /// The number of messages that `node` received before they were sent, even within the clocks' errors.
-    #[must_use]
+    /// Returns the number of messages that `node` received before they were sent, even within the
+    /// clocks' errors.
     pub fn contradictions(&self, node: usize) -> usize {
         self.contradictions.get(node).copied().unwrap_or(0)
     }

@@ -1,13 +1,12 @@
-//! Loops of three clocks, whose offsets must add up to zero.
+//! Loops of three clocks. Their offsets must add up to zero.
 
 use std::collections::BTreeMap;
 
 use super::exchange::Exchange;
 use super::offset::Offset;
-use super::piece::{Bound, Trip};
-use super::region::Side;
+use super::piece::{Trip, trip};
 
-/// Three nodes whose clock offsets, measured pair by pair, don't add up to zero.
+/// Three nodes whose clock offsets, measured pair by pair, do not add up to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closure {
     /// The nodes.
@@ -22,7 +21,7 @@ struct Pair {
     middle: i64,
 }
 
-/// All loops of three probed pairs that don't close.
+/// Returns all loops of three probed pairs that do not close.
 pub(super) fn open_loops(exchanges: &[Exchange]) -> Vec<Closure> {
     let pairs = pairs(exchanges);
     let mut open = Vec::new();
@@ -37,10 +36,12 @@ pub(super) fn open_loops(exchanges: &[Exchange]) -> Vec<Closure> {
     open
 }
 
-/// The least possible sum of the offsets b - a, c - b and a - c in nanoseconds; `None` if it is zero.
+/// Returns the least possible sum of the offsets b - a, c - b and a - c in nanoseconds; `None` if
+/// it is zero.
 fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
     let (ab_low, ab_high) = ab.offset.offsets(ac.middle)?;
-    // What b's clock shows then, nearly: rates change little within an offset's error.
+    // The approximate reading of b's clock at that moment: rates change little within an offset's
+    // error.
     let at_b = ac.middle + ab_low + (ab_high - ab_low) / 2;
     let (bc_low, bc_high) = bc.offset.offsets(at_b)?;
     let (ac_low, ac_high) = ac.offset.offsets(ac.middle)?;
@@ -49,26 +50,12 @@ fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
     (least != 0).then_some(least.unsigned_abs())
 }
 
-/// The offsets of all probed pairs, the smaller number first.
+/// Returns the offsets of all probed pairs, by (smaller, larger) node index.
 fn pairs(exchanges: &[Exchange]) -> BTreeMap<(usize, usize), Pair> {
     let mut trips: BTreeMap<(usize, usize), Vec<Trip>> = BTreeMap::new();
     for exchange in exchanges {
-        let Exchange { from, to, sent, received, answered, back } = *exchange;
-        let there = received - sent;
-        let again = answered - back;
-        // By the clock of the smaller one, whichever sent the request.
-        let of_pair = if from < to {
-            [
-                Bound { order: sent, at: sent, offset: there, side: Side::Below },
-                Bound { order: back, at: back, offset: again, side: Side::Above },
-            ]
-        } else {
-            [
-                Bound { order: sent, at: received, offset: -there, side: Side::Above },
-                Bound { order: back, at: answered, offset: -again, side: Side::Below },
-            ]
-        };
-        trips.entry((from.min(to), from.max(to))).or_default().push(of_pair);
+        let (from, to) = (exchange.from, exchange.to);
+        trips.entry((from.min(to), from.max(to))).or_default().push(trip(exchange, false));
     }
     let pair = |(ends, mut of_pair): ((usize, usize), Vec<Trip>)| {
         of_pair.sort_by_key(|trip| trip[0].order);

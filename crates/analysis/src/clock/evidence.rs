@@ -1,4 +1,4 @@
-//! What traces tell of clocks.
+//! Extracts round trips and messages from traces.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::clocks::Clocks;
 use super::exchange::{Exchange, Message};
 use garland_core::trace::{NO_BLOCK, Record, Span, Stage, Trace};
 
-/// A block's way over a hop: from, to, lane, block.
+/// A block's transfer over a hop: from, to, lane, block.
 type Passing = (usize, usize, u16, u32);
 
-/// What is known of all clocks so far, one trace after another.
+/// The round trips and messages of the traces so far.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     exchanges: Vec<Exchange>,
@@ -18,8 +18,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Takes in what the trace of the node at place `node` tells: round trips, and blocks that have
-    /// spans of their own.
+    /// Adds the round trips in the trace of node `node`, and the messages in spans of single
+    /// blocks.
     pub fn learn(&mut self, node: usize, trace: &Trace) {
         for record in &trace.records {
             match record {
@@ -54,8 +54,7 @@ impl Evidence {
         }
     }
 
-    /// The clocks of `nodes` nodes.
-    #[must_use]
+    /// Computes the clocks of `nodes` nodes.
     pub fn clocks(&self, nodes: usize) -> Clocks {
         let both = |(way, &sent): (&Passing, &i64)| {
             let received = *self.received.get(way)?;
@@ -66,9 +65,8 @@ impl Evidence {
     }
 }
 
-/// A reading of a monotonic clock: 36 years at most, so that sums of a few can't overflow, whatever a
-/// file says.
-#[must_use]
+/// Converts a reading of a monotonic clock, limited to 36 years, so that sums of a few readings
+/// cannot overflow whatever a file contains.
 pub fn reading(ns: u64) -> i64 {
     const MOST: i64 = 1 << 60;
     i64::try_from(ns).unwrap_or(MOST).min(MOST)

@@ -1,4 +1,4 @@
-//! What was measured between two clocks: round trips, and messages in one direction.
+//! Measurements between two clocks: round trips, and messages in one direction.
 
 /// The four time stamps of a round trip, in nanoseconds of the clock that took them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Exchange {
     pub back: i64,
 }
 
-/// The two time stamps of bytes that went one way, in nanoseconds of the clock that took them.
+/// The two time stamps of a one-way transfer, in nanoseconds of the clock that took them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The sender; 0 is the head.

@@ -1,8 +1,8 @@
-//! One node's clock against the head's, over the whole run.
+//! The offset of one node's clock from the head's over the whole run.
 
 use super::piece::{Bound, Piece, Trip, pieces};
 
-/// A moment on the head's clock, and how far it may be off.
+/// A moment on the head's clock with its error bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Nanoseconds of the head's clock.
@@ -11,10 +11,10 @@ pub struct Moment {
     pub error_ns: u64,
 }
 
-/// A clock that jumped.
+/// A step of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Between these readings of the node's clock.
+    /// The readings of the node's clock before and after the step.
     pub between: (i64, i64),
     /// The step in nanoseconds, the middle of the possible interval.
     pub by_ns: i64,
@@ -22,10 +22,10 @@ pub struct Step {
     pub error_ns: u64,
 }
 
-/// A node's clock.
+/// The offset of a node's clock over time.
 #[derive(Clone, Debug)]
 pub(super) struct Offset {
-    /// In the order of the node's readings; at least one.
+    /// The pieces in the order of the node's readings; at least one.
     pieces: Vec<Piece>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Offset {
 const USELESS_NS: i64 = 3_600_000_000_000;
 
 impl Offset {
-    /// From round trips in any order; `None` if they leave the offset open.
+    /// Computes the offset from round trips in any order; `None` if they do not bound it.
     pub fn of(mut trips: Vec<Trip>) -> Option<Self> {
         trips.sort_by_key(|trip| trip[0].order);
         let offset = Self { pieces: pieces(&trips) };
@@ -42,17 +42,17 @@ impl Offset {
         (high.saturating_sub(low) < USELESS_NS).then_some(offset)
     }
 
-    /// Takes in a bound between those that made it. Says whether it agrees with them.
+    /// Adds a bound to an existing piece; returns whether it is consistent with the others.
     pub fn tighten(&mut self, bound: &Bound) -> bool {
         let within = |piece: &Piece| (piece.from..=piece.until).contains(&bound.at);
         if let [only] = &mut self.pieces[..] {
             return only.tighten(bound);
         }
-        // Between two pieces it could belong to either.
+        // A bound between two pieces could belong to either, so it is ignored.
         self.pieces.iter_mut().find(|piece| within(piece)).is_none_or(|p| p.tighten(bound))
     }
 
-    /// The least and the largest offset when the node's clock shows `at`.
+    /// Returns the minimum and maximum offset when the node's clock shows `at`.
     pub fn offsets(&self, at: i64) -> Option<(i64, i64)> {
         let after = self.pieces.iter().position(|piece| at <= piece.until);
         let after = after.unwrap_or(self.pieces.len().checked_sub(1)?);
@@ -66,32 +66,36 @@ impl Offset {
         }))
     }
 
-    /// The head's time when the node's clock shows `at`.
+    /// Returns the head's time when the node's clock shows `at`.
     pub fn to_head(&self, at: i64) -> Option<Moment> {
         let (low, high) = self.offsets(at)?;
-        let half = (high - low) / 2;
-        let error_ns = u64::try_from(high - low - half).unwrap_or(0);
-        Some(Moment { ns: at - (low + half), error_ns })
+        let (offset, error_ns) = middle(low, high);
+        Some(Moment { ns: at - offset, error_ns })
     }
 
-    /// The least and the largest rate against the head's clock in its longest piece, as a share of 1.
+    /// Returns the minimum and maximum rate relative to the head's clock in the longest piece, as
+    /// shares of 1.
     pub fn rates(&self) -> Option<(f64, f64)> {
         let longest = self.pieces.iter().max_by_key(|piece| piece.until - piece.from)?;
         Some(longest.rates())
     }
 
-    /// Where it jumped: neighbouring pieces that can't meet.
+    /// Returns the steps: neighbouring pieces that cannot meet.
     pub fn steps(&self) -> Vec<Step> {
         let step = |pair: &[Piece]| {
             let between = (pair[0].until, pair[1].from);
             let (low, high) = pair[0].offsets(between.0);
             let (next_low, next_high) = pair[1].offsets(between.1);
             let apart = next_low > high || next_high < low;
-            let (least, most) = (next_low - high, next_high - low);
-            let half = (most - least) / 2;
-            let error_ns = u64::try_from(most - least - half).unwrap_or(0);
-            apart.then_some(Step { between, by_ns: least + half, error_ns })
+            let (by_ns, error_ns) = middle(next_low - high, next_high - low);
+            apart.then_some(Step { between, by_ns, error_ns })
         };
         self.pieces.windows(2).filter_map(step).collect()
     }
+}
+
+/// Returns the middle of an interval, and the distance from it to the ends.
+fn middle(low: i64, high: i64) -> (i64, u64) {
+    let half = (high - low) / 2;
+    (low + half, u64::try_from(high - low - half).unwrap_or(0))
 }

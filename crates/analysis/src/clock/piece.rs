@@ -1,27 +1,28 @@
-//! A stretch of time in which a clock keeps to one line.
+//! A period in which the offset of a clock follows one line.
 
+use super::exchange::Exchange;
 use super::region::{Region, Side};
 
-/// What a round trip or a message says: at this reading of the node's clock, the node's clock minus
-/// the head's is on that side of `offset` nanoseconds.
+/// A bound from a round trip or a message: at the reading `at` of the node's clock, its offset from
+/// the head's clock is on `side` of `offset` nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
-    /// When it was by a clock that is taken to run on evenly: the head's.
+    /// The time by the head's clock, which is assumed to run evenly.
     pub order: i64,
     pub at: i64,
     pub offset: i64,
     pub side: Side,
 }
 
-/// Offsets of a node's clock from the head's while it follows a line.
+/// The offset of a node's clock from the head's while it follows one line.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     /// The node's readings of its first and last bound.
     pub from: i64,
     pub until: i64,
-    /// What is taken off every offset, to keep numbers small.
+    /// A value subtracted from every offset, to keep numbers small.
     base: i64,
-    /// The reading that rates count from.
+    /// The reading that is the origin of rates.
     origin: i64,
     region: Region,
 }
@@ -29,7 +30,23 @@ pub(super) struct Piece {
 /// The two bounds of a round trip: of its request and of its reply.
 pub(super) type Trip = [Bound; 2];
 
-/// Cuts the round trips of one clock, in their order, into as few pieces as there must be.
+/// Returns the bounds of a round trip on the offset between the node with the smaller index, whose
+/// clock orders them, and the other node. They are at readings of the other node's clock if
+/// `at_other`, else at readings of the first.
+pub(super) fn trip(exchange: &Exchange, at_other: bool) -> Trip {
+    let Exchange { from, to, sent, received, answered, back } = *exchange;
+    let readings = if from < to {
+        [(sent, received, Side::Below), (back, answered, Side::Above)]
+    } else {
+        [(received, sent, Side::Above), (answered, back, Side::Below)]
+    };
+    readings.map(|(first, other, side)| {
+        let at = if at_other { other } else { first };
+        Bound { order: first, at, offset: other - first, side }
+    })
+}
+
+/// Divides the sorted round trips of one clock into as few pieces as possible.
 pub(super) fn pieces(trips: &[Trip]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     for trip in trips {
@@ -48,7 +65,7 @@ impl Piece {
         Self { from: at, until: at, base, origin: at, region: Region::whole() }
     }
 
-    /// With the next round trip, if it fits.
+    /// Returns the piece extended by the next round trip, if it is consistent.
     fn extended(&self, trip: &Trip) -> Option<Self> {
         let mut longer = self.clone();
         for bound in trip {
@@ -73,13 +90,13 @@ impl Piece {
         }
     }
 
-    /// The least and the largest offset when the node's clock shows `at`.
+    /// Returns the minimum and maximum offset when the node's clock shows `at`.
     pub fn offsets(&self, at: i64) -> (i64, i64) {
         let (low, high) = self.region.interval(self.seconds(at));
         (self.base.saturating_add(low.floor() as i64), self.base.saturating_add(high.ceil() as i64))
     }
 
-    /// The least and the largest rate, as shares of 1.
+    /// Returns the minimum and maximum rate, as shares of 1.
     pub fn rates(&self) -> (f64, f64) {
         let (low, high) = self.region.rates();
         (low / 1e9, high / 1e9)

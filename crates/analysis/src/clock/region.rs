@@ -1,40 +1,40 @@
-//! The lines that break no bound: a convex region of (offset, rate), clipped by one bound after
+//! The lines that satisfy all bounds: a convex region of (offset, rate), clipped by one bound after
 //! another.
 
-/// Clocks that run are within this of each other: crystals keep 100 ppm, and time daemons slew by
-/// 500 ppm at most. In nanoseconds a second.
+/// The maximum difference in rate of two clocks, in nanoseconds per second: crystals are within 100
+/// ppm, and time daemons slew by at most 500 ppm.
 const RATE_MAX: f64 = 1_000_000.0;
 
-/// Far more than offsets differ within one piece, in nanoseconds.
+/// The maximum difference of offsets within one piece, in nanoseconds; far more than real.
 const OFFSET_MAX: f64 = 1e12;
 
-/// What reading clocks in whole nanoseconds may take from a bound.
+/// The error from reading clocks in whole nanoseconds.
 const ROUNDING: f64 = 1.0;
 
-/// On which side of a bound the offset is.
+/// The side of a bound on which the offset is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Below,
     Above,
 }
 
-/// Offsets (nanoseconds) at the second 0 and rates (nanoseconds a second), as the corners of a convex
-/// polygon.
+/// A convex polygon of lines, by its corners: offset at second 0 (nanoseconds) and rate
+/// (nanoseconds per second).
 #[derive(Clone, Debug)]
 pub(super) struct Region {
     corners: Vec<(f64, f64)>,
 }
 
 impl Region {
-    /// All lines that a clock could follow.
+    /// Returns the region of all lines that a clock can follow.
     pub fn whole() -> Self {
         let (a, b) = (OFFSET_MAX, RATE_MAX);
         Self { corners: vec![(-a, -b), (a, -b), (a, b), (-a, b)] }
     }
 
-    /// The lines of these that are on that side of `limit` at the second `at`; `None` if none is.
+    /// Returns the part of the region on `side` of `limit` at the second `at`; `None` if empty.
     pub fn clip(&self, at: f64, limit: f64, side: Side) -> Option<Self> {
-        // How far a corner's line is inside.
+        // The distance of a corner's line from the bound; negative outside.
         let depth = |corner: &(f64, f64)| {
             let value = corner.0 + corner.1 * at;
             ROUNDING
@@ -63,12 +63,12 @@ impl Region {
         (!corners.is_empty()).then_some(Self { corners })
     }
 
-    /// The least and the largest offset at the second `at`.
+    /// Returns the minimum and maximum offset at the second `at`.
     pub fn interval(&self, at: f64) -> (f64, f64) {
         self.range(|corner| corner.0 + corner.1 * at)
     }
 
-    /// The least and the largest rate, in nanoseconds a second.
+    /// Returns the minimum and maximum rate, in nanoseconds per second.
     pub fn rates(&self) -> (f64, f64) {
         self.range(|corner| corner.1)
     }
@@ -92,7 +92,7 @@ mod tests {
         let (low, high) = region.interval(0.0);
         assert!((low - 59.0).abs() < 1e-3 && (high - 101.0).abs() < 1e-3, "{low} to {high}");
         assert!(region.clip(0.0, 200.0, Side::Above).is_none());
-        // Ten seconds later the rate may have taken it anywhere within 1000 ppm.
+        // Ten seconds later the offset can be anywhere within 1000 ppm.
         let (low, high) = region.interval(10.0);
         assert!(low < -9.9e6 && high > 9.9e6, "{low} to {high}");
         let later = region.clip(10.0, 0.0, Side::Above).unwrap();

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A node's clock: the head's, times a rate, and an offset that may jump once.
+/// A node's clock: the head's, with a rate, an offset, and optionally a step.
 #[derive(Clone, Copy, Debug)]
 struct Crystal {
     ahead: i64,
@@ -11,14 +11,14 @@ struct Crystal {
 }
 
 impl Crystal {
-    /// What it shows at a moment of the head's clock.
+    /// Returns its reading at a moment of the head's clock.
     fn shows(&self, head: i64) -> i64 {
         let stepped = self.step.filter(|(after, _)| head >= *after).map_or(0, |(_, by)| by);
         head + self.ahead + (head as f64 * self.ppm / 1e6) as i64 + stepped
     }
 }
 
-/// Delays from a seed: `least`, and now and then much more.
+/// Pseudo-random delays: usually close to `least`, sometimes much longer.
 struct Delays {
     state: u64,
     least: i64,
@@ -59,7 +59,7 @@ fn exchanges(
     (0..times).map(ask).collect()
 }
 
-/// By how much the clock is misjudged at a moment, and what error is told.
+/// Returns the actual error of the converted time at a moment, and the reported error bound.
 fn misjudged(clocks: &Clocks, crystal: &Crystal, at: i64) -> (i64, i64) {
     let moment = clocks.to_head(1, crystal.shows(at)).unwrap();
     ((moment.ns - at).abs(), i64::try_from(moment.error_ns).unwrap())
@@ -82,7 +82,7 @@ proptest! {
         for at in [1_000_000_000, 3_333_333_333, 10_700_000_000] {
             let (off, error) = misjudged(&clocks, &crystal, at);
             prop_assert!(off <= error + 2, "{off} off, {error} told");
-            // Never worse than half of the quickest trips, and what a rate may hide between them.
+            // At most half of the fastest trips, plus what an unknown rate adds between them.
             prop_assert!(error < (there + back) / 2 + 150_000, "{error}");
         }
         let (slow, fast) = clocks.rates(1).unwrap();
@@ -113,7 +113,7 @@ proptest! {
         let error = i64::try_from(steps[0].error_ns).unwrap();
         prop_assert!((steps[0].by_ns - by).abs() <= error + 2, "{:?}", steps);
         prop_assert!(error < 4_000_000);
-        // Long before and after, the clock is known as ever.
+        // Well before and after the step, the clock is known as usual.
         for at in [1_500_000_000, 11_500_000_000] {
             let (off, error) = misjudged(&clocks, &crystal, at);
             prop_assert!(off <= error + 2 || back, "{off} off, {error} told");
@@ -122,7 +122,7 @@ proptest! {
 
     #[test]
     fn messages_make_the_error_smaller_and_never_wrong(ahead in -1_000_000_i64..1_000_000, seed in any::<u64>()) {
-        // Slow probes, and quick data from the head through node 1 to node 2 and its clock.
+        // Slow probes, and fast data from the head to node 1.
         let crystal = Crystal { ahead, ppm: 30.0, step: None };
         let (mut out, mut home) = (Delays { state: seed, least: 900_000 }, Delays { state: !seed, least: 900_000 });
         let probes = exchanges(&crystal, 1, 20, 250_000_000, &mut out, &mut home);

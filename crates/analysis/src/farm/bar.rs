@@ -1,14 +1,13 @@
-//! The bars of 2004: fifty letters are all of the time.
+//! Text bars as published in 2004: fifty letters are the whole time.
 
-/// Letters of a whole bar.
+/// The number of letters of a bar for the share 1.
 pub const BAR: usize = 50;
 
-/// A share longer than this many times the whole is cut: it would break any screen.
+/// The maximum share that is shown; longer bars do not fit on a screen.
 const MOST: f64 = 2.0;
 
-/// A bar of `share` (1 is the whole): `O` for each fiftieth, rounded; one `+` behind it where it was
-/// cut.
-#[must_use]
+/// Returns the bar of `share` (1 is the whole): one `O` per fiftieth, rounded, and a final `+` if
+/// it was cut.
 pub fn bar(share: f64) -> String {
     let shown = if share.is_finite() { share.clamp(0.0, MOST) } else { 0.0 };
     let letters = (shown * BAR as f64).round() as usize;

@@ -1,72 +1,71 @@
-//! Where the rest of the nodes' power went: seconds by which a run took longer than its work on all
-//! nodes together, each with one cause. They and the work sum to the run's time.
+//! Attributes the time by which a run exceeded the theoretical time of its work to causes. Work and
+//! causes sum to the run's time.
 //!
-//! At every moment every slot of every node is either taken by a job or free. Of the time that jobs
-//! take, what they weren't on a processor for they waited for their files. A free slot waits for the
-//! inputs of the next job or, when these are there, for the engine to start it; when no job is to come
-//! any more, for results that are taken back, and for the last jobs elsewhere. A second of a slot counts
+//! Every slot of a node is taken by a job or free at any moment. The part of a job's time that is
+//! not CPU time was spent waiting for files. A free slot waits for the inputs of the next job or,
+//! if these have arrived, for the engine to start it; if no job follows, it waits for outputs to be
+//! transferred, and then for the last jobs of others. Each second of a slot is weighted by its
+//! share of the total power.
 //! as much as it could have done in it, by the power of all.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Task, Worker, fluid, rounds};
 
-/// Where the jobs' files were.
+/// The location of the jobs' files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Files {
-    /// On the nodes' own disks, from the beginning or brought there.
+    /// On the nodes' own disks, from the start or after a transfer.
     OnNodes,
-    /// Elsewhere, behind the network, when the jobs read and wrote them.
+    /// On another machine; jobs accessed them over the network.
     Mounted,
 }
 
-/// What held the nodes up.
+/// A cause of lost time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// Whole jobs can't be dealt out evenly: the last round is not full.
+    /// Jobs cannot be divided evenly: the last round is not full.
     IntegerRounds,
-    /// Files that were transferred, and the node that served them.
+    /// Transfers of files, and the node that served them.
     Network,
-    /// The nodes' own disks, and whatever else jobs wait for that aren't on a processor.
+    /// The nodes' own disks, and everything else that jobs wait for without a CPU.
     Disk,
-    /// The engine: its beginning and end, and what lies between two jobs on a node.
+    /// The engine: its start and end, and the time between two jobs of a slot.
     Engine,
-    /// The last jobs took longer, or were dealt out worse, than whole jobs must.
+    /// The last jobs took longer, or were distributed worse, than necessary.
     Stragglers,
 }
 
 impl Loss {
-    /// All of them, in the order of the table.
+    /// All causes, in the order of the table.
     pub const ALL: [Self; 5] =
         [Self::IntegerRounds, Self::Network, Self::Disk, Self::Engine, Self::Stragglers];
 }
 
-/// A run's time, parted; in seconds.
+/// The time of a run by cause, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Losses {
-    /// The run.
+    /// The time of the run.
     pub whole: f64,
-    /// What the work takes on all nodes together if it can be cut at will: the theoretical best.
+    /// The theoretical minimum: the time of the work on all nodes if it could be divided at will.
     pub work: f64,
-    /// What it takes in whole jobs, at best.
+    /// The minimum with whole jobs.
     pub whole_jobs: f64,
-    /// Everything else; with `work` they sum to the run's time.
+    /// The other causes; together with `work` they sum to the run's time.
     pub causes: Vec<(Loss, f64)>,
-    /// Whether all jobs' processor time is known. Where it isn't, what they waited for counts as work.
+    /// Whether the CPU time of all jobs is known; otherwise their waiting counts as work.
     pub counted: bool,
 }
 
 impl Losses {
-    /// Seconds of one cause.
-    #[must_use]
+    /// Returns the seconds of one cause.
     pub fn of(&self, cause: Loss) -> f64 {
         self.causes.iter().filter(|(own, _)| *own == cause).map(|(_, seconds)| seconds).sum()
     }
 }
 
-/// Parts the time of a run that took `whole` seconds; none without power.
-#[must_use]
+/// Divides the time of a run of `whole` seconds by cause; `None` if the workers have no power.
 pub fn losses(tasks: &[Task], workers: &[Worker], whole: f64, files: Files) -> Option<Losses> {
     let works: Vec<f64> =
         tasks.iter().filter_map(|task| Some(task.work(workers.get(task.worker)?))).collect();
@@ -77,7 +76,7 @@ pub fn losses(tasks: &[Task], workers: &[Worker], whole: f64, files: Files) -> O
         let own: Vec<Task> = tasks.iter().filter(|task| task.worker == at).copied().collect();
         all.add(&Areas::of(&own, worker, whole), worker.pace() / power);
     }
-    // Work that took more processors than its slot has leaves nothing to wait for, and is no loss.
+    // Jobs that used more CPUs than their slots leave no waiting, and no loss.
     let idle = all.tail.max(0.0);
     let by_rounds = (whole_jobs - ideal).clamp(0.0, idle);
     let (network, disk) = match files {
@@ -99,7 +98,7 @@ pub fn losses(tasks: &[Task], workers: &[Worker], whole: f64, files: Files) -> O
     })
 }
 
-/// What became of a node's slots, in seconds of a slot.
+/// The use of a node's slots, in slot-seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Areas {
     work: f64,
@@ -118,7 +117,7 @@ impl Areas {
         self.tail += other.tail * weight;
     }
 
-    /// Those of one node with its own `tasks`.
+    /// Computes the use of one node's slots from its own `tasks`.
     fn of(tasks: &[Task], worker: &Worker, whole: f64) -> Self {
         let mut moments: Vec<f64> = vec![0.0, whole];
         for task in tasks {
@@ -151,7 +150,7 @@ impl Areas {
     }
 }
 
-/// What a node's slots do at a moment; the counts sum to the slots.
+/// The numbers of a node's slots by activity at a moment; they sum to all slots.
 struct Now {
     running: usize,
     staging: usize,
@@ -159,23 +158,23 @@ struct Now {
     idle: usize,
 }
 
-/// A node's jobs by their starts and ends.
+/// The jobs of a node, sorted by their starts and ends.
 struct Sorted {
-    /// Starts, each with when its inputs were there.
+    /// The starts, each with the time when its inputs had arrived.
     starts: Vec<(f64, Option<f64>)>,
     ends: Vec<f64>,
-    /// When results began to be taken back...
+    /// The times when transfers of outputs began.
     leave: Vec<f64>,
-    /// ... and when they had been.
+    /// The times when transfers of outputs ended.
     left: Vec<f64>,
 }
 
-/// How many of `sorted` are at `moment` or before.
+/// Returns how many values of `sorted` are at most `moment`.
 fn until(sorted: &[f64], moment: f64) -> usize {
     sorted.partition_point(|own| *own <= moment)
 }
 
-/// Numbers in their order.
+/// Returns the numbers in ascending order.
 fn in_order(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sorted: Vec<f64> = numbers.collect();
     sorted.sort_by(f64::total_cmp);
@@ -195,12 +194,12 @@ impl Sorted {
         }
     }
 
-    /// What happens right after `moment`.
+    /// Returns the activities right after `moment`.
     fn at(&self, moment: f64, slots: usize) -> Now {
         let started = self.starts.partition_point(|start| start.0 <= moment);
         let running = started.saturating_sub(until(&self.ends, moment)).min(slots);
         let free = slots - running;
-        // The next jobs are what free slots wait for, one each.
+        // Each free slot waits for one of the next jobs.
         let next = self.starts[started..].iter().take(free);
         let staging = next.clone().filter(|start| start.1.is_some_and(|there| there > moment));
         let (coming, staging) = (next.len(), staging.count());

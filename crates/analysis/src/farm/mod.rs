@@ -1,6 +1,6 @@
-//! What many jobs on many nodes came to: the table that compared topologies in 2004 (R. Premoli,
-//! openMosix cluster against network topology), and what that left open, namely where the rest of the
-//! power went. Seconds in, figures out; words and tables are made elsewhere.
+//! Figures of job runs: the table that compared topologies in 2004 (R. Premoli, openMosix cluster
+//! against network topology), and the attribution of the lost power. All inputs are in seconds;
+//! texts and tables are made elsewhere.
 
 mod bar;
 mod losses;

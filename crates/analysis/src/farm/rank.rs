@@ -1,33 +1,32 @@
-//! Which of several clusters is best for these jobs, and which for their price.
+//! Ranks clusters for the same jobs, by time and by price.
 
 use serde::Serialize;
 
-/// A cluster that was tried.
+/// A cluster with its measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
-    /// Seconds that it took.
+    /// The time in seconds.
     pub seconds: f64,
-    /// What it costs, where that is known.
+    /// The price, if known.
     pub price: Option<f64>,
-    /// The power that it is worth, where that is known.
+    /// The equivalent power, if known.
     pub equivalent: Option<f64>,
 }
 
-/// Where a candidate stands; places begin with 1, and equals share one.
+/// The rank of a candidate. Places begin with 1, and equal candidates share one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rank {
-    /// By time.
+    /// The place by time.
     pub place: usize,
-    /// Price for a unit of power; where no power is known, price times hours: less is better either
-    /// way. None without a price.
+    /// The price per unit of power or, if the power is unknown, price times hours; lower is better.
+    /// `None` without a price.
     pub price_per_performance: Option<f64>,
-    /// By that, among those that have one.
+    /// The place by that value among the candidates with a price.
     pub price_place: Option<usize>,
 }
 
-/// Ranks `candidates`, in their order. All that are compared must be counted in the same unit, or
-/// none is.
-#[must_use]
+/// Returns the ranks of `candidates`, in their order. Power is used only if it is known for all of
+/// them, so that all have the same unit.
 pub fn rank(candidates: &[Candidate]) -> Vec<Rank> {
     let by_power = candidates.iter().all(|one| one.equivalent.is_some_and(|power| power > 0.0));
     let value = |one: &Candidate| {

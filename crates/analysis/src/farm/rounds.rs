@@ -1,19 +1,19 @@
-//! The best that nodes can do with whole jobs. 24 equal jobs on 11 equal nodes take three rounds, so at
-//! most 73 % of the nodes' power is of use, whatever the network does.
+//! The minimum time of whole jobs. 24 equal jobs on 11 equal nodes take three rounds, so at most 73
+//! % of the nodes' power can be used, whatever the network.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::Worker;
 
-/// Seconds if jobs could be cut into any pieces: all work by all power; none without power.
-#[must_use]
+/// Returns the seconds if jobs could be divided at will: total work by total power; `None` without
+/// power.
 pub fn fluid(works: &[f64], workers: &[Worker]) -> Option<f64> {
     let power: f64 = workers.iter().map(Worker::power).sum();
     (power > 0.0 && power.is_finite()).then(|| works.iter().sum::<f64>() / power)
 }
 
-/// A slot's time until it is free, in order of numbers.
+/// The time when a slot becomes free, with a total order.
 #[derive(Clone, Copy, PartialEq)]
 struct Free(f64);
 
@@ -31,13 +31,12 @@ impl Ord for Free {
     }
 }
 
-/// Seconds that whole jobs of these works take, given out longest first, each to the slot that would
-/// have it done first. For equal jobs that is the best there is; for others within a third of it
-/// (Graham, Bounds on multiprocessing timing anomalies, 1969, for equal nodes). None without power.
-#[must_use]
+/// Returns the seconds of whole jobs, assigned longest first, each to the slot that would finish it
+/// first. That is optimal for equal jobs, and within a third of the optimum for others on equal
+/// nodes (Graham, Bounds on multiprocessing timing anomalies, 1969). `None` without power.
 pub fn rounds(works: &[f64], workers: &[Worker]) -> Option<f64> {
     let least = fluid(works, workers)?;
-    // Slots of one pace are alike, so only the first free one of each pace is looked at.
+    // Slots of equal pace are equivalent, so only the first free one of each pace is considered.
     let mut slots: BTreeMap<Free, BinaryHeap<Reverse<Free>>> = BTreeMap::new();
     for worker in workers.iter().filter(|worker| worker.pace() > 0.0) {
         // More slots than jobs are of no use.

@@ -1,12 +1,11 @@
-//! How much longer a job was on its way than it would have been alone: the measure by which
-//! placements were compared (Amir, Awerbuch, Barak, Borgstrom and Keren, An opportunity cost approach
-//! for job assignment in a scalable computing cluster, TPDS 11(7), 2000).
+//! The slowdown of jobs: time in the system by time alone, a measure for placements (Amir,
+//! Awerbuch, Barak, Borgstrom and Keren, An opportunity cost approach for job assignment in a
+//! scalable computing cluster, TPDS 11(7), 2000).
 
 use super::{Task, Worker};
 
-/// The mean over all jobs of the time from queue to end, by the time that its work takes on the
-/// fastest slot; none where no work is known.
-#[must_use]
+/// Returns the mean over all jobs of the time from queueing to completion, by the time of their
+/// work on the fastest slot; `None` if no work is known.
 pub fn slowdown(tasks: &[Task], workers: &[Worker]) -> Option<f64> {
     let fastest = workers.iter().map(Worker::pace).fold(0.0, f64::max);
     let of = |task: &Task| {

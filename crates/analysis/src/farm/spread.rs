@@ -1,4 +1,4 @@
-//! How far apart the jobs were: the slowest, the fastest, and their difference.
+//! The slowest and the fastest job, and their difference.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,23 +7,22 @@ use serde::{Deserialize, Serialize};
 pub struct Spread {
     /// Seconds of the slowest.
     pub slowest: f64,
-    /// Which one it is, a place in the list.
+    /// The index of the slowest.
     pub slowest_at: usize,
     /// Seconds of the fastest.
     pub fastest: f64,
-    /// Which one it is.
+    /// The index of the fastest.
     pub fastest_at: usize,
-    /// DIFF: seconds between them.
+    /// The difference in seconds (DIFF).
     pub difference: f64,
-    /// DIFF %: that by the slowest one's seconds, from 0 to 1.
+    /// The difference as a share of the slowest, from 0 to 1 (DIFF %).
     pub share: f64,
 }
 
-/// The spread of `seconds`; none of no job.
-#[must_use]
+/// Returns the spread of `seconds`; `None` if empty.
 pub fn spread(seconds: &[f64]) -> Option<Spread> {
     let order = |one: &(usize, &f64), two: &(usize, &f64)| one.1.total_cmp(two.1);
-    // Of equal ones the first counts, for both.
+    // The first of equal times counts, for both.
     let (fastest_at, &fastest) = seconds.iter().enumerate().min_by(order)?;
     let (slowest_at, &slowest) = seconds.iter().enumerate().rev().max_by(order)?;
     let difference = slowest - fastest;

@@ -1,36 +1,36 @@
-//! What a cluster is worth, against one machine and against the sum of its nodes.
+//! Compares a cluster with one machine, and with the sum of its nodes.
 
 use serde::{Deserialize, Serialize};
 
-/// The power of nodes, in whatever it is counted in: MHz, cores.
+/// The power of nodes, in any unit (MHz, cores).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
-    /// Of the one machine that the cluster is compared with.
+    /// The power of the machine that the cluster is compared with.
     pub one: f64,
-    /// Of all nodes that work, together: what the cluster would be worth if nothing were lost.
+    /// The total power of all working nodes: the cluster's power without losses.
     pub all: f64,
 }
 
-/// Where a cluster stands.
+/// The comparison of a cluster with one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Its time as a share of one machine's.
+    /// The cluster's time as a share of the machine's.
     pub of_one: f64,
-    /// One machine's time by its own.
+    /// The machine's time by the cluster's.
     pub speed_up: f64,
-    /// The speed-up by that which the nodes' power allows.
+    /// The speed-up by the maximum speed-up that the nodes' power allows.
     pub efficiency: f64,
-    /// The power of one machine that would take as long: the one machine's, times the speed-up.
+    /// The power of a single machine that would take as long.
     pub equivalent: f64,
-    /// The nodes' power together.
+    /// The total power of the nodes.
     pub theory: f64,
-    /// How far the equivalent power is from that, as a share of it; below 0 where it is less.
+    /// The relative difference of the equivalent power from the total power; negative if it is
+    /// less.
     pub difference: f64,
 }
 
-/// Where a cluster stands that took `cluster_s` seconds for what one machine does in `one_s`; none
-/// where a time or a power is no positive number.
-#[must_use]
+/// Compares a cluster that took `cluster_s` seconds with a machine that took `one_s` for the same
+/// work; `None` if a time or a power is not a positive number.
 pub fn standing(one_s: f64, cluster_s: f64, power: Power) -> Option<Standing> {
     let known = |value: f64| value.is_finite() && value > 0.0;
     if ![one_s, cluster_s, power.one, power.all].into_iter().all(known) {

@@ -1,66 +1,60 @@
-//! Jobs and nodes as the analysis takes them.
+//! The jobs and nodes of a run as inputs of the analysis.
 
-/// A node that works. What it gives in a second is `slots * share * speed`.
+/// A node that runs jobs. Its work per second is `slots * share * speed`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worker {
-    /// How many jobs it runs at a time, each at its full pace.
+    /// The number of concurrent jobs, each at full pace.
     pub slots: u32,
-    /// What share of a processor a slot has: below 1 where something holds the node to less.
+    /// The CPUs per slot; below 1 if a limit restricts the node.
     pub share: f64,
-    /// What a second of its processor is worth, in seconds of the processor that all are compared
-    /// with: 2 where it is twice as fast.
+    /// The speed of its CPUs relative to the reference CPU: 2 if twice as fast.
     pub speed: f64,
 }
 
 impl Worker {
-    /// Work that a slot does in a second.
-    #[must_use]
+    /// Returns the work of a slot per second.
     pub fn pace(&self) -> f64 {
         self.share * self.speed
     }
 
-    /// Work that all its slots do in a second.
-    #[must_use]
+    /// Returns the work of all slots per second.
     pub fn power(&self) -> f64 {
         f64::from(self.slots) * self.pace()
     }
 }
 
-/// A job that was done, in seconds since the run began.
+/// A completed job; times are in seconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// The node that did it, a place in the list of workers.
+    /// The index of its node in the list of workers.
     pub worker: usize,
-    /// When the dispatcher knew of it.
+    /// When it was queued.
     pub queued: f64,
-    /// All its inputs were on the node; none where nothing was brought there.
+    /// When all inputs had arrived on the node; `None` without transfers.
     pub staged_in: Option<f64>,
-    /// Its command was started.
+    /// When its command was started.
     pub started: f64,
-    /// Its command had ended.
+    /// When its command ended.
     pub ended: f64,
-    /// All its results were where they belong; none where nothing was taken back.
+    /// When all outputs were in place; `None` without transfers.
     pub staged_out: Option<f64>,
     /// CPU seconds of all its processes; `None` if they were not counted.
     pub cpu: Option<f64>,
 }
 
 impl Task {
-    /// When nothing was to be done for it any more.
-    #[must_use]
+    /// Returns the time when it was completed, including transfers.
     pub fn done(&self) -> f64 {
         self.staged_out.map_or(self.ended, |out| out.max(self.ended))
     }
 
-    /// Seconds from its start to its end.
-    #[must_use]
+    /// Returns the seconds from the start to the end of its command.
     pub fn ran(&self) -> f64 {
         (self.ended - self.started).max(0.0)
     }
 
-    /// Its work, in seconds of the processor that all are compared with. Where nobody counted, all of
-    /// its time is taken for work.
-    #[must_use]
+    /// Returns its work in seconds of the reference CPU. If its CPU time is unknown, its whole run
+    /// time counts as work.
     pub fn work(&self, worker: &Worker) -> f64 {
         let own = self.cpu.unwrap_or_else(|| self.ran() * worker.share);
         own.max(0.0) * worker.speed

@@ -21,9 +21,9 @@ fn the_first_table_of_2004() {
     let one = clock(107, 39);
     for (slowest, fastest, of_one, difference, share) in [
         (clock(41, 12), clock(39, 1), 38.27, 131.0, 5.3),
-        // The source has 31 s, which its own times don't give.
+        // The publication says 31 s, which contradicts its own times.
         (clock(39, 28), clock(38, 58), 36.66, 30.0, 1.3),
-        // And 34.98 %, cut instead of rounded.
+        // The publication says 34.98 %, truncated instead of rounded.
         (clock(37, 40), clock(36, 44), 34.99, 56.0, 2.5),
     ] {
         let whole = standing(one, slowest, THREE).unwrap();
@@ -41,7 +41,7 @@ fn the_second_table_of_2004_with_its_equivalent_power() {
     for (slowest, fastest, of_one, power, against, difference) in [
         (clock(28, 29), clock(21, 10), 52.86, 567.0, -36.94, 25.7),
         (clock(25, 56), clock(12, 4), 48.13, 623.0, -30.74, 53.5),
-        // Published are -8.88 %, told from 820 MHz that had been cut to whole ones before.
+        // The publication says -8.88 %, computed from truncated 820 MHz.
         (clock(19, 42), clock(17, 38), 36.56, 820.0, -8.83, 10.5),
     ] {
         let whole = standing(one, slowest, THREE).unwrap();
@@ -57,7 +57,7 @@ fn the_second_table_of_2004_with_its_equivalent_power() {
 #[test]
 fn the_bars_of_2004_and_their_new_bases() {
     let [hub, switch, star] = [clock(28, 29), clock(25, 56), clock(19, 42)];
-    // 91.04 % were published, cut instead of rounded.
+    // The publication says 91.04 %, truncated instead of rounded.
     percent(switch / hub, 91.05);
     percent(star / hub, 69.16);
     percent(star / switch, 75.96);
@@ -88,7 +88,8 @@ fn twenty_four_equal_jobs_come_in_whole_rounds() {
         let used = fluid(&works, &workers).unwrap() / rounds(&works, &workers).unwrap();
         assert_eq!((used * 100.0).round(), efficiency, "{nodes} nodes");
     }
-    // Two slots of a node are as good as two nodes; the slow node gets one job in the fast one's four.
+    // Two slots of a node equal two nodes; the slow node runs one job in the time of four on the
+    // fast one.
     let two = [Worker { slots: 2, ..ONE }];
     assert_eq!(rounds(&[1.0; 5], &two), Some(3.0));
     let mixed = [ONE, Worker { share: 0.25, ..ONE }];
@@ -115,7 +116,7 @@ fn a_last_round_that_is_not_full_is_no_stragglers_fault() {
     let found = losses(&tasks, &[ONE; 2], 2.0, Files::OnNodes).unwrap();
     assert_eq!((found.work, found.whole_jobs), (1.5, 2.0));
     of(&found, [0.5, 0.0, 0.0, 0.0, 0.0]);
-    // All on one node: that is worse than whole jobs must be.
+    // All on one node is worse than necessary.
     let tasks = [task(0, 0.0, 1.0, 1.0), task(0, 1.0, 2.0, 1.0)];
     of(&losses(&tasks, &[ONE; 2], 2.0, Files::OnNodes).unwrap(), [0.0, 0.0, 0.0, 0.0, 1.0]);
 }
@@ -125,10 +126,10 @@ fn jobs_wait_for_their_files_where_these_are() {
     let tasks = [task(0, 0.0, 4.0, 3.0)];
     of(&losses(&tasks, &[ONE], 4.0, Files::OnNodes).unwrap(), [0.0, 0.0, 1.0, 0.0, 0.0]);
     of(&losses(&tasks, &[ONE], 4.0, Files::Mounted).unwrap(), [0.0, 1.0, 0.0, 0.0, 0.0]);
-    // A node held to a half of a processor is at work twice as long.
+    // A node limited to half a CPU works twice as long.
     let half = Worker { share: 0.5, ..ONE };
     of(&losses(&[task(0, 0.0, 6.0, 3.0)], &[half], 6.0, Files::OnNodes).unwrap(), [0.0; 5]);
-    // Who isn't counted may have waited; nobody knows.
+    // The waiting of a job with unknown CPU time is unknown.
     let unknown = Task { cpu: None, ..tasks[0] };
     let found = losses(&[unknown], &[ONE], 4.0, Files::OnNodes).unwrap();
     assert!(!found.counted);
@@ -139,7 +140,7 @@ fn jobs_wait_for_their_files_where_these_are() {
 fn a_free_slot_waits_for_inputs_or_for_the_engine() {
     let staged = Task { staged_in: Some(2.0), staged_out: Some(7.0), ..task(0, 2.5, 6.0, 3.5) };
     let found = losses(&[staged], &[ONE], 7.5, Files::OnNodes).unwrap();
-    // 2 s until the inputs are there, 0.5 s until it starts; 1 s for the results; and 0.5 s are nobody's.
+    // 2 s for the inputs, 0.5 s until the start, 1 s for the outputs, and 0.5 s of idling.
     of(&found, [0.0, 3.0, 0.0, 0.5, 0.5]);
     let late = [task(0, 0.25, 1.0, 0.75), task(0, 1.5, 2.0, 0.5)];
     of(&losses(&late, &[ONE], 2.0, Files::OnNodes).unwrap(), [0.0, 0.0, 0.0, 0.75, 0.0]);
@@ -167,7 +168,7 @@ fn the_cheapest_power_need_not_be_the_fastest() {
     assert_eq!(ranks.iter().map(|one| one.place).collect::<Vec<_>>(), [3, 2, 1]);
     let by_price: Vec<_> = ranks.iter().map(|one| one.price_place).collect();
     assert_eq!(by_price, [Some(1), Some(2), None]);
-    // Without a common unit what counts is what an hour costs.
+    // Without a common unit of power, the price per hour counts.
     let ranks = rank(&[one(3600.0, Some(2.0), None), one(7200.0, Some(1.5), Some(1.0))]);
     assert_eq!(ranks[0].price_per_performance, Some(2.0));
     assert_eq!((ranks[0].price_place, ranks[1].price_place), (Some(1), Some(2)));

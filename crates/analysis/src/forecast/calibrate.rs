@@ -1,26 +1,26 @@
-//! A law's parameters, found from points: as small a relative error as can be.
+//! Fits the parameters of a law to points, with minimal relative error.
 
 use super::law::{Law, shared};
 use super::least_squares::{Row, least_squares};
 use super::points::Points;
-use super::{Point, Work};
+use super::{Demand, Floor, Point, Work};
 
 /// A law with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Calibrated {
     /// The law.
     pub(super) law: Law,
-    /// Seconds that one node alone works on it; of growing work what each node adds.
+    /// The seconds of work for a single node; for growing work, the seconds that each node adds.
     pub(super) slope: f64,
-    /// Seconds that no number of nodes changes.
+    /// The seconds that do not depend on the number of nodes.
     pub(super) fixed: f64,
-    /// How far from a queue to lockstep, 0 to 1; only of [`Law::Bunched`].
+    /// The position between queue (0) and lockstep (1); only for [`Law::Bunched`].
     pub(super) bunched: f64,
-    /// Whether a second parameter was looked for: `fixed`, or `bunched` in its place.
+    /// Whether a second parameter was fitted: `fixed`, or `bunched` instead.
     pub(super) has_second: bool,
 }
 
-/// Places in which the best parameter is looked for at first.
+/// The number of points of the initial grid search.
 const GRID: u32 = 32;
 
 /// The number of steps of the golden-section search after that.
@@ -29,20 +29,20 @@ const STEPS: u32 = 36;
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 impl Calibrated {
-    /// The law that comes nearest to these points.
+    /// Returns `law` with the parameters that fit the points best.
     pub(super) fn to(law: Law, work: &Work<'_>, points: &Points) -> Self {
         match work {
-            Work::Fixed { .. } => Self::to_fixed(law, work, points),
-            Work::Growing { .. } => Self::to_growing(law, work, points),
+            Work::Fixed { demands, .. } => Self::to_fixed(law, work, demands, points),
+            Work::Growing { floor } => Self::to_growing(law, work, *floor, points),
         }
     }
 
-    /// How many parameters were found.
+    /// Returns the number of fitted parameters.
     pub(super) fn parameters(&self) -> usize {
         1 + usize::from(self.has_second)
     }
 
-    /// The predicted times at these node counts (rising), in seconds.
+    /// Returns the predicted times at `counts` (ascending), in seconds.
     pub(super) fn times(&self, work: &Work<'_>, counts: &[u32]) -> Vec<f64> {
         match work {
             Work::Fixed { jobs, demands } => {
@@ -64,7 +64,7 @@ impl Calibrated {
         }
     }
 
-    /// The prediction for each of these points.
+    /// Returns the predicted time at each of the points.
     pub(super) fn fitted(&self, work: &Work<'_>, points: &Points) -> Vec<f64> {
         let counts: Vec<u32> = points.medians.iter().map(|point| point.nodes).collect();
         let times = self.times(work, &counts);
@@ -72,15 +72,14 @@ impl Calibrated {
         points.all.iter().map(of).collect()
     }
 
-    /// The mean relative error, squared.
+    /// Returns the mean square of the relative errors.
     pub(super) fn error(&self, work: &Work<'_>, points: &Points) -> f64 {
         let fitted = self.fitted(work, points);
         let errors = points.all.iter().zip(&fitted).map(|(point, time)| time / point.seconds - 1.0);
         errors.map(|error| error * error).sum::<f64>() / points.all.len().max(1) as f64
     }
 
-    fn to_fixed(law: Law, work: &Work<'_>, points: &Points) -> Self {
-        let Work::Fixed { demands, .. } = work else { unreachable!("the work is given") };
+    fn to_fixed(law: Law, work: &Work<'_>, demands: &[Demand], points: &Points) -> Self {
         let has_second = points.counts() >= 3;
         let of = |slope: f64| {
             let bare = Self { law, slope, fixed: 0.0, bunched: 0.0, has_second };
@@ -100,7 +99,7 @@ impl Calibrated {
         search(low.ln(), high.ln(), |log| of(log.exp())).1
     }
 
-    /// With what fits best to what no number of nodes changes.
+    /// Sets `fixed` to the value that fits best.
     fn with_fixed(self, work: &Work<'_>, points: &Points) -> Self {
         let fitted = self.fitted(work, points);
         let weights = points.all.iter().map(|point| point.seconds.powi(-2));
@@ -109,7 +108,7 @@ impl Calibrated {
         Self { fixed: (sum / weights.sum::<f64>()).max(0.0), ..self }
     }
 
-    /// With what fits best to how far it is from a queue to lockstep.
+    /// Sets `bunched` to the value that fits best.
     fn with_bunched(self, work: &Work<'_>, points: &Points) -> Self {
         let (queue, worst) =
             (self.fitted(work, points), Self { bunched: 1.0, ..self }.fitted(work, points));
@@ -123,24 +122,26 @@ impl Calibrated {
         Self { bunched, ..self }
     }
 
-    fn to_growing(law: Law, work: &Work<'_>, points: &Points) -> Self {
-        let Work::Growing { floor } = work else { unreachable!("the work grows") };
+    fn to_growing(
+        law: Law,
+        work: &Work<'_>,
+        floor: &dyn Fn(u32) -> Floor,
+        points: &Points,
+    ) -> Self {
         let has_second = points.counts() >= 2;
-        let rows: Vec<Row> = points
-            .all
-            .iter()
-            .map(|point| {
-                let above = point.seconds - floor(point.nodes).seconds.max(0.0);
-                (vec![1.0, f64::from(point.nodes)], above, point.seconds.powi(-2))
-            })
-            .collect();
+        let row = |point: &Point| {
+            let above = point.seconds - floor(point.nodes).seconds.max(0.0);
+            (vec![1.0, f64::from(point.nodes)], above, point.seconds.powi(-2))
+        };
+        let rows: Vec<Row> = points.all.iter().map(row).collect();
         let made = |fixed: f64, slope: f64| Self { law, slope, fixed, bunched: 0.0, has_second };
         let both = has_second.then(|| least_squares(&rows)).flatten();
         let both = both.map(|fit| made(fit.values[0], fit.values[1]));
         if let Some(both) = both.filter(|both| both.fixed >= 0.0 && both.slope >= 0.0) {
             return both;
         }
-        // One of the two is nothing: whichever leaves less.
+        // A negative parameter is impossible: set one of the two to 0, whichever leaves the smaller
+        // error.
         let alone = |column: usize| {
             let rows: Vec<_> = rows.iter().map(|(x, y, w)| (vec![x[column]], *y, *w)).collect();
             least_squares(&rows).map_or(0.0, |fit| fit.values[0].max(0.0))
@@ -155,7 +156,7 @@ impl Calibrated {
     }
 }
 
-/// What `of` returns with its minimum between `low` and `high`.
+/// Returns the result of `of` with the smallest first element, for arguments from `low` to `high`.
 fn search<T: Copy>(low: f64, high: f64, of: impl Fn(f64) -> (f64, T)) -> (f64, T) {
     let step = (high - low) / f64::from(GRID);
     let at = |place: u32| low + step * f64::from(place);

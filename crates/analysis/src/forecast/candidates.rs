@@ -1,35 +1,35 @@
-//! The laws that explain the points.
+//! Selects the laws that explain the points.
 
 use super::calibrate::Calibrated;
 use super::law::Law;
 use super::points::Points;
 use super::{Refusal, Work};
 
-/// A law counts if its error is at most this multiple of the best one's,
+/// A law is a candidate if its error is at most this multiple of the smallest one,
 const AS_GOOD: f64 = 2.0;
 
 /// or at most this share: repeated measurements differ by more.
 const NOISE: f64 = 0.03;
 
-/// Below this share a law is exact, and nothing is more than exact.
+/// Errors below this share count as equal: the fit is exact.
 const EXACT: f64 = 0.003;
 
-/// With a larger error than this, no law holds.
+/// With a larger smallest error than this share, no law holds.
 const NO_LAW: f64 = 0.25;
 
-/// Laws with their parameters, the one that explains the points best first.
+/// Laws with their parameters, best fit first.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates {
-    /// They; one at least.
+    /// The laws; at least one.
     pub(super) all: Vec<Calibrated>,
-    /// The mean relative error of the first.
+    /// The relative error of the first.
     pub(super) miss: f64,
 }
 
 impl Candidates {
-    /// Those that explain these points about as well as the best one does.
+    /// Returns the laws that explain the points about as well as the best one.
     pub(super) fn of(work: &Work<'_>, points: &Points) -> Result<Self, Refusal> {
-        // Two points can't separate bunching from a queue.
+        // Two points cannot distinguish bunching from a queue.
         let known = |law: &&Law| **law != Law::Bunched || points.counts() >= 3;
         let laws = Law::of(work).iter().filter(known);
         let mut found: Vec<(f64, Calibrated)> = laws
@@ -38,7 +38,8 @@ impl Candidates {
                 (calibrated.error(work, points).sqrt(), calibrated)
             })
             .collect();
-        // Laws are in the order of their prior likelihood, which decides between exact fits.
+        // The sort is stable: laws are listed by prior likelihood, which decides between exact
+        // fits.
         let rank = |miss: f64| miss.max(EXACT);
         found.sort_by(|(a, _), (b, _)| rank(*a).total_cmp(&rank(*b)));
         let miss = found[0].0;
@@ -49,7 +50,7 @@ impl Candidates {
         Ok(Self { all: found.into_iter().filter(good).map(|(_, law)| law).collect(), miss })
     }
 
-    /// The one that explains the points best.
+    /// Returns the law with the best fit.
     pub(super) fn best(&self) -> &Calibrated {
         &self.all[0]
     }

@@ -1,35 +1,35 @@
-//! What nodes cost, and what their power does.
+//! The cost of nodes and of their power.
 
 use serde::Serialize;
 
-/// Prices, in whatever currency.
+/// Prices in any currency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prices {
-    /// Of each node, with all that it needs.
+    /// The price of each node, including everything that it needs.
     pub node: f64,
-    /// Of what is there however many nodes there are.
+    /// The price of everything that does not depend on the number of nodes.
     pub fixed: f64,
 }
 
-/// What a node count costs.
+/// The cost of a number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cost {
-    /// All of it.
+    /// The total price.
     pub price: f64,
-    /// A part of the price for each unit of power: one node's.
+    /// The price per unit of power; one node has a power of 1.
     pub of_power: f64,
-    /// What the power costs that the last node brought; none where it brought nothing.
+    /// The price per unit of the power that the last node added; `None` if it added none.
     pub of_more: Option<f64>,
 }
 
 impl Prices {
-    /// Whether they are amounts at all.
+    /// Returns whether the prices are in a valid range.
     pub(super) fn are_sound(&self) -> bool {
         let sound = |price: f64| (0.0..1e15).contains(&price);
         sound(self.node) && sound(self.fixed)
     }
 
-    /// The cost of a number of nodes with `power`, where one node fewer has `before`.
+    /// Returns the cost of `nodes` nodes with `power`, where one node fewer has the power `before`.
     pub(super) fn cost(&self, nodes: u32, power: f64, before: f64) -> Cost {
         let price = self.fixed + self.node * f64::from(nodes);
         let gain = power - before;

@@ -1,4 +1,4 @@
-//! The forecast: from points to a curve with an interval, and what there is to say about it.
+//! The forecast: from points to a curve with intervals, and notes about its quality.
 
 use serde::Serialize;
 
@@ -11,71 +11,72 @@ use super::points::{MOST_NODES, Points};
 use super::resample::spread;
 use super::{Law, Question, Refusal, Work};
 
-/// A node count of the curve.
+/// The forecast at one number of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct At {
     /// The number of nodes.
     pub nodes: u32,
-    /// The time that is predicted, in seconds.
+    /// The predicted time in seconds.
     pub seconds: f64,
-    /// Between which times it lies in nine of ten cases; none where that isn't known.
+    /// The 90 % prediction interval in seconds; `None` if unknown.
     pub interval: Option<(f64, f64)>,
-    /// How many times one node's power: as many nodes without any loss.
+    /// The power as a multiple of one node's: the number of nodes if nothing is lost.
     pub power: f64,
     /// The time by Amdahl's law, in seconds.
     pub amdahl: Option<f64>,
     /// The time by the Universal Scalability Law, in seconds.
     pub usl: Option<f64>,
-    /// What it costs.
+    /// The cost of the nodes, if prices are given.
     pub cost: Option<Cost>,
 }
 
-/// What is predicted.
+/// The result of a forecast.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// The curve.
+    /// The forecast at each requested number of nodes.
     pub curve: Vec<At>,
-    /// The law that explains the points best.
+    /// The law with the best fit.
     pub law: Law,
-    /// Those that explain them about as well.
+    /// The other laws that fit about as well.
     pub rivals: Vec<Law>,
-    /// How far it is from the points on average, as a share.
+    /// The relative error of the law at the points.
     pub miss: f64,
-    /// Seconds of work that nodes share (or that each adds), by it.
+    /// The seconds of work that nodes share (or that each adds), by the law.
     pub work_seconds: f64,
-    /// Seconds that don't depend on nodes, by it.
+    /// The seconds that do not depend on the number of nodes, by the law.
     pub fixed_seconds: f64,
-    /// The mechanistic knee.
+    /// The number of nodes at which a resource saturates, if any.
     pub knee: Option<Knee>,
-    /// The node count from which on more nodes gain less than 5 %, if it is among those of the question.
+    /// The first requested number of nodes from which on more nodes gain less than 5 %, if there is
+    /// one.
     pub enough: Option<u32>,
-    /// Amdahl's law.
+    /// The fit of Amdahl's law.
     pub amdahl: Option<Fit>,
-    /// The Universal Scalability Law.
+    /// The fit of the Universal Scalability Law.
     pub usl: Option<Fit>,
-    /// The test of the forecast.
+    /// The test of the forecast against the largest measured number of nodes.
     pub back_test: Option<BackTest>,
-    /// What makes it doubtful, in words.
+    /// Reasons for doubt, for people.
     pub notes: Vec<String>,
 }
 
-/// The least half width of an interval as a share: measurements are no better.
+/// The minimum half width of an interval as a share: measurements are not more accurate.
 const NARROWEST: f64 = 0.01;
 
-/// What each doubling beyond the points adds to an interval, as a share each way: laws are simpler than
-/// clusters.
+/// The share by which each doubling beyond the points widens an interval in each direction: laws
+/// are simpler than clusters.
 const DOUBLING: f64 = 0.05;
 
-/// What the last nodes must bring to count.
+/// The minimum gain of further nodes that counts.
 const ENOUGH: f64 = 1.05;
 
-/// Speed-ups above the number of nodes by more than this are strange.
-const STRANGE: f64 = 1.1;
+/// The maximum plausible speed-up, as a multiple of the ratio of nodes.
+const IMPLAUSIBLE: f64 = 1.1;
 
-/// Forecasts what `question` asks for.
+/// Answers `question`.
 ///
 /// # Errors
-/// Where the points can't carry a forecast.
+/// If the points do not support a forecast.
 pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     let work = &question.work;
     let points = Points::new(question.points, work)?;
@@ -102,14 +103,13 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
         .filter_map(|nodes| counts.binary_search(nodes).ok())
         .map(|place| {
             let (nodes, seconds) = (counts[place], times[place]);
-            // Beyond what was measured a prediction has been as wrong as that once already.
+            // Beyond the measured numbers of nodes, expect at least the error of the back test.
             let margin = if nodes > points.most() { tested.max(NARROWEST) } else { NARROWEST };
             let interval = spread.as_ref().map(|spread| {
                 let (low, high) = spread.times[place];
                 let far = (f64::from(nodes) / f64::from(points.most())).log2().max(0.0);
                 let doubt = (NARROWEST + DOUBLING * far).min(0.5);
-                let (low, high) = (low * (1.0 - doubt), high * (1.0 + doubt));
-                (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
+                widened((low * (1.0 - doubt), high * (1.0 + doubt)), seconds, margin)
             });
             let before = if nodes > 1 { power(place - 1) } else { 0.0 };
             let prices = question.prices.filter(super::Prices::are_sound);
@@ -144,7 +144,12 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     Ok(forecast)
 }
 
-/// The node counts of the question, each once.
+/// Widens an interval so that it includes `seconds`, and `margin` of that on each side.
+fn widened((low, high): (f64, f64), seconds: f64, margin: f64) -> (f64, f64) {
+    (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
+}
+
+/// Returns the sorted, distinct node counts of the question.
 fn asked(ahead: &[u32]) -> Result<Vec<u32>, Refusal> {
     let mut ahead = ahead.to_vec();
     ahead.sort_unstable();
@@ -155,7 +160,7 @@ fn asked(ahead: &[u32]) -> Result<Vec<u32>, Refusal> {
     }
 }
 
-/// One node, and the one before each: power and prices compare with these.
+/// Adds the count 1, and the count before each: power and prices refer to these.
 fn with_neighbours(ahead: &[u32]) -> Vec<u32> {
     let near = ahead.iter().flat_map(|&nodes| [nodes.saturating_sub(1).max(1), nodes]);
     let mut counts: Vec<u32> = std::iter::once(1).chain(near).collect();
@@ -164,7 +169,7 @@ fn with_neighbours(ahead: &[u32]) -> Vec<u32> {
     counts
 }
 
-/// Whether there are as many node counts as a law has parameters.
+/// Checks that there are at least as many node counts as a law has parameters.
 fn enough_points(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     let known = match work {
         Work::Fixed { demands, .. } => !demands.is_empty(),
@@ -178,10 +183,10 @@ fn enough_points(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     }
 }
 
-/// A limit may be missed by this factor: figures are rounded.
+/// The factor by which a time may be below a limit, since figures are rounded.
 const ROUNDED: f64 = 0.95;
 
-/// Nothing was quicker than its limits allow.
+/// Checks that no point is faster than its limits allow.
 fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     for &point in &points.medians {
         let mut limits = match work {
@@ -206,54 +211,54 @@ fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The first node count from which on more bring next to nothing.
+/// Returns the first node count from which on more nodes gain next to nothing.
 fn enough(curve: &[At]) -> Option<u32> {
     let most = curve.iter().map(|at| at.power).fold(0.0, f64::max);
     let first = curve.iter().find(|at| at.power * ENOUGH >= most)?;
     let last = curve.last()?;
-    // Beyond the last node count the course is unknown.
+    // The curve beyond the last node count is unknown.
     (f64::from(first.nodes) * 1.2 < f64::from(last.nodes)).then_some(first.nodes)
 }
 
 impl Forecast {
-    /// Widens the interval of a node count so that it holds what another method says of it, which is off
-    /// by the share `miss` where the answer is known. Both are sound, and differ in what they leave out.
+    /// Widens the interval at `nodes` so that it includes `seconds`, the prediction of another
+    /// method with the relative error `miss`. Both methods are sound, and differ in what they
+    /// neglect.
     pub fn hold(&mut self, nodes: u32, seconds: f64, miss: f64) {
         let Some(at) = self.curve.iter_mut().find(|at| at.nodes == nodes) else { return };
         let margin = miss.abs().max(NARROWEST);
-        at.interval = at.interval.map(|(low, high)| {
-            (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
-        });
+        at.interval = at.interval.map(|interval| widened(interval, seconds, margin));
     }
 
     fn note(&mut self, work: &Work<'_>, points: &Points, has_interval: bool) {
         if !has_interval {
             self.notes.push(format!(
-                "there are no more points than the law has parameters ({}), so nothing is known of its \
-                 error: measure more node counts, or some of them again",
+                "there are no more points than the law has parameters ({}), so its error is unknown: \
+                 measure more node counts, or repeat some of them",
                 points.all.len()
             ));
         }
         if points.counts() < 4 {
             let counts = points.counts();
-            self.notes.push(format!("only {counts} node counts were measured: four carry more"));
+            self.notes
+                .push(format!("only {counts} node counts were measured: measure at least four"));
         }
         if let Some(test) = self.back_test.filter(|test| test.error.abs() > 0.1) {
             self.notes.push(format!(
-                "the same method is {:.0} % off where the answer is known, at {} nodes: don't build \
+                "the same method is {:.0} % off at {} nodes, where the time is known: do not rely \
                  on it",
                 test.error.abs() * 100.0,
                 test.nodes
             ));
         }
         let first = points.medians[0];
-        let strange = points.medians.iter().find(|point| {
+        let implausible = points.medians.iter().find(|point| {
             let more = f64::from(point.nodes) / f64::from(first.nodes);
-            first.seconds / point.seconds > more * STRANGE
+            first.seconds / point.seconds > more * IMPLAUSIBLE
         });
-        if let (Some(point), Work::Fixed { .. }) = (strange, work) {
+        if let (Some(point), Work::Fixed { .. }) = (implausible, work) {
             self.notes.push(format!(
-                "{} nodes were more than {} times as fast as {}: something else helped, as a cache does",
+                "{} nodes were more than {} times as fast as {}: something other than nodes differed, such as a warm cache",
                 point.nodes,
                 point.nodes / first.nodes,
                 first.nodes
@@ -261,13 +266,13 @@ impl Forecast {
         }
         if self.usl.is_some_and(|fit| fit.coherency.error.is_none() && !fit.held) {
             self.notes.push(
-                "the USL has as many parameters as there are node counts, so its fit proves nothing"
+                "the USL has as many parameters as there are node counts, so a good fit is no evidence"
                     .to_owned(),
             );
         }
         if self.knee.is_none() && matches!(work, Work::Fixed { .. }) {
             self.notes.push(
-                "no limit shows in these points, and none was named: the curve can't tell where it \
+                "these points show no limit, and none was given: the curve cannot show where it \
                  ends"
                     .to_owned(),
             );

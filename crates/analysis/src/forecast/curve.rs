@@ -1,8 +1,9 @@
-//! Amdahl's law and the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007), fitted to
-//! the points as a check. They know nothing of what the nodes do.
+//! Amdahl's law and the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007),
+//! fitted to the points as a check. They are independent of what the nodes do.
 //!
-//! With throughput `X(n) = γ n / (1 + α (n - 1) + β n (n - 1))` the quotient `n / X` is linear in `1/γ`,
-//! `α/γ` and `β/γ`, so the fit needs no search. Errors count relative to what was measured.
+//! With the throughput `X(n) = γ n / (1 + α (n - 1) + β n (n - 1))` the quotient `n / X` is linear
+//! in `1/γ`, `α/γ` and `β/γ`, so the fit needs no search. Errors are relative to the measured
+//! times.
 
 use serde::Serialize;
 
@@ -10,46 +11,46 @@ use super::least_squares::{Row, Solution, least_squares};
 use super::points::Points;
 use super::{Point, Work};
 
-/// Which curve.
+/// A scalability law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Curve {
-    /// A part of the work that isn't shared: `β` is 0.
+    /// Amdahl's law: a part of the work is serial; `β` is 0.
     Amdahl,
-    /// And a part that grows with the pairs of nodes.
+    /// The Universal Scalability Law: another part grows with the pairs of nodes.
     Usl,
 }
 
-/// A parameter and how sure it is.
+/// A fitted parameter with its error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Parameter {
     /// Its value.
     pub value: f64,
-    /// Its standard error; none where there are no more points than parameters.
+    /// Its standard error; `None` if there are no more points than parameters.
     pub error: Option<f64>,
 }
 
 /// A fitted curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// Which.
+    /// The law.
     pub curve: Curve,
-    /// The share of the work that only one node does at a time, `α`.
+    /// The serial share of the work, `α`.
     pub contention: Parameter,
-    /// What each pair of nodes costs, `β`.
+    /// The cost of each pair of nodes, `β`.
     pub coherency: Parameter,
-    /// Seconds of one node, by the curve: `1/γ`.
+    /// The predicted seconds of one node, `1/γ`.
     pub alone: Parameter,
-    /// Whether a parameter came out below 0, which can't be, and was held at 0.
+    /// Whether a parameter would be negative, which is impossible, and was set to 0.
     pub held: bool,
-    /// The node count of the highest throughput; none where it has no end.
+    /// The node count of the highest throughput; `None` if it grows without limit.
     pub peak: Option<f64>,
-    /// How far the curve is from the points on average, as a share.
+    /// The relative error of the curve at the points.
     pub miss: f64,
 }
 
 impl Fit {
-    /// The curve through these points; none where they don't determine it.
+    /// Fits a curve to the points; `None` if they do not determine it.
     pub(super) fn of(curve: Curve, work: &Work<'_>, points: &Points) -> Option<Self> {
         let wanted = match curve {
             Curve::Amdahl => 2,
@@ -61,7 +62,7 @@ impl Fit {
         let rows = |columns: &[usize]| -> Vec<Row> {
             let row = |point: &Point| {
                 let n = f64::from(point.nodes);
-                // Seconds a node and unit of work: n / X.
+                // Seconds per node and unit of work: n / X.
                 let each = match work {
                     Work::Fixed { .. } => n * point.seconds,
                     Work::Growing { .. } => point.seconds,
@@ -73,7 +74,7 @@ impl Fit {
         };
         let all: &[usize] = if curve == Curve::Usl { &[0, 1, 2] } else { &[0, 1] };
         let mut columns = all.to_vec();
-        // What is below 0 can't be: it is taken out, the least one first.
+        // Negative parameters are impossible: drop them, the smallest one first.
         loop {
             let found = least_squares(&rows(&columns))?;
             let least = found.values.iter().zip(&columns).enumerate();
@@ -107,7 +108,7 @@ impl Fit {
                 return Parameter { value: 0.0, error: None };
             };
             let value = found.values[place] / alone;
-            // The error of a quotient, to first order.
+            // The first-order error of a quotient.
             let error = found.covariance.as_ref().and_then(|known| {
                 let variance = known[place][place] + value * value * known[0][0]
                     - 2.0 * value * known[place][0];
@@ -128,8 +129,7 @@ impl Fit {
         })
     }
 
-    /// The time at a node count by the curve, in seconds.
-    #[must_use]
+    /// Returns the time at a node count by the curve, in seconds.
     pub fn seconds(&self, work: &Work<'_>, nodes: u32) -> f64 {
         let n = f64::from(nodes);
         let (alpha, beta) = (self.contention.value, self.coherency.value);

@@ -1,5 +1,5 @@
-//! The test of a forecast: the largest node count that was measured is forgotten, and predicted from
-//! the others.
+//! The back test of a forecast: the points at the largest node count are held out, and predicted
+//! from the others.
 
 use serde::Serialize;
 
@@ -7,22 +7,22 @@ use super::candidates::Candidates;
 use super::points::Points;
 use super::{Law, Work};
 
-/// How a prediction of the known came out.
+/// The result of a back test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BackTest {
     /// The node count that was held out.
     pub nodes: u32,
-    /// What was measured there, in seconds.
+    /// The measured time, in seconds.
     pub measured: f64,
-    /// What the others predict, in seconds.
+    /// The predicted time, in seconds.
     pub predicted: f64,
-    /// How far that is off, as a share of what was measured; below 0 where it is too short.
+    /// The relative error of the prediction; negative if it is too short.
     pub error: f64,
-    /// The law that explained the others best.
+    /// The law with the best fit to the others.
     pub law: Law,
 }
 
-/// Holds out the largest node count; none where the others are too few.
+/// Runs the back test; `None` if the remaining points are too few.
 pub(super) fn back_test(work: &Work<'_>, points: &Points) -> Option<BackTest> {
     let (rest, held) = points.without_largest();
     let known = match work {

@@ -1,25 +1,25 @@
-//! The knee: the node count at which something is busy all the time, and its name.
+//! The knee: the node count at which a resource is busy all the time, and the resource's name.
 
 use serde::Serialize;
 
 use super::Work;
 use super::calibrate::Calibrated;
 
-/// Where more nodes stop to help, and why.
+/// The node count from which on more nodes do not help, with the reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Knee {
     /// The node count.
     pub nodes: f64,
-    /// What saturates there.
+    /// The resource that saturates.
     pub resource: String,
-    /// Why, in words.
+    /// The reason, for people.
     pub why: String,
 }
 
 /// The name of a limit that the points show but that was not given.
-const UNNAMED: &str = "something that doesn't get faster with nodes";
+const UNNAMED: &str = "an unnamed resource that nodes do not make faster";
 
-/// The knee by this law; `fixed` is the least that its fixed part can be, in seconds, and `most` the
+/// Returns the knee by a law. `fixed` is the minimum of its fixed part in seconds, and `most` the
 /// largest node count of the question.
 pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> Option<Knee> {
     match work {
@@ -29,19 +29,19 @@ pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> 
                 nodes: (law.slope / demand.seconds).max(1.0),
                 resource: demand.name.clone(),
                 why: format!(
-                    "one node has {:.3} s of work, of which {:.3} s keep it busy",
+                    "one node needs {:.3} s, in {:.3} s of which this resource is busy",
                     law.slope, demand.seconds
                 ),
             });
             let unnamed = (named.is_none() && fixed > 0.0 && law.fixed > 0.0).then(|| Knee {
                 nodes: ((law.fixed + law.slope) / law.fixed).max(1.0),
                 resource: UNNAMED.to_owned(),
-                why: format!("{:.3} s are left however many nodes there are", law.fixed),
+                why: format!("{:.3} s remain with any number of nodes", law.fixed),
             });
             let jobs = jobs.map(|jobs| Knee {
                 nodes: f64::from(jobs),
                 resource: "the number of jobs".to_owned(),
-                why: format!("{jobs} jobs never keep more than {jobs} nodes busy"),
+                why: format!("{jobs} jobs keep at most {jobs} nodes busy"),
             });
             let all = [named, unnamed, jobs].into_iter().flatten();
             all.min_by(|a, b| a.nodes.total_cmp(&b.nodes))
@@ -50,7 +50,7 @@ pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> 
     }
 }
 
-/// A knee that is farther away than this is none.
+/// The largest node count that counts as a knee.
 const FARTHEST: f64 = 1e9;
 
 fn of_growing(law: &Calibrated, floor: &dyn Fn(u32) -> super::Floor, most: u32) -> Option<Knee> {
@@ -63,11 +63,11 @@ fn of_growing(law: &Calibrated, floor: &dyn Fn(u32) -> super::Floor, most: u32) 
     let resource = if of_floor > law.slope {
         end.name
     } else {
-        "what is done for one node after another".to_owned()
+        "work done for one node after another".to_owned()
     };
     (nodes.is_finite() && nodes < FARTHEST).then(|| Knee {
         nodes: nodes.max(1.0),
         resource,
-        why: format!("one node takes {one:.3} s, and each further one adds {each:.6} s"),
+        why: format!("one node takes {one:.3} s, and each further node adds {each:.6} s"),
     })
 }

@@ -1,53 +1,53 @@
-//! How the time of a work depends on the number of nodes.
+//! Laws: how the time of work depends on the number of nodes.
 
 use serde::Serialize;
 
 use super::{Demand, Work};
 use crate::queue::cycles;
 
-/// How jobs that want the same resource fall together.
+/// A law by which the time depends on the number of nodes. The laws differ in how often jobs need a
+/// shared resource at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Law {
-    /// As luck has it: a node waits for those that it finds there.
+    /// At random: a node waits for those that are using the resource.
     Queue,
-    /// They keep out of each other's way, so that a resource is waited for only when it is full: the
-    /// upper bound of power.
+    /// In turns: nodes wait only when the resource is saturated. This is the upper bound of power.
     Turns,
-    /// Between that and lockstep: jobs that began together want the same thing together for a while.
+    /// Between queue and lockstep: jobs that started together need the same resource together for a
+    /// while.
     Bunched,
-    /// All want it at the same time, again and again: the lower bound.
+    /// All at the same time, every time: the lower bound of power.
     Lockstep,
-    /// Each node adds the same.
+    /// Each node adds the same time.
     Linear,
 }
 
 impl Law {
-    /// Those that may hold for a work.
+    /// Returns the laws that can hold for `work`.
     pub(super) fn of(work: &Work<'_>) -> &'static [Self] {
         match work {
-            // Without a shared resource they are one and the same.
+            // Without a shared resource all laws are equal.
             Work::Fixed { demands: [], .. } => &[Self::Queue],
             Work::Fixed { .. } => &[Self::Queue, Self::Turns, Self::Bunched, Self::Lockstep],
             Work::Growing { .. } => &[Self::Linear],
         }
     }
 
-    /// The law in words.
-    #[must_use]
+    /// Returns a description for people.
     pub fn describe(self) -> &'static str {
         match self {
-            Self::Queue => "nodes wait for those that they find at a shared resource",
-            Self::Turns => "nodes keep out of each other's way until a shared resource is full",
-            Self::Bunched => "nodes tend to want a shared resource at the same time",
-            Self::Lockstep => "all nodes want the shared resource at the same time",
+            Self::Queue => "nodes wait for others that use a shared resource",
+            Self::Turns => "nodes use a shared resource in turns until it is saturated",
+            Self::Bunched => "nodes tend to need a shared resource at the same time",
+            Self::Lockstep => "all nodes need the shared resource at the same time",
             Self::Linear => "each node adds the same time",
         }
     }
 }
 
-/// The seconds that a given work takes at each node count of `counts` (rising), when one node alone
-/// needs `alone` of them; of [`Law::Bunched`] what it takes without any bunching.
+/// Returns the seconds of fixed work at each node count of `counts` (ascending), if one node alone
+/// needs `alone` seconds; for [`Law::Bunched`] without any bunching.
 pub(super) fn shared(
     law: Law,
     alone: f64,
@@ -59,7 +59,7 @@ pub(super) fn shared(
     let each: Vec<f64> = demands.iter().map(|demand| demand.seconds / cut).collect();
     let (all, most) = (each.iter().sum::<f64>(), each.iter().copied().fold(0.0, f64::max));
     let own = (alone / cut - all).max(0.0);
-    // No more nodes are at work than there are jobs.
+    // At most as many nodes as jobs are busy.
     let busy = |count: u32| jobs.map_or(count, |jobs| count.min(jobs.max(1)));
     let largest = counts.last().map_or(0, |count| busy(*count));
     let queued = if matches!(law, Law::Queue | Law::Bunched) {

@@ -1,27 +1,27 @@
-//! Weighted linear least squares with few parameters, and how sure they are.
+//! Weighted linear least squares with few parameters, and their covariances.
 
-/// Coefficients, the value that they should give, and its weight.
+/// A row: coefficients, the value that they should give, and its weight.
 pub(super) type Row = (Vec<f64>, f64, f64);
 
-/// What was found.
+/// The solution of a least-squares problem.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Solution {
     /// The parameters.
     pub(super) values: Vec<f64>,
-    /// Their covariances; none where there are no more points than parameters.
+    /// The covariances of the parameters; `None` if there are no more rows than parameters.
     pub(super) covariance: Option<Vec<Vec<f64>>>,
-    /// The weighted sum of squares that is left.
+    /// The weighted sum of squared residuals.
     pub(super) left: f64,
 }
 
-/// The parameters that bring `row · parameters` nearest to what each row should give; a row is its
-/// coefficients, that value, and its weight. None where the rows don't determine them.
+/// Returns the parameters that minimize the weighted squares of `row · parameters` minus the row's
+/// value; `None` if the rows do not determine them.
 pub(super) fn least_squares(rows: &[Row]) -> Option<Solution> {
     let count = rows.first()?.0.len();
     if rows.len() < count || count == 0 {
         return None;
     }
-    // Columns are scaled to the same length first, so that the normal equations stay tame.
+    // Scale the columns to equal length first, for the condition of the normal equations.
     let length =
         |column: usize| rows.iter().map(|(x, _, w)| w * x[column] * x[column]).sum::<f64>().sqrt();
     let scales: Vec<f64> = (0..count).map(length).collect();
@@ -53,10 +53,10 @@ pub(super) fn least_squares(rows: &[Row]) -> Option<Solution> {
     finite.then_some(Solution { values, covariance, left })
 }
 
-/// Below this a pivot of a matrix with ones on its diagonal is nothing.
+/// A pivot below this counts as zero, in a matrix with ones on its diagonal.
 const NOTHING: f64 = 1e-11;
 
-/// The inverse of a small symmetric matrix, by elimination with pivots.
+/// Returns the inverse of a small symmetric matrix, by elimination with pivots; `None` if singular.
 fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let count = matrix.len();
     let unit = |row: usize| (0..count).map(move |column| f64::from(u8::from(row == column)));
@@ -108,7 +108,7 @@ mod tests {
         let rows: Vec<_> = [1.0, 2.0, 3.0, 4.0].map(|y| (vec![1.0], y, 1.0)).to_vec();
         let found = least_squares(&rows).unwrap();
         assert!((found.values[0] - 2.5).abs() < 1e-12);
-        // The variance is 5/3, that of the mean a quarter of it.
+        // The variance is 5/3, and a quarter of it for the mean.
         assert!((found.covariance.unwrap()[0][0] - 5.0 / 12.0).abs() < 1e-12);
     }
 

@@ -1,14 +1,15 @@
-//! Forecasts of the time at other node counts: from measured times at some node counts and known limits
-//! to a curve with intervals, the knee, and the resource that saturates there.
+//! Forecasts of the time at other node counts: from measured times and known limits to a curve with
+//! intervals, the knee, and the resource that saturates there.
 //!
-//! The curve is mechanistic. Every job needs the node for itself for a while, and then shared resources,
-//! one after another; `n` nodes can't do more than `n / (D + Z)` jobs a second, nor more than
-//! `1 / Dmax` (Denning and Buzen, The Operational Analysis of Queueing Network Models, 1978). The knee is
-//! where both meet, `(D + Z) / Dmax`. What lies between the bounds depends on how jobs fall together,
-//! so several [`laws`](Law) are fitted, and those that explain the points about as well as the best one
-//! all count. Amdahl's law and the Universal Scalability Law ([`Fit`]) stand beside it as a check.
-//!
-//! What the points don't support is refused with a reason ([`Refusal`]); no result is NaN.
+//! The curve is mechanistic. Every job needs its node alone for a while, and then shared resources,
+//! one after another. `n` nodes complete at most `n / (D + Z)` jobs per second, and at most `1 /
+//! Dmax` (Denning and Buzen, The Operational Analysis of Queueing Network Models, 1978). The knee
+//! is where both bounds meet, `(D + Z) / Dmax`. The curve between the bounds depends on how often
+//! jobs need a resource at the same time, so several [`laws`](Law) are fitted, and all that explain
+//! the points about as well as the best one are used. Amdahl's law and the Universal Scalability
+//! Law ([`Fit`]) are shown as a check.
+//! Questions that the points cannot answer are refused with a reason ([`Refusal`]); no result is
+//! NaN.
 
 mod calibrate;
 mod candidates;

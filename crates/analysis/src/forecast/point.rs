@@ -1,8 +1,8 @@
-//! A measured point of the curve.
+//! Measured points of the curve.
 
 use serde::Serialize;
 
-/// One measurement.
+/// A measured time at a node count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// The number of nodes.

@@ -1,4 +1,4 @@
-//! The checks of measured points.
+//! Checks of measured points.
 
 use super::point::Point;
 use super::question::Work;
@@ -19,10 +19,10 @@ const ALIKE: f64 = 2.0;
 /// The largest ratio of two times in the wrong order that counts as noise.
 const NOISE: f64 = 1.15;
 
-/// Checked points, in the order of their nodes.
+/// Checked points, sorted by their nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Points {
-    /// All of them.
+    /// All points.
     pub(super) all: Vec<Point>,
     /// The median at each node count.
     pub(super) medians: Vec<Point>,
@@ -46,7 +46,7 @@ impl Points {
         Ok(points)
     }
 
-    /// Points that need no check.
+    /// Sorts points without checking them.
     pub(super) fn sorted(points: &[Point]) -> Self {
         let mut all = points.to_vec();
         all.sort_by(|a, b| a.nodes.cmp(&b.nodes).then(a.seconds.total_cmp(&b.seconds)));
@@ -59,12 +59,12 @@ impl Points {
         Self { all, medians }
     }
 
-    /// The number of different node counts.
+    /// Returns the number of different node counts.
     pub(super) fn counts(&self) -> usize {
         self.medians.len()
     }
 
-    /// The largest node count.
+    /// Returns the largest node count.
     pub(super) fn most(&self) -> u32 {
         self.medians.last().map_or(0, |point| point.nodes)
     }
@@ -88,7 +88,7 @@ impl Points {
         Ok(())
     }
 
-    /// Checks that more nodes are not slower, for a given work.
+    /// Checks that more nodes are not slower, for fixed work.
     fn fall(&self) -> Result<(), Refusal> {
         let mut best: Option<Point> = None;
         for &point in &self.medians {
@@ -100,7 +100,7 @@ impl Points {
         Ok(())
     }
 
-    /// Checks that more nodes are not quicker, for a copy.
+    /// Checks that more nodes are not faster, for a copy.
     fn rise(&self) -> Result<(), Refusal> {
         let mut longest: Option<Point> = None;
         for &point in &self.medians {

@@ -6,14 +6,15 @@ use super::point::Point;
 /// How the amount of work depends on the number of nodes, and its known limits.
 #[derive(Clone, Copy)]
 pub enum Work<'a> {
-    /// The amount is fixed and nodes share it: a farm of jobs.
+    /// The amount of work is fixed and nodes share it: a farm of jobs.
     Fixed {
-        /// The number of jobs, each of which runs on one node; `None` if the work can be cut at will.
+        /// The number of jobs, each of which runs on one node; `None` if the work can be divided at
+        /// will.
         jobs: Option<u32>,
         /// The demands on known shared resources.
         demands: &'a [Demand],
     },
-    /// The amount grows with the nodes: a copy to all of them.
+    /// The amount of work grows with the nodes: a copy to all of them.
     Growing {
         /// The least possible time at a node count.
         floor: &'a dyn Fn(u32) -> Floor,

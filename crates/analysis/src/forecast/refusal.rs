@@ -2,35 +2,37 @@
 
 use super::point::Point;
 
-/// Why there is no forecast, for people.
+/// The reason why there is no forecast.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// No points at all.
-    #[error("nothing was measured: give two node counts with their times, or better four")]
-    Nothing,
-    /// Node counts or times that can't be.
+    /// There are no points.
     #[error(
-        "{nodes} nodes in {seconds} s can't be: a point has 1 node or more, and a time above 0"
+        "there are no measured points: give at least two node counts with their times, preferably four"
+    )]
+    Nothing,
+    /// A node count or a time is out of range.
+    #[error(
+        "{nodes} nodes in {seconds} s is not a valid point: a point has at least 1 node and a time above 0"
     )]
     NoPoint {
-        /// Its nodes.
+        /// The node count.
         nodes: u32,
-        /// Its seconds.
+        /// The time in seconds.
         seconds: f64,
     },
-    /// All at one node count.
+    /// All points have the same node count.
     #[error(
-        "all that was measured is at {nodes} nodes: one node count says nothing about others; measure \
+        "all points are at {nodes} nodes, which says nothing about other node counts: measure \
          another one"
     )]
     OneCount {
         /// The node count.
         nodes: u32,
     },
-    /// Two node counts and nothing known of limits.
+    /// There are two node counts and no known limits.
     #[error(
-        "{few} and {many} nodes are two points, and any curve goes through two: measure a third node \
-         count, or say what is shared and how long the work keeps it busy"
+        "{few} and {many} nodes are only two node counts, which fit any curve: measure a third node \
+         count, or give a shared resource and how long the work keeps it busy"
     )]
     TwoCounts {
         /// The smaller one.
@@ -38,10 +40,10 @@ pub enum Refusal {
         /// The larger one.
         many: u32,
     },
-    /// Times at one node count are too far apart.
+    /// Times at one node count differ too much.
     #[error(
-        "{nodes} nodes took {least:.3} s once and {most:.3} s another time: these aren't the same work, \
-         or something disturbed one of them"
+        "{nodes} nodes took {least:.3} s in one run and {most:.3} s in another: the work differed, \
+         or one of the runs was disturbed"
     )]
     Disagree {
         /// The node count.
@@ -53,60 +55,60 @@ pub enum Refusal {
     },
     /// More nodes took longer.
     #[error(
-        "{} nodes took {:.3} s and {} took {:.3} s: more nodes made it slower, so it isn't nodes that it \
-         waits for, and no curve over nodes can be forecast; look for the reason first (garland explain)",
+        "{} nodes took {:.3} s and {} took {:.3} s: more nodes were slower, so nodes are not the \
+         bottleneck, and a curve over nodes cannot be forecast; find the bottleneck first (garland explain)",
         few.nodes, few.seconds, many.nodes, many.seconds
     )]
     Slower {
-        /// The quicker one, with fewer nodes.
+        /// The faster point, with fewer nodes.
         few: Point,
-        /// The slower one.
+        /// The slower point.
         many: Point,
     },
     /// A copy to more nodes took less time.
     #[error(
-        "a copy to {} nodes took {:.3} s and one to {} took {:.3} s: these runs differ in something else \
-         than nodes",
+        "a copy to {} nodes took {:.3} s and one to {} took {:.3} s: these runs differ in more than the \
+         number of nodes",
         few.nodes, few.seconds, many.nodes, many.seconds
     )]
     Quicker {
-        /// The longer one, with fewer nodes.
+        /// The slower point, with fewer nodes.
         few: Point,
-        /// The shorter one.
+        /// The faster point.
         many: Point,
     },
-    /// Measured times are below what a limit allows.
+    /// A measured time is below a limit.
     #[error(
-        "{} nodes took {:.3} s, but {name} alone is said to be busy for {seconds:.3} s: one of the two is \
+        "{} nodes took {:.3} s, but {name} alone is given as busy for {seconds:.3} s: one of the two is \
          wrong",
         point.nodes, point.seconds
     )]
     BelowLimit {
-        /// What was measured.
+        /// The measured point.
         point: Point,
-        /// The limit.
+        /// The resource of the limit.
         name: String,
-        /// How long it takes at least.
+        /// The minimum time in seconds.
         seconds: f64,
     },
-    /// A demand that is no time.
-    #[error("{name} can't be busy for {seconds} s")]
+    /// A demand is out of range.
+    #[error("{name} cannot be busy for {seconds} s")]
     NoDemand {
         /// The resource.
         name: String,
         /// The seconds.
         seconds: f64,
     },
-    /// A node count that is out of range.
-    #[error("{0} nodes can't be forecast: from 1 to 1000000 can")]
+    /// A requested node count is out of range.
+    #[error("{0} nodes cannot be forecast: allowed are 1 to 1000000")]
     Ahead(u32),
-    /// No law comes near the points.
+    /// No law fits the points.
     #[error(
-        "no law comes nearer to these points than {:.0} % on average: they don't follow from the number \
-         of nodes", miss * 100.0
+        "the best law differs from these points by {:.0} % on average: the times do not depend only on \
+         the number of nodes", miss * 100.0
     )]
     NoLaw {
-        /// How far the best one is off, as a share.
+        /// The relative error of the best law.
         miss: f64,
     },
 }

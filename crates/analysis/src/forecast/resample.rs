@@ -10,7 +10,7 @@ use garland_core::splitmix::SplitMix;
 /// The number of samples of each law.
 const TIMES: usize = 200;
 
-/// The share of the samples that is cut off at each end: the interval has 90 %.
+/// The share of the samples that is cut off at each end; the interval has 90 %.
 const TAIL: f64 = 0.05;
 
 /// The spread of the samples.
@@ -36,7 +36,7 @@ pub(super) fn spread(
     for law in &candidates.all {
         let freedom = points.all.len().checked_sub(law.parameters()).filter(|left| *left > 0)?;
         let fitted = law.fitted(work, points);
-        // Fitted parameters have taken some of the errors away.
+        // The fit has absorbed some of the errors.
         let lost = (points.all.len() as f64 / freedom as f64).sqrt();
         let errors: Vec<f64> = points
             .all
@@ -68,7 +68,7 @@ pub(super) fn spread(
     Some(Spread { times, fixed })
 }
 
-/// Between which values all but the tails lie.
+/// Returns the minimum and maximum without the tails.
 fn middle(values: &mut [f64]) -> (f64, f64) {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);

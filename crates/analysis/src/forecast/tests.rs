@@ -30,7 +30,7 @@ fn twenty_four_nodes_behave_like_fifteen() {
         let told = forecast(&asked(&measured, &demands, &[16, 24])).unwrap();
         let knee = told.knee.clone().unwrap();
         assert_eq!(knee.resource, "hub bus");
-        // Points that no law is needed to tell apart leave it open a little.
+        // All laws fit these points, so the knee is not exact.
         assert!((knee.nodes - 15.0).abs() < 1.0, "{law:?}: {knee:?}");
         let truth = shared(law, 150.0, None, &demands, &[16, 24]);
         for (at, truth) in told.curve.iter().zip(truth) {
@@ -57,7 +57,7 @@ fn an_interval_is_widened_for_what_another_method_says_and_the_rest_stays() {
     assert_eq!(told.curve[0].interval, Some((low, high * 1.1 * 1.05)));
     assert_eq!(told.curve[0].seconds, before.curve[0].seconds);
     assert_eq!(told.curve[1], before.curve[1]);
-    // What is in it already changes nothing.
+    // A value inside the interval changes nothing.
     told.hold(24, before.curve[1].seconds, 0.0);
     assert_eq!(told.curve[1], before.curve[1]);
 }
@@ -97,22 +97,22 @@ fn what_cannot_carry_anything_is_refused() {
     let refused = |points: &[Point], demands: &[Demand]| {
         forecast(&asked(points, demands, &[16])).unwrap_err().to_string()
     };
-    assert!(refused(&[], &[]).starts_with("nothing was measured"));
+    assert!(refused(&[], &[]).starts_with("there are no measured points"));
     let same = points(&[4, 4, 4], &[10.0, 10.1, 9.9]);
-    assert!(refused(&same, &demands).contains("one node count says nothing"));
+    assert!(refused(&same, &demands).contains("says nothing about other node counts"));
     let two = points(&[1, 2], &[10.0, 5.5]);
-    assert!(refused(&two, &[]).contains("any curve goes through two"));
+    assert!(refused(&two, &[]).contains("which fit any curve"));
     let slower = points(&[1, 2, 4], &[10.0, 20.0, 30.0]);
-    assert!(refused(&slower, &[]).contains("more nodes made it slower"));
+    assert!(refused(&slower, &[]).contains("more nodes were slower"));
     let torn = points(&[1, 1, 2, 4], &[100.0, 20.0, 15.0, 10.0]);
-    assert!(refused(&torn, &[]).contains("aren't the same work"));
+    assert!(refused(&torn, &[]).contains("the work differed"));
     let quick = points(&[1, 2, 4], &[40.0, 20.0, 8.0]);
-    assert!(refused(&quick, &demands).contains("alone is said to be busy"));
+    assert!(refused(&quick, &demands).contains("alone is given as busy"));
     let none = points(&[1, 2, 0], &[40.0, 20.0, 8.0]);
-    assert!(refused(&none, &[]).contains("can't be"));
+    assert!(refused(&none, &[]).contains("not a valid point"));
     let not = points(&[1, 2, 4], &[40.0, f64::NAN, 8.0]);
-    assert!(refused(&not, &[]).contains("can't be"));
-    assert!(refused(&two, &wire(f64::NAN)).contains("can't be busy"));
+    assert!(refused(&not, &[]).contains("not a valid point"));
+    assert!(refused(&two, &wire(f64::NAN)).contains("cannot be busy"));
     let fine = points(&[1, 2, 4], &[40.0, 21.0, 12.0]);
     assert_eq!(forecast(&asked(&fine, &[], &[0])), Err(Refusal::Ahead(0)));
 }

@@ -1,62 +1,63 @@
-//! What time goes into.
+//! The causes of time in a run.
 
 use std::fmt;
 
 use garland_core::trace::Stage;
 
-/// Why a moment passed.
+/// The cause of a period of time in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// Agents were started or connected to, and destinations opened.
     SetUp,
     /// Agents were busy with other copies.
     Queue,
-    /// Orders and answers between the head and the agents.
+    /// Control messages between the head and the agents.
     Control,
-    /// The source's disk.
+    /// Reading the source from its disk.
     SourceDisk,
-    /// The head's processors: its threads had none, or moved bytes.
+    /// The head's CPUs: its threads waited for one, or moved bytes.
     SourceCpu,
-    /// Digesting and sealing.
+    /// Computing digests and encrypting.
     Seal,
-    /// The receiver's window was full while it read: its receive buffer is too small.
+    /// The receive window was full although the receiver was reading: its receive buffer is too
+    /// small.
     BlockedByPeer,
-    /// The sender's own buffer was too small.
+    /// The sender's send buffer was too small.
     BlockedByBuffer,
-    /// Bytes were under way.
+    /// Bytes were in flight.
     Wire,
-    /// A node moved bytes from one connection to the next.
+    /// A node forwarded bytes from one connection to the next.
     Relay,
-    /// A node's threads could have run and had no processor.
+    /// A node's threads were runnable but had no CPU.
     Processor,
-    /// Checking and opening seals.
+    /// Decrypting and verifying blocks.
     Open,
-    /// A node's disk took the bytes.
+    /// Writing to a node's disk.
     SinkDisk,
-    /// A node's disk made them stable.
+    /// Flushing to a node's disk.
     Fsync,
-    /// Between the last byte's writing and the commit.
+    /// The time from the last write to the commit.
     FinalAck,
-    /// All threads waited for others.
+    /// All threads waited for each other.
     Bubble,
-    /// One node went on when all others had ended.
+    /// One node continued after all others had finished.
     Straggler,
-    /// A node's process or machine stood still.
+    /// A node's process or machine was suspended.
     Pause,
-    /// The machine that plays all nodes had no processor for them.
+    /// The machine that emulates all nodes had no CPU for them.
     Emulator,
-    /// Shorter than what the clocks may be off.
+    /// Periods shorter than the error of the clocks.
     ClockError,
-    /// A node without a trace was waited for.
+    /// Waiting for a node without a trace.
     Undecided,
-    /// Unknown: there is no record.
+    /// Unknown: nothing was recorded.
     Unattributed,
-    /// Agents cleaned up and ended.
+    /// Agents cleaned up and exited.
     Teardown,
 }
 
 impl Cause {
-    /// What a thread's work at a stage counts as; at a source, or at a node that takes the bytes.
+    /// Returns the cause of work at a stage, on a source or on a receiving node.
     pub(super) fn of(stage: Stage, at_source: bool) -> Self {
         match stage {
             Stage::Read if at_source => Self::SourceDisk,
@@ -74,8 +75,7 @@ impl Cause {
         }
     }
 
-    /// Its name in the ledger.
-    #[must_use]
+    /// Returns its name in the ledger.
     pub fn name(self) -> &'static str {
         match self {
             Self::SetUp => "set-up",
@@ -104,60 +104,45 @@ impl Cause {
         }
     }
 
-    /// What to do about it.
-    #[must_use]
+    /// Returns advice against it.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::SetUp => "keep agents up (garland up)",
-            Self::Queue => "make fewer copies at once to these nodes",
-            Self::Control | Self::FinalAck | Self::Teardown => "none: every copy takes it",
-            Self::SourceDisk => "a faster source, or one that is cached",
+            Self::Queue => "run fewer concurrent copies to these nodes",
+            Self::Control | Self::FinalAck | Self::Teardown => "none: every copy needs it",
+            Self::SourceDisk => "use a faster source, or a cached one",
             Self::SourceCpu => "give the head more processor time",
-            Self::Seal => "leave blocks unsealed on a trusted network (--no-encrypt)",
-            Self::BlockedByPeer => "a larger receive buffer there (net.ipv4.tcp_rmem)",
-            Self::BlockedByBuffer => "a larger send buffer there (net.ipv4.tcp_wmem)",
-            Self::Wire => "a faster wire, or more rails",
+            Self::Seal => "disable encryption on a trusted network (--no-encrypt)",
+            Self::BlockedByPeer => "enlarge the receive buffer there (net.ipv4.tcp_rmem)",
+            Self::BlockedByBuffer => "enlarge the send buffer there (net.ipv4.tcp_wmem)",
+            Self::Wire => "use a faster network, or more rails",
             Self::Relay | Self::Open | Self::Processor => "give the node more processor time",
-            Self::SinkDisk => "a faster disk there, or exclude the node",
-            Self::Fsync => "a disk that syncs faster, or --no-fsync",
-            Self::Bubble => "more blocks in flight, or smaller ones",
+            Self::SinkDisk => "use a faster disk there, or exclude the node",
+            Self::Fsync => "use a disk that flushes faster, or --no-fsync",
+            Self::Bubble => "use more blocks in flight, or smaller blocks",
             Self::Straggler => "repair or exclude the node (--min-ok)",
-            Self::Pause => "find out what stopped the node",
-            Self::Emulator => "a machine with more processors, or slower wires",
-            Self::ClockError | Self::Undecided | Self::Unattributed => "more evidence is needed",
+            Self::Pause => "find out what suspended the node",
+            Self::Emulator => "use a machine with more CPUs, or slower wires",
+            Self::ClockError | Self::Undecided | Self::Unattributed => "collect more traces",
         }
     }
 
-    /// Whether anything can be done about it for the nodes' part.
-    #[must_use]
+    /// Returns whether anything can be done about it on the nodes.
     pub fn can_be_helped(self) -> bool {
-        !matches!(
-            self,
-            // What every copy takes, however small it is.
-            Self::Control
-                | Self::FinalAck
-                | Self::Teardown
-                | Self::Emulator
-                | Self::ClockError
-                | Self::Undecided
-                | Self::Unattributed
-        )
+        !self.is_given() && self != Self::FinalAck
     }
 
-    /// Whether its time can be a fault. Costs of every run, and unknown ones, can't.
-    #[must_use]
+    /// Returns whether its time can be a fault. Costs of every run and unknown causes are not faults.
     pub fn can_be_fault(self) -> bool {
-        !matches!(
-            self,
-            Self::SetUp
-                | Self::Queue
-                | Self::Control
-                | Self::Teardown
-                | Self::Emulator
-                | Self::ClockError
-                | Self::Undecided
-                | Self::Unattributed
-        )
+        !self.is_given() && !matches!(self, Self::SetUp | Self::Queue)
+    }
+
+    /// Returns whether nodes and options have no influence on it: costs of every run and of the
+    /// lab, and unknown causes.
+    fn is_given(self) -> bool {
+        let every_run = matches!(self, Self::Control | Self::Teardown | Self::Emulator);
+        let unknown = matches!(self, Self::ClockError | Self::Undecided | Self::Unattributed);
+        every_run || unknown
     }
 }
 

@@ -1,27 +1,27 @@
-//! What the kernel counted of the disks that time is put down to: a disk that was idle meanwhile, or
-//! busy for others, is another matter than one that was busy for the copy.
+//! Utilization of the disks that time is attributed to, from the kernel's counters. A disk can be
+//! idle meanwhile, or busy with other work than the copy.
 
 use super::cause::Cause;
 use super::rows::Row;
 use super::run::Run;
 use garland_core::trace::{Disk, Record, Stage, Trace};
 
-/// What a node's disk did from the copy's begin to its end.
+/// The use of a node's disk from the begin of the copy to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskUse {
-    /// The node.
+    /// The node's index.
     pub node: usize,
-    /// The share of the time in which its device had anything to do, from 0 to 1.
+    /// The share of the time in which the device was busy, from 0 to 1.
     pub busy: f64,
-    /// The share of the bytes read and written there that weren't the copy's; `None` where nodes share
-    /// a machine, and so its disk.
+    /// The share of the transferred bytes that did not belong to the copy; `None` if nodes share a
+    /// machine, and so its disk.
     pub others: Option<f64>,
 }
 
-/// Time in disks below this share of the command is of no interest.
+/// The minimum share of the command's time in a disk that is reported.
 const MATTERS: f64 = 0.1;
 
-/// The disks that a good deal of the time is put down to, in the order of the rows.
+/// Returns the use of the disks with a considerable part of the time, in the order of the rows.
 pub(super) fn disks(run: &Run<'_>, rows: &[Row]) -> Vec<DiskUse> {
     let of_disks = rows.iter().filter(|row| {
         let cause = row.within.unwrap_or(row.cause);

@@ -1,4 +1,4 @@
-//! From a run to its ledger.
+//! Computes the ledger of a run.
 
 use super::cause::Cause;
 use super::disks::{DiskUse, disks};
@@ -11,45 +11,44 @@ use super::world::World;
 use crate::clock::Clocks;
 use garland_core::trace::{NONE, Stage};
 
-/// A node whose part is unknown.
+/// A node whose part in a run is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecided {
-    /// The node.
+    /// The node's index.
     pub node: usize,
-    /// Its trace is there, but not what its clock showed when.
+    /// Whether its trace exists but its clock cannot be converted; otherwise the trace is missing.
     pub clock_unknown: bool,
-    /// How long it was waited for, in nanoseconds.
+    /// The time spent waiting for it, in nanoseconds.
     pub ns: u64,
 }
 
-/// Where a run's time went.
+/// The time of a run by cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ledger {
-    /// The whole command, in nanoseconds.
+    /// The duration of the command, in nanoseconds.
     pub wall_ns: u64,
-    /// What it went into, the largest first; they sum to it.
+    /// The rows, largest first; they sum to the duration.
     pub rows: Vec<Row>,
     /// The rows that are faults.
     pub faults: Vec<Row>,
-    /// What would help most.
+    /// The improvement with the largest gain.
     pub fix: Option<Fix>,
-    /// The critical path, in its order, in nanoseconds since the command began.
+    /// The critical path in order, in nanoseconds since the start of the command.
     pub path: Vec<Segment>,
-    /// Nodes whose part is unknown.
+    /// The nodes whose part is unknown.
     pub undecided: Vec<Undecided>,
-    /// Shares of segments that were sent again, by hop, where there were any.
+    /// The shares of retransmitted segments, by hop, if there were any.
     pub resent: Vec<(Place, f64)>,
-    /// What the disks did that a good deal of the time is put down to.
+    /// The use of the disks with a considerable part of the time.
     pub disks: Vec<DiskUse>,
-    /// How far each node's clock may be off, in nanoseconds; none where that is open.
+    /// The error bound of each node's clock in nanoseconds; `None` if unknown.
     pub clock_errors: Vec<Option<u64>>,
 }
 
-/// Other nodes have ended long before one that is called a straggler: this share of the whole.
+/// The minimum share of the whole time by which a straggler ends later than all others.
 const LATE: f64 = 0.05;
 
-/// Attributes all of a run's time.
-#[must_use]
+/// Attributes all time of a run to causes.
 pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     let world = World::of(run, clocks);
     let path = path(run, &world);
@@ -83,7 +82,7 @@ pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     }
 }
 
-/// The critical path in its order, from the command's beginning to its end, without gaps.
+/// Returns the critical path in order, from the start of the command to its end, without gaps.
 fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     let began = run.began();
     let end = run.stretches().last().map_or(began, |(.., end)| *end);
@@ -113,7 +112,7 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
             _ => Cause::Unattributed,
         };
         let end = end.min(at);
-        // Of the time until all were ready: how long the last one's word took.
+        // Part of the set-up was the transfer of the last node's `Ready`.
         let late = world.last_ready().filter(|_| cause == Cause::SetUp);
         let late =
             late.filter(|&(_, since, until)| begin <= since && since < until && until <= end);
@@ -130,7 +129,7 @@ fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     segments
 }
 
-/// The file's last steps at the node that was through last; which one.
+/// Follows the last steps of the file on the node that finished last; returns that node.
 fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     let stages = [Stage::Fsync, Stage::Commit];
     let done = |&thread: &usize| {
@@ -145,7 +144,7 @@ fn follow_commit(world: &World, walk: &mut Walk<'_>) -> Option<usize> {
     Some(node)
 }
 
-/// The path without records of receivers: backwards over what the head did.
+/// Follows the head's thread that finished last, if receivers have no records.
 fn follow_head(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) {
     let mut missing = (1..run.nodes.len()).filter(|&node| world.errors[node].is_none());
     let place = match (missing.next(), missing.next()) {
@@ -162,7 +161,7 @@ fn follow_head(run: &Run<'_>, world: &World, walk: &mut Walk<'_>) {
     walk.follow(thread);
 }
 
-/// Calls what one node did after all others had ended by its name.
+/// Marks the time of one node after all others had finished as a straggler's.
 fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> {
     let end = run.end_of(&["fsync"]);
     let landings = (1..run.nodes.len()).filter_map(|node| {
@@ -180,7 +179,7 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
         path.iter().filter(before).filter(|s| s.place.to.is_none() && s.place.node == node);
     let held_up: u64 = held_up.map(Segment::ns).sum();
     let late = nanos(last - others);
-    // A node that held the others up as long as itself is slow, but no straggler.
+    // A node that delayed the others as long as itself is slow, but not a straggler.
     if (late as f64) < LATE * run.wall_ns() as f64 || held_up >= late {
         return path;
     }
@@ -206,8 +205,8 @@ fn nanos(ns: i64) -> u64 {
     u64::try_from(ns).unwrap_or(0)
 }
 
-/// How long each stage was at work at each node while bytes went; threads that share work share its
-/// time.
+/// Returns the busy time of each stage at each node while bytes were transferred, in nanoseconds;
+/// threads that share work share its time.
 fn busy(run: &Run<'_>, world: &World) -> Vec<(Cause, Place, i64)> {
     let (begin, end) = (run.end_of(&["set-up", "waiting"]), run.end_of(&["drain"]));
     let mut all: Vec<(Cause, Place, i64)> = Vec::new();

@@ -1,11 +1,11 @@
-//! What is under way between two nodes at a moment.
+//! The bytes in flight between two nodes over time.
 
 use super::weave::Piece;
 
-/// Bytes that one side has moved, by time.
+/// The bytes that one side has transferred, by time.
 #[derive(Debug, Default)]
 pub(super) struct Moved {
-    /// Begin, end, bytes before, bytes at the end.
+    /// Steps of (begin, end, bytes before, bytes after).
     steps: Vec<(i64, i64, f64, f64)>,
 }
 
@@ -16,8 +16,8 @@ pub(super) struct Hop {
     pub received: Moved,
 }
 
-/// What may be under way though the sender waits for more to send: a relay passes bytes on in slices
-/// of 64 KiB, and each end may be in the middle of one.
+/// The maximum bytes in flight while the sender waits for more to send: a relay forwards slices of
+/// 64 KiB, and each end can be in the middle of one.
 const SLICES: f64 = 192.0 * 1024.0;
 
 impl Moved {
@@ -38,15 +38,15 @@ impl Moved {
 }
 
 impl Hop {
-    /// Whether more is under way at that moment than what the ends have in hand; or anything at all,
-    /// when the sender's work is over.
-    pub fn is_wet(&self, at: i64, over: bool) -> bool {
+    /// Returns whether more bytes are in flight at `at` than the ends can hold in slices; if the
+    /// sender is `over`, whether any bytes are.
+    pub fn has_in_flight(&self, at: i64, over: bool) -> bool {
         let least = if over { 1.0 } else { SLICES };
         self.sent.until(at) - self.received.until(at) > least
     }
 
-    /// When a wire that is no faster than so many bytes per second has carried what was sent before
-    /// `at`, at the soonest.
+    /// Returns the earliest time when a wire with `rate` bytes per second can have carried
+    /// everything sent before `at`.
     pub fn through(&self, at: i64, rate: f64) -> i64 {
         let sent = self.sent.until(at);
         let steps = self.sent.steps.iter().take_while(|step| step.0 < at);

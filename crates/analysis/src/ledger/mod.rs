@@ -1,10 +1,10 @@
-//! The ledger: every millisecond of a run under one cause.
+//! The ledger: all time of a run, attributed to causes.
 //!
-//! The critical path is followed backwards from the command's end through threads and nodes (`walk`). Its
-//! segments are contiguous, so the rows sum to the whole by construction. The kernel's counters then
-//! refine the causes (`weigh`): a thread that seemed to work had no processor, or a wire that seemed slow
-//! had a full window. Time without records stays unattributed, and segments shorter than the clocks' error
-//! are called that.
+//! The critical path is followed backwards from the command's end through threads and nodes
+//! (`walk`). Its segments are contiguous, so the rows sum to the whole by construction. The
+//! kernel's counters then refine the causes (`weigh`): a thread that seemed to work had no CPU, or
+//! a wire that seemed slow had a full window. Time without records stays unattributed, and segments
+//! shorter than the clocks' error are attributed to that error.
 
 mod cause;
 mod disks;

@@ -1,33 +1,32 @@
-//! A path in a few lines.
+//! A summary of a path in a few lines.
 
 use std::collections::BTreeMap;
 
 use super::cause::Cause;
 use super::segment::{Place, Segment};
 
-/// What a stretch of the path mostly was.
+/// A part of the path with its main cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// Since the command began, in nanoseconds.
+    /// The begin in nanoseconds since the start of the command.
     pub begin: i64,
-    /// Its end.
+    /// The end on the same scale.
     pub end: i64,
-    /// What most of it went into.
+    /// The cause of most of it.
     pub cause: Cause,
-    /// Where.
+    /// The node or hop of most of it.
     pub place: Place,
-    /// The share of the stretch that did, from 0 to 1.
+    /// The share of that cause and place, from 0 to 1.
     pub share: f64,
 }
 
-/// What went into what, in nanoseconds.
+/// Nanoseconds by cause and place.
 type Sums = BTreeMap<(Cause, Place), i64>;
 
-/// The number of slots that are examined one by one.
+/// The initial number of slots of equal length.
 const SLOTS: i64 = 96;
 
-/// The path in at most `lines` stretches: what most of each went into differs from one to the next.
-#[must_use]
+/// Returns the path in at most `lines` parts; adjacent parts differ in their main cause or place.
 pub fn outline(path: &[Segment], lines: usize) -> Vec<Stretch> {
     let end = path.last().map_or(0, |last| last.end);
     let mut slots = SLOTS;
@@ -44,7 +43,7 @@ fn in_slots(path: &[Segment], end: i64, slots: i64) -> Vec<Stretch> {
     let mut stretches: Vec<(Stretch, Sums)> = Vec::new();
     let mut rest = path;
     for slot in 0..slots {
-        // Ends as 128 bits: a file may say anything.
+        // In 128 bits, since a file can contain any numbers.
         let edge = |slot: i64| (i128::from(end) * i128::from(slot) / i128::from(slots)) as i64;
         let (begin, until) = (edge(slot), edge(slot + 1));
         let mut sums = Sums::new();

@@ -1,4 +1,4 @@
-//! The ledger's rows, what of them is a fault, and what would help.
+//! The rows of the ledger, the faults among them, and the improvement with the largest gain.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +10,40 @@ use super::world::World;
 /// A row of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// What the time went into.
+    /// The cause of the time.
     pub cause: Cause,
-    /// Where.
+    /// The node or hop.
     pub place: Place,
-    /// How long, in nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
-    /// What most of it was, for a straggler.
+    /// For a straggler, the cause of most of the time.
     pub within: Option<Cause>,
-    /// The share of it that records of this very thing cover, from 0 to 1. Below 0.8 it is not named
-    /// a fault.
+    /// The share of the time that records prove to have this cause, from 0 to 1. Below 0.8 the row
+    /// is not reported as a fault.
     pub covered: f64,
 }
 
-/// What would be gained most by.
+/// The improvement with the largest gain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fix {
-    /// What to better.
+    /// The cause to remove.
     pub cause: Cause,
-    /// Where.
+    /// The node or hop.
     pub place: Place,
-    /// How much sooner the command would have ended at most, in nanoseconds: until something else
-    /// keeps it.
+    /// The maximum gain in nanoseconds, until another cause becomes the bottleneck.
     pub gain_ns: u64,
 }
 
-/// A cause is named only where records cover this share of the time that it explains.
+/// The minimum share of a row's time that records must cover for a fault.
 const COVERED: f64 = 0.8;
 
-/// What takes less than this share of the command is no fault.
+/// The minimum share of the command's time for a fault.
 const MATTERS: f64 = 0.1;
 
-/// A run this near to its limit is healthy.
+/// The maximum relative distance to the limit of a healthy run.
 const HEALTHY: f64 = 0.1;
 
-/// Without a known limit, what a pipeline is bound by is no fault; these never are what it should be
-/// bound by.
+/// The faults of a run without a known limit: a pipeline always has a bottleneck, but never these.
 const NEVER_RIGHT: [Cause; 6] = [
     Cause::BlockedByPeer,
     Cause::BlockedByBuffer,
@@ -55,7 +53,7 @@ const NEVER_RIGHT: [Cause; 6] = [
     Cause::Bubble,
 ];
 
-/// What becomes a row.
+/// The sums of a future row.
 #[derive(Default)]
 struct Sum {
     ns: u64,
@@ -63,7 +61,7 @@ struct Sum {
     within: BTreeMap<Cause, u64>,
 }
 
-/// The rows of a path, the largest first. They sum to its length.
+/// Returns the rows of a path, largest first. They sum to its length.
 pub(super) fn rows(world: &World, path: &[Segment]) -> Vec<Row> {
     let mut sums: BTreeMap<(Cause, Place), Sum> = BTreeMap::new();
     for segment in path {
@@ -84,8 +82,8 @@ pub(super) fn rows(world: &World, path: &[Segment]) -> Vec<Row> {
     rows
 }
 
-/// The share of a stretch that its own evidence covers. Work has a span of its own, and so has waiting
-/// for leave; bytes that are said to be under way must keep their connection busy.
+/// Returns the share of a segment that records prove. Work and waiting for permission have their
+/// own spans; bytes in flight must keep their connection busy.
 fn covered(world: &World, segment: &Segment) -> f64 {
     let (Some(from), Some(to)) = (segment.place.node, segment.place.to) else { return 1.0 };
     if segment.cause == Cause::Control {
@@ -93,13 +91,13 @@ fn covered(world: &World, segment: &Segment) -> f64 {
     }
     let sockets = world.sockets.iter().filter(|(key, _)| (key.1, key.2) == (from, to));
     let busy = sockets.filter_map(|(_, samples)| {
-        let (ns, [busy, ..]) = samples.around(segment.begin, segment.end)?;
-        Some((busy * 1e3 / (ns as f64).max(1.0)).min(1.0))
+        let ((t0, t1), [busy, ..]) = samples.around(segment.begin, segment.end)?;
+        Some((busy * 1e3 / ((t1 - t0) as f64).max(1.0)).min(1.0))
     });
     busy.max_by(f64::total_cmp).unwrap_or(1.0)
 }
 
-/// The rows that are faults, the largest first.
+/// Returns the rows that are faults, largest first.
 pub(super) fn faults(run: &Run<'_>, world: &World, rows: &[Row]) -> Vec<Row> {
     let wall = run.wall_ns() as f64;
     let least = run.limit.map(|limit| run.bytes as f64 / limit.max(1.0) * 1e9);
@@ -110,10 +108,11 @@ pub(super) fn faults(run: &Run<'_>, world: &World, rows: &[Row]) -> Vec<Row> {
     let is_fault = |row: &&Row| {
         let matters = row.ns as f64 >= MATTERS * wall && row.covered >= COVERED;
         let wrong = match (row.cause, least) {
-            // What the bytes need on a wire anyway isn't its fault; nor is it a slow lane's.
+            // The minimum time of the bytes on the wire is not a fault, nor is it for one slow
+            // lane.
             (Cause::Wire, Some(least)) => wires as f64 - least >= MATTERS * wall,
             (Cause::Wire, None) => resent(world, row.place) > 0.01,
-            // Every run has orders and answers, but no lane has to wait for them.
+            // Every run has control messages, but lanes need not wait for them.
             (Cause::Control, _) => row.place.to.is_some(),
             (cause, Some(_)) => cause.can_be_fault(),
             (cause, None) => NEVER_RIGHT.contains(&cause),
@@ -123,7 +122,7 @@ pub(super) fn faults(run: &Run<'_>, world: &World, rows: &[Row]) -> Vec<Row> {
     rows.iter().filter(is_fault).copied().collect()
 }
 
-/// The share of a hop's segments that were sent again, by a full segment's payload.
+/// Returns the share of retransmitted segments of a hop, for full segments of 1448 bytes.
 pub(super) fn resent(world: &World, place: Place) -> f64 {
     let (Some(from), Some(to)) = (place.node, place.to) else { return 0.0 };
     let sockets = world.sockets.iter().filter(|(key, _)| (key.1, key.2) == (from, to));
@@ -135,8 +134,8 @@ pub(super) fn resent(world: &World, place: Place) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// What would help most, and by how much at most: until the slowest of what else there is has no rest
-/// any more.
+/// Returns the improvement with the largest gain. A gain ends where the busiest other stage is
+/// never idle.
 pub(super) fn best_fix(run: &Run<'_>, rows: &[Row], busy: &[(Cause, Place, i64)]) -> Option<Fix> {
     let begin = run.end_of(&["set-up", "waiting"]);
     let stream = run.end_of(&["drain"]).saturating_sub(begin);

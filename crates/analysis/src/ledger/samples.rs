@@ -1,10 +1,10 @@
-//! Counters that were looked at now and then.
+//! Samples of counters.
 
-/// Values that only grow, by the moments at which they were read.
+/// Samples of monotonic counters, by time.
 #[derive(Clone, Debug)]
 pub(super) struct Samples<const N: usize> {
     read: Vec<(i64, [f64; N])>,
-    /// The last reading as it was, and what came before the counters began anew.
+    /// The last raw sample, and the sums from before the counters were reset.
     last: [f64; N],
     before: [f64; N],
 }
@@ -16,8 +16,8 @@ impl<const N: usize> Default for Samples<N> {
 }
 
 impl<const N: usize> Samples<N> {
-    /// Adds a reading. One that is below the one before (another connection took its place) counts
-    /// from there on.
+    /// Adds a sample. Counters below the previous sample were reset (by a new connection), and
+    /// continue from there.
     pub fn push(&mut self, at: i64, values: [f64; N]) {
         let anew = self.last.iter().zip(&values).any(|(last, value)| value < last);
         if anew && let Some((_, sums)) = self.read.last() {
@@ -28,21 +28,15 @@ impl<const N: usize> Samples<N> {
         self.read.push((at, values));
     }
 
-    /// What they grew by between two moments, evenly between readings; `None` outside of them.
+    /// Returns the increase between two moments, interpolated; `None` with fewer than two samples.
     pub fn between(&self, begin: i64, end: i64) -> Option<[f64; N]> {
         let (from, to) = (self.at(begin)?, self.at(end)?);
         Some(std::array::from_fn(|i| to[i] - from[i]))
     }
 
-    /// What they grew by between the readings around two moments, and nanoseconds between these; `None`
-    /// without readings.
-    pub fn around(&self, begin: i64, end: i64) -> Option<(i64, [f64; N])> {
-        let ((t0, t1), grown) = self.grown_around(begin, end)?;
-        Some((t1 - t0, grown))
-    }
-
-    /// The times of the readings around two moments, and the increase between them.
-    pub fn grown_around(&self, begin: i64, end: i64) -> Option<((i64, i64), [f64; N])> {
+    /// Returns the times of the samples around two moments, and the increase between them;
+    /// `None` with fewer than two samples.
+    pub fn around(&self, begin: i64, end: i64) -> Option<((i64, i64), [f64; N])> {
         let last = self.read.len().checked_sub(1).filter(|last| *last > 0)?;
         let from = self.read.partition_point(|(read, _)| *read <= begin).saturating_sub(1);
         let from = from.min(last - 1);
@@ -51,7 +45,7 @@ impl<const N: usize> Samples<N> {
         Some(((t0, t1), std::array::from_fn(|i| to[i] - from[i])))
     }
 
-    /// When it was read first and last.
+    /// Returns the times of the first and the last sample.
     pub fn known(&self) -> Option<(i64, i64)> {
         Some((self.read.first()?.0, self.read.last()?.0))
     }

@@ -1,61 +1,57 @@
-//! A stretch of the critical path.
+//! Segments of the critical path.
 
 use super::cause::Cause;
 
-/// Where time went: a node, or a hop from it to another.
+/// A place in the cluster: a node, or a hop from it to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The node's index in the plan; `None` if it concerns all.
     pub node: Option<usize>,
-    /// Where a hop ends.
+    /// The index of the hop's far end; `None` for a node.
     pub to: Option<usize>,
 }
 
-/// A stretch of time on the critical path, on the head's clock.
+/// A segment of the critical path, on the head's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its beginning, in nanoseconds.
+    /// The begin in nanoseconds.
     pub begin: i64,
-    /// Its end.
+    /// The end in nanoseconds.
     pub end: i64,
-    /// What was waited for.
+    /// The cause of the time.
     pub cause: Cause,
-    /// Where.
+    /// The node or hop.
     pub place: Place,
-    /// What a straggler was at.
+    /// For a straggler, the cause of its time.
     pub within: Option<Cause>,
-    /// Whose work it was, or whose waiting, to weigh it by that thread's evidence.
+    /// The thread that worked or waited, whose counters are evidence.
     pub(super) thread: Option<usize>,
 }
 
 impl Place {
-    /// A node.
-    #[must_use]
+    /// Returns the place of a node.
     pub fn node(node: usize) -> Self {
         Self { node: Some(node), to: None }
     }
 
-    /// A hop.
-    #[must_use]
+    /// Returns the place of a hop.
     pub fn hop(from: usize, to: usize) -> Self {
         Self { node: Some(from), to: Some(to) }
     }
 }
 
 impl Segment {
-    /// A stretch of `cause` at `place`.
-    #[must_use]
+    /// Returns a segment of `cause` at `place`.
     pub fn new(begin: i64, end: i64, cause: Cause, place: Place) -> Self {
         Self { begin, end, cause, place, within: None, thread: None }
     }
 
-    /// Its length in nanoseconds.
-    #[must_use]
+    /// Returns its length in nanoseconds.
     pub fn ns(&self) -> u64 {
         u64::try_from(self.end - self.begin).unwrap_or(0)
     }
 
-    /// What lies between the moments of `of` that are inside, of `cause` at `place`, and what is left.
+    /// Splits the segment: the periods `of` get `cause` and `place`, the rest is unchanged.
     pub(super) fn overlaid(
         self,
         of: &[(i64, i64)],
@@ -75,7 +71,7 @@ impl Segment {
         into.extend((at < self.end).then_some(Self { begin: at, ..self }));
     }
 
-    /// Gives a share of it, from its beginning on, to another cause.
+    /// Moves a share of it, from its begin on, to another cause; returns the rest.
     pub(super) fn shared(
         self,
         share: f64,
@@ -91,7 +87,7 @@ impl Segment {
     }
 }
 
-/// Neighbours of one cause and place become one; what has no length goes.
+/// Joins adjacent segments of one cause and place; drops empty ones.
 pub(super) fn joined(segments: Vec<Segment>) -> Vec<Segment> {
     let mut all: Vec<Segment> = Vec::with_capacity(segments.len());
     for segment in segments.into_iter().filter(|segment| segment.end > segment.begin) {

@@ -1,10 +1,10 @@
-//! The critical path, backwards from the end.
+//! Follows the critical path backwards from the end.
 //!
-//! A thread that worked is followed back to where its work began. One that waited is left at the
-//! moment its waiting ended, for the one that ended it: the writer for the lane that brought the
-//! block, a lane without a buffer for the writer, a lane without bytes for the wire or, if nothing is
-//! under way there, for the lane before it. What is passed over that way was hidden behind other
-//! work, and cost nothing.
+//! A thread that worked is followed back to the begin of its work. For a thread that waited, the
+//! walk continues with the thread that ended the wait: from the writer to the lane that received
+//! the block, from a lane without a buffer to the writer, from a lane without bytes to the wire or,
+//! if nothing was in flight, to the upstream lane. Work that is skipped this way was hidden behind
+//! other work, and cost no time.
 
 use super::cause::Cause;
 use super::segment::{Place, Segment};
@@ -12,17 +12,17 @@ use super::weave::Piece;
 use super::world::{Before, World};
 use garland_core::trace::{NONE, Stage};
 
-/// Shorter gaps in a record are what recording itself leaves out.
+/// The maximum length of gaps in a record that recording itself causes.
 const GAP_NS: i64 = 200_000;
 
 /// A wait shorter than this fraction (1/n) of the time around it counts as the cost of a handover.
 const SMALL: i64 = 100;
 
-/// What ends with something that another thread may have waited for.
+/// The stages whose end can be what another thread waited for.
 const DELIVERY: [Stage; 6] =
     [Stage::Seal, Stage::Write, Stage::Open, Stage::Receive, Stage::Send, Stage::Relay];
 
-/// What threads do.
+/// The stages of work.
 const WORK: [Stage; 7] = [
     Stage::Read,
     Stage::Seal,
@@ -35,18 +35,18 @@ const WORK: [Stage; 7] = [
 
 pub(super) struct Walk<'a> {
     world: &'a World,
-    /// It ends there.
+    /// The time where the walk stops.
     begin: i64,
     at: i64,
     segments: Vec<Segment>,
-    /// The waits that were followed since the last step back in time: thread and begin of its wait.
+    /// The waits followed since the last step back in time: thread and begin of its wait.
     waiting: Vec<(usize, i64)>,
-    /// The threads that still wait at this moment, the last one for the thread that is followed.
+    /// The threads that wait at the current time; the last one waits for the current thread.
     callers: Vec<(usize, i64)>,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk back from `end` to `begin`.
+    /// Returns a walk back from `end` to `begin`.
     pub fn new(world: &'a World, begin: i64, end: i64) -> Self {
         Self {
             world,
@@ -58,12 +58,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where it is.
+    /// Returns the current time.
     pub fn at(&self) -> i64 {
         self.at
     }
 
-    /// The path, the last stretch first, and where it ends.
+    /// Returns the path, last segment first, and the time where it begins.
     pub fn end(self) -> (Vec<Segment>, i64) {
         (self.segments, self.at)
     }
@@ -71,6 +71,14 @@ impl<'a> Walk<'a> {
     /// Goes back to `to`.
     pub fn pass(&mut self, to: i64, cause: Cause, place: Place) {
         self.pass_with(to, cause, place, None);
+    }
+
+    /// Goes back to `to`, a moment on the clocks of two nodes: as much of the time as their error is
+    /// attributed to that error.
+    fn pass_between(&mut self, to: i64, cause: Cause, hop: Place, nodes: (usize, usize)) {
+        let unsure = self.world.error(nodes.0, nodes.1).min(self.at - to);
+        self.pass(to + unsure, cause, hop);
+        self.pass(to, Cause::ClockError, hop);
     }
 
     /// Goes back to `to`; the records of `thread` are the evidence.
@@ -92,8 +100,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows a thread through its work at these stages alone, back to the first of it; what lies
-    /// between is of the cause `between`.
+    /// Follows a thread back through its work at `stages` only; the time between is attributed to
+    /// `between`.
     pub fn follow_work(&mut self, thread: usize, stages: &[Stage], between: Cause) {
         let world = self.world;
         let place = Place::node(world.threads[thread].node);
@@ -125,7 +133,7 @@ impl<'a> Walk<'a> {
             Stage::WaitUpstream => Some(self.hand_over(thread, piece.begin, true)),
             Stage::WaitDownstream => Some(self.downstream(thread, piece)),
             Stage::WaitBuffer => Some(self.hand_over(thread, piece.begin, false)),
-            Stage::Control if piece.peer != NONE => Some(self.leave(thread, piece)),
+            Stage::Control if piece.peer != NONE => Some(self.permission(thread, piece)),
             stage => {
                 let cause = world.cause_of(stage, node);
                 self.pass_with(piece.begin, cause, Place::node(node), Some(thread));
@@ -134,13 +142,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Nothing was recorded since then.
+    /// Handles a gap in a thread's record from `since` on; returns the thread to follow.
     fn gap(&mut self, thread: usize, since: i64) -> usize {
         let world = self.world;
         let node = world.threads[thread].node;
         let long = self.at - since > GAP_NS;
         if world.is_store(thread) && long {
-            // A reader rests when there is no room, a writer when there is nothing to write.
+            // A reader idles without free buffers, a writer without blocks.
             return self.hand_over(thread, since, !world.is_source(node));
         }
         let caller = self.caller(thread);
@@ -152,8 +160,7 @@ impl<'a> Walk<'a> {
             // It got no request: the requester waited for its own writer.
             return self.hand_over(waiter, since, false);
         }
-        // A source always has something to send until it has sent all: that it did nothing is its own
-        // doing.
+        // A source has something to send until it has sent all, so its idling is its own fault.
         let cause = if long && world.is_source(node) && world.threads[thread].goes_on(self.at) {
             Cause::Pause
         } else {
@@ -162,7 +169,7 @@ impl<'a> Walk<'a> {
         // The waiting thread did something else before it waited.
         let caller = caller.filter(|caller| caller.1 > since);
         let to = caller.map_or(since, |caller| caller.1);
-        // One of the two may have lacked a processor.
+        // One of the two may have had no CPU.
         let lacked = |of: usize| world.threads[of].starved(to, self.at);
         let lacks =
             |waiter: &usize| cause == Cause::Unattributed && lacked(*waiter) > lacked(thread);
@@ -171,7 +178,8 @@ impl<'a> Walk<'a> {
         caller.map_or(thread, |caller| caller.0)
     }
 
-    /// A thread hadn't begun yet: one that reads or writes was begun when a lane wanted it.
+    /// Handles the time before a thread's first record: a reader or writer is started when a lane
+    /// needs it.
     fn beginning(&mut self, thread: usize) -> Option<usize> {
         let world = self.world;
         let begin = self.begin;
@@ -184,16 +192,17 @@ impl<'a> Walk<'a> {
         world.is_store(thread).then(|| self.hand_over(thread, begin, !source))
     }
 
-    /// The thread that waits for `thread` at this moment and began to last, and when it began.
+    /// Returns the thread that waits for `thread` at the current time and began last, and when it
+    /// began.
     fn caller(&mut self, thread: usize) -> Option<(usize, i64)> {
         let at = self.at;
         self.callers.retain(|(waiter, since)| *since < at && *waiter != thread);
         self.callers.iter().copied().max_by_key(|(_, since)| *since)
     }
 
-    /// What a thread was at that has waited since then for no more than the hand-over costs: the cause
-    /// of its work before.
-    fn small_change(&self, thread: usize, since: i64) -> Option<Cause> {
+    /// Returns the cause of a thread's work before a wait since `since`, if that wait is short
+    /// enough to be the cost of a handover.
+    fn handover_cause(&self, thread: usize, since: i64) -> Option<Cause> {
         let of = &self.world.threads[thread];
         let before = match of.before(since) {
             Before::Piece(before) => before,
@@ -212,18 +221,19 @@ impl<'a> Walk<'a> {
             .then(|| self.world.cause_of(before.stage, of.node))
     }
 
-    /// From a thread that waited since then to one of the same node: the one before it, or behind it.
+    /// Follows a thread that waited since `since` to a thread of the same node: the previous one
+    /// (`before`), or the next.
     fn hand_over(&mut self, thread: usize, since: i64, before: bool) -> usize {
         let world = self.world;
         let node = world.threads[thread].node;
-        if let Some(cause) = self.small_change(thread, since) {
+        if let Some(cause) = self.handover_cause(thread, since) {
             self.pass_with(since, cause, Place::node(node), Some(thread));
             return thread;
         }
         let is_lane = world.lanes.iter().any(|(key, &of)| key.0 == node && of == thread);
         let lanes = world.lanes.range((node, 0)..=(node, NONE)).map(|(_, &lane)| lane);
         let candidates: Vec<usize> = match (is_lane, before, world.is_source(node)) {
-            // What a source's lane waits for are its readers; what others' wait for is the writer.
+            // A source's lane waits for its readers, other lanes wait for the writer.
             (true, true, true) | (true, false, _) => {
                 world.stores.get(&node).cloned().unwrap_or_default()
             }
@@ -241,7 +251,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// From `thread`, which has waited since then, to `other`; unless all wait for each other.
+    /// Follows `thread`, which waited since `since`, to `other`, unless they wait for each other.
     fn wait_for(&mut self, thread: usize, since: i64, other: usize) -> usize {
         self.waiting.push((thread, since));
         let at = self.at;
@@ -250,7 +260,7 @@ impl<'a> Walk<'a> {
         if !self.waiting.iter().any(|(waiting, _)| *waiting == other) {
             return other;
         }
-        // The one that began to wait last made it a ring.
+        // The thread that began to wait last closed the cycle.
         let (last, since) =
             self.waiting.iter().copied().max_by_key(|wait| wait.1).unwrap_or((thread, since));
         let node = self.world.threads[last].node;
@@ -263,7 +273,7 @@ impl<'a> Walk<'a> {
         last
     }
 
-    /// A lane got no bytes.
+    /// Handles a lane that received no bytes.
     fn upstream(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let (node, from) = (world.threads[thread].node, usize::from(piece.peer));
@@ -273,36 +283,31 @@ impl<'a> Walk<'a> {
             return thread;
         };
         let flow = world.hops.get(&(piece.lane, from, node));
-        let is_wet = |at: i64| {
-            // Behind the last byte, of all or of an operation, there is nothing that could be in the
-            // ends' hands.
+        let has_in_flight = |at: i64| {
+            // After the last byte of the copy or of an operation, the ends hold no slices.
             let sender = &world.threads[sender];
             let leave = |p: &Piece| p.stage == Stage::Control;
             let waits = matches!(sender.before(at), Before::Piece(p) if leave(p));
             let over = waits || !sender.goes_on(at);
-            flow.is_some_and(|flow| flow.is_wet(at, over))
+            flow.is_some_and(|flow| flow.has_in_flight(at, over))
         };
-        let mut dry = self.at;
-        while dry > piece.begin {
-            let (gives, since) = match world.threads[sender].before(dry) {
+        let mut idle_since = self.at;
+        while idle_since > piece.begin {
+            let (gives, since) = match world.threads[sender].before(idle_since) {
                 Before::Piece(p) => (is_giving(p, node), p.begin),
                 Before::Gap(since) => (false, since),
                 Before::Nothing => (false, piece.begin),
             };
-            if !gives && !is_wet(dry) {
+            if !gives && !has_in_flight(idle_since) {
                 break;
             }
-            dry = since.max(piece.begin);
+            idle_since = since.max(piece.begin);
         }
-        if dry <= piece.begin {
+        if idle_since <= piece.begin {
             self.pass(piece.begin, Cause::Wire, hop);
             return thread;
         }
-        if dry < self.at {
-            let unsure = world.error(from, node).min(self.at - dry);
-            self.pass(dry + unsure, Cause::Wire, hop);
-            self.pass(dry, Cause::ClockError, hop);
-        }
+        self.pass_between(idle_since, Cause::Wire, hop, (from, node));
         if self.is_idle(sender) && self.store_works(node) {
             // It got no request: the requester waited for its own writer.
             return self.hand_over(thread, piece.begin, false);
@@ -310,7 +315,7 @@ impl<'a> Walk<'a> {
         self.wait_for(thread, piece.begin, sender)
     }
 
-    /// Whether a thread did nothing just now, and not only between two blocks.
+    /// Returns whether a thread was idle at the current time, and not only between two blocks.
     fn is_idle(&self, thread: usize) -> bool {
         match self.world.threads[thread].before(self.at) {
             Before::Gap(since) => {
@@ -321,7 +326,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a node's writer was at work just now.
+    /// Returns whether a node's writer was busy at the current time.
     fn store_works(&self, node: usize) -> bool {
         let stores = self.world.stores.get(&node).into_iter().flatten();
         stores.into_iter().any(|&store| {
@@ -329,9 +334,9 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// A sender had to wait until its downstream asked for more, or all had written what they had:
-    /// what came behind the last one's writing is the answer's way.
-    fn leave(&mut self, thread: usize, piece: &Piece) -> usize {
+    /// Handles a sender that waited until its downstream requested more, or until all had written
+    /// their blocks. The time after the last write is the transfer of the answer.
+    fn permission(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
         let stores = world.stores.get(&to).and_then(|stores| stores.first());
@@ -339,15 +344,14 @@ impl<'a> Walk<'a> {
             return self.wait_for(thread, piece.begin, store);
         }
         if !world.lanes.contains_key(&(to, piece.lane)) {
-            self.unseen(thread, piece);
+            self.untraced(thread, piece);
             return thread;
         }
         let (hop, last) = (Place::hop(node, to), world.last_landing(None, self.at));
         match last.filter(|(_, landed)| *landed > piece.begin) {
             Some((other, landed)) => {
-                let unsure = world.error(node, world.threads[other].node).min(self.at - landed);
-                self.pass(landed + unsure, Cause::Control, hop);
-                self.pass(landed, Cause::ClockError, hop);
+                let nodes = (node, world.threads[other].node);
+                self.pass_between(landed, Cause::Control, hop, nodes);
                 self.wait_for(thread, piece.begin, other)
             }
             None => {
@@ -357,9 +361,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The downstream has no trace. What it did with the bytes is unknown, but not how long the wire
-    /// needs for them.
-    fn unseen(&mut self, thread: usize, piece: &Piece) {
+    /// Handles a downstream without a trace: its own time is unknown, but not the minimum time of
+    /// the wire.
+    fn untraced(&mut self, thread: usize, piece: &Piece) {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
         let flow = world.hops.get(&(piece.lane, node, to)).zip(world.lane_limit);
@@ -369,7 +373,7 @@ impl<'a> Walk<'a> {
         self.pass(piece.begin, Cause::Wire, Place::hop(node, to));
     }
 
-    /// A lane couldn't give its bytes away.
+    /// Handles a lane that could not send its bytes.
     fn downstream(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
@@ -391,22 +395,18 @@ impl<'a> Walk<'a> {
             self.pass(piece.begin, Cause::Wire, hop);
             return thread;
         }
-        if taken < self.at {
-            let unsure = world.error(node, to).min(self.at - taken);
-            self.pass(taken + unsure, Cause::Wire, hop);
-            self.pass(taken, Cause::ClockError, hop);
-        }
+        self.pass_between(taken, Cause::Wire, hop, (node, to));
         self.wait_for(thread, piece.begin, receiver)
     }
 }
 
-/// Whether a sender's piece gives bytes to `to`, or tries.
+/// Returns whether a piece of a sender sends bytes to `to`, or tries to.
 fn is_giving(piece: &Piece, to: usize) -> bool {
     let gives = matches!(piece.stage, Stage::Send | Stage::Relay | Stage::WaitDownstream);
     gives && usize::from(piece.peer) == to
 }
 
-/// Whether a receiver's piece takes bytes from `from`, or would.
+/// Returns whether a piece of a receiver receives bytes from `from`, or tries to.
 fn is_taking(piece: &Piece, from: usize) -> bool {
     let takes = matches!(piece.stage, Stage::Receive | Stage::WaitUpstream);
     takes && usize::from(piece.peer) == from

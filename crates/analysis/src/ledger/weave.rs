@@ -1,9 +1,9 @@
-//! From a thread's spans, which may overlap (bytes are received and passed on in turns, and neighbours
-//! were merged when a ring was full), to pieces that don't.
+//! Converts a thread's spans to pieces that do not overlap. Spans overlap since bytes are received
+//! and forwarded in turns, and since neighbours were merged when a ring was full.
 
 use garland_core::trace::Stage;
 
-/// A thread at one stage, in nanoseconds of the head's clock.
+/// A period of a thread at one stage, in nanoseconds of the head's clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Piece {
     pub begin: i64,
@@ -18,7 +18,7 @@ pub(super) struct Piece {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strand {
     pub piece: Piece,
-    /// Nanoseconds of it that belong to its stage.
+    /// The time spent in its stage, in nanoseconds.
     pub busy: i64,
     pub count: u32,
 }
@@ -26,12 +26,12 @@ pub(super) struct Strand {
 /// The maximum number of turns in which a block is forwarded.
 const TURNS: i64 = 16;
 
-/// A thread's spans are cut into about so many turns at most.
+/// The approximate maximum number of turns of a thread.
 const TURNS_MAX: i64 = 20_000;
 
-/// Lays the strands of one thread one behind the other. Where several overlap, each has its busy time
-/// spread evenly over its length, in turns with the others: sums stay right, and moments are as right
-/// as a turn is short.
+/// Converts the strands of one thread to sorted pieces. Overlapping strands alternate in turns, and
+/// the busy time of each is spread evenly over its length: sums are exact, and times are accurate
+/// to a turn.
 pub(super) fn weave(mut strands: Vec<Strand>) -> Vec<Piece> {
     strands.sort_by_key(|strand| (strand.piece.begin, strand.piece.stage));
     let first = strands.first().map_or(0, |strand| strand.piece.begin);
@@ -54,7 +54,7 @@ pub(super) fn weave(mut strands: Vec<Strand>) -> Vec<Piece> {
     pieces
 }
 
-/// How many of the first strands overlap, one with the next.
+/// Returns the number of leading strands that overlap.
 fn region(strands: &[Strand]) -> usize {
     let mut end = strands[0].piece.end;
     let mut many = 1;
@@ -68,9 +68,9 @@ fn region(strands: &[Strand]) -> usize {
     many
 }
 
-/// Lays what was before the last of a block's strands began, who began first in front: a thread waits
-/// for a block, and then moves it. Gives that, and what is left of the strands, which overlaps; `None`
-/// where one would end before all of it is laid.
+/// Lays out the time before the last strand of a block began, in the order of their begins: a
+/// thread waits for a block, and then transfers it. Returns the pieces and the remaining strands,
+/// which overlap; `None` if a strand ends before its busy time is laid out.
 fn lay_ahead(strands: &[Strand]) -> Option<(Vec<Piece>, Vec<Strand>)> {
     let last = strands.last()?.piece.begin;
     let mut left = strands.to_vec();
@@ -109,7 +109,7 @@ fn lay(strands: &[Strand], shortest: i64, pieces: &mut Vec<Piece>) {
     let (mut at, mut from) = (begin, 0);
     while at < end {
         let until = (at + turn).min(end);
-        // Strands that have ended stay behind, as long as all before them have, too.
+        // Skip leading strands that have ended.
         while from < strands.len() && strands[from].piece.end <= at {
             from += 1;
         }
@@ -118,7 +118,7 @@ fn lay(strands: &[Strand], shortest: i64, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// One turn of every strand between two moments, in the order of their begins.
+/// Lays out one turn of every strand between two moments, in the order of their begins.
 fn lay_turn(strands: &[Strand], begin: i64, end: i64, pieces: &mut Vec<Piece>) {
     let mut shares = Vec::new();
     for strand in strands.iter().take_while(|strand| strand.piece.begin < end) {
@@ -130,7 +130,7 @@ fn lay_turn(strands: &[Strand], begin: i64, end: i64, pieces: &mut Vec<Piece>) {
         }
     }
     let sum: f64 = shares.iter().map(|share| share.0).sum();
-    // Busy times can't sum to more than there is, but for the clock's own rounding.
+    // Busy times cannot exceed the period, except by rounding.
     let scale = ((end - begin) as f64 / sum.max(1.0)).min(1.0);
     let mut at = begin as f64;
     for (busy, bytes, piece) in shares {

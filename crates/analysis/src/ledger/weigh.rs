@@ -1,5 +1,5 @@
-//! What the kernel's counters say of the stretches of a path: whether a thread worked or waited for a
-//! processor, and what kept a wire from carrying more.
+//! Refines the segments of a path with the kernel's counters: whether a thread worked or waited for
+//! a CPU, and what limited a wire.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,35 @@ use super::segment::{Place, Segment};
 use super::world::World;
 use garland_core::trace::{NONE, Stage};
 
-/// A thread that lacks a processor for a larger share of the time than its peers keeps a wire waiting;
-/// below, bytes under way hide it.
+/// A thread delays a wire if it had no CPU for at least this share of the time, beyond the usual
+/// one; shorter delays are hidden by bytes in flight.
 const STARVED: f64 = 0.3;
 
-/// A thread that lacks one for this share is why its window is full.
+/// A thread is the cause of its full window if it had no CPU for at least this share of the time.
 const PARALYSED: f64 = 0.6;
 
-/// Much shorter than the time from one reading of a thread's account to the next.
+/// A duration much shorter than the interval of scheduler samples.
 const SHORT_NS: u64 = 50_000_000;
 
-/// A thread works slower for want of a processor from this share of its work on.
+/// A thread counts as slowed if it had no CPU for at least this share of its work.
 const SLOWED: f64 = 0.1;
 
-/// The share of the time for which a window must be full to be the cause...
+/// A full window is the cause if it was full for at least this share of the time,
 const FULL: f64 = 0.2;
 
-/// ... and the wire gave less than this share of what it can.
+/// and the wire carried less than this share of its rate meanwhile.
 const SATURATED: f64 = 0.9;
 
-/// Stages whose spans last as long by the clock as they take, with or without a processor. What a
-/// lane's thread moves is noted by its own CPU time.
+/// The stages whose spans last as long as the clock says, with or without a CPU. A lane's thread
+/// records its own CPU time instead.
 const WORK: [Stage; 5] = [Stage::Read, Stage::Seal, Stage::Open, Stage::Write, Stage::Fsync];
 
 pub(super) struct Scales<'a> {
     world: &'a World,
     emulated: bool,
-    /// The share of its work for which each thread lacked a processor.
+    /// The share of its work in which each thread had no CPU.
     slowed: Vec<f64>,
-    /// The share of all its time for which each thread that works lacked one, and what is usual.
+    /// The share of all its time in which each working thread had no CPU, and the usual share.
     lacked: Vec<f64>,
     usual: f64,
 }
@@ -59,14 +59,14 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// Splits and reassigns `segments` by the evidence.
+    /// Splits and reassigns `segments` by the counters.
     pub fn weigh(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut weighed = Vec::with_capacity(segments.len());
         for segment in segments {
             match (segment.cause, segment.thread) {
                 (Cause::Wire, _) => self.weigh_wire(segment, &mut weighed),
                 (Cause::Undecided, None) => self.weigh_unknown(segment, &mut weighed),
-                // The wire's own time is separated already.
+                // The time of the wire is separated already.
                 (Cause::Undecided, Some(_)) => weighed.push(segment),
                 (Cause::Unattributed | Cause::Pause | Cause::Bubble, Some(thread)) => {
                     weighed.push(self.weigh_nothing(segment, thread));
@@ -78,7 +78,7 @@ impl<'a> Scales<'a> {
         self.lay_lost(self.lay_pauses(weighed))
     }
 
-    /// Time of which a node has no record is what it had no room to record, as far as that goes.
+    /// Attributes time without records to the stages of discarded spans, as far as their sums go.
     fn lay_lost(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut lost = self.world.lost.clone();
         let mut all = Vec::with_capacity(segments.len());
@@ -101,7 +101,7 @@ impl<'a> Scales<'a> {
         all
     }
 
-    /// Time in which a node was suspended is the cause of all waits for it.
+    /// Attributes waits for a node to its suspension while it was suspended.
     fn lay_pauses(&self, segments: Vec<Segment>) -> Vec<Segment> {
         let mut all = segments;
         for (&node, pauses) in &self.world.pauses {
@@ -122,7 +122,7 @@ impl<'a> Scales<'a> {
     fn weigh_work(&self, segment: Segment, thread: usize, into: &mut Vec<Segment>) {
         let slowed = Some(self.slowed[thread]).filter(|slowed| *slowed >= SLOWED).unwrap_or(0.0);
         let starved = segment.place.node.is_some_and(|node| self.is_starved(node));
-        // What all nodes of one machine lack, the starved one would lack as well.
+        // On one machine, subtract the share that all nodes lack.
         let own = match self.emulated {
             true if starved => slowed * (1.0 - self.usual / self.lacked[thread].max(self.usual)),
             true => 0.0,
@@ -135,13 +135,13 @@ impl<'a> Scales<'a> {
         into.push(rest);
     }
 
-    /// A thread did nothing that is recorded. It may have lacked a processor in between.
+    /// Refines time in which a thread recorded nothing: it may have had no CPU.
     fn weigh_nothing(&self, segment: Segment, thread: usize) -> Segment {
         let thread = &self.world.threads[thread];
         let (begin, end) = (segment.begin, segment.end);
         let waited = match segment.ns() < SHORT_NS {
-            // What was waited between two readings lies in all that isn't recorded there.
-            true => thread.scheduled.grown_around(begin, end).map(|((t0, t1), [_, waited])| {
+            // The waiting between two samples happened in the unrecorded time between them.
+            true => thread.scheduled.around(begin, end).map(|((t0, t1), [_, waited])| {
                 let open = t1 - t0 - thread.recorded(t0, t1);
                 waited * segment.ns() as f64 / open.max(1) as f64
             }),
@@ -194,7 +194,8 @@ impl<'a> Scales<'a> {
         into.push(rest);
     }
 
-    /// Bytes were under way: what kept the sender from sending more? What is left is the wire's.
+    /// Refines time with bytes in flight by what limited the sender; returns the rest, which is the
+    /// wire's.
     fn weigh_windows(
         &self,
         segment: Segment,
@@ -204,13 +205,12 @@ impl<'a> Scales<'a> {
     ) -> Segment {
         let (begin, end) = (segment.begin, segment.end);
         let sockets = self.world.sockets.range((0, from, to)..=(NONE, from, to));
-        let grown = sockets.filter(|(key, _)| (key.1, key.2) == (from, to)).filter_map(|(_, s)| {
-            // The time between two readings is unknown: use as long an interval around it.
-            s.around(begin, end)
-        });
+        let sockets = sockets.filter(|(key, _)| (key.1, key.2) == (from, to));
+        // The time between two samples is unknown, so use the samples around the segment.
+        let grown = sockets.filter_map(|(_, samples)| samples.around(begin, end));
         let mut worst: Option<(f64, f64, bool)> = None;
-        for (ns, [_, window, buffer, _, bytes]) in grown {
-            let seconds = (ns as f64 / 1e9).max(1e-9);
+        for ((t0, t1), [_, window, buffer, _, bytes]) in grown {
+            let seconds = ((t1 - t0) as f64 / 1e9).max(1e-9);
             let full =
                 self.world.lane_limit.is_some_and(|limit| bytes / seconds > SATURATED * limit);
             let shares = (window / 1e6 / seconds, buffer / 1e6 / seconds, full);
@@ -226,7 +226,8 @@ impl<'a> Scales<'a> {
         rest.shared(share, Cause::BlockedByBuffer, Place::hop(from, to), into)
     }
 
-    /// A node without a trace was waited for. Its neighbour's connection knows whether it read.
+    /// Refines waiting for a node without a trace: the connection of its neighbour shows whether it
+    /// received.
     fn weigh_unknown(&self, segment: Segment, into: &mut Vec<Segment>) {
         let node = segment.place.node;
         let feeding = self.world.sockets.iter().find(|(key, _)| Some(key.2) == node);
@@ -236,14 +237,14 @@ impl<'a> Scales<'a> {
             into.push(segment);
             return;
         };
-        // While a sender waits its connection is busy, whatever it is in the time around.
+        // The connection of a waiting sender is busy, whatever it is in the time around.
         let wire = ((busy - window - buffer) / busy.max(1.0)).clamp(0.0, 1.0);
         let hop = Place { node: Some(from), to: node };
         let rest = segment.shared(wire, Cause::Wire, hop, into);
         into.push(rest);
     }
 
-    /// Whether all of a node lacks processors, and not only a thread that wakes up very often.
+    /// Returns whether a whole node lacks CPU time, and not only a thread that wakes up very often.
     fn is_starved(&self, node: usize) -> bool {
         let threads = self.world.threads.iter().zip(&self.lacked);
         let stores = self.world.stores.get(&node).is_some_and(|stores| !stores.is_empty());
@@ -258,8 +259,8 @@ impl<'a> Scales<'a> {
     }
 }
 
-/// The share of its work for which a thread lacked a processor, if all of that was while it worked, and
-/// of all its time; none for a thread that does no work which takes a while.
+/// Returns the shares of its work and of all its time in which a thread had no CPU, assuming that
+/// it waited only while working; 0 for a thread without such work.
 fn slowness(thread: &super::world::Thread) -> (f64, f64) {
     let Some((begin, end)) = thread.scheduled.known() else { return (0.0, 0.0) };
     let Some([_, waiting]) = thread.scheduled.between(begin, end) else { return (0.0, 0.0) };
@@ -268,7 +269,7 @@ fn slowness(thread: &super::world::Thread) -> (f64, f64) {
     (share(work), share(end - begin))
 }
 
-/// The median; 0 of nothing.
+/// Returns the lower median; 0 if empty.
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)

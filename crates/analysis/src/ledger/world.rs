@@ -1,4 +1,4 @@
-//! All threads of all nodes on one clock, and what they do.
+//! The activities of all threads of all nodes on one clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,80 +10,67 @@ use super::weave::{Piece, Strand, weave};
 use crate::clock::{Clocks, reading};
 use garland_core::trace::{Direction, Exchange, NONE, Record, Stage, Trace};
 
-/// What a sender's waiting for leave to go on is noted as.
+/// The block number of spans in which a sender waits for permission to continue.
 const LEAVE: u32 = Exchange::Operation as u32;
 
-/// What a node's getting ready is noted as at the head.
+/// The block number of the head's spans in which a node gets ready.
 const BEGIN: u32 = Exchange::Begin as u32;
 
 /// One thread of one node.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub node: usize,
-    /// What it was at, in order and without overlaps.
+    /// Its activities, in order and without overlaps.
     pub pieces: Vec<Piece>,
-    /// Nanoseconds that it ran, and that it waited for a processor.
+    /// Nanoseconds on a CPU, and nanoseconds of waiting for one.
     pub scheduled: Samples<2>,
 }
 
-/// What a thread did just before a moment.
+/// The activity of a thread just before a moment.
 #[derive(Debug)]
 pub(super) enum Before<'a> {
     Piece(&'a Piece),
-    /// Nothing that was recorded, since then.
+    /// Nothing was recorded since this time.
     Gap(i64),
-    /// It had done nothing yet.
+    /// The thread had no record yet.
     Nothing,
 }
 
-/// A lane's hop between two nodes.
+/// A hop: lane, near node, far node.
 pub(super) type HopKey = (u16, usize, usize);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct World {
     pub threads: Vec<Thread>,
-    /// The thread that moves a lane's bytes at a node.
+    /// The thread that transfers a lane's bytes, by node and lane.
     pub lanes: BTreeMap<(usize, u16), usize>,
-    /// The threads that read and seal (where the bytes come from), or open and write.
+    /// The threads that read and encrypt (at a source), or decrypt and write, by node.
     pub stores: BTreeMap<usize, Vec<usize>>,
-    /// Where the bytes come from.
+    /// The nodes that read the source.
     pub sources: BTreeSet<usize>,
-    /// The threads that put files under their names.
+    /// The threads that flush and rename files.
     pub finishers: Vec<usize>,
     pub hops: BTreeMap<HopKey, Hop>,
-    /// Microseconds busy, limited by the other's window, by the own buffer; segments sent again;
-    /// bytes.
+    /// Samples of each hop's connection: microseconds busy, limited by the receive window, limited
+    /// by the send buffer; retransmitted segments; bytes.
     pub sockets: BTreeMap<HopKey, Samples<5>>,
     /// When each node had opened its destination, and when the head knew.
     pub opened: BTreeMap<usize, i64>,
     pub ready: BTreeMap<usize, i64>,
-    /// Nanoseconds that each node's threads were at a stage, of which the trace has no more than that.
+    /// Nanoseconds by stage of each node's discarded spans.
     pub lost: BTreeMap<usize, BTreeMap<Stage, i64>>,
-    /// Bytes per second that a lane's wires can carry.
+    /// The rate of a lane's wires in bytes per second.
     pub lane_limit: Option<f64>,
-    /// When a node stood still.
+    /// The periods in which each node was suspended.
     pub pauses: BTreeMap<usize, Vec<(i64, i64)>>,
-    /// Nanoseconds that a node's clock may be off; none where it can't be put on the head's.
+    /// The error of each node's clock in nanoseconds; `None` if it cannot be converted to the
+    /// head's.
     pub errors: Vec<Option<u64>>,
 }
 
 impl World {
     pub fn of(run: &Run<'_>, clocks: &Clocks) -> Self {
-        let mut world = Self {
-            threads: Vec::new(),
-            lanes: BTreeMap::new(),
-            stores: BTreeMap::new(),
-            sources: BTreeSet::new(),
-            finishers: Vec::new(),
-            hops: BTreeMap::new(),
-            sockets: BTreeMap::new(),
-            opened: BTreeMap::new(),
-            ready: BTreeMap::new(),
-            lost: BTreeMap::new(),
-            lane_limit: None,
-            pauses: BTreeMap::new(),
-            errors: vec![None; run.nodes.len()],
-        };
+        let mut world = Self { errors: vec![None; run.nodes.len()], ..Self::default() };
         for (node, trace) in run.known() {
             world.add(node, trace, clocks);
         }
@@ -93,8 +80,8 @@ impl World {
         world
     }
 
-    /// The thread that had a block in hand last, of that node or of any that isn't a source, and until
-    /// when.
+    /// Returns the thread that processed a block last before `before`, on that node or on any that
+    /// is not a source, and the end of that work.
     pub fn last_landing(&self, node: Option<usize>, before: i64) -> Option<(usize, i64)> {
         let stages = [Stage::Write, Stage::Open, Stage::Receive];
         let is_asked = |of: usize| node.map_or(!self.is_source(of), |node| node == of);
@@ -121,7 +108,7 @@ impl World {
                 Record::Span(span) => {
                     let Some(end) = head_ns(span.end_ns) else { continue };
                     match span.stage {
-                        // An order lasts while others are obeyed, and by many threads.
+                        // Orders overlap, and are executed by many threads.
                         Stage::Control if span.block != LEAVE => {
                             if node == 0 && span.block == BEGIN {
                                 self.ready.insert(usize::from(span.peer), end);
@@ -162,12 +149,12 @@ impl World {
         }
         for (number, strands) in strands {
             let scheduled = scheduled.remove(&number).unwrap_or_default();
-            self.cast(Thread { node, pieces: weave(strands), scheduled });
+            self.add_thread(Thread { node, pieces: weave(strands), scheduled });
         }
     }
 
-    /// Finds out what a thread is there for.
-    fn cast(&mut self, thread: Thread) {
+    /// Adds a thread, and determines its role from its activities.
+    fn add_thread(&mut self, thread: Thread) {
         let (node, at) = (thread.node, self.threads.len());
         let has = |stages: &[Stage]| thread.pieces.iter().any(|p| stages.contains(&p.stage));
         let moves = thread.pieces.iter().filter(|piece| {
@@ -175,11 +162,9 @@ impl World {
                 && (matches!(piece.stage, Stage::Send | Stage::Receive | Stage::Relay)
                     || piece.stage.is_wait() && piece.peer != NONE)
         });
-        let moved: BTreeMap<u16, ()> = moves.map(|piece| (piece.lane, ())).collect();
-        for lane in moved.keys() {
-            self.lanes.insert((node, *lane), at);
-        }
-        // A lane that feeds from what its node holds reads and seals, too.
+        let moved: BTreeSet<u16> = moves.map(|piece| piece.lane).collect();
+        self.lanes.extend(moved.iter().map(|&lane| ((node, lane), at)));
+        // A lane that sends blocks from the node's own copy reads and encrypts, too.
         let reads = moved.is_empty() && has(&[Stage::Read, Stage::Seal]);
         if reads {
             self.sources.insert(node);
@@ -213,29 +198,30 @@ impl World {
         }
     }
 
-    /// The node that was ready last for the head, when it was ready, and when the head knew.
+    /// Returns the node that was ready last for the head, when it was ready, and when the head
+    /// knew.
     pub fn last_ready(&self) -> Option<(usize, i64, i64)> {
         let (&node, &heard) = self.ready.iter().max_by_key(|(_, heard)| **heard)?;
         Some((node, *self.opened.get(&node)?, heard))
     }
 
-    /// Whether a thread reads and seals, or opens and writes.
+    /// Returns whether a thread reads and encrypts, or decrypts and writes.
     pub fn is_store(&self, thread: usize) -> bool {
         let node = self.threads[thread].node;
         self.stores.get(&node).is_some_and(|of| of.contains(&thread))
     }
 
-    /// Whether the bytes come from this node.
+    /// Returns whether a node reads the source.
     pub fn is_source(&self, node: usize) -> bool {
         self.sources.contains(&node)
     }
 
-    /// What a thread's work at a stage is called in the ledger.
+    /// Returns the cause of work at a stage on a node.
     pub fn cause_of(&self, stage: Stage, node: usize) -> Cause {
         Cause::of(stage, self.is_source(node))
     }
 
-    /// How far two nodes' clocks may be apart from what is taken to be.
+    /// Returns the maximum error of the difference between two nodes' clocks, in nanoseconds.
     pub fn error(&self, one: usize, other: usize) -> i64 {
         let of = |node: usize| match node {
             0 => 0,
@@ -246,7 +232,7 @@ impl World {
 }
 
 impl Thread {
-    /// What it was at just before `at`.
+    /// Returns its activity just before `at`.
     pub fn before(&self, at: i64) -> Before<'_> {
         let begun = self.pieces.partition_point(|piece| piece.begin < at);
         match begun.checked_sub(1).map(|last| &self.pieces[last]) {
@@ -256,12 +242,12 @@ impl Thread {
         }
     }
 
-    /// Whether it did anything from `at` on.
+    /// Returns whether it has activities from `at` on.
     pub fn goes_on(&self, at: i64) -> bool {
         self.pieces.last().is_some_and(|last| last.begin >= at)
     }
 
-    /// When a piece of one of these stages ended last, no later than `at`.
+    /// Returns the end of the last piece of one of these stages that ended at or before `at`.
     pub fn done(&self, stages: &[Stage], at: i64) -> Option<i64> {
         let begun = self.pieces.partition_point(|piece| piece.begin < at);
         let pieces = self.pieces[..begun].iter().rev();
@@ -269,25 +255,25 @@ impl Thread {
         pieces.into_iter().find(of_stage).map(|piece| piece.end)
     }
 
-    /// Nanoseconds between two moments at one of these stages.
+    /// Returns the nanoseconds between two moments at these stages.
     pub fn spent(&self, stages: &[Stage], begin: i64, end: i64) -> i64 {
         let of_stage = |(piece, ns): (&Piece, i64)| stages.contains(&piece.stage).then_some(ns);
         self.within(begin, end).filter_map(of_stage).sum()
     }
 
-    /// Nanoseconds between two moments of which there is a record.
+    /// Returns the recorded nanoseconds between two moments.
     pub fn recorded(&self, begin: i64, end: i64) -> i64 {
         self.within(begin, end).map(|(_, ns)| ns).sum()
     }
 
-    /// What it was at between two moments, and for how many nanoseconds of that time.
+    /// Iterates over the activities between two moments, with their nanoseconds in that time.
     fn within(&self, begin: i64, end: i64) -> impl Iterator<Item = (&Piece, i64)> {
         let first = self.pieces.partition_point(|piece| piece.end <= begin);
         let inside = self.pieces[first..].iter().take_while(move |piece| piece.begin < end);
         inside.map(move |piece| (piece, piece.end.min(end) - piece.begin.max(begin)))
     }
 
-    /// The share of the time between two moments that it could have run and had no processor.
+    /// Returns the share of the time between two moments in which it was runnable but had no CPU.
     pub fn starved(&self, begin: i64, end: i64) -> f64 {
         let length = (end - begin).max(1) as f64;
         self.scheduled.between(begin, end).map_or(0.0, |[_, waiting]| waiting / length)

@@ -1,4 +1,4 @@
-//! A part of the cluster that is at fault, and how bad it is.
+//! Parts of a cluster that are at fault.
 
 /// A part of the cluster. Nodes are given by their indices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

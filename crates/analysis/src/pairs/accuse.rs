@@ -8,7 +8,7 @@ use super::groups::gathered;
 use super::matrix::Matrix;
 use super::robust::spread;
 
-/// How far a part may fall behind its peers before it is accused.
+/// The tolerated difference of a part from its peers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     /// The least loss of a part that is accused, as a share from 0 to 1, whatever the noise.
@@ -23,9 +23,9 @@ impl Tolerance {
     /// For latencies, which are noisier: three times the latency of the peers.
     pub const LATENCIES: Self = Self { loss: 2.0 / 3.0, risk: 1e-3 };
 
-    /// The lowest logarithm that is tolerated in `tests` tests with the standard deviation `sigma`,
-    /// which was estimated from `parts` values. A normal variable is below -z with a probability of at
-    /// most exp(-z²/2)/2, and an estimate from few values is uncertain.
+    /// Returns the lowest logarithm that is tolerated in `tests` tests with the standard deviation
+    /// `sigma`, which was estimated from `parts` values. A normal variable is below -z with a
+    /// probability of at most exp(-z²/2)/2, and an estimate from few values is uncertain.
     fn lowest(&self, sigma: f64, tests: usize, parts: usize) -> f64 {
         let deviations = (2.0 * (tests as f64 / (2.0 * self.risk)).ln()).sqrt();
         let unsure = 1.1 + 10.0 / parts.max(1) as f64;
@@ -33,13 +33,12 @@ impl Tolerance {
     }
 }
 
-/// The fewest nodes among which one can be accused: with three, each has only two peers.
+/// The minimum number of nodes for an accusation: with three, each has only two peers.
 const FEWEST: usize = 4;
 
-/// The parts of a cluster that are worse than their peers, the worst first. Larger values of the matrix
-/// are better. Clusters of fewer than four nodes have no accusations. Parts are only compared with each
-/// other: a cluster in which all parts are equally slow has none either.
-#[must_use]
+/// Returns the parts of a cluster that are worse than their peers, worst first. Larger values of
+/// the matrix are better. Clusters of fewer than four nodes have no accusations. Parts are only
+/// compared with each other: a cluster in which all parts are equally slow has none either.
 pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let Some(mut fit) = Effects::of(matrix).filter(|_| matrix.nodes() >= FEWEST) else {
         return Vec::new();
@@ -47,12 +46,12 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let cells: Vec<_> = matrix.measured().collect();
     let tests = 2 * matrix.nodes() + cells.len();
     let rests: Vec<f64> = cells.iter().map(|&(i, j, value)| fit.rest(i, j, value)).collect();
-    // The fit follows the noise in as many values as it has effects, so the rests are too small.
+    // The fit absorbs the noise of as many values as it has effects, so residuals are too small.
     let free = (cells.len() + 1).saturating_sub(2 * matrix.nodes()).max(1);
     let noise = spread(&rests) * cells.len() as f64 / free as f64;
     let lowest = tolerance.lowest(noise, tests, cells.len());
     let of_node = |effects: &[f64]| {
-        // Even equal nodes differ by what the noise does to a median of their cells.
+        // Noise makes even the medians of equal nodes differ.
         let chance = 1.2533 * noise / ((matrix.nodes() - 1) as f64).sqrt();
         tolerance.lowest(spread(effects).max(chance), tests, matrix.nodes())
     };
@@ -65,7 +64,8 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let sending = named(&fit.send, bounds.0, true);
     let receiving = named(&fit.receive, bounds.1, false);
     let mut accusations = nodes(&fit, &sending, &receiving, bounds);
-    // A node that is slow with some partners only isn't at fault itself: look at its pairs.
+    // A node that is slow with only some partners is not at fault itself: its pairs are tested
+    // below.
     for node in 0..matrix.nodes() {
         if !sending.contains(&node) && fit.send[node] < bounds.0 {
             fit.send[node] = 0.0;
@@ -81,7 +81,8 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     accusations
 }
 
-/// Whether a node's row (`sends`) or column is low with at least three of four of its partners.
+/// Returns whether a node's row (`sends`) or column is low with at least three of four of its
+/// partners.
 fn is_with_all(
     cells: &[(usize, usize, f64)],
     fit: &Effects,
@@ -100,7 +101,7 @@ fn is_with_all(
     all >= 3 && 4 * low >= 3 * all
 }
 
-/// The nodes at fault in both directions or in one.
+/// Returns the nodes at fault in both directions or in one.
 fn nodes(
     fit: &Effects,
     sending: &BTreeSet<usize>,

@@ -1,13 +1,12 @@
-//! Which pairs of nodes are to send at once, so that they meet on the network and not on a node.
+//! Selects pairs of nodes that can send concurrently, so that they share the network but no node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tournament::MatchUp;
 
-/// As many pairs as are found without a node in common, of those that may be (`candidates`, each with
-/// the one medium that both nodes are on, if there is one). Each next pair is one whose medium the
-/// fewest before it are on, so that the first few are spread over all media.
-#[must_use]
+/// Greedily selects pairs without a common node from `candidates`, each with the one medium that
+/// both nodes are on, if there is one. Each next pair has the medium with the fewest selected
+/// pairs, so that the first few are spread over all media.
 pub fn apart(candidates: &[(MatchUp, Option<usize>)]) -> Vec<MatchUp> {
     let mut left: Vec<(MatchUp, Option<usize>)> = candidates.to_vec();
     let mut on: BTreeMap<usize, usize> = BTreeMap::new();
@@ -31,7 +30,7 @@ pub fn apart(candidates: &[(MatchUp, Option<usize>)]) -> Vec<MatchUp> {
 mod tests {
     use super::*;
 
-    /// All pairs of a number of nodes, with the medium that `on` returns.
+    /// Returns all pairs of `nodes` nodes with the medium that `on` returns.
     fn all(
         nodes: usize,
         on: impl Fn(usize, usize) -> Option<usize>,

@@ -1,27 +1,26 @@
-//! Parts a matrix of rates into what sending nodes do, what receiving nodes do, and the rest.
+//! Decomposes a matrix of rates into effects of senders, effects of receivers, and residuals.
 
 use super::matrix::Matrix;
 use super::robust::median;
 
-/// A matrix as `base * send[from] * receive[to] * rest(from, to)`, in logarithms: an effect of 0 is
-/// a healthy one, of -0.36 a part that gives 70 % of what the others give.
+/// A matrix as `base * send[from] * receive[to] * rest(from, to)`, in logarithms: the effect of a
+/// healthy part is 0, that of a part with 70 % of the usual rate is -0.36.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effects {
-    /// The logarithm of what healthy nodes get of each other.
+    /// The logarithm of the value between healthy nodes.
     pub base: f64,
-    /// What a node as the sender does to it.
+    /// The effect of each node as a sender.
     pub send: Vec<f64>,
-    /// What a node as the receiver does to it.
+    /// The effect of each node as a receiver.
     pub receive: Vec<f64>,
 }
 
 impl Effects {
-    /// Fits a matrix by median polish (Tukey 1977): medians of rows and of columns are taken out by
-    /// turns, so that one bad pair doesn't spoil its nodes, nor one bad node its partners. `None`
-    /// when nothing was measured.
-    #[must_use]
+    /// Fits a matrix by median polish (Tukey 1977): medians of rows and columns are subtracted in
+    /// turns, so that a bad pair does not affect its nodes, nor a bad node its partners. `None` if
+    /// nothing was measured.
     pub fn of(matrix: &Matrix) -> Option<Self> {
-        // It settles within a few turns; it may also swing by a hair for ever.
+        // It converges within a few turns, but can oscillate minimally for ever.
         const TURNS: usize = 12;
         let nodes = matrix.nodes();
         let cells: Vec<_> = matrix.measured().map(|(i, j, value)| (i, j, value.ln())).collect();
@@ -41,13 +40,12 @@ impl Effects {
         Some(fit)
     }
 
-    /// What neither the sender nor the receiver explains of a measured value.
-    #[must_use]
+    /// Returns the residual of a measured value: its logarithm without base, sender and receiver.
     pub fn rest(&self, from: usize, to: usize, value: f64) -> f64 {
         value.ln() - self.base - self.send[from] - self.receive[to]
     }
 
-    /// Moves what all have in common into the base: the middle node has no effect.
+    /// Moves the common part of all effects to the base: the median effect is 0.
     fn settle(&mut self) {
         for effects in [&mut self.send, &mut self.receive] {
             let common = median(effects.clone()).unwrap_or(0.0);
@@ -57,7 +55,8 @@ impl Effects {
     }
 }
 
-/// The median of each line once what its `others` do is taken out; 0 for a line without cells.
+/// Returns the median of each line after subtracting the effects of `others`; 0 for a line without
+/// cells.
 fn polished(lines: &[Vec<(usize, f64)>], others: &[f64]) -> Vec<f64> {
     let of_line = |line: &Vec<(usize, f64)>| {
         median(line.iter().map(|&(other, value)| value - others[other]).collect()).unwrap_or(0.0)

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::accusation::{Accusation, Component};
 use super::robust::median;
 
-/// The accusations that follow from the slow ordered pairs `low` (from, to, logarithm of the share).
+/// Returns the accusations that follow from the slow ordered pairs `low` (from, to, logarithm of
+/// the share).
 pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusation> {
     let rests: BTreeMap<(usize, usize), f64> =
         low.iter().map(|&(from, to, rest)| ((from, to), rest)).collect();
@@ -38,7 +39,7 @@ pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusatio
     accusations
 }
 
-/// The connected components of `pairs`: no node is in two of them.
+/// Returns the connected components of `pairs`: no node is in two of them.
 fn components(pairs: &BTreeSet<(usize, usize)>) -> Vec<Vec<(usize, usize)>> {
     let mut left = pairs.clone();
     let mut components = Vec::new();
@@ -55,7 +56,8 @@ fn components(pairs: &BTreeSet<(usize, usize)>) -> Vec<Vec<(usize, usize)>> {
     components
 }
 
-/// The two groups of a complete bipartite graph; `None` if the connected `pairs` aren't one.
+/// Returns the two groups of a complete bipartite graph; `None` if the connected `pairs` are not
+/// one.
 fn sides(pairs: &[(usize, usize)]) -> Option<(Vec<usize>, Vec<usize>)> {
     let first = pairs.first()?.0;
     let other: BTreeSet<usize> = pairs

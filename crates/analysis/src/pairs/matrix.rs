@@ -1,7 +1,7 @@
-//! A number for each ordered pair of nodes.
+//! Matrices with a value for each ordered pair of nodes.
 
-/// What was measured from each node to each other one; larger is better. A pair that wasn't measured
-/// has none, and neither has a node with itself.
+/// The measured values from each node to each other one; larger is better. A pair that was not
+/// measured has no value, and neither has a node with itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     nodes: usize,
@@ -9,14 +9,12 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Nothing measured yet between `nodes` nodes.
-    #[must_use]
+    /// Returns an empty matrix of `nodes` nodes.
     pub fn new(nodes: usize) -> Self {
         Self { nodes, cells: vec![None; nodes * nodes] }
     }
 
-    /// A value for each ordered pair that has one.
-    #[must_use]
+    /// Returns a matrix with the values that `value` returns for ordered pairs.
     pub fn by(nodes: usize, mut value: impl FnMut(usize, usize) -> Option<f64>) -> Self {
         let mut matrix = Self::new(nodes);
         for from in 0..nodes {
@@ -29,42 +27,39 @@ impl Matrix {
         matrix
     }
 
-    /// How many nodes it is of.
-    #[must_use]
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// What was measured from `from` to `to`.
+    /// Returns the value from `from` to `to`.
     ///
     /// # Panics
-    /// When either isn't a node of it.
-    #[must_use]
+    /// If a node is out of range.
     pub fn get(&self, from: usize, to: usize) -> Option<f64> {
         assert!(from < self.nodes && to < self.nodes, "{from} to {to} of {} nodes", self.nodes);
         self.cells[from * self.nodes + to]
     }
 
-    /// Notes what was measured from `from` to `to`. What isn't a finite number above zero counts as
-    /// not measured: it has no logarithm.
+    /// Sets the value from `from` to `to`. Values that are not finite numbers above zero count as
+    /// not measured, since they have no logarithm.
     ///
     /// # Panics
-    /// When either isn't a node of it, or both are the same.
+    /// If a node is out of range, or both are the same.
     pub fn set(&mut self, from: usize, to: usize, value: f64) {
         assert!(from < self.nodes && to < self.nodes, "{from} to {to} of {} nodes", self.nodes);
-        assert_ne!(from, to, "a node isn't measured with itself");
+        assert_ne!(from, to, "a node is not measured with itself");
         self.cells[from * self.nodes + to] = (value.is_finite() && value > 0.0).then_some(value);
     }
 
-    /// Every ordered pair that was measured, and its value.
+    /// Iterates over the measured ordered pairs with their values.
     pub fn measured(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let place = |at: usize| (at / self.nodes, at % self.nodes);
         let cells = self.cells.iter().enumerate();
         cells.filter_map(move |(at, cell)| cell.map(|value| (place(at).0, place(at).1, value)))
     }
 
-    /// Cell by cell, how many times `before` this is, where both were measured.
-    #[must_use]
+    /// Returns the ratio to `before` of each cell, where both were measured.
     pub fn relative_to(&self, before: &Self) -> Self {
         Self::by(self.nodes, |from, to| {
             let known = from < before.nodes && to < before.nodes;

@@ -1,21 +1,20 @@
-//! What the rails of a cluster tell together: a node that is slow by all of its NICs is at fault
-//! itself, one that is slow by one of them has a bad NIC there.
+//! Combines the results of several rails: a node that is slow on all of its NICs is at fault
+//! itself, one that is slow on one of them has a bad NIC there.
 
 use super::accusation::Accusation;
 use super::effects::Effects;
 
-/// A part that is worse than its peers, and where.
+/// An accusation and its rail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnRails {
     /// The part.
     pub accusation: Accusation,
-    /// On this rail only; on all of them, or on the only one, when there is none.
+    /// The only affected rail; `None` if all rails are affected, or there is only one.
     pub rail: Option<usize>,
 }
 
-/// Gathers what each rail accuses: what all of several rails accuse is one thing, with the mean of
-/// their shares; the worst first.
-#[must_use]
+/// Combines the accusations of each rail. A part that is accused on all of several rails gives one
+/// accusation with the mean of the shares; worst first.
 pub fn over_rails(rails: &[Vec<Accusation>]) -> Vec<OnRails> {
     let mut all: Vec<OnRails> = Vec::new();
     for (rail, accusations) in rails.iter().enumerate() {
@@ -25,7 +24,7 @@ pub fn over_rails(rails: &[Vec<Accusation>]) -> Vec<OnRails> {
             };
             let everywhere: Option<Vec<Accusation>> = rails.iter().map(of_part).collect();
             match everywhere {
-                // It is reported once.
+                // Such a part is reported once, with the first rail.
                 Some(_) if rail > 0 => {}
                 Some(same) => all.push(OnRails { accusation: mean(&same), rail: None }),
                 None => {
@@ -38,26 +37,24 @@ pub fn over_rails(rails: &[Vec<Accusation>]) -> Vec<OnRails> {
     all
 }
 
-/// One accusation of several of the same part; there is one at least.
+/// Returns the mean of one or more accusations of the same part.
 fn mean(same: &[Accusation]) -> Accusation {
     let mean = |of: fn(&Accusation) -> f64| same.iter().map(of).sum::<f64>() / same.len() as f64;
     let (share, bound) = (mean(|one| one.share), mean(|one| one.bound));
     Accusation { part: same[0].part.clone(), share, bound }
 }
 
-/// What a node does to the rates by all of its NICs, and what each NIC does beside that; in
-/// logarithms, as [`Effects`] are.
+/// The effect of a node on the rates of all its NICs, and the further effect of each NIC; in
+/// logarithms, as in [`Effects`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeEffects {
-    /// What its best NIC still suffers is the node's own doing.
+    /// The effect of the node: the effect on its best NIC.
     pub node: f64,
-    /// What each NIC loses beside that, by rail: 0 for the best one. `None` where nothing was
-    /// measured.
+    /// The further effect of each NIC, by rail: 0 for the best one, `None` if not measured.
     pub nics: Vec<Option<f64>>,
 }
 
-/// Splits the `effect` of a node by rails, where it was measured; `None` if nowhere.
-#[must_use]
+/// Splits the `effect` of a node by rails; `None` if it was measured on none.
 pub fn node_effects(
     rails: &[Option<Effects>],
     effect: impl Fn(&Effects, usize) -> Option<f64>,

@@ -1,7 +1,7 @@
-//! Middles and spreads that a few faulty values don't move.
+//! Averages and spreads that are robust against a few faulty values.
 
-/// The median; `None` of nothing.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+/// Returns the median; `None` if empty.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {
@@ -11,8 +11,8 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// The standard deviation that a normal distribution with the same median absolute deviation has;
-/// zero of nothing.
+/// Returns the standard deviation of a normal distribution with the same median absolute deviation;
+/// zero if empty.
 pub(super) fn spread(values: &[f64]) -> f64 {
     /// One over the normal distribution's upper quartile.
     const NORMAL: f64 = 1.482_602_218_505_602;

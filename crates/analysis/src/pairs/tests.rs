@@ -1,4 +1,4 @@
-//! Synthetic clusters: what is wrong with them is named, and nothing else.
+//! Synthetic clusters: their faults are found, and nothing else.
 
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ fn fifteen_thousand_healthy_clusters_are_hardly_ever_accused() {
             let matrix = cluster(12, seed, deviation, |_, _| 1.0);
             !named(&matrix).is_empty()
         });
-        // One in a thousand is allowed, and the bound is a cautious one.
+        // One in a thousand is allowed, and the bound is conservative.
         let accused = accused.count();
         assert!(accused <= 5, "{accused} at a deviation of {deviation}");
     }
@@ -71,7 +71,7 @@ fn what_joins_two_switches_is_named_as_one() {
     for group in [2, 3, 4] {
         let matrix =
             cluster(12, 7, 0.01, |a, b| if (a < group) == (b < group) { 1.0 } else { 0.7 });
-        // Two or three nodes that are slow with all nodes but each other look like slow nodes.
+        // Two or three nodes that are slow with all but each other look like slow nodes.
         let parts = named(&matrix);
         if group == 4 {
             assert_eq!(parts, [Component::Between((0..4).collect(), (4..12).collect())]);
@@ -111,7 +111,7 @@ fn what_lies_between_two_that_got_better_is_not_named() {
     };
     let before = cluster(12, 1, 0.015, slow);
     assert_eq!(fallen(&before, &cluster(12, 2, 0.015, |_, _| 1.0)), []);
-    // Nor does it hide a node that got worse meanwhile.
+    // The improvement does not hide a pair that got worse meanwhile.
     let after = cluster(12, 2, 0.015, |from, to| if (from, to) == (5, 6) { 0.5 } else { 1.0 });
     assert_eq!(fallen(&before, &after), [Component::OneWay(5, 6)]);
 }
@@ -140,7 +140,7 @@ proptest! {
 
     #[test]
     fn two_faults_at_once_are_both_named(seed: u64, node in 0..12_usize, other in 1..12_usize, third in 1..11_usize) {
-        // A slow NIC direction, and a slow pair elsewhere: what both are in gets the less of the two.
+        // A slow NIC direction, and a slow pair elsewhere; a direction in both gets the lower rate.
         let a = (node + other) % 12;
         let b = (0..12).filter(|&n| n != node && n != a).nth(third % 10).unwrap_or(a);
         let pair = |i: usize, j: usize| (i, j) == (a, b) || (j, i) == (a, b);

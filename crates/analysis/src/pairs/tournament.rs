@@ -1,24 +1,23 @@
-//! Every pair of nodes in rounds of pairs that have no node in common.
+//! Schedules all pairs of nodes in rounds of pairs without a common node.
 
-/// Two nodes that are measured together, by their places in the list.
+/// Two nodes that are measured together, by index.
 pub type MatchUp = (usize, usize);
 
-/// A round-robin tournament of `nodes`: each pair meets in exactly one round, and no node is in two
-/// pairs of a round. `nodes - 1` rounds of `nodes / 2` pairs; an odd number takes one round more, and
-/// in each of them another node rests.
+/// Returns the rounds of a round-robin tournament: each pair meets in exactly one round, and no
+/// node is in two pairs of a round. There are `nodes - 1` rounds of `nodes / 2` pairs. For an odd
+/// number of nodes there is one more round, and one node rests in each.
 ///
-/// By the circle method: one place is fixed, the others move on around it (Kirkman 1847).
-#[must_use]
+/// This is the circle method: one place is fixed, the others rotate around it (Kirkman 1847).
 pub fn rounds(nodes: usize) -> Vec<Vec<MatchUp>> {
     if nodes < 2 {
         return Vec::new();
     }
-    let seats = nodes + nodes % 2;
-    let moving = seats - 1;
+    let places = nodes + nodes % 2;
+    let moving = places - 1;
     let round = |turn: usize| {
         let fixed = (turn, moving);
         let facing =
-            (1..seats / 2).map(|step| ((turn + step) % moving, (turn + moving - step) % moving));
+            (1..places / 2).map(|step| ((turn + step) % moving, (turn + moving - step) % moving));
         let pairs = std::iter::once(fixed).chain(facing);
         pairs.filter(|&(a, b)| a < nodes && b < nodes).map(|(a, b)| (a.min(b), a.max(b))).collect()
     };

@@ -6,7 +6,7 @@ use super::matrix::Matrix;
 use super::robust::median;
 
 impl Component {
-    /// Whether what goes from one node to another goes by this part.
+    /// Returns whether transfers from one node to another use this part.
     fn carries(&self, from: usize, to: usize) -> bool {
         match self {
             Self::Node(node) => from == *node || to == *node,
@@ -22,12 +22,11 @@ impl Component {
     }
 }
 
-/// Names the parts that give less of what they gave before than their peers do; the worst first.
+/// Returns the parts that lost more relative to earlier values than their peers did, worst first.
 ///
-/// Effects of nodes multiply in a fit, but a rate is that of the slower end: between two nodes that
-/// were slow and are well now it grew as often as with all others, not as often times as often. So
-/// nobody is named who gives as much as before.
-#[must_use]
+/// The effects of two nodes multiply in a fit, but a rate is limited by the slower end. Between two
+/// nodes that were slow and recovered, the rate grew by the same factor as with all others, not by
+/// its square, which looks like a loss in the fit. So only parts whose own rate fell are returned.
 pub fn worse(relative: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     let mut accusations = accuse(relative, tolerance);
     accusations.retain(|accusation| {

@@ -75,13 +75,13 @@ fn an_unknown_node() {
 fn an_unknown_group() {
     let said = refused("group", 2, &["--cluster", "c.toml", "source.bin", "@gpus:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: node list `@gpus`, column 1: no group is called gpus
+    error: node list `@gpus`, column 1: no group is named gpus
     @gpus
     ^^^^^
     ");
     let said = refused("no-group", 2, &["source.bin", "@gpus:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: node list `@gpus`, column 1: can't read @gpus: groups stand in the cluster file, and there is none
+    error: node list `@gpus`, column 1: cannot read @gpus: groups stand in the cluster file, and there is none
     @gpus
     ^^^^^
     ");
@@ -101,13 +101,13 @@ fn a_node_named_twice() {
 fn a_broken_node_list() {
     let said = refused("list", 2, &["source.bin", "local[3-1]:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: node list `local[3-1]`, column 7: the range 3-1 runs backwards
+    error: node list `local[3-1]`, column 7: the range 3-1 is reversed: write 1-3
     local[3-1]
           ^^^
     ");
     let said = refused("list-open", 2, &["source.bin", "local[1-3:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: the `[` in `local[1-3:/x` is never closed
+    error: `local[1-3:/x` has a `[` without a `]`
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
     ");
 }
@@ -147,15 +147,15 @@ fn a_destination_that_is_none() {
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'local[1-3]:/data/x'?
     ");
     insta::assert_snapshot!(said("to-lab", "lab:n1/x"), @r"
-    error: `lab:n1/x` names no path behind its nodes
+    error: `lab:n1/x` has no path after the nodes
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'lab:n1:/x'?
     ");
     insta::assert_snapshot!(said("to-no-path", "local[1-3]:"), @r"
-    error: `local[1-3]:` names no path behind its nodes
+    error: `local[1-3]:` has no path after the nodes
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'local[1-3]:/path'?
     ");
     insta::assert_snapshot!(said("to-no-node", ":/x"), @r"
-    error: `:/x` names no nodes before its colon
+    error: `:/x` has no nodes before the colon: write NODES:PATH
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'n1:/x', or 'local1:/x' on this machine?
     ");
     insta::assert_snapshot!(said("to-nothing", ""), @r"
@@ -196,7 +196,7 @@ fn lanes_blocks_and_orders_that_cannot_be() {
     let said = refused("block", 2, &["--block-size", "1GiB", "source.bin", "local1:/x"]);
     insta::assert_snapshot!(said.err, @"error: block size of 1073741824 bytes: allowed are 4096 to 4194304");
     let said = refused("order", 2, &["--order", "local1", "source.bin", "local[1-2]:/x"]);
-    insta::assert_snapshot!(said.err, @"error: the order names local2 0 times; every destination node belongs in it once");
+    insta::assert_snapshot!(said.err, @"error: the given order contains local2 0 times: it must contain each destination node once");
 }
 
 #[test]

@@ -308,16 +308,16 @@ fn a_set_that_is_not_whole_is_not_read() {
     let said = spoilt("stripe-none", |file| {
         (1..=3).for_each(|n| fs::remove_file(file(n, ".toml")).expect("it is there"));
     });
-    insta::assert_snapshot!(said.err, @"error: /x: there are no stripes of it on any of these nodes");
+    insta::assert_snapshot!(said.err, @"error: /x: none of these nodes has stripes of the file");
     let said = spoilt("stripe-manifest", |file| {
         fs::remove_file(file(2, ".toml")).expect("it is there");
     });
-    insta::assert_snapshot!(said.err, @"error: /x: the stripe set is incomplete: stripe 2 of 3: none of these nodes has it; it was written to local2");
+    insta::assert_snapshot!(said.err, @"error: /x: the stripe set is incomplete: stripe 2 of 3: missing on these nodes; it was written to local2");
     let said = spoilt("stripe-parts", |file| {
         fs::remove_file(file(3, "")).expect("it is there");
         fs::write(file(1, ""), b"short").expect("it can be written");
     });
-    insta::assert_snapshot!(said.err, @"error: /x: the stripe set is incomplete: stripe 1 of 3: local1 has 5 bytes of it, and its manifest says 28672; stripe 3 of 3: local3 has its manifest, but not its file");
+    insta::assert_snapshot!(said.err, @"error: /x: the stripe set is incomplete: stripe 1 of 3: local1 has 5 of 28672 bytes; stripe 3 of 3: local3 has the manifest, but not the stripe");
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn a_manifest_that_is_wrong_is_said_to_be() {
         said.err
     );
     let said = spoilt("stripe-differ", |file| edit(file(3, ".toml"), "0o644", "0o600"));
-    insta::assert_snapshot!(said.err, @"error: /x: the manifests on local1 and local3 are of one copy and differ: one of them was changed");
+    insta::assert_snapshot!(said.err, @"error: /x: the manifests on local1 and local3 belong to the same copy but differ: one of them was changed");
     let said = spoilt("stripe-huge", |file| {
         fs::write(file(1, ".toml"), vec![b'#'; 40 << 10]).expect("it can be written");
     });
@@ -363,7 +363,7 @@ fn what_cannot_be_striped_is_refused() {
         said.with_code(2).err
     };
     insta::assert_snapshot!(refused(&["--stripe=5000"]), @"error: a stripe unit of 5000 bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB");
-    insta::assert_snapshot!(refused(&["--stripe=64KiB", "--buffer-size", "48KiB"]), @"error: blocks of 49152 bytes don't fit into stripe units of 65536: a unit must have a whole number of them");
+    insta::assert_snapshot!(refused(&["--stripe=64KiB", "--buffer-size", "48KiB"]), @"error: stripe units of 65536 bytes cannot be divided into blocks of 49152 bytes: use a block size that divides the unit");
     insta::assert_snapshot!(refused(&["--stripe", "--op-size", "0"]), @"error: an operation of no bytes: --op-size is at least 1");
     assert!(refused(&["--op-size", "1MiB"]).contains("--stripe"));
     assert!(refused(&["--stripe", "--min-ok", "1"]).contains("--min-ok"));

@@ -134,7 +134,7 @@ fn what_is_no_list_is_refused_before_anything_runs() {
     list(&scratch, "empty", "# nothing\n");
     list(&scratch, "bad.toml", "[[job]]\ncommand = 'true'\ncoers = 2\n");
     let refused: [(&[&str], &str); 8] = [
-        (&["empty"], "there are no jobs in it"),
+        (&["empty"], "the list has no jobs"),
         (&["bad.toml"], "coers"),
         (&["missing"], "reading the jobs missing"),
         (&[], "there are no jobs"),

@@ -70,9 +70,9 @@ fn what_carries_nothing_is_refused_in_words() {
         assert!(said.out.is_empty() && said.err.contains(expected), "{expected}\n{}", said.err);
     };
     refused(&[], "nothing was measured");
-    refused(&["--points", "4=10,4=11"], "one node count says nothing");
-    refused(&["--points", "1=10,2=6"], "any curve goes through two");
-    refused(&["--points", "1=10,2=20,4=40"], "more nodes made it slower");
+    refused(&["--points", "4=10,4=11"], "says nothing about other node counts");
+    refused(&["--points", "1=10,2=6"], "which fit any curve");
+    refused(&["--points", "1=10,2=20,4=40"], "more nodes were slower");
     refused(&["--points", "1=100,2=50,4=2"], "no law comes nearer");
     refused(&["--points", "1=100,2=52,4=30", "--limit", "wire=50s"], "one of the two is wrong");
     refused(&["--points", "1=ten"], "is no measured point");

@@ -66,7 +66,7 @@ fn a_copys_chain_is_forecast_over_its_topology() {
     // The wires of a tenth of the rate can't have done that.
     let over = ["--topology", "switch", "--rate", "100mbit"];
     let said = garland(&scratch, &[&["forecast"], &names[..], &over].concat()).with_code(2);
-    assert!(said.err.contains("n0 eth0 out alone is said to be busy"), "{}", said.err);
+    assert!(said.err.contains("n0 eth0 out alone is given as busy"), "{}", said.err);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn runs_that_say_too_little_are_named() {
     refused(&half.to_string(), "aren't runs of one work");
     let mut died = copy(2, 9.1);
     died["nodes"][1]["verdict"] = json!("dead");
-    refused(&died.to_string(), "all that was measured is at 1 nodes");
+    refused(&died.to_string(), "all points are at 1 nodes");
     let farm = json!({ "schema": "garland.farm/2", "elapsed_ns": 1, "total": 5.0, "jobs": 3, "done": 3, "nodes": [] });
     refused(&farm.to_string(), "aren't runs of one work");
     fs::remove_file(scratch.path("other").join("result.json")).unwrap();

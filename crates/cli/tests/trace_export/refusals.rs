@@ -42,7 +42,7 @@ fn traces_of_another_version_cut_short_or_of_something_else() {
     let garland = garland(&scratch);
     let export = || garland.run(&["trace", "export", "./run", "--format", "csv"]);
     let said = export().with_code(1);
-    assert!(said.err.contains("n1: it is a trace of version 2"), "{}", said.err);
+    assert!(said.err.contains("n1: the trace has version 2"), "{}", said.err);
     assert!(said.err.contains("ok      n2: "), "{}", said.err);
     assert!(said.err.contains("n3: it is no trace"), "{}", said.err);
     let of = |node: &str| said.out.lines().filter(|line| line.starts_with(node)).count();

@@ -5,112 +5,94 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::nodelist::fold;
-use crate::nearest::hint;
-use crate::nearest::nearest;
+use crate::nearest::{hint, nearest};
 
-/// How many nodes are logged in to at once, when the cluster file doesn't say: pdsh and clush take
-/// 32 and 64, and the head's processes, not the nodes, are what limits it.
+/// The default number of concurrent logins. pdsh and clush use 32 and 64; the limit is the number
+/// of processes on the head, not the nodes.
 pub const DEFAULT_FANOUT: u32 = 64;
 
-/// A cluster: its nodes in order, their groups, and how they are reached.
-///
-/// It comes from a [cluster file](super::file), or, where nothing but names is known, from
-/// [`from_names`](Self::from_names).
+/// A cluster: its nodes in order, their groups, and the launcher that reaches them.
+/// [`parse`](Self::parse) reads it from a [cluster file](super::file).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// What people call it.
+    /// The cluster's name.
     pub name: String,
-    /// The nodes, each name once, in the order of the file.
+    /// The nodes with distinct names, in the order of the file.
     pub nodes: Vec<Node>,
-    /// Groups by name, each with its members in order; every member is one of the nodes.
+    /// The members of each group, in order, by group name; every member is one of `nodes`.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// How agents get onto the nodes.
+    /// The way in which agents are started on the nodes.
     pub launcher: Launcher,
-    /// What the ssh launcher needs to know.
+    /// The settings of the ssh launcher.
     pub ssh: Ssh,
 }
 
-/// One machine.
+/// A machine of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name, as in node lists and verdicts.
+    /// Its name in node lists and results.
     pub name: String,
-    /// What the launcher logs in to: a host name or an address, perhaps with `user@` before it.
+    /// The host name or address for logins, optionally with `user@` before it.
     pub host: String,
-    /// Where its data goes to, one host name or address for each rail; never empty.
+    /// The host name or address for data on each rail; never empty.
     pub addresses: Vec<String>,
-    /// The rack it stands in.
+    /// Its rack.
     pub rack: Option<String>,
-    /// The TCP port its agent listens on, for firewalls; the kernel picks a free one when there is
-    /// none.
+    /// The TCP port of its agent, for firewalls; without one the kernel picks a free port.
     pub port: Option<u16>,
 }
 
-/// How agents get onto the nodes.
+/// The way in which agents are started on the nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Launcher {
     /// The user's own ssh.
     #[default]
     Ssh,
-    /// `srun` inside of an allocation.
+    /// `srun` in a Slurm allocation.
     Slurm,
-    /// Processes of this machine.
+    /// Processes on this machine.
     Local,
 }
 
-/// What the ssh launcher needs to know; the user's own ssh configuration holds besides.
+/// The settings of the ssh launcher, in addition to the user's own ssh configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ssh {
     /// The user to log in as.
     pub user: Option<String>,
     /// Arguments for `ssh`, before the host.
     pub options: Vec<String>,
-    /// The path on the nodes where the binary is to be found or put.
+    /// The path of the program on the nodes; it is installed there if missing.
     pub binary: Option<String>,
-    /// SHA-256 digests, in hexadecimal, of other programs that may be there, such as those for
-    /// nodes with another processor.
+    /// Hexadecimal SHA-256 digests of other programs that may be at that path, for example for
+    /// nodes with another CPU architecture.
     #[serde(default)]
     pub sha256: Vec<String>,
-    /// How many nodes are logged in to at once.
+    /// The maximum number of concurrent logins.
     pub fanout: u32,
 }
 
-/// A name that no node of the cluster has.
+/// The error for a name that no node of the cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{name} is no node of cluster {cluster}, which has {nodes}{}", hint(near.as_deref()))]
+#[error("{name} is not a node of cluster {cluster}, whose nodes are {nodes}{}", hint(near.as_deref()))]
 pub struct UnknownNode {
     /// The unknown name.
     pub name: String,
-    /// The cluster.
+    /// The cluster's name.
     pub cluster: String,
-    /// Its nodes, folded, and cut when they are many.
+    /// The cluster's nodes as a folded list, truncated if long.
     pub nodes: String,
-    /// The node that was perhaps meant.
+    /// The most similar node name.
     pub near: Option<String>,
 }
 
 impl Cluster {
-    /// A cluster of which nothing is known but the names of its nodes; they must be distinct, as
-    /// [`expand`](super::nodelist::expand) gives them.
-    #[must_use]
-    pub fn from_names(name: &str, names: &[String]) -> Self {
-        Self {
-            name: name.to_owned(),
-            nodes: names.iter().map(|name| Node::named(name)).collect(),
-            groups: BTreeMap::new(),
-            launcher: Launcher::default(),
-            ssh: Ssh::default(),
-        }
-    }
-
-    /// The node of this name.
-    #[must_use]
+    /// Returns the node named `name`.
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// The nodes of these names, in the order of the names.
+    /// Returns the nodes named `names`, in that order.
     ///
     /// # Errors
     /// [`UnknownNode`] for the first name that no node has.
@@ -123,26 +105,27 @@ impl Cluster {
         names.iter().map(find).collect()
     }
 
-    /// The node list of a group, as [`Sources::group`](super::nodelist::Sources::group) wants it;
+    /// Returns the node list of a group, for [`Sources::group`](super::nodelist::Sources::group);
     /// `all` is every node.
-    #[must_use]
     pub fn group_list(&self, group: &str) -> Option<String> {
-        if group == "all" {
-            let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-            return Some(names.join(","));
+        match group {
+            "all" => Some(self.names().collect::<Vec<_>>().join(",")),
+            _ => self.groups.get(group).map(|names| names.join(",")),
         }
-        self.groups.get(group).map(|names| names.join(","))
     }
 
-    /// How many rails all of its nodes have.
-    #[must_use]
+    /// Returns the number of rails that every node has.
     pub fn rails(&self) -> usize {
         self.nodes.iter().map(|node| node.addresses.len()).min().unwrap_or(0)
     }
 
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+
     fn unknown(&self, name: &str) -> UnknownNode {
         const LONGEST: usize = 80;
-        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        let names: Vec<&str> = self.names().collect();
         let mut nodes = fold(&names);
         if let Some((end, _)) = nodes.char_indices().nth(LONGEST) {
             nodes.truncate(end);
@@ -158,9 +141,8 @@ impl Cluster {
 }
 
 impl Node {
-    /// A node of which nothing is known but its name: it is reached under that name, and so is its
-    /// data. A `user@` before the name is for the login only.
-    #[must_use]
+    /// Returns a node that is reached for logins and data under its name. A `user@` before the name
+    /// applies to logins only.
     pub fn named(name: &str) -> Self {
         let address = name.rsplit_once('@').map_or(name, |(_, address)| address);
         Self {
@@ -181,18 +163,14 @@ impl Default for Ssh {
 }
 
 impl Launcher {
-    /// All of them, by the names that cluster files use.
+    /// All launchers with their names in cluster files, in the order of the enum.
     pub const ALL: [(&'static str, Self); 3] =
         [("ssh", Self::Ssh), ("slurm", Self::Slurm), ("local", Self::Local)];
 }
 
 impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ssh => "ssh",
-            Self::Slurm => "slurm",
-            Self::Local => "local",
-        })
+        f.pad(Self::ALL[*self as usize].0)
     }
 }
 
@@ -201,8 +179,7 @@ mod tests {
     use super::*;
 
     fn twenty() -> Cluster {
-        let names: Vec<String> = (1..=20).map(|n| format!("n{n:02}")).collect();
-        Cluster::from_names("den", &names)
+        Cluster::parse("version = 1\nnodes = \"n[01-20]\"", "den.toml").expect("a good file")
     }
 
     #[test]
@@ -224,7 +201,7 @@ mod tests {
     #[test]
     fn names_the_node_that_is_unknown() {
         let error = twenty().select(&["n07", "n021"]).expect_err("no such node");
-        insta::assert_snapshot!(error, @"n021 is no node of cluster den, which has n[01-20] (did you mean n02?)");
+        insta::assert_snapshot!(error, @"n021 is not a node of cluster den, whose nodes are n[01-20] (did you mean n02?)");
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! What exists: the nodes of a cluster, and the texts that name them.
+//! The nodes of a cluster, and the node lists and targets that name them.
 //!
-//! Everything here turns text that people wrote into plain values and back, and reads nothing
-//! itself: what lies outside (files, groups, the allocation) comes in through
-//! [`nodelist::Sources`].
+//! This module converts texts to values and back, and does no I/O. Files, groups and the Slurm
+//! allocation come in through [`nodelist::Sources`].
 
 pub mod file;
 mod inventory;

@@ -1,4 +1,4 @@
-//! Where a copy goes to or comes from: a local path, or `NODES:PATH`.
+//! The source or destination of a copy: a local path, or `NODES:PATH`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,64 +6,56 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// One end of a copy.
+/// The source or destination of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A path of this machine.
+    /// A path on this machine.
     Local(PathBuf),
-    /// A path on each of some nodes.
+    /// A path on each of several nodes.
     Nodes {
-        /// The node list, not expanded yet; never empty.
+        /// The node list, not expanded; never empty.
         nodes: String,
-        /// The path there; never empty, and any bytes, as Linux has it.
+        /// The path on these nodes; never empty, in any bytes.
         path: PathBuf,
     },
     /// Standard input or output, written `-`.
     Pipe,
-    /// A shell command of this machine, written `|COMMAND`, in the system's bytes.
+    /// A shell command on this machine, written `|COMMAND`; not necessarily UTF-8.
     Command(Vec<u8>),
 }
 
-/// Why an argument is no end of a copy.
+/// The error for an argument that is not a source or destination. It contains the argument, with
+/// invalid UTF-8 replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// The argument is empty.
     #[error("the path is empty")]
     Empty,
-    /// Nothing stands before the colon.
-    #[error("`{argument}` names no nodes before its colon")]
-    NoNodes {
-        /// The argument, as far as it is text.
-        argument: String,
-    },
-    /// Nothing stands behind the nodes.
-    #[error("`{argument}` names no path behind its nodes")]
+    /// The node list before the colon is empty.
+    #[error("`{0}` has no nodes before the colon: write NODES:PATH")]
+    NoNodes(String),
+    /// The path after the nodes is empty.
+    #[error("`{argument}` has no path after the nodes")]
     NoPath {
-        /// The argument, as far as it is text.
+        /// The argument, with invalid UTF-8 replaced.
         argument: String,
-        /// What it may have been meant to be.
+        /// A similar valid argument.
         meant: String,
     },
     /// A bracket before the colon is never closed.
-    #[error("the `[` in `{argument}` is never closed")]
-    Unclosed {
-        /// The argument, as far as it is text.
-        argument: String,
-    },
-    /// What stands before the colon isn't text, so it names no nodes.
-    #[error("the nodes in `{argument}` aren't valid UTF-8")]
-    NotText {
-        /// The argument, as far as it is text.
-        argument: String,
-    },
+    #[error("`{0}` has a `[` without a `]`")]
+    Unclosed(String),
+    /// The node list before the colon is not UTF-8.
+    #[error("the nodes in `{0}` are not valid UTF-8")]
+    NotText(String),
 }
 
-/// Reads one argument of `garland cp`.
+/// Parses one argument of `garland cp`.
 ///
-/// As with `scp`, the first colon parts nodes from path, and a slash before it makes the whole a
-/// local path, so `./a:b` is a file of this machine. Colons and slashes in brackets (`n[1-9/2]`)
-/// don't count, nor does the colon of a `lab:` that begins a name, nor do slashes in the path of
-/// `^file`. Any bytes may follow the colon.
+/// As with `scp`, the first colon separates nodes and path, and an argument with a slash before the
+/// colon is a local path: `./a:b` is a file on this machine. Colons and slashes in brackets
+/// (`n[1-9/2]`), the colon of a `lab:` that begins a name, and slashes in the path of `^file` do
+/// not count. Any bytes may follow the colon.
 ///
 /// ```
 /// use std::ffi::OsStr;
@@ -74,7 +66,8 @@ pub enum TargetError {
 /// ```
 ///
 /// # Errors
-/// [`TargetError`] when the argument is empty or one side of its colon is missing or no text.
+/// [`TargetError`] if the argument is empty, the nodes or the path are missing, or the nodes are
+/// not UTF-8.
 pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     let bytes = argument.as_bytes();
     if bytes.is_empty() {
@@ -89,8 +82,8 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     let shown = || argument.to_string_lossy().into_owned();
     let colon = match split_point(bytes) {
         Split::Local => return Ok(Target::Local(argument.into())),
-        Split::Unclosed => return Err(TargetError::Unclosed { argument: shown() }),
-        Split::Colon(0) => return Err(TargetError::NoNodes { argument: shown() }),
+        Split::Unclosed => return Err(TargetError::Unclosed(shown())),
+        Split::Colon(0) => return Err(TargetError::NoNodes(shown())),
         Split::LabOnly => {
             let shown = shown();
             let (nodes, path) = shown.split_once('/').unwrap_or((&shown, "path"));
@@ -99,9 +92,8 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
         }
         Split::Colon(colon) => colon,
     };
-    let nodes = str::from_utf8(&bytes[..colon])
-        .map_err(|_| TargetError::NotText { argument: shown() })?
-        .to_owned();
+    let nodes =
+        str::from_utf8(&bytes[..colon]).map_err(|_| TargetError::NotText(shown()))?.to_owned();
     let path = &bytes[colon + 1..];
     if path.is_empty() {
         return Err(TargetError::NoPath { argument: shown(), meant: format!("{nodes}:/path") });
@@ -110,13 +102,13 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
 }
 
 enum Split {
-    /// No colon parts it.
+    /// No colon separates nodes from a path.
     Local,
-    /// This colon does.
+    /// The index of the separating colon.
     Colon(usize),
-    /// Its only colon is that of a `lab:`, so it names nodes but no path.
+    /// The only colon belongs to a `lab:`, so there are nodes but no path.
     LabOnly,
-    /// A colon would, but it stands behind a bracket that is never closed.
+    /// The colon is after a bracket that is not closed.
     Unclosed,
 }
 
@@ -131,7 +123,7 @@ fn split_point(bytes: &[u8]) -> Split {
             b'[' => in_brackets = true,
             b',' | b'!' | b' ' => item = at + 1,
             b'/' if bytes[item] != b'^' => return if lab { Split::LabOnly } else { Split::Local },
-            // `lab:/path` is a node called lab; `lab:n1` only begins the name of a lab's node.
+            // `lab:/path` is a node named lab; `lab:n1` begins the name of a lab's node.
             b':' if &bytes[item..at] == b"lab"
                 && !matches!(bytes.get(at + 1), Some(b'/') | None) =>
             {
@@ -211,11 +203,11 @@ mod tests {
         let message =
             |bytes: &[u8]| parse(OsStr::from_bytes(bytes)).expect_err("no target").to_string();
         insta::assert_snapshot!(message(b""), @"the path is empty");
-        insta::assert_snapshot!(message(b":/x"), @"`:/x` names no nodes before its colon");
-        insta::assert_snapshot!(message(b"n[1-3]:"), @"`n[1-3]:` names no path behind its nodes");
-        insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` names no path behind its nodes");
-        insta::assert_snapshot!(message(b"n[1-3:/x"), @"the `[` in `n[1-3:/x` is never closed");
-        insta::assert_snapshot!(message(b"caf\xe9:x"), @"the nodes in `caf�:x` aren't valid UTF-8");
+        insta::assert_snapshot!(message(b":/x"), @"`:/x` has no nodes before the colon: write NODES:PATH");
+        insta::assert_snapshot!(message(b"n[1-3]:"), @"`n[1-3]:` has no path after the nodes");
+        insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` has no path after the nodes");
+        insta::assert_snapshot!(message(b"n[1-3:/x"), @"`n[1-3:/x` has a `[` without a `]`");
+        insta::assert_snapshot!(message(b"caf\xe9:x"), @"the nodes in `caf�:x` are not valid UTF-8");
     }
 
     #[test]

@@ -1,56 +1,57 @@
-//! A job: one command, what it reads, what it makes, and what it needs.
+//! Jobs: a command with its input files, output files and resources.
 
 use serde::{Deserialize, Serialize};
 
 use super::Text;
 use crate::units::Nanos;
 
-/// What a job runs.
+/// The command of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
-    /// A program and its arguments, as they are.
+    /// A program and its arguments, run without a shell.
     Words(Vec<Text>),
-    /// A line for the node's `sh -c`.
+    /// A command line for `sh -c` on the node.
     Line(Text),
 }
 
-/// One job of a list.
+/// A job of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its place in the list, from 1.
+    /// Its number in the list, from 1.
     pub number: u32,
-    /// What it is called in tables: its first input, or its command.
+    /// Its name in tables: its first input, or its command.
     pub name: Text,
-    /// What it runs. Of a job with files `{in}` (or `{}`) stands for its first input and `{out}` for its
-    /// first output, wherever the node has these; `{in2}` and `{out2}` for the second, and so on.
+    /// The command. In a job with files `{in}` (or `{}`) is replaced with the path of its first
+    /// input on the node, `{out}` with that of its first output, `{in2}` and `{out2}` with those of
+    /// the second ones, and so on.
     pub command: Command,
-    /// Files that it reads, on the machine that holds the list's files.
+    /// The files that it reads, on the machine that has the list's files.
     pub inputs: Vec<Text>,
-    /// Files that it makes, on the same machine.
+    /// The files that it creates, on the same machine.
     pub outputs: Vec<Text>,
-    /// Processors that it keeps busy; 1 unless it says otherwise.
+    /// The number of CPUs that it needs; 1 by default.
     pub cores: u32,
-    /// Memory that it needs, in bytes; a node with less isn't given it.
+    /// The memory that it needs, in bytes; nodes with less do not run it.
     pub memory: Option<u64>,
-    /// How long it may run; its processes are killed then.
+    /// The maximum run time, after which its processes are killed.
     pub timeout: Option<Nanos>,
 }
 
 impl Job {
-    /// A job of a command alone, that needs one core.
+    /// Returns a job with a command, without files, for one CPU.
     pub fn new(number: u32, name: Text, command: Command) -> Self {
         let (inputs, outputs) = (Vec::new(), Vec::new());
         Self { number, name, command, inputs, outputs, cores: 1, memory: None, timeout: None }
     }
 
-    /// Whether this number of bytes of memory is enough for it.
+    /// Returns whether `memory` bytes are enough for it.
     pub fn fits_in(&self, memory: u64) -> bool {
         self.memory.is_none_or(|needed| needed <= memory)
     }
 
-    /// The command with its files' names as they are at the node: `inputs` and `outputs` in the job's
-    /// order.
+    /// Returns the command with the placeholders replaced by `inputs` and `outputs`, the paths of
+    /// its files on the node, in the job's order.
     pub fn command_with(&self, inputs: &[Text], outputs: &[Text]) -> Command {
         let fill = |text: &Text, quote: bool| fill(text, inputs, outputs, quote);
         match &self.command {
@@ -62,13 +63,11 @@ impl Job {
         }
     }
 
-    /// Whether the command has a sign for the output at this place, so that it can be given another
-    /// name.
+    /// Returns whether the command has a placeholder for output number `at` (from 0), so that the
+    /// file can be given another name.
     pub fn names_output(&self, at: usize) -> bool {
-        let has = |text: &Text| {
-            spots(text.bytes())
-                .any(|(_, spot)| spot.is_some_and(|spot| spot == Placeholder::Output(at)))
-        };
+        let wanted = Some(Placeholder::Output(at));
+        let has = |text: &Text| pieces(text.bytes()).any(|(_, found)| found == wanted);
         match &self.command {
             Command::Words(words) => words.iter().any(has),
             Command::Line(line) => has(line),
@@ -76,33 +75,37 @@ impl Job {
     }
 }
 
-/// What a sign stands for.
+/// A placeholder for the input or output with this index, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placeholder {
     Input(usize),
     Output(usize),
 }
 
-/// The text in pieces, signs apart.
-fn spots(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Placeholder>)> {
+/// Splits text into placeholders and the pieces between them.
+fn pieces(text: &[u8]) -> impl Iterator<Item = (&[u8], Option<Placeholder>)> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let at_sign = read_sign(rest);
-        let length = at_sign.map_or_else(
-            || (1..rest.len()).find(|&at| read_sign(&rest[at..]).is_some()).unwrap_or(rest.len()),
+        let found = placeholder_at(rest);
+        let length = found.map_or_else(
+            || {
+                (1..rest.len())
+                    .find(|&at| placeholder_at(&rest[at..]).is_some())
+                    .unwrap_or(rest.len())
+            },
             |(length, _)| length,
         );
         let (piece, after) = rest.split_at(length);
         rest = after;
-        Some((piece, at_sign.map(|(_, spot)| spot)))
+        Some((piece, found.map(|(_, placeholder)| placeholder)))
     })
 }
 
-/// The sign that `text` begins with, and its length.
-fn read_sign(text: &[u8]) -> Option<(usize, Placeholder)> {
+/// Returns the placeholder at the start of `text`, and its length in bytes.
+fn placeholder_at(text: &[u8]) -> Option<(usize, Placeholder)> {
     let inside = text.strip_prefix(b"{")?;
     let end = inside.iter().take(8).position(|&byte| byte == b'}')?;
     let word = std::str::from_utf8(&inside[..end]).ok()?;
@@ -110,20 +113,20 @@ fn read_sign(text: &[u8]) -> Option<(usize, Placeholder)> {
         "" => Some(0),
         _ => rest.parse::<usize>().ok()?.checked_sub(1),
     };
-    let spot = if word.is_empty() {
+    let placeholder = if word.is_empty() {
         Placeholder::Input(0)
     } else if let Some(rest) = word.strip_prefix("in") {
         Placeholder::Input(nth(rest)?)
     } else {
         Placeholder::Output(nth(word.strip_prefix("out")?)?)
     };
-    Some((end + 2, spot))
+    Some((end + 2, placeholder))
 }
 
 fn fill(text: &Text, inputs: &[Text], outputs: &[Text], quote: bool) -> Text {
     let mut filled = Vec::with_capacity(text.bytes().len());
-    for (piece, spot) in spots(text.bytes()) {
-        let name = spot.and_then(|spot| match spot {
+    for (piece, placeholder) in pieces(text.bytes()) {
+        let name = placeholder.and_then(|placeholder| match placeholder {
             Placeholder::Input(at) => inputs.get(at),
             Placeholder::Output(at) => outputs.get(at),
         });
@@ -136,7 +139,7 @@ fn fill(text: &Text, inputs: &[Text], outputs: &[Text], quote: bool) -> Text {
     Text(filled)
 }
 
-/// A word that `sh` takes for these bytes.
+/// Quotes bytes as one word for `sh`.
 pub fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for &byte in word {
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_stand_for_files() {
+    fn placeholders_stand_for_files() {
         assert_eq!(filled("{in} {in2} {} x{out}.y"), "a b c a b xo.y");
         assert_eq!(
             filled("{in3} {inner} {out0} {out2} {{in}} awk {print}"),

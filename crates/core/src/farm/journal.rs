@@ -1,37 +1,38 @@
-//! A run's journal: a record a line, appended as things happen. A job's last line counts.
+//! The journal of a run: one record per line, appended as jobs end. The last record of a job
+//! counts.
 
 use std::collections::BTreeMap;
 
 use super::Record;
 
-/// What a journal says of each job, by number.
+/// The last record of each job, by job number.
 #[derive(Debug, Default)]
 pub struct Journal {
     last: BTreeMap<u32, Record>,
 }
 
 impl Journal {
-    /// Notes one more record, which replaces what was known of its job.
+    /// Adds a record; it replaces an earlier one of the same job.
     pub fn note(&mut self, record: Record) {
         self.last.insert(record.job, record);
     }
 
-    /// What became of a job, if anything is known.
+    /// Returns the last record of a job, if there is one.
     pub fn of(&self, job: u32) -> Option<&Record> {
         self.last.get(&job)
     }
 
-    /// Whether a job is done and need not run again.
+    /// Returns whether a job is done, so that it need not run again.
     pub fn is_done(&self, job: u32) -> bool {
         self.of(job).is_some_and(|record| record.outcome.is_done())
     }
 
-    /// All records, in the list's order.
+    /// Iterates over the records in the order of the list.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.last.values()
     }
 
-    /// All records, in the list's order.
+    /// Returns the records in the order of the list.
     pub fn into_records(self) -> Vec<Record> {
         self.last.into_values().collect()
     }

@@ -1,20 +1,20 @@
-//! What a job said last on its standard error: of one that failed, often the reason.
+//! The end of a job's standard error, which often has the reason of a failure.
 
 use super::Text;
 
-/// Lines that are kept at most.
+/// The maximum number of lines kept.
 pub const LINES: usize = 8;
 
-/// Bytes of these at most. A hundred thousand jobs may fail.
+/// The maximum number of bytes kept; a hundred thousand jobs can fail.
 pub const BYTES: usize = 512;
 
-/// The last lines of what was said, bounded, the last one at the end; empty ones are left out. Of a line
-/// that is too long the end is kept, and so it is of the first one where `said` begins in it.
-#[must_use]
+/// Returns the last non-empty lines of `said`, oldest first, up to [`LINES`] lines and [`BYTES`]
+/// bytes. If the last line is longer, its end is returned; earlier lines are returned whole or not
+/// at all.
 pub fn last_words(said: &[u8]) -> Vec<Text> {
     let mut left = BYTES;
     let mut lines: Vec<Text> = Vec::new();
-    // Programs that show how far they are begin their line anew.
+    // A progress display ends its lines with carriage returns.
     for line in said.rsplit(|byte| matches!(byte, b'\n' | b'\r')) {
         let line = line.trim_ascii_end();
         if line.is_empty() {

@@ -1,7 +1,7 @@
-//! Many jobs on many nodes: what a job is, what becomes of it, and which node it goes to.
+//! Values of job farms: jobs, job lists, and records of what became of jobs.
 //!
-//! Jobs come from a list, an engine runs them, and each engine gives the same records. Nothing here
-//! knows how an engine does it.
+//! An engine runs the jobs of a list. All engines produce the same records, and this module is
+//! independent of the engine.
 
 pub mod job;
 pub mod journal;

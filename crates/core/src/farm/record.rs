@@ -1,4 +1,4 @@
-//! What became of a job: the same from every engine.
+//! The record of a job, in the same form from every engine.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Text;
 
-/// What runs the jobs.
+/// The program that distributes and runs the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// Processes of this machine.
+    /// Processes on this machine.
     Local,
-    /// Garland's agents, which take jobs as they get free.
+    /// Garland's agents, which take the next job when they are free.
     Agents,
     /// Slurm's job arrays.
     Slurm,
@@ -31,24 +31,25 @@ impl fmt::Display for Engine {
     }
 }
 
-/// How a job's last try ended.
+/// The result of a job's last attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Its command ended with this code.
+    /// The command exited with this code.
     Exit(i32),
-    /// Its command was ended by this signal.
+    /// The command was killed by this signal.
     Signal(i32),
-    /// It ran longer than it may, and was killed.
+    /// The command exceeded its time limit and was killed.
     Timeout,
-    /// Its node was lost, or its end is unknown.
+    /// The node was lost, or the result is unknown.
     NodeLost,
-    /// It couldn't be started, its files couldn't be brought or taken back, or no node may have it.
+    /// The command could not be started, files could not be transferred, or no node fits the job;
+    /// with the reason.
     Failed(String),
 }
 
 impl Outcome {
-    /// Whether the job is done, with its results where they belong.
+    /// Returns whether the job succeeded and its outputs are in place.
     pub fn is_done(&self) -> bool {
         *self == Self::Exit(0)
     }
@@ -59,55 +60,55 @@ impl fmt::Display for Outcome {
         match self {
             Self::Exit(code) => write!(f, "exit code {code}"),
             Self::Signal(signal) => write!(f, "killed by signal {signal}"),
-            Self::Timeout => f.write_str("took too long"),
-            Self::NodeLost => f.write_str("its node was lost"),
+            Self::Timeout => f.write_str("timed out"),
+            Self::NodeLost => f.write_str("node lost"),
             Self::Failed(reason) => f.write_str(reason),
         }
     }
 }
 
-/// A job's record: its last try. Times are seconds since the run began, by the controller's clock; what
-/// never happened is `None`.
+/// The record of a job's last attempt. Times are seconds since the start of the run, by the
+/// controller's clock; `None` if the event did not happen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The job's number in the list, from 1.
     pub job: u32,
-    /// What it is called in tables.
+    /// The job's name in tables.
     pub name: Text,
-    /// The node of its last try.
+    /// The node of the attempt.
     pub node: Option<String>,
-    /// What ran it.
+    /// The engine that ran it.
     pub engine: Engine,
-    /// The engine had it, and it waited for a node.
+    /// When the job was queued by the engine.
     pub queued: Option<f64>,
-    /// Its inputs were at the node.
+    /// When all inputs were on the node.
     pub staged_in: Option<f64>,
-    /// Its command was started.
+    /// When the command was started.
     pub started: Option<f64>,
-    /// Its command ended.
+    /// When the command ended.
     pub ended: Option<f64>,
-    /// Its results were where they belong.
+    /// When all outputs were in place.
     pub staged_out: Option<f64>,
-    /// How many times it was given to a node.
+    /// The number of attempts.
     pub tries: u32,
-    /// How it ended.
+    /// The result of the attempt.
     pub outcome: Outcome,
-    /// CPU time of the command and all that it waited for, in seconds.
+    /// CPU time of the command and all its child processes, in seconds.
     pub cpu: Option<f64>,
-    /// Its largest process's peak resident memory, in bytes.
+    /// Peak resident memory of the largest process, in bytes.
     pub memory: Option<u64>,
-    /// Bytes of its inputs: brought to the node, or as large as they were under a mount.
+    /// Bytes of its inputs: transferred to the node, or their size under a mount.
     pub bytes_in: u64,
     /// Bytes of its outputs.
     pub bytes_out: u64,
-    /// Where it isn't done, the last lines of its standard error, a few; of its node's agent where that
-    /// was lost and said something.
+    /// For a job that failed: the last lines of its standard error, or of its agent's if the node
+    /// was lost.
     #[serde(default)]
     pub last_words: Vec<Text>,
 }
 
 impl Record {
-    /// How long its command ran, in seconds.
+    /// Returns the run time of the command in seconds.
     pub fn ran(&self) -> Option<f64> {
         Some(self.ended? - self.started?)
     }

@@ -1,24 +1,24 @@
-//! Names and words that may hold any bytes, and how they look where only text is allowed.
+//! Names and words of arbitrary bytes, and their representation as text.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A name, a path or a word of a command: any bytes.
+/// A name, a path or a word of a command, as arbitrary bytes.
 ///
-/// In JSON and on a terminal it is text: bytes that are no UTF-8 and control characters stand as `\xHH`,
-/// a backslash as `\\`. That can be read back, so no two names look the same.
+/// In JSON and on a terminal it is text: invalid UTF-8 and control characters become `\xHH`, a
+/// backslash becomes `\\`. The representation is unique and can be parsed back.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(pub Vec<u8>);
 
 impl Text {
-    /// The bytes themselves.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The bytes as text, escaped where necessary.
+    /// Returns the bytes as text, escaped where necessary.
     pub fn escaped(&self) -> Cow<'_, str> {
         match std::str::from_utf8(&self.0) {
             Ok(text) if !text.contains(|c: char| c == '\\' || c.is_control()) => text.into(),
@@ -26,10 +26,10 @@ impl Text {
         }
     }
 
-    /// Reads what [`Text::escaped`] has written.
+    /// Parses the output of [`Text::escaped`].
     ///
     /// # Errors
-    /// A backslash that begins nothing known, in words.
+    /// A message if a backslash is not followed by `\` or `xHH`.
     pub fn unescape(text: &str) -> Result<Self, String> {
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text;
@@ -43,7 +43,9 @@ impl Text {
             }
             let hex = after.strip_prefix('x').and_then(|after| after.get(..2));
             let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-            bytes.push(byte.ok_or_else(|| format!("{text:?} has a backslash without \\ or xHH"))?);
+            bytes.push(byte.ok_or_else(|| {
+                format!("{text:?} has a backslash that is not followed by \\ or xHH")
+            })?);
             rest = &after[3..];
         }
         bytes.extend(rest.as_bytes());

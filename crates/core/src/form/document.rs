@@ -3,12 +3,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::{Fault, FormProblem, wrong_kind};
 
-/// The version of all forms that are read here.
+/// The version of all configuration file formats.
 const VERSION: &str = "1";
 
-/// The tables of a text that is TOML of the version we know; `file` says what it is, such as
-/// `cluster file`. The version comes before all else, so that a newer file isn't told that its keys
-/// are wrong.
+/// Parses the text of a configuration file and checks its version. `file` is the kind of file, such
+/// as `cluster file`. The version is checked first, so that a newer file is not reported as one
+/// with unknown keys.
 pub fn document<'t>(text: &'t str, file: &'static str) -> Result<Spanned<DeTable<'t>>, Fault> {
     let document = DeTable::parse(text).map_err(|error| {
         let message = error.message().trim().replace('\n', "; ");

@@ -1,5 +1,5 @@
-//! What the files that people write have in common: TOML of one version, known keys only, and every
-//! fault with its line and column.
+//! The common format of configuration files: TOML with a version, where unknown keys are errors and
+//! every error has a line and a column.
 
 mod document;
 mod fault;

@@ -1,11 +1,11 @@
-//! Node lists that stand in a file.
+//! Node lists in configuration files.
 
 use std::ops::Range;
 
 use super::{Fault, FormProblem, Text};
 use crate::cluster::nodelist::{NodeListError, Origin, Sources, expand};
 
-/// Expands a list that stands at `text`, and points into it when it has a fault.
+/// Expands the node list in `text`; an error points to the position in the list.
 pub fn expand_text(
     file: &str,
     text: &Text<'_>,
@@ -17,36 +17,34 @@ pub fn expand_text(
     })
 }
 
-/// The bytes of the file that a fault of the list at `text` is about.
+/// Returns the byte range in the file of an error in the list `text`.
 fn span_within(file: &str, text: &Text<'_>, error: &NodeListError) -> Range<usize> {
     let raw = file.get(text.span.clone()).unwrap_or_default();
-    // A newline behind the opening quotes isn't part of the text, so the place is told from the
-    // end.
+    // TOML drops a newline after the opening quotes, so the start is computed from the end.
     let closing = if raw.starts_with("\"\"\"") || raw.starts_with("'''") { 3 } else { 1 };
     let opening = raw.len().saturating_sub(closing + text.value.len());
     let as_written = raw.get(opening..opening + text.value.len()) == Some(text.value);
-    if !as_written || *error.place().origin() != Origin::Given {
-        // Escapes shift the columns, and a group's text stands elsewhere: the value as a whole must
-        // do.
+    if !as_written || error.place.origin != Origin::Given {
+        // Escapes shift columns, and the text of a group is elsewhere: point to the whole value.
         return text.span.clone();
     }
-    let start = text.span.start + opening + error.place().offset();
-    start..start + error.place().span().len()
+    let start = text.span.start + opening + error.place.offset;
+    start..start + error.place.span.len()
 }
 
-/// What a file's nodes may refer to: nothing. It holds what the file is, such as `a cluster file`.
+/// Empty sources for the nodes of a file. It contains the kind of file, such as `a cluster file`.
 pub struct Alone(pub &'static str);
 
 impl Sources for Alone {
     fn file(&self, _path: &str) -> Result<String, String> {
-        Err(format!("{}'s nodes are written out", self.0))
+        Err(format!("{} must list its nodes itself", self.0))
     }
 
     fn group(&self, _name: &str) -> Result<Option<String>, String> {
-        Err("groups are made of nodes, not nodes of groups".into())
+        Err("groups can contain nodes, but `nodes` cannot contain groups".into())
     }
 
     fn slurm(&self) -> Result<Option<String>, String> {
-        Err(format!("{}'s nodes are written out", self.0))
+        Err(format!("{} must list its nodes itself", self.0))
     }
 }

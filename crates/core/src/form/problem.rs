@@ -3,92 +3,93 @@ use thiserror::Error;
 use crate::cluster::nodelist::{NodeListError, Origin};
 use crate::nearest::hint;
 
-/// What can be wrong with any file: its syntax, its keys, and the kinds of its values.
+/// The problems that any configuration file can have, in its syntax, keys and types of values.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormProblem {
-    /// It isn't TOML.
+    /// The file is not TOML.
     #[error("not valid TOML: {0}")]
     Syntax(String),
-    /// It doesn't say which version of the format it is.
-    #[error("no `version`: a {0} begins with `version = 1`")]
+    /// The version of the format is missing.
+    #[error("`version` is missing: a {0} must begin with `version = 1`")]
     NoVersion(&'static str),
-    /// It is of a version that this program doesn't know.
-    #[error("version {found} of the {file} isn't supported: this garland reads version 1")]
+    /// The version of the format is not supported.
+    #[error("version {found} of the {file} is not supported: this garland reads version 1")]
     Version {
-        /// What the file is.
+        /// The kind of file.
         file: &'static str,
         /// Its version.
         found: String,
     },
-    /// A key that means nothing.
+    /// A key is unknown.
     #[error("unknown key `{key}` in {section}{}; allowed: {allowed}", hint(*near))]
     UnknownKey {
         /// The key.
         key: String,
-        /// Where it stands.
+        /// The section.
         section: &'static str,
-        /// The keys that are known there.
+        /// The allowed keys, separated by commas.
         allowed: String,
-        /// The one that was perhaps meant.
+        /// The most similar allowed key.
         near: Option<&'static str>,
     },
     /// A key is missing.
     #[error("{section} needs `{key}`: write {example}")]
     Missing {
-        /// Where it is missing.
+        /// The section.
         section: &'static str,
         /// The key.
         key: &'static str,
-        /// What it may look like.
+        /// An example of the key.
         example: &'static str,
     },
-    /// A value of the wrong kind.
+    /// A value has the wrong type or is out of range.
     #[error("`{key}` must be {expected}, not {found}")]
     Kind {
         /// The key.
         key: String,
-        /// What is allowed.
+        /// The allowed values.
         expected: String,
-        /// What stands there.
+        /// The value, or its type.
         found: String,
     },
-    /// An empty text.
+    /// A string is empty.
     #[error("`{0}` is empty: it needs a value")]
     Empty(String),
-    /// A word that isn't among the words allowed.
-    #[error("`{key}` can't be {found:?}{}; allowed: {allowed}", hint(*near))]
+    /// A value is not one of the allowed words.
+    #[error("`{key}` cannot be {found:?}{}; allowed: {allowed}", hint(*near))]
     Word {
         /// The key.
         key: &'static str,
         /// The word.
         found: String,
-        /// The words allowed.
+        /// The allowed words, separated by commas.
         allowed: String,
-        /// The one that was perhaps meant.
+        /// The most similar allowed word.
         near: Option<&'static str>,
     },
-    /// A text that doesn't mean what it should.
+    /// A string cannot be parsed.
     #[error("`{key}`: {reason}")]
     Value {
         /// The key.
         key: String,
-        /// What the text isn't, and what is allowed.
+        /// The reason and the allowed format.
         reason: String,
     },
-    /// A node list with a fault.
+    /// A node list is invalid.
     #[error("`{key}`: {}", within(error))]
     NodeList {
         /// The key.
         key: String,
-        /// The fault.
+        /// The error.
         error: NodeListError,
     },
 }
 
-/// A fault of the list at this place needs no place of its own; one in a group it refers to does.
+/// Formats the error without its position if it is in the list itself:
+/// [`FileError`](super::FileError) has the position. An error in a group keeps its own.
 fn within(error: &NodeListError) -> String {
-    match error.place().origin() {
-        Origin::Given => error.problem().to_string(),
+    match error.place.origin {
+        Origin::Given => error.problem.to_string(),
         _ => error.to_string(),
     }
 }

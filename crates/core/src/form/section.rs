@@ -1,33 +1,41 @@
-//! Tables of a file, read by kind; every value keeps its place.
+//! Access to the tables of a configuration file by type, with positions for errors.
 
+use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Fault, FormProblem};
+use super::{Fault, FormProblem, Placed};
 use crate::nearest::nearest;
 
-/// A table of which all keys are known.
+/// A table of a configuration file, with its title for messages.
 pub struct Section<'t> {
     title: &'static str,
     span: Range<usize>,
     table: &'t DeTable<'t>,
 }
 
-/// A text that isn't empty, its place, and the key it stands under.
+/// A non-empty string with its key and position.
 #[derive(Clone)]
 pub struct Text<'t> {
     /// The key.
     pub key: String,
-    /// The text.
+    /// The string.
     pub value: &'t str,
-    /// Its bytes in the file.
+    /// Its byte range in the file.
     pub span: Range<usize>,
 }
 
+impl Text<'_> {
+    /// Returns `problem` at this string.
+    pub fn fault<P: fmt::Debug + fmt::Display>(&self, problem: P) -> Placed<P> {
+        Placed::new(self.span.clone(), problem)
+    }
+}
+
 impl<'t> Section<'t> {
-    /// Refuses a table with keys that aren't allowed; names the first one in the file.
+    /// Returns the section of a table, or an error for its first key that is not in `allowed`.
     pub fn new(
         title: &'static str,
         span: Range<usize>,
@@ -49,59 +57,56 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// Opens a table without checking its keys: which of them are allowed depends on the value of one.
+    /// Returns the section of a table without checking its keys, for tables whose allowed keys
+    /// depend on a value in them.
     pub fn open(title: &'static str, span: Range<usize>, table: &'t DeTable<'t>) -> Self {
         Self { title, span, table }
     }
 
-    /// The section below `key`, if it is there.
+    /// Returns the section `key`, if present, and checks its keys.
     pub fn section(
         &self,
         key: &'static str,
         title: &'static str,
         allowed: &[&'static str],
     ) -> Result<Option<Self>, Fault> {
-        let Some((table, span)) = self.table_at(key)? else {
-            return Ok(None);
-        };
-        Self::new(title, span, table, allowed).map(Some)
+        let found = self.table_at(key)?;
+        found.map(|(table, span)| Self::new(title, span, table, allowed)).transpose()
     }
 
-    /// The table below `key`, whatever its keys.
+    /// Returns the table `key`, if present, and its byte range.
     pub fn table_at(
         &self,
         key: &'static str,
     ) -> Result<Option<(&'t DeTable<'t>, Range<usize>)>, Fault> {
-        match self.value(key) {
-            None => Ok(None),
-            Some(value) => match value.get_ref() {
-                DeValue::Table(table) => Ok(Some((table, value.span()))),
-                other => Err(wrong_kind(key, &format!("a section `[{key}]`"), other, value.span())),
-            },
-        }
+        let table = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
+            DeValue::Table(table) => Ok((table, value.span())),
+            other => Err(wrong_kind(key, &format!("a section `[{key}]`"), other, value.span())),
+        };
+        self.value(key).map(table).transpose()
     }
 
-    /// The value of `key`, of whatever kind.
+    /// Returns the value of `key`, of any type.
     pub fn value(&self, key: &str) -> Option<&'t Spanned<DeValue<'t>>> {
         self.table.get(key)
     }
 
-    /// The text of `key`, if it is there.
+    /// Returns the string `key`, if present.
     pub fn text(&self, key: &'static str) -> Result<Option<Text<'t>>, Fault> {
         self.value(key).map(|value| text(key.to_owned(), value)).transpose()
     }
 
-    /// The text of `key`; the fault shows `example` if it is missing.
+    /// Returns the string `key`; the error for a missing key shows `example`.
     pub fn needed_text(&self, key: &'static str, example: &'static str) -> Result<Text<'t>, Fault> {
         self.text(key)?.ok_or_else(|| self.missing(key, example))
     }
 
-    /// The fault of a section without `key`.
+    /// Returns the error for a missing `key`.
     pub fn missing(&self, key: &'static str, example: &'static str) -> Fault {
         Fault::new(self.span.clone(), FormProblem::Missing { section: self.title, key, example })
     }
 
-    /// The texts of an array; none when the key is missing.
+    /// Returns the strings of an array; empty if the key is missing.
     pub fn texts(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
         let Some(value) = self.value(key) else {
             return Ok(Vec::new());
@@ -116,7 +121,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// One of some words, and what it stands for.
+    /// Returns the meaning of a string that must be one of `words`.
     pub fn word<T: Copy>(
         &self,
         key: &'static str,
@@ -128,17 +133,16 @@ impl<'t> Section<'t> {
         let found = words.iter().find(|(word, _)| *word == text.value);
         found.map(|(_, meaning)| Some(*meaning)).ok_or_else(|| {
             let words = words.iter().map(|(word, _)| *word);
-            let problem = FormProblem::Word {
+            text.fault(FormProblem::Word {
                 key,
                 found: text.value.to_owned(),
                 allowed: words.clone().collect::<Vec<_>>().join(", "),
                 near: nearest(text.value, words),
-            };
-            Fault::new(text.span, problem)
+            })
         })
     }
 
-    /// A text that `read` understands, such as a rate.
+    /// Returns a string parsed by `read`, such as a rate.
     pub fn read<T, E: ToString>(
         &self,
         key: &'static str,
@@ -148,12 +152,11 @@ impl<'t> Section<'t> {
             return Ok(None);
         };
         read(text.value).map(Some).map_err(|error| {
-            let problem = FormProblem::Value { key: text.key, reason: error.to_string() };
-            Fault::new(text.span, problem)
+            text.fault(FormProblem::Value { key: text.key.clone(), reason: error.to_string() })
         })
     }
 
-    /// A number in units of `1 / parts`, from `least` to `most` units.
+    /// Returns a number in units of `1 / parts`; `bounds` are in these units.
     pub fn parts(
         &self,
         key: &'static str,
@@ -174,16 +177,12 @@ impl<'t> Section<'t> {
             _ => None,
         };
         let rounded = number.map(|number| (number * one).round());
-        let fits = rounded.filter(|parts| {
-            *parts >= f64::from(*bounds.start()) && *parts <= f64::from(*bounds.end())
-        });
-        match fits {
-            Some(parts) => Ok(Some(parts as u32)),
-            None => Err(wrong_kind(key, &expected, value.get_ref(), value.span())),
-        }
+        let units = f64::from(*bounds.start())..=f64::from(*bounds.end());
+        let fits = rounded.filter(|parts| units.contains(parts)).map(|parts| Some(parts as u32));
+        fits.ok_or_else(|| wrong_kind(key, &expected, value.get_ref(), value.span()))
     }
 
-    /// The tables of an array of sections, whose keys are checked; empty if the key is missing.
+    /// Returns the sections of an array and checks their keys; empty if the key is missing.
     pub fn sections(
         &self,
         key: &'static str,
@@ -196,7 +195,7 @@ impl<'t> Section<'t> {
             .collect()
     }
 
-    /// The tables of an array of sections, whose keys are not checked; empty if the key is missing.
+    /// Returns the sections of an array without checking their keys; empty if the key is missing.
     pub fn open_sections(
         &self,
         key: &'static str,
@@ -216,16 +215,16 @@ impl<'t> Section<'t> {
         items.iter().map(section).collect()
     }
 
-    /// True or false.
+    /// Returns a boolean.
     pub fn boolean(&self, key: &'static str) -> Result<Option<bool>, Fault> {
-        match self.value(key).map(|value| (value.get_ref(), value.span())) {
-            None => Ok(None),
-            Some((DeValue::Boolean(value), _)) => Ok(Some(*value)),
-            Some((other, span)) => Err(wrong_kind(key, "true or false", other, span)),
-        }
+        let boolean = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+            DeValue::Boolean(boolean) => Ok(*boolean),
+            other => Err(wrong_kind(key, "true or false", other, value.span())),
+        };
+        self.value(key).map(boolean).transpose()
     }
 
-    /// The texts of an array, or a single one; none when the key is missing.
+    /// Returns the strings of an array, or a single string; empty if the key is missing.
     pub fn one_or_more(&self, key: &'static str) -> Result<Vec<Text<'t>>, Fault> {
         match self.value(key).map(Spanned::get_ref) {
             Some(DeValue::String(_)) => Ok(self.text(key)?.into_iter().collect()),
@@ -233,12 +232,12 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// Where the value of `key` stands; the section when there is none.
+    /// Returns the byte range of the value of `key`, or of the section if the key is missing.
     pub fn span_of(&self, key: &str) -> Range<usize> {
         self.value(key).map_or_else(|| self.span.clone(), Spanned::span)
     }
 
-    /// A whole number within bounds.
+    /// Returns an integer within bounds.
     pub fn integer(
         &self,
         key: &'static str,
@@ -252,15 +251,12 @@ impl<'t> Section<'t> {
             return Err(wrong_kind(key, &expected, value.get_ref(), value.span()));
         };
         let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
-        number.filter(|number| bounds.contains(number)).map(Some).ok_or_else(|| {
-            let problem =
-                FormProblem::Kind { key: key.to_owned(), expected, found: integer.to_string() };
-            Fault::new(value.span(), problem)
-        })
+        let number = number.filter(|number| bounds.contains(number)).map(Some);
+        number.ok_or_else(|| wrong_kind(key, &expected, value.get_ref(), value.span()))
     }
 }
 
-/// A text that isn't empty.
+/// Returns a value as a non-empty string.
 pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>, Fault> {
     match value.get_ref() {
         DeValue::String(text) if text.trim().is_empty() => {
@@ -271,7 +267,7 @@ pub fn text<'t>(key: String, value: &'t Spanned<DeValue<'t>>) -> Result<Text<'t>
     }
 }
 
-/// The fault of a value that is of another kind than `expected`.
+/// Returns the error for a value of another type than `expected`.
 pub fn wrong_kind(key: &str, expected: &str, found: &DeValue<'_>, span: Range<usize>) -> Fault {
     let found = match found {
         DeValue::String(_) => "a text".to_owned(),

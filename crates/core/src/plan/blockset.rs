@@ -1,24 +1,22 @@
-//! A set of block indices, one bit each up to the highest one: at most 128 KiB for a million blocks.
+//! Sets of block indices as bitmaps: at most 128 KiB for a million blocks.
 
-/// Which of `len` blocks are in.
+/// A set of block indices below `len`.
 #[derive(Clone, Debug)]
 pub struct BlockSet {
-    /// Up to the last word that has ever had a bit: a stream of unknown length may have very many
-    /// blocks, and seldom has.
+    /// The bitmap up to the largest index ever inserted: a stream of unknown length may have very
+    /// many blocks, but rarely does.
     words: Vec<u64>,
     len: u64,
     count: u64,
 }
 
 impl BlockSet {
-    /// An empty set that can hold the indices below `len`.
-    #[must_use]
+    /// Returns an empty set for indices below `len`.
     pub fn new(len: u64) -> Self {
         Self { words: Vec::new(), len, count: 0 }
     }
 
-    /// A set that holds every index below `len`.
-    #[must_use]
+    /// Returns the set of all indices below `len`.
     pub fn full(len: u64) -> Self {
         let words = usize::try_from(len.div_ceil(64)).expect("a block table fits the memory");
         let mut words = vec![u64::MAX; words];
@@ -28,7 +26,7 @@ impl BlockSet {
         Self { words, len, count: len }
     }
 
-    /// Adds `index`; says whether it is new. An index beyond the set's length is never in.
+    /// Inserts `index`; returns whether it is new. Indices beyond the length are ignored.
     pub fn insert(&mut self, index: u64) -> bool {
         if index >= self.len || self.contains(index) {
             return false;
@@ -42,7 +40,7 @@ impl BlockSet {
         true
     }
 
-    /// Takes `index` out; says whether it was in.
+    /// Removes `index`; returns whether it was in the set.
     pub fn remove(&mut self, index: u64) -> bool {
         let was_in = self.contains(index);
         if was_in {
@@ -52,21 +50,18 @@ impl BlockSet {
         was_in
     }
 
-    /// Whether `index` is in.
-    #[must_use]
+    /// Returns whether `index` is in the set.
     pub fn contains(&self, index: u64) -> bool {
         let word = usize::try_from(index / 64).ok().and_then(|word| self.words.get(word));
         index < self.len && word.is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
-    /// How many indices are in.
-    #[must_use]
+    /// Returns the number of indices in the set.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether every index below the length is in.
-    #[must_use]
+    /// Returns whether every index below the length is in the set.
     pub fn is_full(&self) -> bool {
         self.count == self.len
     }
@@ -75,7 +70,7 @@ impl BlockSet {
 impl PartialEq for BlockSet {
     fn eq(&self, other: &Self) -> bool {
         let shared = self.words.len().min(other.words.len());
-        // With as many bits in all, what only one of them has a word for is empty.
+        // The counts are equal, so words beyond the shared ones are zero.
         (self.len, self.count) == (other.len, other.count)
             && self.words[..shared] == other.words[..shared]
     }

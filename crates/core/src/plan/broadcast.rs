@@ -1,5 +1,5 @@
-//! Plans: broadcasts (chains through all nodes, one lane a rail), stripes (a lane a server), and
-//! their reverse.
+//! Plans: broadcasts (chains through all nodes, one lane per rail), stripes (one lane per server),
+//! and their reverse.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,89 +12,89 @@ use super::{HEAD, Lane, LaneBlocks, Layout, NodeId, Route, Stripes};
 /// The version of a saved plan.
 const PLAN_VERSION: u32 = 1;
 
-/// A node as a plan knows it.
+/// A node of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedNode {
-    /// Its name in the node list.
+    /// The node's name in the node list.
     pub name: String,
 }
 
-/// What will happen: lanes over the blocks of one source. The first node is the head.
+/// The plan of a copy: lanes over the blocks of one source. The first node is the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The version of this value's form; another one isn't read.
+    /// The version of the format; plans of other versions are refused.
     #[serde(deserialize_with = "known")]
     pub version: u32,
-    /// How the source is cut.
+    /// The division of the source into blocks.
     pub layout: Layout,
-    /// The nodes, the head first; a node's place is its `NodeId`.
+    /// The nodes, head first; a node's index is its `NodeId`.
     pub nodes: Vec<PlannedNode>,
     /// The lanes.
     pub lanes: Vec<Lane>,
-    /// Whether the node behind the head has all of its lane by itself: it reads that part of the source.
+    /// Whether the first node after the head in each lane reads the lane's part of the source
+    /// itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shared: bool,
-    /// Why the lanes go as they do, in words, where that isn't the usual way.
+    /// The reason for unusual lanes, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    let version = u32::deserialize(from)?;
-    let other = || {
-        let why = format!("it is a plan of version {version}, this garland reads {PLAN_VERSION}");
-        de::Error::custom(why)
-    };
-    if version == PLAN_VERSION { Ok(version) } else { Err(other()) }
+    match u32::deserialize(from)? {
+        PLAN_VERSION => Ok(PLAN_VERSION),
+        other => Err(de::Error::custom(format!(
+            "the plan has version {other}, this garland reads version {PLAN_VERSION}"
+        ))),
+    }
 }
 
-/// Why a plan can't be.
+/// The error for an impossible plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// There are no receivers.
+    /// The plan has no receivers.
     #[error("the node list is empty")]
     NoNodes,
-    /// The number of lanes is no number of lanes.
+    /// The number of lanes is out of range.
     #[error("{0} lanes: allowed are 1 to 64")]
     Lanes(u16),
-    /// There must be a server for each stripe.
-    #[error("{0} servers for {1} stripes")]
+    /// The number of servers differs from the number of stripes.
+    #[error("{0} servers for {1} stripes: each stripe needs one server")]
     Servers(usize, u16),
 }
 
+fn check(names: &[String], rails: u16) -> Result<(), PlanError> {
+    match (names, rails) {
+        ([], _) => Err(PlanError::NoNodes),
+        (_, 1..=64) => Ok(()),
+        _ => Err(PlanError::Lanes(rails)),
+    }
+}
+
 impl Plan {
-    /// A broadcast of `layout` from the head through `names` in their order, over `rails` lanes:
-    /// lane k carries every k-th block over the nodes' k-th address.
+    /// Returns the plan of a broadcast of `layout` from the head through `names`, in their order,
+    /// over `rails` lanes. Lane k carries every k-th block over the nodes' k-th address.
     ///
     /// # Errors
-    /// When there are no nodes, or not 1 to 64 rails.
+    /// If there are no nodes, or not 1 to 64 rails.
     pub fn broadcast(layout: Layout, names: &[String], rails: u16) -> Result<Self, PlanError> {
-        if names.is_empty() {
-            return Err(PlanError::NoNodes);
-        }
-        if !(1..=64).contains(&rails) {
-            return Err(PlanError::Lanes(rails));
-        }
+        check(names, rails)?;
+        let end = layout.blocks();
         let route = Route::chain((0..).map(NodeId).take(names.len() + 1));
         let lane = |rail: u16| Lane {
-            blocks: LaneBlocks {
-                first: u64::from(rail),
-                run: 1,
-                step: u64::from(rails),
-                end: layout.blocks(),
-            },
+            blocks: LaneBlocks { first: rail.into(), run: 1, step: rails.into(), end },
             rail,
             route: route.clone(),
         };
         Ok(Self::of(layout, names, (0..rails).map(lane).collect()))
     }
 
-    /// A broadcast of `layout` that `names` can read by themselves, up to `readers` of them: each of
-    /// these reads a part, which is a lane that goes from there round all nodes, and the head gives what
-    /// a reader can't. Lane k uses the nodes' address k modulo `rails`.
+    /// Returns the plan of a broadcast whose source up to `readers` of the nodes `names` can read
+    /// themselves. Each of them reads one part, which is a lane from there round all nodes; the
+    /// head sends what a reader cannot read. Lane k uses the nodes' address k modulo `rails`.
     ///
     /// # Errors
-    /// When there are no nodes, or not 1 to 64 rails.
+    /// If there are no nodes, or not 1 to 64 rails.
     pub fn shared(
         layout: Layout,
         names: &[String],
@@ -105,7 +105,7 @@ impl Plan {
         let most = layout.blocks().min(nodes as u64).max(1);
         let parts = most.min(u64::from(readers.clamp(1, 64)));
         let run = layout.blocks().div_ceil(parts).max(1);
-        // A part for each, even where the last ones would get nothing by runs so long.
+        // With such runs, fewer parts may be enough.
         let parts = layout.blocks().div_ceil(run).max(1);
         let plain = Self::broadcast(layout, names, rails)?;
         let lane = |part: u64| {
@@ -121,42 +121,37 @@ impl Plan {
         Ok(Self { lanes: (0..parts).map(lane).collect(), is_shared: true, ..plain })
     }
 
-    /// The lane that a node reads by itself, if it does.
-    #[must_use]
+    /// Returns the blocks that a node reads from the source itself, if any.
     pub fn part_read_by(&self, node: NodeId) -> Option<LaneBlocks> {
         let lanes = self.lanes.iter().filter(|_| self.is_shared);
         let mut read = lanes.filter(|lane| lane.route.nodes().get(1) == Some(&node));
         read.next().map(|lane| lane.blocks)
     }
 
-    /// A copy of `layout` from one node to another, or to itself, over `rails` lanes of one hop: the
-    /// node `from` has the head's place.
+    /// Returns the plan of a copy from one node to another, or to itself, over `rails` lanes of one
+    /// hop. The node `from` has the head's place.
     ///
     /// # Errors
-    /// When there are not 1 to 64 rails.
+    /// If there are not 1 to 64 rails.
     pub fn between(layout: Layout, from: &str, to: &str, rails: u16) -> Result<Self, PlanError> {
         let mut plan = Self::broadcast(layout, &[to.to_owned()], rails)?;
         plan.nodes[HEAD.index()].name = from.to_owned();
         Ok(plan)
     }
 
-    /// A file of `layout` in `stripes` over the servers `names`, in their order: a lane of one hop
-    /// to each, which carries its units. Lane k uses the servers' address k modulo `rails`.
+    /// Returns the plan of a copy of a file in `stripes` to the servers `names`, in their order.
+    /// Each server has a lane of one hop with the units of its stripe. Lane k uses the servers'
+    /// address k modulo `rails`.
     ///
     /// # Errors
-    /// When there are no servers, not as many as stripes, or not 1 to 64 rails.
+    /// If there are no servers, another number of servers than stripes, or not 1 to 64 rails.
     pub fn striped(
         layout: Layout,
         stripes: Stripes,
         names: &[String],
         rails: u16,
     ) -> Result<Self, PlanError> {
-        if names.is_empty() {
-            return Err(PlanError::NoNodes);
-        }
-        if !(1..=64).contains(&rails) {
-            return Err(PlanError::Lanes(rails));
-        }
+        check(names, rails)?;
         if names.len() != usize::from(stripes.servers) {
             return Err(PlanError::Servers(names.len(), stripes.servers));
         }
@@ -227,8 +222,7 @@ impl Plan {
         Self { version, layout, nodes, lanes, is_shared: false, reason: None }
     }
 
-    /// Bytes of the lanes that a node is on.
-    #[must_use]
+    /// Returns the number of bytes of the lanes with this node.
     pub fn bytes_of(&self, node: NodeId) -> u64 {
         let last = self.layout.blocks().saturating_sub(1);
         let short = u64::from(self.layout.block_size - self.layout.block_length(last));
@@ -240,13 +234,12 @@ impl Plan {
         self.lanes.iter().filter(|lane| lane.route.contains(node)).map(bytes).sum()
     }
 
-    /// How many lanes a node is on.
-    #[must_use]
+    /// Returns the number of lanes with this node.
     pub fn lanes_of(&self, node: NodeId) -> usize {
         self.lanes.iter().filter(|lane| lane.route.contains(node)).count()
     }
 
-    /// The nodes that have agents, in the plan's order.
+    /// Iterates over the nodes other than the head, in the plan's order.
     pub fn receivers(&self) -> impl Iterator<Item = (NodeId, &PlannedNode)> {
         (0..).map(NodeId).zip(&self.nodes).skip(1)
     }
@@ -256,7 +249,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Layout { length, block_size, open } = self.layout;
         if open {
-            writeln!(f, "as many bytes as there are, in blocks of {block_size} bytes")?;
+            writeln!(f, "unknown length, in blocks of {block_size} bytes")?;
         } else {
             writeln!(f, "{length} bytes in {} blocks of {block_size} bytes", self.layout.blocks())?;
         }
@@ -363,7 +356,7 @@ mod tests {
         let names = ["n1".to_owned()];
         let plan = Plan::broadcast(Layout::open_ended(4096).unwrap(), &names, 2).unwrap();
         insta::assert_snapshot!(plan, @r"
-        as many bytes as there are, in blocks of 4096 bytes
+        unknown length, in blocks of 4096 bytes
         lane 0: blocks (0, +2), rail 0
           head -> n1
         lane 1: blocks (1, +2), rail 1
@@ -381,7 +374,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
         let other = text.replace("\"version\":1", "\"version\":2");
         let error = serde_json::from_str::<Plan>(&other).unwrap_err().to_string();
-        assert!(error.contains("a plan of version 2, this garland reads 1"), "{error}");
+        assert!(error.contains("the plan has version 2, this garland reads version 1"), "{error}");
     }
 
     #[test]

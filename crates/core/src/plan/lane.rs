@@ -1,4 +1,4 @@
-//! A lane: a set of blocks of the source and the route they take.
+//! Lanes: sets of blocks of the source with their routes.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,46 +25,40 @@ fn one() -> u64 {
 }
 
 impl LaneBlocks {
-    /// All of `blocks` blocks.
-    #[must_use]
+    /// Returns a lane with all of `blocks` blocks.
     pub fn all(blocks: u64) -> Self {
         Self { first: 0, run: 1, step: 1, end: blocks }
     }
 
-    /// Whether the numbers describe a lane of a source of `blocks` blocks.
-    #[must_use]
+    /// Returns whether the numbers describe a lane of a source with `blocks` blocks.
     pub fn is_sound(&self, blocks: u64) -> bool {
         self.run > 0 && self.run <= self.step && self.end <= blocks
     }
 
-    /// The number of blocks in this lane.
-    #[must_use]
+    /// Returns the number of blocks in this lane.
     pub fn len(&self) -> u64 {
         let all = self.end.saturating_sub(self.first);
         all / self.step * self.run + (all % self.step).min(self.run)
     }
 
-    /// Whether the lane has no blocks.
-    #[must_use]
+    /// Returns whether the lane has no blocks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The index of the block with this ordinal.
-    #[must_use]
+    /// Returns the index of the block with this ordinal.
     pub fn index(&self, ordinal: u64) -> u64 {
         self.first + ordinal / self.run * self.step + ordinal % self.run
     }
 
-    /// The ordinal of block `index`; `None` when another lane carries it.
-    #[must_use]
+    /// Returns the ordinal of block `index`; `None` if another lane carries it.
     pub fn ordinal(&self, index: u64) -> Option<u64> {
         let distance = index.checked_sub(self.first).filter(|_| index < self.end)?;
         let within = distance % self.step;
         (within < self.run).then(|| distance / self.step * self.run + within)
     }
 
-    /// The blocks' indices in rising order.
+    /// Iterates over the indices of the blocks in ascending order.
     pub fn indices(self) -> impl Iterator<Item = u64> {
         (0..self.len()).map(move |ordinal| self.index(ordinal))
     }
@@ -77,7 +71,7 @@ pub struct Lane {
     pub blocks: LaneBlocks,
     /// The index of the address that each node uses for this lane.
     pub rail: u16,
-    /// The route, which begins at the node that has the bytes.
+    /// The route, which begins at the node with the source.
     pub route: Route,
 }
 

@@ -1,46 +1,46 @@
-//! How a source is cut into blocks.
+//! The division of a source into blocks.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The sealed unit, in bytes, unless a source is very large: 1 MiB.
+/// The block size in bytes unless a source is very short or very long: 1 MiB.
 pub const DEFAULT_BLOCK_SIZE: u32 = 1 << 20;
 
-/// Blocks are never larger, in bytes: agents keep several in memory and promise to stay below 64 MiB.
+/// The maximum block size in bytes: agents hold several blocks, and stay below 64 MiB of memory.
 const MAX_BLOCK_SIZE: u32 = 4 << 20;
 
-/// Blocks are never smaller, in bytes: below this the headers and system calls begin to show.
+/// The minimum block size in bytes: below it, headers and system calls cost too much.
 const MIN_BLOCK_SIZE: u32 = 4 << 10;
 
-/// The most blocks that a source may have: their digests take 32 bytes each on every node.
+/// The maximum number of blocks of a source: each node holds 32 bytes of digest per block.
 pub const BLOCKS_MAX: u64 = 1 << 24;
 
 /// A source's length and the size of the blocks it is cut into. The last block may be shorter; an
 /// empty source has no blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Bytes of the source; the most that it may have where its end is open.
+    /// The length of the source in bytes; the maximum length if `open`.
     pub length: u64,
-    /// Bytes of every block but the last.
+    /// The length in bytes of every block but the last.
     pub block_size: u32,
-    /// Whether the source may end before that: a stream, whose length is known when it has ended.
+    /// Whether the source is a stream, which may end earlier: its length is known at its end.
     #[serde(default)]
     pub open: bool,
 }
 
-/// Why a layout can't be.
+/// The error for an impossible layout.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
-    /// The block size is outside of what agents hold in memory.
+    /// The block size is out of range.
     #[error("block size of {0} bytes: allowed are {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
     BlockSize(u32),
 }
 
 impl Layout {
-    /// Cuts `length` bytes into blocks of `block_size` bytes.
+    /// Divides `length` bytes into blocks of `block_size` bytes.
     ///
     /// # Errors
-    /// When the block size is outside of 4 KiB to 4 MiB.
+    /// If the block size is not 4 KiB to 4 MiB.
     pub fn new(length: u64, block_size: u32) -> Result<Self, LayoutError> {
         if !(MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&block_size) {
             return Err(LayoutError::BlockSize(block_size));
@@ -48,10 +48,10 @@ impl Layout {
         Ok(Self { length, block_size, open: false })
     }
 
-    /// Cuts a stream of unknown length into blocks of `block_size` bytes.
+    /// Divides a stream of unknown length into blocks of `block_size` bytes.
     ///
     /// # Errors
-    /// When the block size is outside of 4 KiB to 4 MiB.
+    /// If the block size is not 4 KiB to 4 MiB.
     pub fn open_ended(block_size: u32) -> Result<Self, LayoutError> {
         let most = BLOCKS_MAX * u64::from(block_size);
         Ok(Self { open: true, ..Self::new(most, block_size)? })
@@ -63,13 +63,12 @@ impl Layout {
         Self { length, open: false, ..self }
     }
 
-    /// Cuts `length` bytes into blocks of a size that fits them.
+    /// Divides `length` bytes into blocks of a suitable size.
     ///
-    /// A node can open a block only when it has all of it, so the last block's time on the wire is
-    /// added to every copy: short sources get short blocks (at least 64 of them, down to 64 KiB).
-    /// The table of block digests grows with the number of blocks, so very long sources (from
-    /// 256 GiB) get larger ones.
-    #[must_use]
+    /// A node opens a block when it has all of it, so the last block's time on the wire is added to
+    /// every copy. Short sources therefore have short blocks: at least 64 of them, down to 64 KiB.
+    /// The table of digests grows with the number of blocks, so sources of 256 GiB and more have
+    /// longer blocks.
     pub fn fitting(length: u64) -> Self {
         const SHORT: u64 = 64;
         const MANY: u64 = 1 << 18;
@@ -83,21 +82,18 @@ impl Layout {
         Self { length, block_size, open: false }
     }
 
-    /// The number of blocks; the most that there may be where the end is open.
-    #[must_use]
+    /// Returns the number of blocks; the maximum number if `open`.
     pub fn blocks(&self) -> u64 {
         self.length.div_ceil(u64::from(self.block_size))
     }
 
-    /// The offset in bytes of block `index`.
-    #[must_use]
+    /// Returns the offset in bytes of block `index`.
     pub fn offset(&self, index: u64) -> u64 {
         index * u64::from(self.block_size)
     }
 
-    /// The bytes in block `index`; 0 for a block that the source doesn't have. A stream's last one
-    /// may have less.
-    #[must_use]
+    /// Returns the length in bytes of block `index`; 0 beyond the last block. The last block of a
+    /// stream may be shorter.
     pub fn block_length(&self, index: u64) -> u32 {
         if index >= self.blocks() {
             return 0;

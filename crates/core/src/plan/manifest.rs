@@ -1,20 +1,20 @@
-//! The manifest that lies beside every stripe: a few lines of TOML that say what it is a stripe of.
+//! Manifests: short TOML files beside every stripe that describe the striped file.
 //!
 //! ```
 //! # use garland_core::plan::Manifest;
 //! # let text = r#"
 //! version = 1                # of this format
-//! set = "0f2e4d6c8a0b1c2d3e4f5061728394a5" # the same beside every stripe of one copy
-//! written = 1774000000       # seconds since the start of 1970
-//! name = "model.bin"         # what was copied
-//! size = 10000               # its bytes
+//! set = "0f2e4d6c8a0b1c2d3e4f5061728394a5" # the same for all stripes of one copy
+//! written = 1774000000       # seconds since 1970-01-01
+//! name = "model.bin"         # name of the copied file
+//! size = 10000               # its length in bytes
 //! mode = 0o644               # its permissions
-//! modified = [1773000000, 5] # when it was modified: seconds since 1970, nanoseconds
-//! unit = 4096                # bytes that lie together on one server
-//! block = 4096               # bytes that are digested together
-//! stripe = 1                 # which of the servers' this is
+//! modified = [1773000000, 5] # its modification time: seconds since 1970-01-01, nanoseconds
+//! unit = 4096                # bytes per unit; units alternate between servers
+//! block = 4096               # bytes per block; each block has a digest
+//! stripe = 1                 # number of this stripe, from 1
 //!
-//! [[servers]]                # in the order of the units: the first unit is on the first
+//! [[servers]]                # in the order of the units: the first server has the first unit
 //! name = "io1"
 //! digest = "1111111111111111111111111111111111111111111111111111111111111111"
 //!
@@ -28,11 +28,11 @@
 //! # Ok::<(), garland_core::plan::ManifestError>(())
 //! ```
 //!
-//! A stripe's digest is the BLAKE3 of the BLAKE3s of its blocks, in their order.
+//! A stripe's digest is the BLAKE3 digest of the BLAKE3 digests of its blocks, in their order.
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use thiserror::Error;
 
 use super::{Layout, Stripe, Stripes, StripesError};
@@ -40,55 +40,53 @@ use super::{Layout, Stripe, Stripes, StripesError};
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// What lies beside one stripe.
+/// The manifest of a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Which copy wrote it: the same beside all its stripes.
+    /// The identity of the copy, the same for all its stripes.
     pub set: [u8; 16],
-    /// When, in seconds since the start of 1970.
+    /// The time of the copy, in seconds since 1970-01-01.
     pub written: i64,
-    /// The name of the file that was copied.
+    /// The name of the copied file.
     pub name: String,
     /// Its permission bits.
     pub mode: u32,
-    /// When it was modified: seconds and nanoseconds.
+    /// Its modification time: seconds since 1970-01-01, nanoseconds.
     pub modified: (i64, u32),
-    /// How it lies on the servers.
+    /// Its distribution over the servers.
     pub stripes: Stripes,
-    /// How it is cut into blocks.
+    /// Its division into blocks.
     pub layout: Layout,
     /// The servers in their order.
     pub servers: Vec<StripeServer>,
-    /// Whose stripe lies beside it, from 0.
+    /// The number of the stripe that it describes, from 0.
     pub number: u16,
 }
 
-/// A server and what its stripe must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A server and the digest of its stripe.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct StripeServer {
     /// The node's name.
     pub name: String,
     /// Its stripe's digest.
+    #[serde(deserialize_with = "hex")]
     pub digest: [u8; 32],
 }
 
-/// Why a text is no manifest.
+/// The error for an invalid manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ManifestError {
-    /// It isn't the TOML that it should be.
+    /// The text is not TOML, or keys are missing.
     #[error("{0}")]
     Toml(String),
-    /// It is of another version.
-    #[error("version {0}, and this Garland reads {VERSION}")]
+    /// The version is not supported.
+    #[error("version {0} is not supported: this garland reads version {VERSION}")]
     Version(u32),
-    /// A digest or the set's identity isn't hexadecimal of the right length.
-    #[error("`{0}` is no hexadecimal number of {1} bytes")]
-    Hex(String, usize),
-    /// The numbers can't be.
+    /// The stripes or blocks are impossible.
     #[error("{0}")]
     Stripes(#[from] StripesError),
-    /// The stripe's number isn't one of the servers'.
-    #[error("stripe {0} of {1} servers")]
+    /// The number of the stripe is larger than the number of servers, or 0.
+    #[error("stripe {0} does not exist: there are {1} servers")]
     Number(u16, u16),
 }
 
@@ -99,7 +97,8 @@ struct Version {
 
 #[derive(Deserialize)]
 struct ManifestFile {
-    set: String,
+    #[serde(deserialize_with = "hex")]
+    set: [u8; 16],
     written: i64,
     name: String,
     size: u64,
@@ -108,20 +107,14 @@ struct ManifestFile {
     unit: u64,
     block: u32,
     stripe: u16,
-    servers: Vec<Server>,
-}
-
-#[derive(Deserialize)]
-struct Server {
-    name: String,
-    digest: String,
+    servers: Vec<StripeServer>,
 }
 
 impl Manifest {
-    /// Reads a manifest. Keys that it doesn't know are for later releases.
+    /// Parses a manifest. Unknown keys are ignored, for later releases.
     ///
     /// # Errors
-    /// When it is none, or of another version, or its numbers can't be.
+    /// If the text is not a manifest, has another version, or describes impossible stripes.
     pub fn parse(text: &str) -> Result<Self, ManifestError> {
         let toml = |error: toml::de::Error| {
             ManifestError::Toml(error.to_string().trim_end().replace('\n', " "))
@@ -136,30 +129,25 @@ impl Manifest {
         if number >= stripes.servers {
             return Err(ManifestError::Number(form.stripe, stripes.servers));
         }
-        let server = |server: Server| {
-            Ok(StripeServer { name: server.name, digest: from_hex(&server.digest)? })
-        };
         Ok(Self {
-            set: from_hex(&form.set)?,
+            set: form.set,
             written: form.written,
             name: form.name,
             mode: form.mode & 0o7777,
             modified: (form.modified.0, form.modified.1.min(999_999_999)),
             layout: stripes.layout(form.block)?,
             stripes,
-            servers: form.servers.into_iter().map(server).collect::<Result<_, ManifestError>>()?,
+            servers: form.servers,
             number,
         })
     }
 
-    /// The stripe that it lies beside.
-    #[must_use]
+    /// Returns the stripe that it describes.
     pub fn stripe(&self) -> Stripe {
         self.stripes.stripe(self.number)
     }
 
-    /// Whether both are of one copy and say the same of it.
-    #[must_use]
+    /// Returns whether both describe the same copy with the same values.
     pub fn agrees(&self, other: &Self) -> bool {
         Self { number: 0, ..self.clone() } == Self { number: 0, ..other.clone() }
     }
@@ -171,7 +159,10 @@ impl fmt::Display for Manifest {
         let Stripes { length, unit, servers } = self.stripes;
         let (seconds, nanos) = self.modified;
         writeln!(f, "# Stripe {} of {servers}, written by garland cp --stripe.", self.number + 1)?;
-        writeln!(f, "# Units of {unit} bytes go round the servers in their order: with dd alone,")?;
+        writeln!(
+            f,
+            "# Units of {unit} bytes alternate between the servers. To join them with dd:"
+        )?;
         writeln!(f, "# unit u of the file is unit u / {servers} of stripe u % {servers} + 1.\n")?;
         writeln!(f, "version = {VERSION}")?;
         writeln!(f, "set = \"{}\"", to_hex(&self.set))?;
@@ -196,14 +187,18 @@ fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn from_hex<const N: usize>(text: &str) -> Result<[u8; N], ManifestError> {
-    let wrong = || ManifestError::Hex(text.chars().take(80).collect(), N);
+/// Deserializes a hexadecimal number of `N` bytes.
+fn hex<'de, D: Deserializer<'de>, const N: usize>(from: D) -> Result<[u8; N], D::Error> {
+    let text = String::deserialize(from)?;
     if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(wrong());
+        let shown: String = text.chars().take(80).collect();
+        return Err(de::Error::custom(format!(
+            "`{shown}` is not a hexadecimal number of {N} bytes"
+        )));
     }
     let mut bytes = [0; N];
     for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| wrong())?;
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(de::Error::custom)?;
     }
     Ok(bytes)
 }
@@ -236,18 +231,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_words() {
+    fn impossible_manifests_are_refused_with_a_reason() {
         let text = manifest().to_string();
         let refused = |from: &str, to: &str| {
             assert!(text.contains(from));
             Manifest::parse(&text.replace(from, to)).unwrap_err().to_string()
         };
-        insta::assert_snapshot!(refused("version = 1", "version = 2"), @"version 2, and this Garland reads 1");
-        insta::assert_snapshot!(refused("stripe = 2", "stripe = 3"), @"stripe 3 of 2 servers");
-        insta::assert_snapshot!(refused("stripe = 2", "stripe = 0"), @"stripe 0 of 2 servers");
-        insta::assert_snapshot!(refused("block = 4096", "block = 0"), @"blocks of 0 bytes don't fit into stripe units of 4096: a unit must have a whole number of them");
+        insta::assert_snapshot!(refused("version = 1", "version = 2"), @"version 2 is not supported: this garland reads version 1");
+        insta::assert_snapshot!(refused("stripe = 2", "stripe = 3"), @"stripe 3 does not exist: there are 2 servers");
+        insta::assert_snapshot!(refused("stripe = 2", "stripe = 0"), @"stripe 0 does not exist: there are 2 servers");
+        insta::assert_snapshot!(refused("block = 4096", "block = 0"), @"stripe units of 4096 bytes cannot be divided into blocks of 0 bytes: use a block size that divides the unit");
         insta::assert_snapshot!(refused("unit = 4096", "unit = 5"), @"a stripe unit of 5 bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB");
-        assert!(refused(&"07".repeat(16), "07").contains("no hexadecimal number of 16 bytes"));
+        assert!(refused(&"07".repeat(16), "07").contains("not a hexadecimal number of 16 bytes"));
         assert!(refused("size = 10000", "").contains("missing field `size`"));
         assert!(Manifest::parse("").is_err());
     }

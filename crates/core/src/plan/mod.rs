@@ -1,5 +1,5 @@
-//! Plans: lanes as values. A plan says which bytes travel on which route, and nothing else; the
-//! agents, the lab and the simulator execute the same plan.
+//! Plans of copies. A plan says which bytes travel on which route, and nothing else; agents, lab
+//! and simulator execute the same plan.
 
 mod blockset;
 mod broadcast;

@@ -1,45 +1,46 @@
-//! In which order a chain visits the nodes.
+//! The order of nodes in a chain.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How the order of a chain is chosen.
+/// The method that orders the nodes of a chain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// As the node list names them.
+    /// The order of the node list.
     #[default]
     List,
-    /// Rack by rack, so that each rack's uplink carries the stream once. Racks come in the order of
-    /// their first node; nodes without a rack share one.
+    /// Rack by rack, so that the stream crosses each rack's uplink once. Racks have the order of
+    /// their first nodes; nodes without a rack form one rack.
     Rack,
-    /// As given, node by node.
+    /// The given order of node names.
     Given(Vec<String>),
-    /// By measured rates of pairs: each node is followed by the one that it sends to at the highest rate, and
+    /// By measured rates of pairs: each node sends to the remaining node with the highest rate, and
     /// slow nodes come last.
     Wires(Rates),
 }
 
-/// The rates between all nodes, in bytes per second, by their indices; `None` if unknown.
+/// The rates from each node to each other one, in bytes per second, by node index; `None` if
+/// unknown.
 pub type Rates = Vec<Vec<Option<f64>>>;
 
-/// Why nodes cannot be put into the order of a chain that was asked for.
+/// The error for an order that cannot be applied to the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OrderError {
-    /// The given order names a node that the copy doesn't have.
-    #[error("the order names {0}, which is not among the destination nodes")]
+    /// The given order contains a node that the copy does not have.
+    #[error("the given order contains {0}, which is not a destination node")]
     Unknown(String),
-    /// The given order leaves a node out or names it twice.
-    #[error("the order names {0} {1} times; every destination node belongs in it once")]
+    /// The given order lacks a node or contains it several times.
+    #[error("the given order contains {0} {1} times: it must contain each destination node once")]
     Count(String, usize),
 }
 
-/// The order in which a chain visits `nodes` (name and rack), as indices into `nodes`.
+/// Returns the order in which a chain visits `nodes` (name and rack), as indices into `nodes`.
 ///
 /// # Errors
-/// When a given order isn't a permutation of the nodes.
+/// If a given order is not a permutation of the nodes.
 pub fn chain_order(
     order: &Order,
     nodes: &[(String, Option<String>)],
@@ -52,14 +53,15 @@ pub fn chain_order(
     }
 }
 
-/// Rates that differ by less are the same: among these the list's order stays.
+/// Rates whose ratio is above this value count as equal, and keep the order of the list.
 const SAME: f64 = 0.9;
 
-/// The number of beginnings of a chain that are tried, those with the highest rates first.
+/// The maximum number of first nodes that are tried, those with the highest rates first.
 const BEGINNINGS: usize = 32;
 
-/// Of the chains in which each node is followed by the one that it sends to at the highest rate, the one with
-/// the highest sum of rates, where no node gets more than the hops before it carry.
+/// Returns the best of the greedy chains, in which each node sends to the remaining node with the
+/// highest rate. The best chain has the highest sum of rates, where a node's rate is the lowest of
+/// the hops before it.
 fn by_wires(rates: &Rates, count: usize) -> Vec<usize> {
     let rate = |from: usize, to: usize| {
         let known = rates.get(from).and_then(|row| row.get(to)).copied().flatten();
@@ -70,19 +72,19 @@ fn by_wires(rates: &Rates, count: usize) -> Vec<usize> {
     let most = (0..count).map(gives).fold(0.0, f64::max);
     let gives_well: Vec<bool> = (0..count).map(|node| gives(node) >= SAME * most).collect();
     let mut beginnings: Vec<usize> = (0..count).collect();
-    // It is stable: equal ones stay as they are listed.
+    // The sort is stable, so equal nodes keep the order of the list.
     beginnings.sort_by_key(|&node| !gives_well[node]);
     let mut best: Option<(f64, Vec<usize>)> = None;
     for first in beginnings.into_iter().take(BEGINNINGS) {
         let mut chain = vec![first];
         let mut left: Vec<usize> = (0..count).filter(|&node| node != first).collect();
-        // The head was not measured: it may be as good as any.
+        // The rate from the head is unknown; assume the best rate that the node can receive.
         let mut narrowest = gets(first);
         let mut sum = narrowest;
         while let Some(&last) = chain.last().filter(|_| !left.is_empty()) {
             let most = left.iter().map(|&to| rate(last, to)).fold(0.0, f64::max);
             let near = |to: usize| rate(last, to) >= SAME * most;
-            // A node that sends slowly should come last.
+            // Nodes that send slowly come last.
             let good = left.iter().position(|&to| near(to) && gives_well[to]);
             let next = good.or_else(|| left.iter().position(|&to| near(to))).unwrap_or(0);
             let next = left.remove(next);
@@ -90,7 +92,7 @@ fn by_wires(rates: &Rates, count: usize) -> Vec<usize> {
             sum += narrowest;
             chain.push(next);
         }
-        // Another beginning must be worth it.
+        // Another first node must be clearly better.
         if best.as_ref().is_none_or(|(most, _)| SAME * sum > *most) {
             best = Some((sum, chain));
         }
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(chain_order(&Order::List, &nodes()), Ok(vec![0, 1, 2]));
     }
 
-    /// Four nodes of 100 bytes per second each way, but for these.
+    /// Orders four nodes with 100 bytes per second between all of them, except for `others`.
     fn wires(others: &[(usize, usize, f64)]) -> Vec<usize> {
         let mut rates: Rates = vec![vec![Some(100.0); 4]; 4];
         for &(from, to, rate) in others {

@@ -1,33 +1,34 @@
-//! A lane's route: which node feeds which.
+//! The route of a lane: the upstream of each node.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::node_id::NodeId;
 
-/// The hops of a lane: a chain or a tree. Each node comes after the one that feeds it; the first has no
-/// feeder.
+/// The hops of a lane: a chain or a tree. Each node comes after its upstream; the first node has
+/// none.
 ///
-/// Serialized, a chain is the list of its nodes, and a tree the list of its hops as (far, near) ends.
+/// A chain is serialized as the list of its nodes, a tree as the list of its hops as (far, near)
+/// ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Route {
     nodes: Vec<NodeId>,
-    /// The feeder of each of `nodes` but the first, as an index into `nodes`.
+    /// The upstream of each of `nodes` but the first, as an index into `nodes`.
     feeders: Vec<usize>,
 }
 
-/// Why a list of hops is no route.
+/// The error for hops that form no route.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RouteError {
-    /// It has no nodes.
-    #[error("a route without nodes")]
+    /// The route has no nodes.
+    #[error("the route has no nodes")]
     Empty,
-    /// A node has two feeders.
-    #[error("node {0:?} comes twice on a route")]
+    /// A node has two upstreams.
+    #[error("node {0:?} appears twice on the route")]
     Twice(NodeId),
-    /// The second node feeds the first, but doesn't come before it.
-    #[error("node {0:?} is fed by {1:?}, which doesn't come before it on the route")]
+    /// The first node's upstream, the second one, does not come before it.
+    #[error("node {1:?} feeds node {0:?}, but does not come before it on the route")]
     Feeder(NodeId, NodeId),
 }
 
@@ -39,11 +40,10 @@ enum Written {
 }
 
 impl Route {
-    /// A chain through `nodes`, in their order.
+    /// Returns the chain through `nodes`, in their order.
     ///
     /// # Panics
-    /// When `nodes` is empty.
-    #[must_use]
+    /// If `nodes` is empty.
     pub fn chain(nodes: impl IntoIterator<Item = NodeId>) -> Self {
         let nodes: Vec<NodeId> = nodes.into_iter().collect();
         assert!(!nodes.is_empty(), "a route has nodes");
@@ -51,10 +51,10 @@ impl Route {
         Self { nodes, feeders }
     }
 
-    /// A tree from `first` on, of hops given as (far, near) ends.
+    /// Returns the tree with the root `first` and hops given as (far, near) ends.
     ///
     /// # Errors
-    /// When a node has two feeders, or its feeder comes later.
+    /// If a node has two upstreams, or comes before its upstream.
     pub fn tree(
         first: NodeId,
         hops: impl IntoIterator<Item = (NodeId, NodeId)>,
@@ -72,51 +72,46 @@ impl Route {
         Ok(route)
     }
 
-    /// Appends a node, fed by the last one.
+    /// Appends a node; its upstream is the last node.
     pub fn lengthen(&mut self, node: NodeId) {
         self.feeders.push(self.nodes.len() - 1);
         self.nodes.push(node);
     }
 
-    /// The first node, which has no feeder.
-    #[must_use]
+    /// Returns the first node, which has no upstream.
     pub fn first(&self) -> NodeId {
         self.nodes[0]
     }
 
-    /// All nodes, each after its feeder.
-    #[must_use]
+    /// Returns all nodes, each after its upstream.
     pub fn nodes(&self) -> &[NodeId] {
         &self.nodes
     }
 
-    /// Whether `node` is on the route.
-    #[must_use]
+    /// Returns whether `node` is on the route.
     pub fn contains(&self, node: NodeId) -> bool {
         self.nodes.contains(&node)
     }
 
-    /// The node that feeds `node`; `None` for the first, and for nodes that aren't on the route.
-    #[must_use]
+    /// Returns the upstream of `node`; `None` for the first node and for nodes that are not on the
+    /// route.
     pub fn feeder(&self, node: NodeId) -> Option<NodeId> {
         let place = self.nodes.iter().position(|&other| other == node)?;
         Some(self.nodes[*self.feeders.get(place.checked_sub(1)?)?])
     }
 
-    /// The hops as (near, far) ends, in the order of their far ends.
+    /// Iterates over the hops as (near, far) ends, in the order of their far ends.
     pub fn hops(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
         let far = self.nodes.iter().skip(1);
         far.zip(&self.feeders).map(|(&far, &near)| (self.nodes[near], far))
     }
 
-    /// Whether each node feeds the next one.
-    #[must_use]
+    /// Returns whether each node feeds the next one.
     pub fn is_chain(&self) -> bool {
         self.feeders.iter().enumerate().all(|(place, &feeder)| place == feeder)
     }
 
-    /// The largest number of hops from the first node to another.
-    #[must_use]
+    /// Returns the maximum number of hops from the first node to another.
     pub fn depth(&self) -> usize {
         let mut depths = vec![0; self.nodes.len()];
         for (place, &feeder) in (1..).zip(&self.feeders) {
@@ -125,10 +120,10 @@ impl Route {
         depths.into_iter().max().unwrap_or(0)
     }
 
-    /// The chain in the reverse order.
+    /// Returns the chain in reverse order.
     ///
     /// # Panics
-    /// When it branches: a node has only one feeder.
+    /// If the route is a tree: a node can have only one upstream.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         assert!(self.is_chain(), "only a chain can be reversed");

@@ -1,4 +1,4 @@
-//! Which stripes belong together, and whether all of them are there.
+//! Assembles the stripes of a file, and checks that the set is complete.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -7,77 +7,80 @@ use thiserror::Error;
 
 use super::Manifest;
 
-/// A manifest that a node has, and the stripe beside it.
+/// A manifest found on a node, and the stripe beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundStripe {
     /// The node's name.
     pub node: String,
-    /// What the stripe's name has behind the file's: `.stripe-1of3`, or while a newer copy replaces it
-    /// `.old-0123456789ab.stripe-1of3`.
+    /// The suffix of the stripe after the file's name: `.stripe-1of3`, or
+    /// `.old-0123456789ab.stripe-1of3` while a newer copy replaces it.
     pub suffix: String,
-    /// The stripe's length in bytes; none where only its manifest is there.
+    /// The stripe's length in bytes; `None` if only the manifest exists.
     pub length: Option<u64>,
-    /// The manifest's text.
+    /// The text of the manifest.
     pub text: String,
 }
 
-/// All stripes of one file.
+/// A complete set of the stripes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StripeSet {
-    /// What they have in common.
+    /// The manifest of the set.
     pub manifest: Manifest,
-    /// Where each was found, in the servers' order: places in the list of those found.
+    /// The index of each stripe in the list of found stripes, in the order of the servers.
     pub stripes: Vec<usize>,
 }
 
-/// Why there is no whole set.
+/// The error for missing or inconsistent stripes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StripeSetError {
-    /// No node has any.
-    #[error("there are no stripes of it on any of these nodes")]
+    /// No node has a stripe.
+    #[error("none of these nodes has stripes of the file")]
     Nothing,
-    /// No manifest can be read.
+    /// No manifest is valid.
     #[error("{0}")]
     Unreadable(String),
-    /// Two manifests of one copy contradict each other.
-    #[error("the manifests on {0} and {1} are of one copy and differ: one of them was changed")]
+    /// Two manifests of one copy differ.
+    #[error(
+        "the manifests on {0} and {1} belong to the same copy but differ: one of them was changed"
+    )]
     Differ(String, String),
-    /// Stripes are missing, or aren't whole.
+    /// Stripes are missing or incomplete.
     #[error("the stripe set is incomplete:{0}")]
     Incomplete(String),
 }
 
-/// What stands between a file's name and `.stripe-1of3` while a newer copy replaces its stripe; a tag of
-/// that copy is behind it.
+/// The text between a file's name and `.stripe-1of3` while a newer copy replaces the stripe; the
+/// copy's tag follows.
 pub const ASIDE: &str = ".old-";
 
 impl FoundStripe {
-    /// What is between the file's name and the stripe's own suffix, and that suffix.
+    /// Splits the suffix into the part for a replaced stripe, which is usually empty, and the
+    /// stripe's own suffix.
     fn parts(&self) -> (&str, &str) {
         let at = if self.suffix.starts_with(ASIDE) { self.suffix.find(".stripe-") } else { None };
         self.suffix.split_at(at.unwrap_or(0))
     }
 
-    /// What the name has between the file's and `.stripe-1of3`: nothing, unless a newer copy was
+    /// Returns the part of the suffix before `.stripe-1of3`; empty unless a newer copy was
     /// replacing this stripe.
-    #[must_use]
     pub fn aside(&self) -> &str {
         self.parts().0
     }
 }
 
-/// The manifests of one copy, and the places of these in the list of those found.
+/// The manifests of one copy, with their indices in the list of found stripes.
 struct Candidate<'a> {
     found: &'a [FoundStripe],
     read: Vec<(usize, Manifest)>,
 }
 
 impl StripeSet {
-    /// The set that was written last, of all that was found; while a copy replaces a set, and after one
-    /// that couldn't finish that, the older set, which is kept until all servers have the newer one.
+    /// Returns the newest set. While a copy replaces a set, and after a copy that failed to finish
+    /// doing so, the older set is returned instead; it is kept until all servers have the newer
+    /// one.
     ///
     /// # Errors
-    /// When there is none, or anything of it lacks.
+    /// If there is no set, or parts of it are missing.
     pub fn assemble(found: &[FoundStripe]) -> Result<Self, StripeSetError> {
         let (mut read, mut unreadable) = (Vec::new(), Vec::new());
         for (place, stripe) in found.iter().enumerate() {
@@ -100,7 +103,7 @@ impl StripeSet {
             Ok(set) => return Ok(set),
             Err(error) => error,
         };
-        // An older set counts only where it is known that the newer one wasn't finished.
+        // Use an older set only if the newer one is known to be unfinished.
         let sets = candidates.filter_map(|older| older.assemble().ok());
         let mut unfinished = sets.filter(|set| set.has_aside(found));
         match (unfinished.next(), error) {
@@ -113,15 +116,14 @@ impl StripeSet {
         }
     }
 
-    /// Whether a newer copy was replacing it.
-    #[must_use]
+    /// Returns whether a newer copy was replacing the set.
     pub fn has_aside(&self, found: &[FoundStripe]) -> bool {
         self.stripes.iter().any(|place| !found[*place].aside().is_empty())
     }
 }
 
 impl<'a> Candidate<'a> {
-    /// One for each copy: the last one first, behind these what lies aside only.
+    /// Returns a candidate per copy, newest first; copies with only replaced stripes come last.
     fn all(found: &'a [FoundStripe], read: Vec<(usize, Manifest)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (place, manifest) in read {
@@ -146,7 +148,7 @@ impl<'a> Candidate<'a> {
         }
         let (mut stripes, mut lacking) = (Vec::new(), String::new());
         for number in 0..newest.stripes.servers {
-            // Several nodes that share a file system all see all stripes.
+            // Nodes that share a file system all see all stripes.
             let written_to = &newest.servers[usize::from(number)].name;
             let mut here: Vec<_> =
                 read.iter().filter(|(_, manifest)| manifest.number == number).collect();
@@ -160,11 +162,11 @@ impl<'a> Candidate<'a> {
                     stripes.push(*place);
                     fault(&found[*place], manifest)
                 }
-                None => Some(format!("none of these nodes has it; it was written to {written_to}")),
+                None => Some(format!("missing on these nodes; it was written to {written_to}")),
             };
             if let Some(fault) = fault {
                 let of = newest.stripes.servers;
-                // Writing to a string can't fail.
+                // Writing to a string cannot fail.
                 let _ = write!(lacking, " stripe {} of {of}: {fault};", number + 1);
             }
         }
@@ -175,19 +177,17 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// What is wrong with a stripe that has a manifest.
+/// Returns the problem of a stripe that has a manifest, if any.
 fn fault(found: &FoundStripe, manifest: &Manifest) -> Option<String> {
     let FoundStripe { node, suffix, length, .. } = found;
     let stripe = manifest.stripe();
     let wanted = stripe.length(manifest.stripes.length);
     if stripe.suffix() != found.parts().1 {
-        return Some(format!("{node} has its manifest under the name of {suffix}"));
+        return Some(format!("the manifest on {node} has the name of another stripe: {suffix}"));
     }
     match length {
-        None => Some(format!("{node} has its manifest, but not its file")),
-        Some(length) if *length != wanted => {
-            Some(format!("{node} has {length} bytes of it, and its manifest says {wanted}"))
-        }
+        None => Some(format!("{node} has the manifest, but not the stripe")),
+        Some(length) if *length != wanted => Some(format!("{node} has {length} of {wanted} bytes")),
         Some(_) => None,
     }
 }
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!((set.stripes, set.manifest.set), (vec![2, 0], [9; 16]));
     }
 
-    /// A stripe that was set aside by a newer copy.
+    /// A stripe that a newer copy is replacing.
     fn aside(node: u8, number: u16, set: u8) -> FoundStripe {
         let there = found(node, number, set);
         FoundStripe { suffix: format!("{ASIDE}0123456789ab{}", there.suffix), ..there }
@@ -242,21 +242,21 @@ mod tests {
             let set = StripeSet::assemble(found).unwrap();
             (set.manifest.set[0], set.stripes.clone(), set.has_aside(found))
         };
-        // The first server has committed, the second one hasn't.
+        // The first server has committed, the second has not.
         assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 9), found(2, 1, 3)]), (3, vec![0, 2], true));
-        // The first one is about to.
+        // The first server is about to commit.
         assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 3), found(2, 1, 3)]), (3, vec![1, 2], false));
         let gone = FoundStripe { length: None, ..found(1, 0, 3) };
         assert_eq!(set(&[aside(1, 0, 3), gone, found(2, 1, 3)]), (3, vec![0, 2], true));
-        // Both have, and the older set is still there, whole or not, by whichever clock.
+        // Both have committed, and stripes of the older set remain, whatever the clocks say.
         let old = [aside(1, 0, 3), aside(2, 1, 3), found(1, 0, 9), found(2, 1, 9)];
         assert_eq!(set(&old), (9, vec![2, 3], false));
         assert_eq!(set(&old[1..]), (9, vec![1, 2], false));
         let later = [aside(1, 0, 9), aside(2, 1, 9), found(1, 0, 3), found(2, 1, 3)];
         assert_eq!(set(&later), (3, vec![2, 3], false));
-        // Both are in the middle of it.
+        // Both are about to commit.
         assert_eq!(set(&[aside(1, 0, 3), aside(2, 1, 3)]), (3, vec![0, 1], true));
-        // A stripe that was lost otherwise doesn't bring an older set back.
+        // A stripe that is lost for another reason does not bring an older set back.
         assert!(
             refused(&[found(1, 0, 9), aside(1, 0, 3)]).starts_with("the stripe set is incomplete")
         );
@@ -264,15 +264,15 @@ mod tests {
 
     #[test]
     fn what_lacks_is_said_with_its_node() {
-        assert_eq!(refused(&[]), "there are no stripes of it on any of these nodes");
-        insta::assert_snapshot!(refused(&[found(1, 0, 9), found(2, 1, 3)]), @"the stripe set is incomplete: stripe 2 of 2: none of these nodes has it; it was written to io2");
+        assert_eq!(refused(&[]), "none of these nodes has stripes of the file");
+        insta::assert_snapshot!(refused(&[found(1, 0, 9), found(2, 1, 3)]), @"the stripe set is incomplete: stripe 2 of 2: missing on these nodes; it was written to io2");
         let short = FoundStripe { length: Some(5), ..found(1, 0, 9) };
         let gone = FoundStripe { length: None, ..found(2, 1, 9) };
-        insta::assert_snapshot!(refused(&[short, gone]), @"the stripe set is incomplete: stripe 1 of 2: io1 has 5 bytes of it, and its manifest says 5904; stripe 2 of 2: io2 has its manifest, but not its file");
+        insta::assert_snapshot!(refused(&[short, gone]), @"the stripe set is incomplete: stripe 1 of 2: io1 has 5 of 5904 bytes; stripe 2 of 2: io2 has the manifest, but not the stripe");
         let broken = FoundStripe { text: "version = 7".to_owned(), ..found(2, 1, 9) };
-        insta::assert_snapshot!(refused(&[found(1, 0, 9), broken]), @"the stripe set is incomplete: stripe 2 of 2: none of these nodes has it; it was written to io2; the manifest .stripe-2of2.toml on io2: version 7, and this Garland reads 1");
+        insta::assert_snapshot!(refused(&[found(1, 0, 9), broken]), @"the stripe set is incomplete: stripe 2 of 2: missing on these nodes; it was written to io2; the manifest .stripe-2of2.toml on io2: version 7 is not supported: this garland reads version 1");
         let other = found(2, 1, 9);
         let text = other.text.replace("0o644", "0o600");
-        insta::assert_snapshot!(refused(&[found(1, 0, 9), FoundStripe { text, ..other }]), @"the manifests on io1 and io2 are of one copy and differ: one of them was changed");
+        insta::assert_snapshot!(refused(&[found(1, 0, 9), FoundStripe { text, ..other }]), @"the manifests on io1 and io2 belong to the same copy but differ: one of them was changed");
     }
 }

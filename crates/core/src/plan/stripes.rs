@@ -1,71 +1,70 @@
-//! Stripes: how a file lies on several servers, unit by unit in turn.
+//! Striped files: units that alternate between several servers.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{LaneBlocks, Layout, LayoutError};
 
-/// The most servers that a file is striped over: each is a lane.
+/// The maximum number of servers of a striped file: each has a lane.
 pub const STRIPE_SERVERS_MAX: u16 = 64;
 
-/// The smallest unit in bytes: a block is never smaller, and never crosses a unit.
+/// The minimum unit in bytes: blocks are not smaller, and never cross a unit.
 const UNIT_MIN: u64 = 4 << 10;
 
-/// The largest unit in bytes.
+/// The maximum unit in bytes.
 const UNIT_MAX: u64 = 4 << 30;
 
-/// A file of `length` bytes in units of `unit` bytes, the first on the first server, the next on
-/// the next, and round again.
+/// A striped file: unit 0 is on the first server, unit 1 on the second, and so on in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stripes {
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     pub length: u64,
-    /// Bytes of every unit but the file's last.
+    /// The length in bytes of every unit but the last.
     pub unit: u64,
-    /// How many servers there are.
+    /// The number of servers.
     pub servers: u16,
 }
 
-/// One server's stripe: every `of`-th unit, from the unit `number` on (from 0).
+/// The stripe of one server: every `of`-th unit, beginning with unit `number`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stripe {
-    /// Bytes of a unit.
+    /// The length of a unit in bytes.
     pub unit: u64,
-    /// The server's place, from 0.
+    /// The index of the server.
     pub number: u16,
-    /// How many servers there are.
+    /// The number of servers.
     pub of: u16,
 }
 
-/// Why stripes can't be.
+/// The error for impossible stripes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StripesError {
-    /// The unit is outside of what can be.
+    /// The unit is out of range.
     #[error("a stripe unit of {0} bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB")]
     Unit(u64),
-    /// The number of servers is.
+    /// The number of servers is out of range.
     #[error("stripes over {0} servers: allowed are 1 to {STRIPE_SERVERS_MAX}")]
     Servers(usize),
-    /// Blocks don't fit into units.
+    /// The unit is not a multiple of the block size.
     #[error(
-        "blocks of {block} bytes don't fit into stripe units of {unit}: a unit must have a whole number of them"
+        "stripe units of {unit} bytes cannot be divided into blocks of {block} bytes: use a block size that divides the unit"
     )]
     Block {
-        /// Bytes of a block.
+        /// The block size in bytes.
         block: u32,
-        /// Bytes of a unit.
+        /// The unit in bytes.
         unit: u64,
     },
-    /// Blocks can't be of that size.
+    /// The block size is out of range.
     #[error("{0}")]
     Layout(#[from] LayoutError),
 }
 
 impl Stripes {
-    /// Stripes of `length` bytes over a number of servers.
+    /// Returns the stripes of a file of `length` bytes over `servers` servers.
     ///
     /// # Errors
-    /// When the unit is no multiple of 4 KiB up to 4 GiB, or there are not 1 to 64 servers.
+    /// If the unit is not a multiple of 4 KiB up to 4 GiB, or there are not 1 to 64 servers.
     pub fn new(length: u64, unit: u64, servers: usize) -> Result<Self, StripesError> {
         if !(UNIT_MIN..=UNIT_MAX).contains(&unit) || !unit.is_multiple_of(UNIT_MIN) {
             return Err(StripesError::Unit(unit));
@@ -76,10 +75,10 @@ impl Stripes {
         }
     }
 
-    /// The file in blocks of `block` bytes, which never cross a unit.
+    /// Divides the file into blocks of `block` bytes, which never cross a unit.
     ///
     /// # Errors
-    /// When no whole number of them fits a unit, or they are too large or too small.
+    /// If the unit is not a multiple of the block size, or the block size is out of range.
     pub fn layout(&self, block: u32) -> Result<Layout, StripesError> {
         if block == 0 || !self.unit.is_multiple_of(u64::from(block)) {
             return Err(StripesError::Block { block, unit: self.unit });
@@ -87,8 +86,8 @@ impl Stripes {
         Ok(Layout::new(self.length, block)?)
     }
 
-    /// The file in blocks of a size that fits it: a unit, halved until it is no more than what suits
-    /// a file of this length.
+    /// Divides the file into blocks of a suitable size: the unit, halved until it is at most the
+    /// size that [`Layout::fitting`] chooses.
     ///
     /// # Errors
     /// Never for a unit that [`Stripes::new`] allows.
@@ -101,8 +100,8 @@ impl Stripes {
         self.layout(u32::try_from(block).unwrap_or(u32::MAX))
     }
 
-    /// The blocks of the server at place `number`, of a `layout` whose blocks fit the unit.
-    #[must_use]
+    /// Returns the blocks of server `number`. The unit must be a multiple of the block size of
+    /// `layout`.
     pub fn blocks(&self, layout: Layout, number: u16) -> LaneBlocks {
         let run = (self.unit / u64::from(layout.block_size)).max(1);
         let (first, step) = (run * u64::from(number), run * u64::from(self.servers));
@@ -110,16 +109,14 @@ impl Stripes {
         LaneBlocks { first: first.min(blocks), run, step, end: blocks }
     }
 
-    /// The stripe of the server at place `number`.
-    #[must_use]
+    /// Returns the stripe of server `number`.
     pub fn stripe(&self, number: u16) -> Stripe {
         Stripe { unit: self.unit, number, of: self.servers }
     }
 }
 
 impl Stripe {
-    /// Bytes of this stripe of a file of `length` bytes.
-    #[must_use]
+    /// Returns the length in bytes of this stripe of a file of `length` bytes.
     pub fn length(&self, length: u64) -> u64 {
         let (number, of) = (u64::from(self.number), u64::from(self.of));
         let whole = length / self.unit;
@@ -128,20 +125,18 @@ impl Stripe {
         units * self.unit + last
     }
 
-    /// Where in the stripe the file's byte at `offset` is, which belongs to one of its units.
-    #[must_use]
+    /// Converts the file's `offset`, which must be in one of the stripe's units, to the offset in
+    /// the stripe.
     pub fn offset(&self, offset: u64) -> u64 {
         offset / self.unit / u64::from(self.of) * self.unit + offset % self.unit
     }
 
-    /// Whether every number is one that bytes can be counted by.
-    #[must_use]
+    /// Returns whether all values are in range.
     pub fn is_sound(&self) -> bool {
         self.number < self.of && Stripes::new(0, self.unit, usize::from(self.of)).is_ok()
     }
 
-    /// What the stripe's file has behind the whole file's name: `.stripe-2of4`.
-    #[must_use]
+    /// Returns the suffix of the stripe's file after the file's name: `.stripe-2of4`.
     pub fn suffix(&self) -> String {
         format!(".stripe-{}of{}", self.number + 1, self.of)
     }

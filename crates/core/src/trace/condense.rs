@@ -1,21 +1,26 @@
 use super::record::{NO_BLOCK, Span};
 use super::stage::Stage;
 
-/// The number of kinds of spans that are merged; spans of further kinds stay as they are.
+/// The maximum number of kinds of spans that are merged; spans of further kinds are kept.
 const KINDS: usize = 64;
 
-/// Makes room among spans that are about in the order of their begins: neighbors of one stage, lane, peer and
-/// thread become one while they are for at most `most` blocks together. Begin of the first, end of
-/// the last, sums of the rest: totals stay right, and what is merged is merged evenly over the
-/// whole copy as long as `most` grows only when it has to. Stages that aren't of blocks are merged
-/// only with `all`. Needs no memory.
+/// The stage, lane, peer, thread and operation of a span.
+type Kind = (Stage, u16, u16, u16, u16);
+
+/// Merges neighbouring spans of one stage, lane, peer and thread to make room. The spans must be
+/// sorted by their begins, approximately.
+///
+/// A merged span has the begin of the first, the end of the last and the sums of the rest, and
+/// covers at most `most` blocks. Totals stay exact, and the resolution stays even over the whole
+/// copy if `most` grows only when necessary. Stages without blocks are merged only with `all`.
+/// Allocates no memory.
 pub fn condense(spans: &mut Vec<Span>, most: u32, all: bool) {
-    // The last place of each kind, to merge the next of it into.
+    // The index of the last span of each kind, into which the next one is merged.
     let mut kinds: [Option<(Kind, usize)>; KINDS] = [None; KINDS];
     let mut kept = 0;
     for at in 0..spans.len() {
         let span = spans[at];
-        let kind = Kind::of(&span);
+        let kind = (span.stage, span.lane, span.peer, span.thread, span.operation);
         let slot = (all || span.stage.is_of_blocks())
             .then(|| kinds.iter_mut().find(|slot| slot.is_none_or(|(known, _)| known == kind)))
             .flatten();
@@ -32,22 +37,6 @@ pub fn condense(spans: &mut Vec<Span>, most: u32, all: bool) {
         kept += 1;
     }
     spans.truncate(kept);
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Kind {
-    stage: Stage,
-    lane: u16,
-    peer: u16,
-    thread: u16,
-    operation: u16,
-}
-
-impl Kind {
-    fn of(span: &Span) -> Self {
-        let Span { stage, lane, peer, thread, operation, .. } = *span;
-        Self { stage, lane, peer, thread, operation }
-    }
 }
 
 fn merge(first: &mut Span, next: &Span) {

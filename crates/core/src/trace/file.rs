@@ -6,102 +6,101 @@ use thiserror::Error;
 use super::record::Record;
 use super::wire::{self, Line, RECORD_LEN};
 
-/// The version of a trace's file: it grows when anything in it means something else.
+/// The version of the file format; it is incremented when the meaning of anything changes.
 pub const VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"GARTRACE";
 
-/// Bytes before the origin: the magic, the version, the origin's length.
+/// The number of bytes before the origin: magic, version, and length of the origin.
 const PREFIX: usize = 16;
 
-/// The longest origin that is believed.
+/// The maximum length of an origin in bytes.
 const ORIGIN_MAX: usize = 64 << 10;
 
-/// One node's record of one copy.
+/// The trace of one node in one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Whose it is.
+    /// The node and the copy.
     pub origin: Origin,
-    /// What happened, ordered by [`Record::at_ns`]; what was lost comes last.
+    /// The records, sorted by [`Record::at_ns`]; [`Record::Lost`] comes last.
     pub records: Vec<Record>,
 }
 
-/// Whose trace it is, and of what.
+/// The node and the copy of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The node's name in the plan.
     pub node: String,
-    /// Its place in the plan; 0 is the head.
+    /// The node's index in the plan; 0 is the head.
     pub index: u16,
-    /// What it was there for.
+    /// The node's role.
     pub role: Role,
-    /// Processors that it may use.
+    /// The number of CPUs that the process may use.
     pub processors: u16,
-    /// When its part began, by its own monotonic clock: the command's start at the head, the
-    /// coming of the head's `Begin` at an agent.
+    /// The start of the node's part by its monotonic clock, in nanoseconds: the start of the
+    /// command at the head, the arrival of `Begin` at an agent.
     pub started_ns: u64,
-    /// That moment by its wall clock, in nanoseconds since the start of 1970: for people, and to find
-    /// clocks that are far off.
+    /// The same moment by its wall clock, in nanoseconds since 1970-01-01: for people, and to
+    /// detect clocks that are far off.
     pub wall_ns: u64,
     /// The copy's identity.
     pub copy: [u8; 16],
-    /// The node is a lab's.
+    /// Whether the node is part of an emulated lab.
     pub emulated: bool,
 }
 
-/// What a node is there for.
+/// The role of a node in a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// It commands, and reads the source of a broadcast.
+    /// The head controls the copy, and reads the source of a broadcast.
     Head,
-    /// It obeys.
+    /// An agent executes the head's orders.
     Agent,
 }
 
-/// Where a file ends too early, or stops making sense.
+/// The position where a file is truncated or damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The byte behind the last record that could be read.
+    /// The offset after the last valid record.
     pub at: usize,
-    /// Bytes behind it that could not.
+    /// The number of unread bytes after it.
     pub unread: usize,
 }
 
-/// Why bytes are no trace.
+/// The error for bytes that are not a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// They are something else.
-    #[error("it is no trace of garland's")]
-    Stranger,
-    /// They end before the first record.
-    #[error("it is cut off within its first lines, and says nothing")]
+    /// The magic bytes are missing.
+    #[error("the file is not a garland trace")]
+    NotTrace,
+    /// The file ends before the first record.
+    #[error("the trace is truncated before its first record")]
     Empty,
-    /// They are of another version.
+    /// The version is not supported.
     #[error(
-        "it is a trace of version {0}, this garland reads version {VERSION}: \
+        "the trace has version {0}, this garland reads version {VERSION}: \
          read it with the garland that wrote it"
     )]
     Version(u32),
-    /// The origin can't be read.
-    #[error("its first lines were changed, so nobody can say whose trace it is")]
+    /// The origin is invalid.
+    #[error("the header of the trace is damaged: its node is unknown")]
     Origin,
 }
 
 impl Origin {
-    /// The name of its file in a run's `trace` directory: `head.trace`, and the node's name elsewhere.
-    #[must_use]
+    /// Returns the name of its file in the `trace` directory of a run: `head.trace`, or the node's
+    /// name with `.trace`.
     pub fn file_name(&self) -> String {
         if self.index == 0 { "head.trace".to_owned() } else { file_stem(&self.node) + ".trace" }
     }
 }
 
-/// A node's name as a file's, with everything but letters, digits and `.,:@_-` written as `%` and two
-/// hexadecimal digits.
-#[must_use]
+/// Converts a node's name to a file name: all bytes but letters, digits and `.,:@_-` become `%` and
+/// two hexadecimal digits.
 pub fn file_stem(node: &str) -> String {
     let mut name = String::new();
     for (at, byte) in node.bytes().enumerate() {
-        // Nothing is hidden, and no node is taken for the head.
+        // Avoid hidden files, and a node whose file would be taken for the head's.
         let first = at == 0 && (byte == b'.' || node == "head");
         if !first && (byte.is_ascii_alphanumeric() || b".,:@_-".contains(&byte)) {
             name.push(char::from(byte));
@@ -113,13 +112,11 @@ pub fn file_stem(node: &str) -> String {
 }
 
 impl Trace {
-    /// The bytes of a file: the magic, the version and the origin's length (4 bytes each, little
-    /// endian), the origin (postcard), records of [`RECORD_LEN`] bytes, and one that says that this
-    /// is the end.
+    /// Returns the bytes of the file: the magic, the version and the origin's length (4 bytes each,
+    /// little endian), the origin (postcard), records of [`RECORD_LEN`] bytes, and an end record.
     ///
     /// # Panics
-    /// Never: an origin always has bytes.
-    #[must_use]
+    /// Never: an origin can always be serialized.
     pub fn encode(&self) -> Vec<u8> {
         let origin = postcard::to_stdvec(&self.origin).expect("an origin is plain");
         let mut bytes = Vec::with_capacity(
@@ -136,19 +133,19 @@ impl Trace {
         bytes
     }
 
-    /// Orders the records by their times; what was lost comes last.
+    /// Sorts the records by time; [`Record::Lost`] comes last.
     pub fn put_in_order(&mut self) {
         self.records.sort_by_key(|record| record.at_ns().unwrap_or(u64::MAX));
     }
 
-    /// Reads a file. One that was cut short is read up to the cut.
+    /// Parses a file. A truncated file is read up to the cut.
     ///
     /// # Errors
-    /// When it is no trace, of another version, or cut off before the first record.
+    /// If the bytes are not a trace, have another version, or end before the first record.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Option<Cut>), TraceError> {
         let magic = bytes.get(..MAGIC.len()).ok_or(TraceError::Empty)?;
         if magic != MAGIC {
-            return Err(TraceError::Stranger);
+            return Err(TraceError::NotTrace);
         }
         let number = |at: usize| {
             let bytes = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
@@ -169,7 +166,7 @@ impl Trace {
     }
 }
 
-/// All records from the byte `at` on, and the cut unless the end stands behind them.
+/// Returns all records from offset `at` on, and the cut unless a valid end record follows them.
 fn read_records(bytes: &[u8], mut at: usize) -> (Vec<Record>, Option<Cut>) {
     let mut records = Vec::with_capacity((bytes.len() - at) / RECORD_LEN);
     while let Some(line) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -187,8 +184,8 @@ fn read_records(bytes: &[u8], mut at: usize) -> (Vec<Record>, Option<Cut>) {
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.unread {
-            0 => write!(f, "it ends early, at byte {}", self.at),
-            unread => write!(f, "{unread} bytes from byte {} on make no sense", self.at),
+            0 => write!(f, "the file is truncated at byte {}", self.at),
+            unread => write!(f, "{unread} bytes from byte {} on cannot be read", self.at),
         }
     }
 }

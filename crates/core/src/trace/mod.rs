@@ -1,8 +1,8 @@
-//! What happened: a node's record of one copy. Spans say when which stage worked or waited, samples
-//! say what the kernel's counters said meanwhile. Times are the node's own monotonic nanoseconds;
-//! what they are on other nodes' clocks is for the analysis to find out, from [`Probe`]s.
+//! Traces: each node's record of a copy. Spans describe when which stage worked or waited, samples
+//! hold the kernel's counters meanwhile. Times are nanoseconds of the node's own monotonic clock;
+//! the analysis converts them to the head's clock by means of [`Probe`]s.
 //!
-//! `docs/trace.md` describes the file.
+//! `docs/trace.md` describes the file format.
 
 mod condense;
 mod file;

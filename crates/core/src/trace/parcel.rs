@@ -1,31 +1,30 @@
-//! A trace on its way to the head: in parcels that fit a control message. A span's times stand there
-//! as differences, which postcard writes in two or three bytes each instead of nine.
+//! Traces on their way to the head, in parcels that fit a control message. The times of a span are
+//! differences, which postcard encodes in two or three bytes each instead of nine.
 
 use serde::Deserialize;
 
 use super::file::Origin;
 use super::record::{Record, Span};
 
-/// The most bytes of a parcel.
+/// The maximum length of a parcel in bytes.
 pub const PARCEL_MAX: usize = 48 << 10;
 
-/// Part of a trace.
+/// A part of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Parcel {
-    /// Whose it is.
+    /// The node and the copy of the trace.
     pub origin: Origin,
-    /// The next of its records.
+    /// The next records of the trace.
     pub records: Vec<Record>,
 }
 
-/// A trace's parcels, of at most `most` bytes each if that is room for the origin and one record;
-/// one at least.
+/// Encodes a trace in parcels of at most `most` bytes each, if the origin and one record fit; there
+/// is at least one parcel.
 ///
 /// # Panics
-/// Never: these types always have bytes.
-#[must_use]
+/// Never: these types can always be serialized.
 pub fn parcels(origin: &Origin, records: &[Record], most: usize) -> Vec<Vec<u8>> {
-    /// What the number of records takes, at most.
+    /// The maximum length of the number of records in bytes.
     const COUNT: usize = 5;
     let opening = postcard::to_stdvec(origin).expect("an origin is plain");
     let room = most.saturating_sub(opening.len() + COUNT);
@@ -62,8 +61,8 @@ fn span_begin(record: &Record) -> Option<u64> {
     }
 }
 
-/// A span's begin after the last one's, its end after its begin, its idle time instead of its busy
-/// time.
+/// Converts a span's begin to the difference to the last one's, its end to its length, and its busy
+/// time to its idle time.
 fn relative(record: Record, last_ns: u64) -> Record {
     let Record::Span(span) = record else { return record };
     let took = span.end_ns.wrapping_sub(span.begin_ns);
@@ -87,8 +86,7 @@ fn absolute(record: Record, last_ns: u64) -> Record {
 }
 
 impl Parcel {
-    /// Reads a parcel; `None` when the bytes are none, or say what can't be.
-    #[must_use]
+    /// Decodes a parcel; `None` if the bytes are invalid.
     pub fn open(bytes: &[u8]) -> Option<Self> {
         let mut parcel: Self = postcard::from_bytes(bytes).ok()?;
         let mut last_ns = 0;

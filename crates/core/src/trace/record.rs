@@ -2,64 +2,65 @@ use serde::{Deserialize, Serialize};
 
 use super::Stage;
 
-/// No lane, no peer.
+/// The number that means no lane or no peer.
 pub const NONE: u16 = u16::MAX;
 
-/// No block.
+/// The number that means no block.
 pub const NO_BLOCK: u32 = u32::MAX;
 
-/// One line of a trace.
+/// A record of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// A stage at work or waiting.
+    /// A period of work or waiting.
     Span(Span),
-    /// What the kernel knew of a connection.
+    /// A sample of a connection's counters.
     Socket(Socket),
-    /// A round trip between two clocks.
+    /// A round trip that compares two clocks.
     Probe(Probe),
-    /// What the scheduler knew of a thread.
+    /// A sample of a thread's scheduler counters.
     Thread(Thread),
-    /// What the kernel knew of a disk.
+    /// A sample of a disk's counters.
     Disk(Disk),
-    /// What there was no room for.
+    /// The sums of spans that were discarded for lack of room.
     Lost(Lost),
 }
 
-/// A stage at work or waiting.
+/// A period in which a thread was at one stage, working or waiting.
 ///
-/// One span has `busy_ns == end_ns - begin_ns` unless the stage shared its time with others (bytes
-/// are received and passed on in turns) or neighbors were merged: then its busy time lies somewhere
-/// between its begin and its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// `busy_ns == end_ns - begin_ns` unless the stage alternated with others (bytes are received and
+/// forwarded in turns) or neighbouring spans were merged: then the busy time is spread between
+/// begin and end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// Which stage.
+    /// The stage.
     pub stage: Stage,
-    /// The lane's number; [`NONE`] where it is for all lanes.
+    /// The lane's number; [`NONE`] if it concerns all lanes.
     pub lane: u16,
-    /// The other node's place in the plan; [`NONE`] where the stage concerns this node alone.
+    /// The other node's index in the plan; [`NONE`] if no other node is involved.
     pub peer: u16,
     /// The thread's number in this node.
     pub thread: u16,
-    /// When it began, in nanoseconds of this node's monotonic clock.
+    /// The begin, in nanoseconds of this node's monotonic clock.
     pub begin_ns: u64,
-    /// When it ended.
+    /// The end by the same clock.
     pub end_ns: u64,
-    /// Nanoseconds of it that belong to this stage.
+    /// The time spent in this stage, in nanoseconds.
     pub busy_ns: u64,
-    /// Bytes that went through it.
+    /// The number of bytes processed.
     pub bytes: u64,
-    /// The (first) block's number in the copy, or [`NO_BLOCK`].
+    /// The number of the (first) block in the copy, or [`NO_BLOCK`].
     pub block: u32,
-    /// How many blocks, at least 1.
+    /// The number of blocks, at least 1.
     pub count: u32,
-    /// The operation of `--op-size` that the (first) block begins in, counted from 1; 0 without one.
+    /// The operation of `--op-size` in which the (first) block begins, from 1; 0 without
+    /// operations.
     pub operation: u16,
 }
 
-/// What a [`Stage::Control`] span is about: the number in its `block`.
+/// The kind of exchange in a [`Stage::Control`] span, as the number in its `block`.
 ///
-/// At the head a span begins with the order's sending and ends with the answer. At an agent it is
-/// the obeying. `Operation` is a lane's own, at either.
+/// At the head, a span lasts from sending the order to receiving the answer. At an agent it is the
+/// execution of the order. `Operation` belongs to a lane, on either side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exchange {
     /// From `Begin` to `Ready`.
@@ -68,147 +69,147 @@ pub enum Exchange {
     Commit,
     /// From `Close` to `Closed`.
     Close,
-    /// From `Queue` to `Admitted`: the node's memory was others'.
+    /// From `Queue` to `Admitted`: the node's memory was in use by other copies.
     Queue,
-    /// A lane that could send and may not yet: its downstream has to ask for the blocks first, or
-    /// to write those of an earlier operation.
+    /// A lane waited for permission to send: its downstream must first request the blocks, or write
+    /// those of an earlier operation.
     Operation,
 }
 
 impl Exchange {
-    /// Its number, as a span's `block`.
-    #[must_use]
+    /// Returns its number for the `block` of a span.
     pub fn number(self) -> u32 {
         self as u32
     }
 
-    /// The exchange of this number.
-    #[must_use]
+    /// Returns the exchange with this number.
     pub fn of_number(number: u32) -> Option<Self> {
         let all = [Self::Begin, Self::Commit, Self::Close, Self::Queue, Self::Operation];
         all.get(number as usize).copied()
     }
 }
 
-/// Which of a node's links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One of the two links of a node in a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
-    /// From the upstream.
+    /// The link from the upstream.
+    #[default]
     Up,
-    /// To the downstream.
+    /// The link to the downstream.
     Down,
 }
 
-/// What the kernel knew of a connection (`TCP_INFO`), counted from its beginning. A link that stood
-/// before the copy has counts from before it: only differences between samples mean anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A sample of a connection's counters (`TCP_INFO`) since it was opened. Links outlive copies, so
+/// only differences between samples are meaningful.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
     /// The lane's number.
     pub lane: u16,
-    /// The node at its other end.
+    /// The index of the node at the other end.
     pub peer: u16,
-    /// Which link of the lane.
+    /// The link of the lane.
     pub direction: Direction,
-    /// When it was asked.
+    /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
-    /// Bytes that were acknowledged by the other end (down), or received (up).
+    /// Bytes acknowledged by the other end (down), or received (up).
     pub bytes: u64,
-    /// Microseconds with something to send or unacknowledged.
+    /// Microseconds with unsent or unacknowledged data.
     pub busy_us: u64,
-    /// Of these, with the other end's window full.
+    /// Microseconds of these in which the other end's receive window was full.
     pub rwnd_limited_us: u64,
-    /// Of these, with the own send buffer too small.
+    /// Microseconds of these in which the own send buffer was too small.
     pub sndbuf_limited_us: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmitted: u32,
     /// Smoothed round-trip time in microseconds.
     pub rtt_us: u32,
-    /// Segments that may be under way.
+    /// The congestion window in segments.
     pub cwnd: u32,
-    /// The latest delivery rate, in units of 1000 bytes per second.
+    /// The most recent delivery rate, in units of 1000 bytes per second.
     pub delivery_kb_s: u32,
 }
 
-/// A round trip of the head's question what time it is: four readings of two clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A clock probe: four readings of two clocks in a round trip from the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// The node that was asked.
+    /// The index of the probed node.
     pub peer: u16,
-    /// When the head asked, by its clock.
+    /// When the request was sent, by the head's clock.
     pub sent_ns: u64,
-    /// When the question had come, by the node's clock.
+    /// When the request arrived, by the node's clock.
     pub received_ns: u64,
-    /// When it was answered, by the node's clock.
+    /// When the reply was sent, by the node's clock.
     pub answered_ns: u64,
-    /// When the answer had come, by the head's clock.
+    /// When the reply arrived, by the head's clock.
     pub back_ns: u64,
 }
 
-/// What the scheduler knew of a thread (`/proc/thread-self/schedstat`), counted from its beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A sample of a thread's scheduler counters (`/proc/thread-self/schedstat`) since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// The thread's number in this node, as in its spans.
     pub thread: u16,
-    /// The stage that it is there for.
+    /// The main stage of the thread.
     pub what: Stage,
-    /// When it was asked.
+    /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
-    /// Nanoseconds that it ran.
+    /// Nanoseconds on a CPU.
     pub running_ns: u64,
-    /// Nanoseconds that it could have run and had no processor.
+    /// Nanoseconds in which it was runnable but had no CPU.
     pub waiting_ns: u64,
 }
 
-/// The kernel's counters of the disk below the source or the destination
-/// (`/sys/dev/block/MAJOR:MINOR/stat`), from the copy's begin. They include all users of the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A sample of the counters of the source's or destination's disk
+/// (`/sys/dev/block/MAJOR:MINOR/stat`) since the start of the copy. They include other users of the
+/// disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// When it was asked.
+    /// The time of the sample, in nanoseconds of this node's monotonic clock.
     pub at_ns: u64,
-    /// Operations under way just then.
+    /// Operations in flight at that time.
     pub in_flight: u32,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Reads that have ended.
+    /// Completed reads.
     pub reads: u32,
-    /// Writes that have ended.
+    /// Completed writes.
     pub writes: u32,
-    /// Milliseconds of these reads, summed.
+    /// The total time of these reads, in milliseconds.
     pub read_ms: u32,
-    /// Milliseconds of these writes, summed.
+    /// The total time of these writes, in milliseconds.
     pub write_ms: u32,
-    /// Flushes that have ended.
+    /// Completed flushes.
     pub flushes: u32,
-    /// Milliseconds of these flushes, summed.
+    /// The total time of these flushes, in milliseconds.
     pub flush_ms: u32,
-    /// Milliseconds with anything under way.
+    /// Milliseconds with at least one operation in flight.
     pub busy_ms: u32,
-    /// Milliseconds that operations were under way, summed over all of them.
+    /// The total time of operations in flight, in milliseconds.
     pub queue_ms: u32,
 }
 
-/// Spans that are known by their sums only, so that sums stay right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The sums of discarded spans of one stage, lane and peer, so that totals stay exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Their stage.
+    /// The stage of the spans.
     pub stage: Stage,
-    /// Their lane.
+    /// The lane's number, or [`NONE`].
     pub lane: u16,
-    /// Their peer.
+    /// The other node's index, or [`NONE`].
     pub peer: u16,
-    /// How many blocks.
+    /// The number of blocks.
     pub count: u64,
-    /// Their busy nanoseconds.
+    /// The sum of the busy times, in nanoseconds.
     pub busy_ns: u64,
-    /// Bytes of these spans.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
 impl Record {
-    /// When it was: a span's begin, a sample's time, a round trip's begin; none of what was lost.
-    #[must_use]
+    /// Returns the time of the record in nanoseconds: the begin of a span or a round trip, the time
+    /// of a sample; `None` for [`Record::Lost`].
     pub fn at_ns(&self) -> Option<u64> {
         match self {
             Self::Span(span) => Some(span.begin_ns),
@@ -220,8 +221,7 @@ impl Record {
         }
     }
 
-    /// Whether its times are in order, as those of every record that was written are.
-    #[must_use]
+    /// Returns whether its times are in order, which is true of every record that garland writes.
     pub fn is_sound(&self) -> bool {
         match self {
             Self::Span(span) => span.begin_ns <= span.end_ns && span.count > 0,

@@ -1,44 +1,44 @@
-//! A thread's spans in a room that never grows: made once, then no allocation and no lock.
+//! A thread's spans in a buffer of fixed size: after its creation it needs no allocation and no
+//! lock.
 
 use super::condense::condense;
 use super::record::{Lost, Span};
 
-/// The least room: as many kinds of spans as are merged apart, and then some.
+/// The minimum capacity in spans, and the maximum number of [`Lost`] sums.
 const LEAST: usize = 64;
 
-/// No copy has more blocks, so no span can be for more.
+/// The maximum number of blocks of a copy, and so of a span.
 const MOST: u32 = 1 << 24;
 
-/// Spans of one thread, about in the order of their begins. When the room is full, neighbors are merged
-/// ([`condense`]); what can't be merged either is kept by its sums alone.
+/// The spans of one thread, approximately sorted by their begins. When the buffer is full,
+/// neighbouring spans are merged ([`condense`]); if that is not enough, spans are discarded and
+/// only their sums are kept.
 #[derive(Clone, Debug)]
 pub struct Ring {
     spans: Vec<Span>,
     room: usize,
-    /// Blocks that a span may be merged for so far.
+    /// The current maximum number of blocks of a merged span.
     most: u32,
-    /// All stages are merged alike; else those that aren't of blocks come last.
+    /// Whether stages without blocks are merged like all others; otherwise they are merged last.
     even: bool,
     lost: Vec<Lost>,
 }
 
 impl Ring {
-    /// An empty ring of this room, 64 at least.
-    #[must_use]
+    /// Returns an empty ring with a capacity of `room` spans, at least 64.
     pub fn new(room: usize) -> Self {
         let room = room.max(LEAST);
-        // What is lost has its room from the start as well: it is of few kinds.
+        // Reserve the room for discarded spans as well: they are of few kinds.
         let lost = Vec::with_capacity(LEAST);
         Self { spans: Vec::with_capacity(room), room, most: 1, even: false, lost }
     }
 
-    /// One for what isn't a copy: no stage is of so few spans that it must be spared.
-    #[must_use]
+    /// Returns a ring for operations other than copies, in which all stages are merged alike.
     pub fn even(room: usize) -> Self {
         Self { even: true, ..Self::new(room) }
     }
 
-    /// Notes a span.
+    /// Adds a span.
     pub fn push(&mut self, span: Span) {
         if self.spans.len() >= self.room {
             self.make_room(self.room * 3 / 4);
@@ -46,19 +46,17 @@ impl Ring {
         self.spans.push(span);
     }
 
-    /// How many spans it has.
-    #[must_use]
+    /// Returns the number of spans.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether it has none.
-    #[must_use]
+    /// Returns whether there are no spans.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Makes the ring no larger than `room`, and gives its spans and what was lost of them.
+    /// Reduces the ring to at most `room` spans; returns these, and the sums of discarded ones.
     #[must_use]
     pub fn into_parts(mut self, room: usize) -> (Vec<Span>, Vec<Lost>) {
         if self.spans.len() > room {
@@ -96,7 +94,7 @@ fn lose(lost: &mut Vec<Lost>, span: &Span) {
             lost.push(Lost { stage, lane, peer, count: 0, busy_ns: 0, bytes: 0 });
             lost.len() - 1
         }
-        // Further peers go with another one of their stage, or of the first.
+        // Add further peers to another one of their stage, or to the first.
         None => lost.iter().position(|kept| kept.stage == stage).unwrap_or(0),
     };
     let kept = &mut lost[at];

@@ -1,14 +1,14 @@
 use super::record::Record;
 
-/// Samples of counters, taken in rounds. When their room is full every second round goes: counters
-/// only grow, so nothing is lost but the finest resolution.
+/// Samples of counters, taken in rounds. When the buffer is full, every second round is discarded:
+/// counters only grow, so only resolution is lost.
 #[derive(Clone, Debug)]
 pub struct Samples {
     rows: Vec<(u64, Record)>,
     room: usize,
-    /// The rounds so far.
+    /// The number of rounds so far.
     rounds: u64,
-    /// Only rounds that are multiples of it are kept.
+    /// Only rounds at multiples of this number are kept.
     stride: u64,
 }
 
@@ -19,19 +19,18 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// An empty set with a capacity.
-    #[must_use]
+    /// Returns an empty set with a capacity of `room` samples.
     pub fn new(room: usize) -> Self {
         Self { rows: Vec::new(), room: room.max(1), rounds: 0, stride: 1 }
     }
 
-    /// Begins a round; whether it is one that is kept.
+    /// Begins a round; returns whether its samples are kept.
     pub fn begin(&mut self) -> bool {
         self.rounds += 1;
         (self.rounds - 1).is_multiple_of(self.stride)
     }
 
-    /// Notes a sample of the present round.
+    /// Adds a sample of the current round.
     pub fn push(&mut self, record: Record) {
         while self.rows.len() >= self.room && self.stride <= self.rounds {
             self.stride *= 2;
@@ -43,7 +42,7 @@ impl Samples {
         }
     }
 
-    /// The samples, in the order of their coming.
+    /// Iterates over the samples in the order in which they were added.
     pub fn into_records(self) -> impl Iterator<Item = Record> {
         self.rows.into_iter().map(|(_, record)| record)
     }

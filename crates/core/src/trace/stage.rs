@@ -2,120 +2,98 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a thread was at. A thread is at one stage at a time: the busy times of its spans don't
+/// The activity of a thread. A thread is at one stage at a time: the busy times of its spans do not
 /// overlap, even where the spans do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub enum Stage {
-    /// Getting ready: starting agents, opening destinations, starting threads.
+    /// Preparing: starting agents, opening destinations, starting threads.
+    #[default]
     SetUp,
     /// Connecting to a downstream and greeting it.
     Dial,
-    /// Reading a block from the source, or from what the node holds.
+    /// Reading a block from the source, or from the node's own copy.
     Read,
-    /// Digesting a block and sealing it.
+    /// Computing a block's digest and encrypting it.
     Seal,
-    /// Giving the node's own blocks to the kernel, for the downstream.
+    /// Sending blocks that the node read itself to the downstream.
     Send,
-    /// Taking bytes that have come from the upstream.
+    /// Receiving bytes from the upstream.
     Receive,
-    /// Passing on bytes that came from the upstream.
+    /// Forwarding bytes from the upstream to the downstream.
     Relay,
-    /// Checking a block and opening its seal.
+    /// Decrypting and verifying a block.
     Open,
     /// Writing a block to its destination.
     Write,
-    /// Making the file stable.
+    /// Flushing the file to stable storage.
     Fsync,
-    /// Nothing has come: from the peer, or, without a peer, from the stage before it in this node.
+    /// Waiting for bytes from the peer or, without a peer, from the previous stage in this node.
     WaitUpstream,
-    /// The downstream takes nothing: its connection's buffer is full.
+    /// Waiting for the downstream: its connection's buffer is full.
     WaitDownstream,
-    /// No buffer is free: the stage behind it in this node has them all.
+    /// Waiting for a free buffer: the next stage in this node holds all of them.
     WaitBuffer,
-    /// An order under way or being obeyed; its `block` is the [`Exchange`](super::Exchange).
+    /// An exchange of control messages; its `block` is the [`Exchange`](super::Exchange).
     Control,
-    /// Putting the file under its final name, without making it stable.
+    /// Renaming the file to its final name, without flushing it.
     Commit,
-    /// The whole process stood still: stopped, or its machine was.
+    /// The whole process or its machine was suspended.
     Pause,
-    /// A mount's question about names and attributes: look-ups, lists, openings.
+    /// A mount's request for names or attributes: look-up, readdir, open.
     LookUp,
-    /// A mount's order to change names or attributes.
+    /// A mount's request to change names or attributes.
     Change,
 }
 
 impl Stage {
-    /// All of them, in the order of their numbers in a file.
-    pub const ALL: [Self; 18] = [
-        Self::SetUp,
-        Self::Dial,
-        Self::Read,
-        Self::Seal,
-        Self::Send,
-        Self::Receive,
-        Self::Relay,
-        Self::Open,
-        Self::Write,
-        Self::Fsync,
-        Self::WaitUpstream,
-        Self::WaitDownstream,
-        Self::WaitBuffer,
-        Self::Control,
-        Self::Commit,
-        Self::Pause,
-        Self::LookUp,
-        Self::Change,
+    /// All stages with their names, in the order of their numbers in files.
+    pub const ALL: [(Self, &'static str); 18] = [
+        (Self::SetUp, "set-up"),
+        (Self::Dial, "dial"),
+        (Self::Read, "read"),
+        (Self::Seal, "seal"),
+        (Self::Send, "send"),
+        (Self::Receive, "receive"),
+        (Self::Relay, "relay"),
+        (Self::Open, "open"),
+        (Self::Write, "write"),
+        (Self::Fsync, "fsync"),
+        (Self::WaitUpstream, "wait-for-upstream"),
+        (Self::WaitDownstream, "wait-for-downstream"),
+        (Self::WaitBuffer, "wait-for-buffer"),
+        (Self::Control, "control"),
+        (Self::Commit, "commit"),
+        (Self::Pause, "pause"),
+        (Self::LookUp, "look-up"),
+        (Self::Change, "change"),
     ];
 
-    /// Its number in a file.
-    #[must_use]
+    /// Returns its number in files.
     pub fn number(self) -> u8 {
         self as u8
     }
 
-    /// The stage of this number.
-    #[must_use]
+    /// Returns the stage with this number.
     pub fn of_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied()
+        Self::ALL.get(usize::from(number)).map(|(stage, _)| *stage)
     }
 
-    /// Its name.
-    #[must_use]
+    /// Returns its name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::SetUp => "set-up",
-            Self::Dial => "dial",
-            Self::Read => "read",
-            Self::Seal => "seal",
-            Self::Send => "send",
-            Self::Receive => "receive",
-            Self::Relay => "relay",
-            Self::Open => "open",
-            Self::Write => "write",
-            Self::Fsync => "fsync",
-            Self::WaitUpstream => "wait-for-upstream",
-            Self::WaitDownstream => "wait-for-downstream",
-            Self::WaitBuffer => "wait-for-buffer",
-            Self::Control => "control",
-            Self::Commit => "commit",
-            Self::Pause => "pause",
-            Self::LookUp => "look-up",
-            Self::Change => "change",
-        }
+        Self::ALL[self as usize].1
     }
 
-    /// Whether it is waiting for another stage.
-    #[must_use]
+    /// Returns whether the thread waits for another stage.
     pub fn is_wait(self) -> bool {
         matches!(self, Self::WaitUpstream | Self::WaitDownstream | Self::WaitBuffer)
     }
 
-    /// Whether every block has spans of it; the others are few.
-    #[must_use]
+    /// Returns whether every block has spans of this stage; spans of other stages are few.
     pub fn is_of_blocks(self) -> bool {
         use Stage as S;
-        let of_a_copy = matches!(self, S::SetUp | S::Dial | S::Fsync | S::Control | S::Commit);
-        !of_a_copy && self != S::Pause
+        !matches!(self, S::SetUp | S::Dial | S::Fsync | S::Control | S::Commit | S::Pause)
     }
 }
 
@@ -131,9 +109,10 @@ mod tests {
 
     #[test]
     fn a_stage_has_its_number_and_a_name_of_its_own() {
-        for (at, stage) in (0..).zip(Stage::ALL) {
+        for (at, (stage, name)) in (0..).zip(Stage::ALL) {
             assert_eq!((stage.number(), Stage::of_number(at)), (at, Some(stage)));
-            assert_eq!(Stage::ALL.iter().filter(|other| other.name() == stage.name()).count(), 1);
+            assert_eq!(stage.name(), name);
+            assert_eq!(Stage::ALL.iter().filter(|(_, other)| *other == name).count(), 1);
         }
         assert_eq!(Stage::of_number(18), None);
     }

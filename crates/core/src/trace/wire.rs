@@ -1,353 +1,176 @@
-//! A record's 64 bytes in a file: the kind, and fields of fixed places, little endian, zeros behind.
-
-use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+//! The encoding of a record in 64 bytes: the kind, then fields at fixed offsets, little endian,
+//! padded with zeros.
 
 use super::record::{Direction, Disk, Lost, Probe, Record, Socket, Span, Thread};
 use super::stage::Stage;
 
-/// Bytes of a record in a file.
+/// The length of a record in a file, in bytes.
 pub const RECORD_LEN: usize = 64;
 
-/// The kind of the last record, which says how many there are before it.
+/// The kind of the end record, which holds the number of records before it.
 const END: u8 = 0xff;
 
-/// What 64 bytes are.
+/// The bytes of that number.
+const END_COUNT: std::ops::Range<usize> = 8..16;
+
+/// A decoded record of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A record.
+    /// A record of the trace.
     Record(Record),
-    /// The end, after this number of records.
+    /// The end record, with the number of records before it.
     End(u64),
 }
 
-macro_rules! wire {
-    ($name:ident { $($field:ident: $kind:ty),* $(,)? }) => {
-        #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
-        #[repr(C)]
-        struct $name {
-            $($field: $kind),*
-        }
-        const _: () = assert!(size_of::<$name>() == RECORD_LEN);
-    };
-}
-
-wire!(WireSpan {
-    kind: u8,
-    stage: u8,
-    lane: U16,
-    peer: U16,
-    thread: U16,
-    begin_ns: U64,
-    end_ns: U64,
-    busy_ns: U64,
-    bytes: U64,
-    block: U32,
-    count: U32,
-    operation: U16,
-    zeros: [u8; 14],
-});
-
-wire!(WireSocket {
-    kind: u8,
-    direction: u8,
-    lane: U16,
-    peer: U16,
-    zeros: [u8; 2],
-    at_ns: U64,
-    bytes: U64,
-    busy_us: U64,
-    rwnd_limited_us: U64,
-    sndbuf_limited_us: U64,
-    retransmitted: U32,
-    rtt_us: U32,
-    cwnd: U32,
-    delivery_kb_s: U32,
-});
-
-wire!(WireProbe {
-    kind: u8,
-    zeros: u8,
-    peer: U16,
-    more_zeros: [u8; 4],
-    sent_ns: U64,
-    received_ns: U64,
-    answered_ns: U64,
-    back_ns: U64,
-    rest: [u8; 24],
-});
-
-wire!(WireThread {
-    kind: u8,
-    what: u8,
-    thread: U16,
-    zeros: [u8; 4],
-    at_ns: U64,
-    running_ns: U64,
-    waiting_ns: U64,
-    rest: [u8; 32],
-});
-
-wire!(WireDisk {
-    kind: u8,
-    zeros: [u8; 3],
-    in_flight: U32,
-    at_ns: U64,
-    read_bytes: U64,
-    written_bytes: U64,
-    reads: U32,
-    writes: U32,
-    read_ms: U32,
-    write_ms: U32,
-    flushes: U32,
-    flush_ms: U32,
-    busy_ms: U32,
-    queue_ms: U32,
-});
-
-wire!(WireLost {
-    kind: u8,
-    stage: u8,
-    lane: U16,
-    peer: U16,
-    zeros: [u8; 2],
-    count: U64,
-    busy_ns: U64,
-    bytes: U64,
-    rest: [u8; 32],
-});
-
-wire!(WireEnd { kind: u8, zeros: [u8; 7], records: U64, rest: [u8; 48] });
-
-/// A record's bytes.
+/// Encodes a record.
 pub fn to_bytes(record: &Record) -> [u8; RECORD_LEN] {
-    match record {
-        Record::Span(span) => span_bytes(span),
-        Record::Socket(socket) => socket_bytes(socket),
-        Record::Probe(probe) => probe_bytes(probe),
-        Record::Thread(thread) => thread_bytes(thread),
-        Record::Disk(disk) => disk_bytes(disk),
-        Record::Lost(lost) => lost_bytes(lost),
-    }
-}
-
-/// The bytes of the end after this number of records.
-pub fn end_bytes(records: u64) -> [u8; RECORD_LEN] {
-    fixed(&WireEnd { kind: END, zeros: [0; 7], records: records.into(), rest: [0; 48] })
-}
-
-/// Reads 64 bytes; `None` when they are no record.
-pub fn read(bytes: &[u8; RECORD_LEN]) -> Option<Line> {
-    let record = match bytes[0] {
-        1 => read_span(bytes)?,
-        2 => read_socket(bytes)?,
-        3 => read_probe(bytes)?,
-        4 => read_thread(bytes)?,
-        5 => read_disk(bytes)?,
-        6 => read_lost(bytes)?,
-        END => {
-            let end = WireEnd::read_from_bytes(bytes).ok()?;
-            return Some(Line::End(end.records.get()));
-        }
-        _ => return None,
-    };
-    Some(Line::Record(record))
-}
-
-fn fixed<T: IntoBytes + Immutable>(wire: &T) -> [u8; RECORD_LEN] {
     let mut bytes = [0; RECORD_LEN];
-    bytes.copy_from_slice(wire.as_bytes());
+    bytes[0] = match record {
+        Record::Span(_) => 1,
+        Record::Socket(_) => 2,
+        Record::Probe(_) => 3,
+        Record::Thread(_) => 4,
+        Record::Disk(_) => 5,
+        Record::Lost(_) => 6,
+    };
+    let mut cursor = Cursor { rest: &mut bytes[1..], writes: true, is_valid: true };
+    cursor.record(&mut { *record });
     bytes
 }
 
-fn span_bytes(span: &Span) -> [u8; RECORD_LEN] {
-    fixed(&WireSpan {
-        kind: 1,
-        stage: span.stage.number(),
-        lane: span.lane.into(),
-        peer: span.peer.into(),
-        thread: span.thread.into(),
-        begin_ns: span.begin_ns.into(),
-        end_ns: span.end_ns.into(),
-        busy_ns: span.busy_ns.into(),
-        bytes: span.bytes.into(),
-        block: span.block.into(),
-        count: span.count.into(),
-        operation: span.operation.into(),
-        zeros: [0; 14],
-    })
+/// Encodes the end record after `records` records.
+pub fn end_bytes(records: u64) -> [u8; RECORD_LEN] {
+    let mut bytes = [0; RECORD_LEN];
+    bytes[0] = END;
+    bytes[END_COUNT].copy_from_slice(&records.to_le_bytes());
+    bytes
 }
 
-fn read_span(bytes: &[u8]) -> Option<Record> {
-    let wire = WireSpan::read_from_bytes(bytes).ok()?;
-    Some(Record::Span(Span {
-        stage: Stage::of_number(wire.stage)?,
-        lane: wire.lane.get(),
-        peer: wire.peer.get(),
-        thread: wire.thread.get(),
-        begin_ns: wire.begin_ns.get(),
-        end_ns: wire.end_ns.get(),
-        busy_ns: wire.busy_ns.get(),
-        bytes: wire.bytes.get(),
-        block: wire.block.get(),
-        count: wire.count.get(),
-        operation: wire.operation.get(),
-    }))
-}
-
-fn socket_bytes(socket: &Socket) -> [u8; RECORD_LEN] {
-    fixed(&WireSocket {
-        kind: 2,
-        direction: match socket.direction {
-            Direction::Up => 0,
-            Direction::Down => 1,
-        },
-        lane: socket.lane.into(),
-        peer: socket.peer.into(),
-        zeros: [0; 2],
-        at_ns: socket.at_ns.into(),
-        bytes: socket.bytes.into(),
-        busy_us: socket.busy_us.into(),
-        rwnd_limited_us: socket.rwnd_limited_us.into(),
-        sndbuf_limited_us: socket.sndbuf_limited_us.into(),
-        retransmitted: socket.retransmitted.into(),
-        rtt_us: socket.rtt_us.into(),
-        cwnd: socket.cwnd.into(),
-        delivery_kb_s: socket.delivery_kb_s.into(),
-    })
-}
-
-fn read_socket(bytes: &[u8]) -> Option<Record> {
-    let wire = WireSocket::read_from_bytes(bytes).ok()?;
-    let direction = match wire.direction {
-        0 => Direction::Up,
-        1 => Direction::Down,
+/// Decodes 64 bytes; `None` if they are not a record.
+pub fn read(bytes: &[u8; RECORD_LEN]) -> Option<Line> {
+    let mut record = match bytes[0] {
+        1 => Record::Span(Span::default()),
+        2 => Record::Socket(Socket::default()),
+        3 => Record::Probe(Probe::default()),
+        4 => Record::Thread(Thread::default()),
+        5 => Record::Disk(Disk::default()),
+        6 => Record::Lost(Lost::default()),
+        END => {
+            let count = bytes[END_COUNT].try_into().ok()?;
+            return Some(Line::End(u64::from_le_bytes(count)));
+        }
         _ => return None,
     };
-    Some(Record::Socket(Socket {
-        lane: wire.lane.get(),
-        peer: wire.peer.get(),
-        direction,
-        at_ns: wire.at_ns.get(),
-        bytes: wire.bytes.get(),
-        busy_us: wire.busy_us.get(),
-        rwnd_limited_us: wire.rwnd_limited_us.get(),
-        sndbuf_limited_us: wire.sndbuf_limited_us.get(),
-        retransmitted: wire.retransmitted.get(),
-        rtt_us: wire.rtt_us.get(),
-        cwnd: wire.cwnd.get(),
-        delivery_kb_s: wire.delivery_kb_s.get(),
-    }))
+    let mut bytes = *bytes;
+    let mut cursor = Cursor { rest: &mut bytes[1..], writes: false, is_valid: true };
+    cursor.record(&mut record);
+    cursor.is_valid.then_some(Line::Record(record))
 }
 
-fn probe_bytes(probe: &Probe) -> [u8; RECORD_LEN] {
-    fixed(&WireProbe {
-        kind: 3,
-        zeros: 0,
-        peer: probe.peer.into(),
-        more_zeros: [0; 4],
-        sent_ns: probe.sent_ns.into(),
-        received_ns: probe.received_ns.into(),
-        answered_ns: probe.answered_ns.into(),
-        back_ns: probe.back_ns.into(),
-        rest: [0; 24],
-    })
+/// A position in the bytes of a record. Fields are written to it or read from it, so that their
+/// order is the same in both directions.
+struct Cursor<'a> {
+    rest: &'a mut [u8],
+    writes: bool,
+    /// Whether all values read so far are valid.
+    is_valid: bool,
 }
 
-fn read_probe(bytes: &[u8]) -> Option<Record> {
-    let wire = WireProbe::read_from_bytes(bytes).ok()?;
-    Some(Record::Probe(Probe {
-        peer: wire.peer.get(),
-        sent_ns: wire.sent_ns.get(),
-        received_ns: wire.received_ns.get(),
-        answered_ns: wire.answered_ns.get(),
-        back_ns: wire.back_ns.get(),
-    }))
-}
+impl Cursor<'_> {
+    /// Writes or reads all fields of a record after its kind.
+    fn record(&mut self, record: &mut Record) {
+        match record {
+            Record::Span(it) => {
+                self.stage(&mut it.stage);
+                self.u16s([&mut it.lane, &mut it.peer, &mut it.thread]);
+                self.u64s([&mut it.begin_ns, &mut it.end_ns, &mut it.busy_ns, &mut it.bytes]);
+                self.u32s([&mut it.block, &mut it.count]);
+                self.u16s([&mut it.operation]);
+            }
+            Record::Socket(it) => {
+                self.direction(&mut it.direction);
+                self.u16s([&mut it.lane, &mut it.peer]);
+                self.pad::<2>();
+                self.u64s([&mut it.at_ns, &mut it.bytes, &mut it.busy_us]);
+                self.u64s([&mut it.rwnd_limited_us, &mut it.sndbuf_limited_us]);
+                self.u32s([&mut it.retransmitted, &mut it.rtt_us]);
+                self.u32s([&mut it.cwnd, &mut it.delivery_kb_s]);
+            }
+            Record::Probe(it) => {
+                self.pad::<1>();
+                self.u16s([&mut it.peer]);
+                self.pad::<4>();
+                self.u64s([&mut it.sent_ns, &mut it.received_ns]);
+                self.u64s([&mut it.answered_ns, &mut it.back_ns]);
+            }
+            Record::Thread(it) => {
+                self.stage(&mut it.what);
+                self.u16s([&mut it.thread]);
+                self.pad::<4>();
+                self.u64s([&mut it.at_ns, &mut it.running_ns, &mut it.waiting_ns]);
+            }
+            Record::Disk(it) => {
+                self.pad::<3>();
+                self.u32s([&mut it.in_flight]);
+                self.u64s([&mut it.at_ns, &mut it.read_bytes, &mut it.written_bytes]);
+                self.u32s([&mut it.reads, &mut it.writes, &mut it.read_ms, &mut it.write_ms]);
+                self.u32s([&mut it.flushes, &mut it.flush_ms, &mut it.busy_ms, &mut it.queue_ms]);
+            }
+            Record::Lost(it) => {
+                self.stage(&mut it.stage);
+                self.u16s([&mut it.lane, &mut it.peer]);
+                self.pad::<2>();
+                self.u64s([&mut it.count, &mut it.busy_ns, &mut it.bytes]);
+            }
+        }
+    }
 
-fn thread_bytes(thread: &Thread) -> [u8; RECORD_LEN] {
-    fixed(&WireThread {
-        kind: 4,
-        what: thread.what.number(),
-        thread: thread.thread.into(),
-        zeros: [0; 4],
-        at_ns: thread.at_ns.into(),
-        running_ns: thread.running_ns.into(),
-        waiting_ns: thread.waiting_ns.into(),
-        rest: [0; 32],
-    })
-}
+    /// Writes `bytes`, or returns the bytes read in their place.
+    fn field<const N: usize>(&mut self, bytes: [u8; N]) -> [u8; N] {
+        let rest = std::mem::take(&mut self.rest);
+        let (field, rest) = rest.split_first_chunk_mut().expect("the fields fit a record");
+        self.rest = rest;
+        if self.writes {
+            *field = bytes;
+        }
+        *field
+    }
 
-fn read_thread(bytes: &[u8]) -> Option<Record> {
-    let wire = WireThread::read_from_bytes(bytes).ok()?;
-    Some(Record::Thread(Thread {
-        thread: wire.thread.get(),
-        what: Stage::of_number(wire.what)?,
-        at_ns: wire.at_ns.get(),
-        running_ns: wire.running_ns.get(),
-        waiting_ns: wire.waiting_ns.get(),
-    }))
-}
+    fn pad<const N: usize>(&mut self) {
+        self.field([0; N]);
+    }
 
-fn disk_bytes(disk: &Disk) -> [u8; RECORD_LEN] {
-    fixed(&WireDisk {
-        kind: 5,
-        zeros: [0; 3],
-        in_flight: disk.in_flight.into(),
-        at_ns: disk.at_ns.into(),
-        read_bytes: disk.read_bytes.into(),
-        written_bytes: disk.written_bytes.into(),
-        reads: disk.reads.into(),
-        writes: disk.writes.into(),
-        read_ms: disk.read_ms.into(),
-        write_ms: disk.write_ms.into(),
-        flushes: disk.flushes.into(),
-        flush_ms: disk.flush_ms.into(),
-        busy_ms: disk.busy_ms.into(),
-        queue_ms: disk.queue_ms.into(),
-    })
-}
+    fn u16s<const N: usize>(&mut self, fields: [&mut u16; N]) {
+        for field in fields {
+            *field = u16::from_le_bytes(self.field(field.to_le_bytes()));
+        }
+    }
 
-fn read_disk(bytes: &[u8]) -> Option<Record> {
-    let wire = WireDisk::read_from_bytes(bytes).ok()?;
-    Some(Record::Disk(Disk {
-        at_ns: wire.at_ns.get(),
-        in_flight: wire.in_flight.get(),
-        read_bytes: wire.read_bytes.get(),
-        written_bytes: wire.written_bytes.get(),
-        reads: wire.reads.get(),
-        writes: wire.writes.get(),
-        read_ms: wire.read_ms.get(),
-        write_ms: wire.write_ms.get(),
-        flushes: wire.flushes.get(),
-        flush_ms: wire.flush_ms.get(),
-        busy_ms: wire.busy_ms.get(),
-        queue_ms: wire.queue_ms.get(),
-    }))
-}
+    fn u32s<const N: usize>(&mut self, fields: [&mut u32; N]) {
+        for field in fields {
+            *field = u32::from_le_bytes(self.field(field.to_le_bytes()));
+        }
+    }
 
-fn lost_bytes(lost: &Lost) -> [u8; RECORD_LEN] {
-    fixed(&WireLost {
-        kind: 6,
-        stage: lost.stage.number(),
-        lane: lost.lane.into(),
-        peer: lost.peer.into(),
-        zeros: [0; 2],
-        count: lost.count.into(),
-        busy_ns: lost.busy_ns.into(),
-        bytes: lost.bytes.into(),
-        rest: [0; 32],
-    })
-}
+    fn u64s<const N: usize>(&mut self, fields: [&mut u64; N]) {
+        for field in fields {
+            *field = u64::from_le_bytes(self.field(field.to_le_bytes()));
+        }
+    }
 
-fn read_lost(bytes: &[u8]) -> Option<Record> {
-    let wire = WireLost::read_from_bytes(bytes).ok()?;
-    Some(Record::Lost(Lost {
-        stage: Stage::of_number(wire.stage)?,
-        lane: wire.lane.get(),
-        peer: wire.peer.get(),
-        count: wire.count.get(),
-        busy_ns: wire.busy_ns.get(),
-        bytes: wire.bytes.get(),
-    }))
+    fn stage(&mut self, stage: &mut Stage) {
+        let [number] = self.field([stage.number()]);
+        match Stage::of_number(number) {
+            Some(read) => *stage = read,
+            None => self.is_valid = false,
+        }
+    }
+
+    fn direction(&mut self, direction: &mut Direction) {
+        match self.field([*direction as u8]) {
+            [0] => *direction = Direction::Up,
+            [1] => *direction = Direction::Down,
+            _ => self.is_valid = false,
+        }
+    }
 }

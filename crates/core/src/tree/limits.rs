@@ -1,4 +1,4 @@
-//! What a tree's stream may do where it goes: no more than the user asked for, whatever its sender
+//! Limits of a tree stream at its destination: no more than the user asked for, whatever its sender
 //! puts into it.
 
 use thiserror::Error;
@@ -6,50 +6,51 @@ use thiserror::Error;
 use super::pattern::{Pattern, PatternError};
 use super::record::{Meta, Record};
 
-/// A record that exceeds the limits.
+/// The error for a record that exceeds the limits.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Excess {
-    /// A name outside of what was asked for.
-    #[error("the source sent {path}, but only {asked} was asked for")]
+    /// A name other than the requested one.
+    #[error("the source sent {path}, but only {asked} was requested")]
     Outside {
         /// The path of the name in the destination.
         path: String,
-        /// The only allowed name.
+        /// The requested name.
         asked: String,
     },
-    /// A name that the user excluded.
-    #[error("the source sent {0}, which --exclude leaves out")]
+    /// A name that an exclude pattern matches.
+    #[error("the source sent {0}, which --exclude excludes")]
     Excluded(String),
-    /// The owner, mode and time of the destination directory itself.
-    #[error("the source sent attributes of the destination directory, but only {0} was asked for")]
+    /// Metadata of the destination directory itself.
+    #[error("the source sent attributes of the destination directory, but only {0} was requested")]
     Destination(String),
     /// Extended attributes.
-    #[error("the source sent extended attributes of {0}, which were not asked for (--xattrs)")]
+    #[error("the source sent extended attributes of {0}, which were not requested (--xattrs)")]
     Attributes(String),
-    /// A removal.
-    #[error("the source sent an order to remove files, which was not asked for (--delete)")]
+    /// An order to remove files.
+    #[error("the source sent an order to remove files, which was not requested (--delete)")]
     Removal,
 }
 
-/// Checks the records of one stream, in their order.
+/// A checker for the records of one stream, in their order.
 #[derive(Debug)]
 pub struct LimitCheck {
     removes: bool,
     attributes: bool,
     top: Option<Vec<u8>>,
     excludes: Vec<Pattern>,
-    /// The directory that the stream is in, as a path from the top; empty or with a slash at its end.
+    /// The stream's current directory, relative to the top; empty or with a slash at its end.
     path: Vec<u8>,
-    /// The length of `path` before each directory that the stream is in.
+    /// The length of `path` before each directory of the current path.
     lengths: Vec<usize>,
 }
 
 impl LimitCheck {
-    /// A check of a stream that begins. Of the names in the destination directory only `top` may appear, if
-    /// it is given, and none that `excludes` match; names may be removed and extended attributes set or not.
+    /// Returns a checker for a new stream. In the destination directory only the name `top` is
+    /// allowed, if given, and no name that a pattern of `excludes` matches. `removes` allows
+    /// removals, `attributes` extended attributes.
     ///
     /// # Errors
-    /// When an exclude pattern is invalid.
+    /// If an exclude pattern is invalid.
     pub fn new(
         top: Option<&[u8]>,
         excludes: &[Vec<u8>],
@@ -67,10 +68,10 @@ impl LimitCheck {
         })
     }
 
-    /// Whether the next record stays within the limits.
+    /// Checks the next record.
     ///
     /// # Errors
-    /// What it exceeds. The stream must not be obeyed any further then.
+    /// The exceeded limit; the rest of the stream must not be used.
     pub fn check(&mut self, record: &Record) -> Result<(), Excess> {
         if let Some(name) = record.name() {
             self.check_name(name, matches!(record, Record::Enter { .. }))?;
@@ -94,7 +95,7 @@ impl LimitCheck {
                 self.check_meta(b".", meta)?;
             }
             Record::Spare(_) if !self.removes => return Err(Excess::Removal),
-            // Of the destination itself only what the stream may bring may be removed.
+            // In the destination directory itself only the requested name may be removed.
             Record::Sweep if !self.removes || self.lengths.is_empty() && self.top.is_some() => {
                 return Err(Excess::Removal);
             }
@@ -103,14 +104,14 @@ impl LimitCheck {
         Ok(())
     }
 
-    fn check_name(&self, name: &[u8], is_folder: bool) -> Result<(), Excess> {
+    fn check_name(&self, name: &[u8], is_directory: bool) -> Result<(), Excess> {
         if self.lengths.is_empty() {
             self.check_top(name, name)?;
         }
-        self.check_path(&self.path, name, is_folder)
+        self.check_path(&self.path, name, is_directory)
     }
 
-    /// The other name of a hard link is one that the stream may bring, too.
+    /// Checks the target of a hard link, which must be a name that the stream may contain.
     fn check_first(&self, first: &[Vec<u8>]) -> Result<(), Excess> {
         let mut path = Vec::new();
         for (depth, name) in first.iter().enumerate() {
@@ -133,12 +134,12 @@ impl LimitCheck {
         }
     }
 
-    fn check_path(&self, above: &[u8], name: &[u8], is_folder: bool) -> Result<(), Excess> {
+    fn check_path(&self, above: &[u8], name: &[u8], is_directory: bool) -> Result<(), Excess> {
         if self.excludes.is_empty() {
             return Ok(());
         }
         let path = [above, name].concat();
-        match self.excludes.iter().any(|pattern| pattern.matches(&path, is_folder)) {
+        match self.excludes.iter().any(|pattern| pattern.matches(&path, is_directory)) {
             true => Err(Excess::Excluded(shown(&path))),
             false => Ok(()),
         }
@@ -152,7 +153,7 @@ impl LimitCheck {
     }
 }
 
-/// A name as text of one line.
+/// Formats a name as one line of text.
 fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(name).escape_debug().to_string()
 }
@@ -161,7 +162,7 @@ fn shown(name: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// What is allowed.
+    /// The arguments of [`LimitCheck::new`].
     #[derive(Clone, Default)]
     struct Limits {
         removes: bool,
@@ -195,7 +196,7 @@ mod tests {
         Record::Name { name: name.into(), first }
     }
 
-    /// What the last of these records exceeds; the ones before it must not exceed anything.
+    /// Checks `records`; only the last one may exceed a limit.
     #[track_caller]
     fn last(limits: &Limits, records: &[Record]) -> Result<(), String> {
         let mut check = limits.check().unwrap();
@@ -222,7 +223,7 @@ mod tests {
         ];
         assert_eq!(last(&data(), &records), Ok(()));
         assert_eq!(last(&data(), &[file("data")]), Ok(()));
-        // Of `data/` all names, and what the directory itself has.
+        // `data/` requests all names in it, and the metadata of the directory itself.
         let any = Limits::default();
         assert_eq!(last(&any, &[Record::Top(Meta::default()), file(".bashrc")]), Ok(()));
     }
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn names_outside_of_it_are_refused_at_any_time() {
         let outside =
-            |path: &str| Err(format!("the source sent {path}, but only data was asked for"));
+            |path: &str| Err(format!("the source sent {path}, but only data was requested"));
         for record in [enter(".ssh"), file(".ssh"), link(".ssh"), name(".ssh", &["data", "x"])] {
             assert_eq!(last(&data(), std::slice::from_ref(&record)), outside(".ssh"));
             assert_eq!(last(&data(), &[enter("data"), Record::Leave, record]), outside(".ssh"));
@@ -245,7 +246,7 @@ mod tests {
     #[test]
     fn nothing_is_removed_unless_that_was_asked_for() {
         let refused =
-            Err("the source sent an order to remove files, which was not asked for (--delete)"
+            Err("the source sent an order to remove files, which was not requested (--delete)"
                 .to_owned());
         for limits in [Limits::default(), data()] {
             assert_eq!(last(&limits, &[Record::Spare(Vec::new())]), refused);
@@ -263,8 +264,7 @@ mod tests {
     fn what_is_excluded_is_refused() {
         let excludes = vec![b"/data/keys/".to_vec(), b"*.o".to_vec()];
         let limits = Limits { excludes, ..data() };
-        let refused =
-            |path: &str| Err(format!("the source sent {path}, which --exclude leaves out"));
+        let refused = |path: &str| Err(format!("the source sent {path}, which --exclude excludes"));
         assert_eq!(last(&limits, &[enter("data"), file("keys")]), Ok(()));
         assert_eq!(last(&limits, &[enter("data"), enter("keys")]), refused("data/keys"));
         let deep = [enter("data"), enter("in"), file("x.o")];

@@ -1,8 +1,8 @@
-//! Trees of files as one stream: what is in it, how it is read, and what is left out of it.
+//! Trees of files as one stream: its records, its parser, and the patterns that exclude files.
 //!
-//! A stream is records, one after another, each with all that a node needs to make one thing; names
-//! are single ones, in the directory that the stream is in. So a node keeps no table of a tree, and no
-//! name in a stream can lead out of the directory that it goes into.
+//! A stream is a sequence of records, each with all that is needed to create one file, directory or
+//! link. Names are single components, in the stream's current directory. So a node needs no table
+//! of the tree, and no name in a stream can lead out of the destination directory.
 
 mod limits;
 mod parser;

@@ -1,59 +1,60 @@
-//! Reading a tree's stream, a piece at a time: whatever the pieces are, the steps are the same.
+//! An incremental parser of tree streams: the steps do not depend on how the stream is cut into
+//! pieces.
 
 use thiserror::Error;
 
 use super::record::{DEPTH_MAX, GOOD, RECORD_MAX, Record, VOID};
 
-/// What the next bytes of a stream say.
+/// The next step of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// What is to be done.
+    /// A record.
     Record(Record),
-    /// What isn't: another name, of a file that failed.
+    /// The name of a hard link that must not be created, since its file failed.
     Void(Vec<u8>),
-    /// Bytes of the file that began last.
+    /// Bytes of the current file.
     Bytes(&'a [u8]),
-    /// That file is over; whether its bytes are what it was.
+    /// The end of the current file; `false` if its bytes are invalid.
     Over(bool),
 }
 
-/// Why bytes are no tree's stream.
+/// The error for an invalid stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StreamError {
-    /// There is no such record.
-    #[error("a record that can't be read")]
+    /// A record cannot be decoded.
+    #[error("a record cannot be decoded")]
     Record,
-    /// It is longer than records are.
-    #[error("a record of {0} bytes: allowed are {RECORD_MAX}")]
+    /// A record is too long.
+    #[error("a record of {0} bytes: the maximum is {RECORD_MAX}")]
     Long(u32),
-    /// A name that could lead out of the directory, or that no system has.
-    #[error("a name that can't be")]
+    /// A name could lead out of the directory, or is not a valid file name.
+    #[error("a record has an invalid file name")]
     Name,
-    /// Folders within directories without end.
-    #[error("more than {DEPTH_MAX} folders within each other")]
+    /// Directories are nested too deeply.
+    #[error("more than {DEPTH_MAX} nested directories")]
     Deep,
-    /// A directory is left that wasn't entered.
-    #[error("a folder is left that wasn't entered")]
+    /// The number of `Leave` records does not match the number of `Enter` records.
+    #[error("`Enter` and `Leave` records do not match")]
     Left,
-    /// A byte that says whether what is beside it is good says something else.
-    #[error("a mark of {0}")]
+    /// A validity byte has an unknown value.
+    #[error("the validity byte is {0} instead of 0 or 1")]
     Mark(u8),
-    /// There is more behind the end.
-    #[error("bytes behind the end")]
+    /// Bytes follow the end of the stream.
+    #[error("bytes after the end of the stream")]
     Behind,
 }
 
-/// The mark and the length before a record.
+/// The length of a record's header, in bytes: validity byte and record length.
 const BEFORE: usize = 5;
 
-/// Reads a stream; keeps no more of it than one record.
+/// A parser of one stream; it holds at most one record.
 #[derive(Debug, Default)]
 pub struct Parser {
     at: At,
-    /// The beginning of a record whose end hasn't come.
+    /// The beginning of an incomplete record.
     begun: Vec<u8>,
     depth: usize,
-    /// Records so far, those that weren't to be obeyed among them.
+    /// The number of records so far, including void ones.
     records: u32,
 }
 
@@ -61,28 +62,26 @@ pub struct Parser {
 enum At {
     #[default]
     Record,
-    /// This number of bytes of a file follows.
+    /// So many bytes of the current file follow.
     File(u64),
-    /// The mark behind a file.
+    /// The validity byte of the current file follows.
     Mark,
     End,
 }
 
 impl Parser {
-    /// Whether the whole stream has been read.
-    #[must_use]
+    /// Returns whether the end of the stream was read.
     pub fn is_over(&self) -> bool {
         matches!(self.at, At::End)
     }
 
-    /// How many records there were so far, those that weren't to be obeyed among them.
-    #[must_use]
+    /// Returns the number of records so far, including void ones.
     pub fn records(&self) -> u32 {
         self.records
     }
 
-    /// How many bytes of a file come next that can be passed over, if its bytes come next.
-    #[must_use]
+    /// Returns the number of following bytes that belong to the current file and can be skipped;
+    /// `None` if there are none.
     pub fn passable(&self) -> Option<u64> {
         match self.at {
             At::File(left) if left > 0 => Some(left),
@@ -90,17 +89,17 @@ impl Parser {
         }
     }
 
-    /// Skips bytes of a file, as far as there are any.
+    /// Skips up to `bytes` bytes of the current file.
     pub fn pass(&mut self, bytes: u64) {
         if let At::File(left) = &mut self.at {
             *left = left.saturating_sub(bytes);
         }
     }
 
-    /// Takes the next step off the front of `bytes`; `None` when more of them are needed.
+    /// Removes the next step from the front of `bytes`; `None` if more bytes are needed.
     ///
     /// # Errors
-    /// When they are no tree's stream.
+    /// If the stream is invalid.
     pub fn step<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Step<'a>>, StreamError> {
         loop {
             if bytes.is_empty() {
@@ -133,7 +132,7 @@ impl Parser {
         }
     }
 
-    /// The record that the next bytes end; none if they don't.
+    /// Returns the next record once it is complete.
     fn record<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Step<'a>>, StreamError> {
         if !self.gather(bytes, BEFORE) {
             return Ok(None);
@@ -167,7 +166,7 @@ impl Parser {
         }
     }
 
-    /// Moves bytes to the unfinished record until it has a length; returns whether it has.
+    /// Moves bytes to the incomplete record until it has `wanted` bytes; returns whether it has.
     fn gather(&mut self, bytes: &mut &[u8], wanted: usize) -> bool {
         let lacking = wanted.saturating_sub(self.begun.len()).min(bytes.len());
         let (part, rest) = bytes.split_at(lacking);
@@ -207,7 +206,8 @@ mod tests {
         Record::Enter { name: name.to_vec(), meta: Meta::default() }
     }
 
-    /// The steps of `stream`, cut into pieces of `piece` bytes; bytes of a file are put together.
+    /// Returns the steps of `stream`, cut into pieces of `piece` bytes; adjacent bytes of a file
+    /// are joined.
     fn steps(stream: &[u8], piece: usize) -> Result<Vec<String>, StreamError> {
         let mut parser = Parser::default();
         let (mut said, mut gathered) = (Vec::new(), Vec::new());

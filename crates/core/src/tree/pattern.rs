@@ -1,29 +1,29 @@
-//! What is left out of a tree, by patterns as rsync's.
+//! Exclude patterns with the syntax of rsync.
 
 use thiserror::Error;
 
-/// A pattern. Without a slash inside it is one of names, in whatever directory; with one in front it
-/// begins at the top of the tree; one behind it means directories only. `*` and `?` stand for anything
-/// but a slash, `**` for anything, `[a-z]` and `[!a-z]` for one of these bytes or none of them; a
-/// backslash takes the next byte as it is.
+/// An exclude pattern. A pattern without a slash inside matches names in any directory. A leading
+/// slash anchors it to the top of the tree, a trailing slash restricts it to directories. `*` and
+/// `?` match anything but a slash, `**` matches anything, `[a-z]` and `[!a-z]` match one byte; a
+/// backslash quotes the next byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
     tokens: Vec<Token>,
     anchored: bool,
-    folders_only: bool,
-    /// It is matched with a path and not with a name.
+    directories_only: bool,
+    /// Whether it is matched with paths instead of names.
     path: bool,
 }
 
-/// Why a pattern can't be.
+/// The error for an invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatternError {
-    /// Nothing is meant by it.
-    #[error("a pattern without a name in it")]
+    /// The pattern is empty, or only a slash.
+    #[error("the pattern is empty")]
     Empty,
-    /// A bracket is open.
-    #[error("the bracket at byte {0} isn't closed")]
+    /// A bracket is not closed.
+    #[error("the bracket at byte {0} is not closed")]
     Open(usize),
 }
 
@@ -36,19 +36,19 @@ enum Token {
     Star,
     /// `**`
     Deep,
-    /// Ranges of bytes, and whether it is none of them that is meant.
+    /// Ranges of bytes, and whether the set is negated.
     Set(Vec<(u8, u8)>, bool),
 }
 
 impl Pattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// When it is empty, or a bracket isn't closed.
+    /// If the pattern is empty, or a bracket is not closed.
     pub fn parse(text: &[u8]) -> Result<Self, PatternError> {
         let anchored = text.starts_with(b"/");
         let inner = text.strip_prefix(b"/").unwrap_or(text);
-        let folders_only = inner.ends_with(b"/");
+        let directories_only = inner.ends_with(b"/");
         let inner = inner.strip_suffix(b"/").unwrap_or(inner);
         if inner.is_empty() {
             return Err(PatternError::Empty);
@@ -56,19 +56,17 @@ impl Pattern {
         let tokens = tokens(inner)?;
         let path =
             tokens.iter().any(|token| matches!(token, Token::Deep | Token::Byte(b'/'))) || anchored;
-        Ok(Self { text: text.to_vec(), tokens, anchored, folders_only, path })
+        Ok(Self { text: text.to_vec(), tokens, anchored, directories_only, path })
     }
 
-    /// As it was written.
-    #[must_use]
+    /// Returns the text of the pattern.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Whether it means what lies at `path` in the tree, names with slashes between them.
-    #[must_use]
-    pub fn matches(&self, path: &[u8], is_folder: bool) -> bool {
-        if self.folders_only && !is_folder {
+    /// Returns whether it matches `path`, which is relative to the top of the tree.
+    pub fn matches(&self, path: &[u8], is_directory: bool) -> bool {
+        if self.directories_only && !is_directory {
             return false;
         }
         if self.anchored {
@@ -78,13 +76,13 @@ impl Pattern {
         if !self.path {
             return self.fits(&path[name..]);
         }
-        // It may begin at any name of the path.
+        // The match can begin at any component of the path.
         let later = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         std::iter::once(0).chain(later.map(|(at, _)| at + 1)).any(|at| self.fits(&path[at..]))
     }
 
-    /// Keeps all places in the pattern that the bytes so far may have led to: no pattern takes
-    /// longer than its length times theirs.
+    /// Matches by tracking all positions in the pattern that the bytes so far can have reached, so
+    /// the time is at most the product of both lengths.
     fn fits(&self, text: &[u8]) -> bool {
         let mut places = vec![false; self.tokens.len() + 1];
         places[0] = true;
@@ -110,7 +108,7 @@ impl Pattern {
         places[self.tokens.len()]
     }
 
-    /// Stars may stand for nothing.
+    /// Adds the positions after stars, which can match nothing.
     fn pass_over(&self, places: &mut [bool]) {
         for (at, token) in self.tokens.iter().enumerate() {
             if places[at] && matches!(token, Token::Star | Token::Deep) {
@@ -143,7 +141,7 @@ fn tokens(text: &[u8]) -> Result<Vec<Token>, PatternError> {
     Ok(tokens)
 }
 
-/// The set whose bracket has been read; a closing one that comes first is a member.
+/// Parses a set after its opening bracket; a closing bracket that comes first is a member.
 fn set(text: &[u8], at: &mut usize) -> Result<Token, PatternError> {
     let open = *at - 1;
     let none = matches!(text.get(*at), Some(b'!' | b'^'));
@@ -171,8 +169,8 @@ mod tests {
 
     fn means(pattern: &str, path: &str) -> bool {
         let pattern = Pattern::parse(pattern.as_bytes()).unwrap();
-        let is_folder = path.ends_with('/');
-        pattern.matches(path.trim_end_matches('/').as_bytes(), is_folder)
+        let is_directory = path.ends_with('/');
+        pattern.matches(path.trim_end_matches('/').as_bytes(), is_directory)
     }
 
     #[test]

@@ -1,108 +1,106 @@
-//! The records of a tree's stream.
+//! The records of tree streams.
 
 use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
 
-/// Folders within directories, at most: a node has each of them open.
+/// The maximum nesting of directories: a node has all of them open.
 pub const DEPTH_MAX: usize = 200;
 
-/// Bytes of a record at most, extended attributes included.
+/// The maximum length of a record in bytes, including extended attributes.
 pub const RECORD_MAX: usize = 256 << 10;
 
-/// Bytes of a name at most, as Linux has it.
+/// The maximum length of a name in bytes on Linux.
 const NAME_MAX: usize = 255;
 
-/// Bytes of a link's target at most, as Linux has it.
+/// The maximum length of a symbolic link's target in bytes on Linux.
 const TARGET_MAX: usize = 4095;
 
-/// The byte before a record that is to be obeyed, and behind the bytes of a file that are whole.
+/// The validity byte of a record that applies, and of a file whose bytes are valid.
 pub const GOOD: u8 = 0;
 
-/// The byte before a [`Record::Name`] that isn't to be obeyed, since the file failed, and behind the
-/// bytes of a file that failed.
+/// The validity byte of a [`Record::Name`] that does not apply because its file failed, and of a
+/// file that failed.
 pub const VOID: u8 = 1;
 
-/// What a file, a directory or a link has besides its bytes.
+/// The metadata of a file, a directory or a symbolic link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
-    /// Permission bits, with those for setuid, setgid and sticky.
+    /// Permission bits, including setuid, setgid and sticky.
     pub mode: u32,
-    /// The numbers of user and group.
+    /// User and group ID.
     pub owner: (u32, u32),
-    /// When it was modified: seconds and nanoseconds since the start of 1970.
+    /// Modification time: seconds since 1970-01-01, nanoseconds.
     pub modified: (i64, u32),
     /// Extended attributes: names and values.
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// One thing in a tree's stream.
+/// A record of a tree stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// What the directory that all goes into is to have when the stream is over.
+    /// The metadata of the destination directory, applied at the end of the stream.
     Top(Meta),
-    /// Make this directory, unless it is there, and go into it; what follows is in it.
+    /// Creates this directory if missing, and makes it the current directory.
     Enter {
-        /// Its name.
+        /// The directory's name.
         name: Vec<u8>,
-        /// What it is to have once it is left.
+        /// Its metadata, applied when it is left.
         meta: Meta,
     },
-    /// Go back to the directory above.
+    /// Makes the parent directory the current directory.
     Leave,
-    /// A file: its bytes follow, and behind them [`GOOD`] or [`VOID`].
+    /// A regular file; its bytes follow, and then [`GOOD`] or [`VOID`].
     File {
-        /// Its name.
+        /// The file's name.
         name: Vec<u8>,
-        /// What it is to have.
+        /// Its metadata.
         meta: Meta,
-        /// Its bytes.
+        /// Its length in bytes.
         length: u64,
-        /// It has holes; where it has zeros there may be some.
+        /// Whether it has holes; zeros in it can become holes.
         sparse: bool,
-        /// It has more names than this one.
+        /// Whether it has further hard links.
         linked: bool,
     },
     /// A symbolic link.
     Link {
-        /// Its name.
+        /// The link's name.
         name: Vec<u8>,
-        /// What it is to have.
+        /// Its metadata.
         meta: Meta,
         /// The target, which is not followed.
         target: Vec<u8>,
     },
-    /// Another name of a file that came before: a hard link.
+    /// A hard link to an earlier file.
     Name {
-        /// The name.
+        /// The link's name.
         name: Vec<u8>,
-        /// The directories from the top, and the name there, of the file.
+        /// The path of the earlier file from the top, one component per element.
         first: Vec<Vec<u8>>,
     },
-    /// Nothing follows.
+    /// The end of the stream.
     End,
-    /// There are directories to be swept: what these patterns mean stays in them, whatever it is. Comes
-    /// first.
+    /// Announces [`Record::Sweep`] records: files that match these patterns are kept. It is the
+    /// first record.
     Spare(Vec<Vec<u8>>),
-    /// Remove all that is in the present directory and that the stream didn't bring.
+    /// Removes all entries of the current directory that the stream did not contain.
     Sweep,
 }
 
 impl Record {
-    /// The record's bytes in a stream: [`GOOD`], the length of what follows (four bytes, the lowest
-    /// first), and the record (postcard).
+    /// Encodes the record: [`GOOD`], the length of the rest (four bytes, little endian), and the
+    /// record (postcard).
     ///
     /// # Panics
-    /// Never: the type always has bytes.
-    #[must_use]
+    /// Never: the type can always be serialized.
     pub fn to_bytes(&self) -> Vec<u8> {
         let body = postcard::to_stdvec(self).expect("the type has no unserialisable part");
         let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
         [&[GOOD][..], &length.to_le_bytes(), &body].concat()
     }
 
-    /// Its name in the directory that the stream is in, if it has one.
-    #[must_use]
+    /// Returns its name in the current directory, if it has one.
     pub fn name(&self) -> Option<&[u8]> {
         match self {
             Self::Enter { name, .. }
@@ -113,8 +111,8 @@ impl Record {
         }
     }
 
-    /// Whether a node may obey it: its names are single ones, and nothing is longer than Linux has
-    /// it.
+    /// Returns whether the record is valid: names are single components, and nothing exceeds the
+    /// limits of Linux.
     pub(super) fn is_sound(&self) -> bool {
         let named = self.name().is_none_or(is_name);
         named
@@ -140,12 +138,12 @@ impl Meta {
     fn is_sound(&self) -> bool {
         let (user, group) = self.owner;
         let name = |name: &[u8]| (1..=NAME_MAX).contains(&name.len()) && !name.contains(&0);
-        // The largest number is invalid as an id.
+        // The largest number is not a valid ID.
         user != u32::MAX && group != u32::MAX && self.attributes.iter().all(|(of, _)| name(of))
     }
 }
 
-/// Whether it is the name of something in a directory, and not of another directory.
+/// Returns whether it is the name of a directory entry other than `.` and `..`.
 fn is_name(name: &[u8]) -> bool {
     let leads_away = matches!(name, b"." | b"..") || name.contains(&b'/') || name.contains(&0);
     (1..=NAME_MAX).contains(&name.len()) && !leads_away

@@ -1,13 +1,13 @@
-//! Amounts of bytes: `64KiB` to 65 536 and back.
+//! Numbers of bytes: `64KiB` to 65 536 and back.
 
 use super::decimal;
 use super::error::{UnitError, excerpt};
 
-/// Bytes named by a text such as `1MiB`, `64KiB`, `1.5 GiB`, `10MB`, `1g`, `4096`.
+/// Parses a number of bytes such as `1MiB`, `64KiB`, `1.5 GiB`, `10MB`, `1g`, `4096`.
 ///
-/// Units are case-insensitive. A single letter (`K`, `M`, `G`, `T`, `P`) and the IEC names (`KiB`,
-/// ...) go in steps of 1024, as in `dd`, `split` and `truncate` of the GNU coreutils; `kB`, `MB`,
-/// ... go in steps of 1000, also as there. Fractions are rounded to the nearest byte.
+/// Units are case-insensitive. Single letters (`K`, `M`, `G`, `T`, `P`) and IEC names (`KiB`, ...)
+/// are powers of 1024, and `kB`, `MB`, ... are powers of 1000, as in the GNU coreutils (`dd`,
+/// `split`, `truncate`). Fractions are rounded to the nearest byte.
 ///
 /// ```
 /// use garland_core::units::bytes;
@@ -17,10 +17,9 @@ use super::error::{UnitError, excerpt};
 /// ```
 ///
 /// # Errors
-/// [`UnitError::Bytes`] when the text is anything else, [`UnitError::TooLarge`] above 2^64 - 1
-/// bytes.
+/// [`UnitError::Bytes`] if the text is anything else, [`UnitError::TooLarge`] above 2^64 - 1 bytes.
 pub fn parse(text: &str) -> Result<u64, UnitError> {
-    let wrong = || UnitError::Bytes { text: excerpt(text) };
+    let wrong = || UnitError::Bytes(excerpt(text));
     let (number, unit) = decimal::split(text).ok_or_else(wrong)?;
     let factor = factor(unit).ok_or_else(wrong)?;
     number
@@ -28,14 +27,13 @@ pub fn parse(text: &str) -> Result<u64, UnitError> {
         .ok_or_else(|| UnitError::TooLarge { text: excerpt(text), most: format(u64::MAX) })
 }
 
-/// The amount in the largest IEC unit that leaves at least 1, with two decimals: `512 B`, `1.00
-/// GiB`.
+/// Formats a number of bytes in the largest IEC unit that gives at least 1, with two decimals: `512
+/// B`, `1.00 GiB`.
 ///
 /// ```
 /// use garland_core::units::bytes;
 /// assert_eq!(bytes::format(1 << 30), "1.00 GiB");
 /// ```
-#[must_use]
 pub fn format(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -44,7 +42,7 @@ pub fn format(bytes: u64) -> String {
     for (power, unit) in (1u32..).zip(UNITS) {
         let one = 1u128 << (10 * power);
         let hundredths = (u128::from(bytes) * 100 + one / 2) / one;
-        // Chosen by the rounded value: 1 048 575 bytes are 1.00 MiB, not 1024.00 KiB.
+        // The unit is chosen by the rounded value: 1 048 575 bytes are 1.00 MiB, not 1024.00 KiB.
         if hundredths < 1024 * 100 {
             return format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100);
         }
@@ -118,11 +116,11 @@ mod tests {
             "NaN",
             "1Mbit",
         ] {
-            assert_eq!(parse(text), Err(UnitError::Bytes { text: text.into() }), "{text}");
+            assert_eq!(parse(text), Err(UnitError::Bytes(text.into())), "{text}");
         }
         for text in ["18446744073709551616", "16384P", "99999999999999999999999"] {
             let message = parse(text).expect_err(text).to_string();
-            assert_eq!(message, format!("`{text}` is too large: the most is 16.00 EiB"));
+            assert_eq!(message, format!("`{text}` is too large: the maximum is 16.00 EiB"));
         }
         let long = "x".repeat(100_000);
         assert!(parse(&long).expect_err("no number").to_string().len() < 300);

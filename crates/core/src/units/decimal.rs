@@ -1,5 +1,4 @@
-//! Decimal numbers with a unit behind them, kept exact: `2.5gbit` is 2 500 000 000, not a float
-//! near it.
+//! Exact decimal numbers with a unit: `2.5gbit` is exactly 2 500 000 000.
 
 /// Splits `2.5 gbit` into its number and its unit; `None` unless it begins with digits (`2`, `2.5`,
 /// not `.5` or `2.`).
@@ -13,7 +12,7 @@ pub(super) fn split(text: &str) -> Option<(Decimal<'_>, &str)> {
     Some((Decimal { whole, fraction }, rest.trim_start()))
 }
 
-/// The digits before and behind the point of a number without sign or exponent.
+/// The digits before and after the point of a number without sign or exponent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decimal<'a> {
     whole: &'a str,
@@ -21,11 +20,10 @@ pub(super) struct Decimal<'a> {
 }
 
 impl Decimal<'_> {
-    /// The number times `factor`, rounded to the nearest integer; `None` when it doesn't fit 64
-    /// bits.
+    /// Returns the number times `factor`, rounded to the nearest integer; `None` beyond 64 bits.
     pub(super) fn times(self, factor: u64) -> Option<u64> {
-        /// Digits of the fraction that count: more change nothing once rounded, and 10^18 keeps the
-        /// product in 128 bits.
+        /// The number of used digits of the fraction: further digits do not change the rounded
+        /// result, and 10^18 keeps the product within 128 bits.
         const KEPT: usize = 18;
         let whole: u64 = self.whole.parse().ok()?;
         let kept = &self.fraction[..self.fraction.len().min(KEPT)];

@@ -1,51 +1,40 @@
 use thiserror::Error;
 
-/// Why a text is no quantity; every message holds the text and says what is allowed.
+/// The error for an invalid quantity, with its text, shortened if long; messages say the allowed
+/// format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnitError {
-    /// The text isn't a number followed by a unit of bytes.
+    /// The text is not a number with a unit of bytes.
     #[error(
-        "`{text}` isn't an amount of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB \
+        "`{0}` is not a number of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB \
          (steps of 1024) or kB, MB, GB, TB, PB (steps of 1000)"
     )]
-    Bytes {
-        /// The text as given, shortened when it is long.
-        text: String,
-    },
-    /// The text isn't a number followed by a unit of rate.
+    Bytes(String),
+    /// The text is not a number with a unit of rate.
     #[error(
-        "`{text}` isn't a rate: write a number and one of bit, kbit, mbit, gbit, tbit (each with or without /s) \
+        "`{0}` is not a rate: write a number and one of bit, kbit, mbit, gbit, tbit (each with or without /s) \
          or B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s"
     )]
-    Rate {
-        /// The text as given, shortened when it is long.
-        text: String,
-    },
-    /// The unit means bits to some tools and bytes to others.
+    Rate(String),
+    /// The unit means bits in some tools and bytes in others.
     #[error(
-        "the unit of `{text}` may mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes"
+        "the unit of `{0}` can mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes"
     )]
-    Ambiguous {
-        /// The text as given, shortened when it is long.
-        text: String,
-    },
-    /// The text isn't a number followed by a unit of time.
-    #[error("`{text}` isn't a time: write a number and one of ns, us, ms, s")]
-    Time {
-        /// The text as given, shortened when it is long.
-        text: String,
-    },
-    /// The quantity doesn't fit 64 bits.
-    #[error("`{text}` is too large: the most is {most}")]
+    Ambiguous(String),
+    /// The text is not a number with a unit of time.
+    #[error("`{0}` is not a time: write a number and one of ns, us, ms, s")]
+    Time(String),
+    /// The quantity does not fit in 64 bits.
+    #[error("`{text}` is too large: the maximum is {most}")]
     TooLarge {
-        /// The text as given, shortened when it is long.
+        /// The text as given, shortened if long.
         text: String,
-        /// The largest quantity of this kind, as it would be printed.
+        /// The largest quantity of this kind, formatted.
         most: String,
     },
 }
 
-/// At most 40 characters of the offending text, so that a message stays a line.
+/// Returns at most 40 characters of the text, so that messages fit on a line.
 pub(super) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {

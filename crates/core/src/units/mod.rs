@@ -1,7 +1,7 @@
-//! Quantities with their units: times in nanoseconds, rates, amounts of bytes.
+//! Quantities with units: times in nanoseconds, rates, numbers of bytes.
 //!
-//! They are parsed and printed here and nowhere else, so that a rate means the same in an option, a
-//! cluster file and a report.
+//! All parsing and formatting is here, so that a rate means the same in an option, a cluster file
+//! and a report.
 
 pub mod bytes;
 mod decimal;

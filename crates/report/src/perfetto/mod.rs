@@ -36,7 +36,7 @@ impl<'a> Perfetto<'a> {
         let mut names = Message::default();
         let lists = [
             (interned::EVENT_CATEGORIES, CATEGORIES.to_vec()),
-            (interned::EVENT_NAMES, Stage::ALL.map(Stage::name).to_vec()),
+            (interned::EVENT_NAMES, Stage::ALL.map(|(_, name)| name).to_vec()),
             (interned::DEBUG_ANNOTATION_NAMES, NAMES.to_vec()),
         ];
         for (list, entries) in lists {

@@ -221,14 +221,14 @@ fn keys_are_those_of_the_shape() {
     ]));
     insta::assert_snapshot!(lines.join("\n"), @r#"
     den.toml:1:1: the topology file needs `topology`: write a section `[topology]` with `shape` and `nodes`
-    den.toml:1:11: version 2 of the topology file isn't supported: this garland reads version 1
+    den.toml:1:11: version 2 of the topology file is not supported: this garland reads version 1
     den.toml:2:1: [topology] needs `shape`: write `shape = "switch"`
     den.toml:2:1: [topology] needs `nodes`: write `nodes = "n[0-3]"`, or 3 for n0 to n3
-    den.toml:3:9: `shape` can't be "swich" (did you mean switch?); allowed: hub, switch, star, bonded, mesh, joined, ring, full-mesh, leaf-spine, rail, explicit
+    den.toml:3:9: `shape` cannot be "swich" (did you mean switch?); allowed: hub, switch, star, bonded, mesh, joined, ring, full-mesh, leaf-spine, rail, explicit
     den.toml:3:9: `shape` must be a text in quotes, not 1
     den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
     den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
-    den.toml:5:11: `between` can't be "isolatd" (did you mean isolated?); allowed: isolated, forwarded
+    den.toml:5:11: `between` cannot be "isolatd" (did you mean isolated?); allowed: isolated, forwarded
     den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, price
     den.toml:6:9: n9 is no node of this topology (did you mean n0?)
     den.toml:6:8: wire is no medium of this topology (did you mean wire1?)
@@ -280,7 +280,7 @@ fn values_are_checked() {
     insta::assert_snapshot!(lines, @r#"
     den.toml:2:1: medium hub is a hub without a rate, which all its stations share: give it one, such as 10mbit
     den.toml:5:8: medium hub has the rate 0: nothing would arrive; leave it out for one without limit
-    den.toml:5:8: `rate`: the unit of `10mbps` may mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes
+    den.toml:5:8: `rate`: the unit of `10mbps` can mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes
     den.toml:4:9: node n0 is alone: a topology joins two nodes at least
     den.toml:4:9: node n1 is alone: a topology joins two nodes at least
     den.toml:4:9: `nodes` must be a whole number from 0 to 4294967295, not -1
@@ -289,13 +289,13 @@ fn values_are_checked() {
     den.toml:4:9: two nodes are called n1: rename one of them
     den.toml:4:13: `nodes`: n1 is named twice
     den.toml:4:9: "n_2" can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most
-    den.toml:4:10: `nodes`: can't read @all: groups are made of nodes, not nodes of groups
+    den.toml:4:10: `nodes`: cannot read @all: groups can contain nodes, but `nodes` cannot contain groups
     den.toml:4:9: `nodes` must be a node list such as "n[0-3]", or the number of nodes beside n0, not an array
     den.toml:5:10: `subnet`: "10.0.0.0" is no network: write one as 10.88.0.0/16
     den.toml:5:10: 10.0.0.0/30 has addresses for 2 nodes, not for 4: take a shorter prefix
     den.toml:5:7: `mtu` must be a whole number from 576 to 65535, not 100
-    den.toml:5:11: `latency`: `1 h` isn't a time: write a number and one of ns, us, ms, s
-    den.toml:5:10: `buffer`: `1 apple` isn't an amount of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB (steps of 1024) or kB, MB, GB, TB, PB (steps of 1000)
+    den.toml:5:11: `latency`: `1 h` is not a time: write a number and one of ns, us, ms, s
+    den.toml:5:10: `buffer`: `1 apple` is not a number of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB (steps of 1024) or kB, MB, GB, TB, PB (steps of 1000)
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not -1
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not nan
     den.toml:7:7: `cpu` must be a number from 0.001 to 1000, not 0
@@ -335,7 +335,7 @@ fn what_is_written_out_must_fit_together() {
     insta::assert_snapshot!(lines.join("\n"), @r#"
     den.toml:24:6: lap is no medium of this topology (did you mean lan?)
     den.toml:38:9: x is no node of this topology (did you mean a?)
-    den.toml:14:8: `kind` can't be "bus"; allowed: hub, switch, wire
+    den.toml:14:8: `kind` cannot be "bus"; allowed: hub, switch, wire
     den.toml:19:13: `backplane` means nothing here: only a switch has one; drop it
     den.toml:29:11: `address`: it needs its network's prefix, as in 10.0.0.1/24, or a `peer`
     den.toml:29:11: `address`: a prefix can be 0 to 32
@@ -343,7 +343,7 @@ fn what_is_written_out_must_fit_together() {
     den.toml:29:8: `peer`: it has no prefix; drop it
     den.toml:5:9: node d has no address: give it a NIC or a bond with one, or `address` below `[[topology.node]]`
     den.toml:35:11: `address` stands for 3 addresses, but `nodes` for 2 nodes: every node needs one
-    den.toml:31:12: `ethernet`: "5:54:00:12:34:56" is no Ethernet address: write one as 02:88:00:00:00:01
+    den.toml:31:12: `ethernet`: "5:54:00:12:34:56" is not an Ethernet address: write six bytes such as 02:88:00:00:00:01
     den.toml:45:9: eth11 is no NIC of b (did you mean eth1?)
     den.toml:4:9: bond bond0 of b: it has 1 NIC: it takes two at least
     den.toml:46:11: `address`: it needs its network's prefix, as in 10.0.0.1/24

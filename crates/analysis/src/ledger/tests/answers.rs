@@ -1,4 +1,4 @@
-//! Stalls that were put in are found, where they are, and as long as they cost.
+//! Injected stalls are found at their place, with the time that they cost.
 
 use super::model::{MS, Model, every, stalling};
 use crate::ledger::{Cause, Ledger, Place, Row};
@@ -35,7 +35,7 @@ fn a_healthy_chain_waits_for_its_wires_and_has_no_fault() {
 
 #[test]
 fn a_source_that_stalls_is_found_as_long_as_it_cost() {
-    // 17 ms every tenth block, at a source that is somewhat slower than the wire anyway.
+    // 17 ms every tenth block, at a source that is slightly slower than the wire anyway.
     let mut model = Model { ahead: 1, ..Model::healthy(1) };
     model.read = stalling(9 * MS, 10, 17 * MS);
     let with = model.run().explain();
@@ -56,7 +56,7 @@ fn a_slow_source_disk_is_named() {
     near(row(&ledger, Cause::SourceDisk, Place::node(0)), 200.0 * 20.0);
     assert_eq!(fault(&ledger).cause, Cause::SourceDisk);
     let fix = ledger.fix.unwrap();
-    // A block would take the wire's 8 ms then.
+    // A block would then take the wire's 8 ms.
     near(fix.gain_ns as f64 / 1e6, 200.0 * 12.5 + 30.0);
 }
 

@@ -1,11 +1,11 @@
-//! What the kernel's counters change about an answer, and what is left without a node's trace.
+//! How the kernel's counters change an answer, and the answer without a node's trace.
 
 use super::model::{MS, Made, Model, every};
 use crate::ledger::{Cause, Place};
 use garland_core::trace::{Direction, Record, Socket, Stage, Thread};
 
-/// Readings of the connection from `node` to `peer` every 50 ms; limited by the other's window and by
-/// the own buffer for these shares of the time.
+/// Adds samples of the connection from `node` to `peer` every 50 ms; it is limited by the receive
+/// window and by the send buffer for these shares of the time.
 fn sockets(made: &mut Made, node: usize, peer: u16, window: f64, buffer: f64) {
     let (begin, end) = made.span();
     let rate = made.bytes as f64 / (end - begin) as f64;
@@ -29,7 +29,7 @@ fn sockets(made: &mut Made, node: usize, peer: u16, window: f64, buffer: f64) {
     made.add(node, read.collect::<Vec<_>>());
 }
 
-/// Readings of a thread's account: it waited for a processor for that share of the time.
+/// Adds samples of a thread that waited for a CPU for this share of the time.
 fn starve(made: &mut Made, node: usize, thread: u16, share: f64) {
     let (begin, end) = made.span();
     let read = (begin..end).step_by(100_000_000).map(|at| {
@@ -91,7 +91,7 @@ fn a_relay_without_a_processor_is_named_and_a_busy_machine_is_not() {
 fn who_lacks_a_processor_more_than_all_on_a_busy_machine_is_named() {
     let mut made = slow_wire();
     made.traces.iter_mut().flatten().for_each(|trace| trace.origin.emulated = true);
-    // All writers wait longer than they work, so that nobody's work says who lacks more.
+    // All writers wait longer than they work, so work alone does not show which one lacks more.
     (2..4).for_each(|node| starve(&mut made, node, 4, 0.1));
     starve(&mut made, 0, 1, 0.1);
     starve(&mut made, 1, 2, 0.8);
@@ -152,7 +152,7 @@ fn without_a_nodes_trace_its_part_is_undecided_and_the_rest_is_known() {
     assert!(ledger.undecided.iter().any(|node| node.node == 2 && node.ns == ledger.rows[0].ns));
     let known = ledger.rows.iter().find(|row| row.cause == Cause::Fsync).unwrap();
     assert_eq!(known.place, Place::node(1));
-    // Its neighbour's connection was kept waiting by a full window, not by the wire.
+    // The connection of its neighbour was limited by a full window, not by the wire.
     sockets(&mut made, 1, 2, 0.7, 0.0);
     let ledger = made.explain();
     assert_eq!(ledger.rows[0].cause, Cause::Undecided);

@@ -1,4 +1,4 @@
-//! The path doesn't lead to threads without records, but goes on with the one that worked last.
+//! The path skips threads without records, and continues with the one that worked last.
 
 use super::model::{MS, Made, Model, every, span_of, stalling};
 use crate::ledger::{Cause, Ledger, Place};
@@ -9,19 +9,19 @@ fn ms(ledger: &Ledger, cause: Cause, place: Place) -> f64 {
     found.map(|row| row.ns as f64 / 1e6).sum()
 }
 
-/// What no record says and what everybody waited for each other, as a share of the whole.
+/// Returns the share of time without records and of mutual waiting.
 fn unknown(ledger: &Ledger) -> f64 {
     let unknown = |cause| matches!(cause, Cause::Unattributed | Cause::Bubble);
     let rows = ledger.rows.iter().filter(|row| unknown(row.cause));
     rows.map(|row| row.ns).sum::<u64>() as f64 / ledger.wall_ns as f64
 }
 
-/// The moment so many milliseconds after the command's begin.
+/// Returns the time `ms` milliseconds after the start of the command.
 fn at(made: &Made, ms: i64) -> u64 {
     u64::try_from(made.span().0 + ms * MS).unwrap()
 }
 
-/// A node that has all blocks in its buffers long before they are written: the head has sent all.
+/// Returns a model in which the node buffers all blocks long before it writes them.
 fn in_buffers() -> Model {
     let mut model = Model { blocks: 10, hand_over: 2_000, ..Model::healthy(1) };
     model.writes[0] = every(400 * MS);
@@ -32,7 +32,7 @@ fn in_buffers() -> Model {
 fn who_has_sent_all_into_buffers_is_not_waited_for() {
     for (stage, peer) in [(Stage::WaitUpstream, 0), (Stage::WaitBuffer, NONE)] {
         let mut made = in_buffers().run();
-        // Until the copy is over the lane has nothing to do, whatever it calls that.
+        // The lane has nothing to do until the end of the copy, whichever wait it records.
         let (begin, end) = (at(&made, 130), at(&made, 4030));
         made.add(1, [Record::Span(span_of(stage, peer, 2, (begin, end)))]);
         let ledger = made.explain();
@@ -45,7 +45,7 @@ fn who_has_sent_all_into_buffers_is_not_waited_for() {
 
 #[test]
 fn who_feeds_a_slow_node_afterwards_is_not_waited_for() {
-    // n2 has had all but 20 blocks, and asks n1 for these one by one while it writes.
+    // n2 lacks 20 blocks, and requests them from n1 one by one while it writes.
     let mut made = Model { blocks: 40, ..Model::healthy(2) }.run();
     let (_, end) = made.span();
     let drain = 20 * 200 * MS;
@@ -64,7 +64,7 @@ fn who_feeds_a_slow_node_afterwards_is_not_waited_for() {
             lane(Stage::Send, 2, 4, 5),
         ];
         made.add(1, feeds);
-        // What it asked for comes while the last block is still being written.
+        // The requested block arrives while the last one is being written.
         let fetches = [
             lane(Stage::WaitUpstream, 1, 0, 12),
             lane(Stage::Receive, 1, 12, 13),
@@ -108,10 +108,10 @@ fn a_fsync_counts_though_the_name_comes_somewhat_later() {
 
 #[test]
 fn a_sender_that_does_nothing_pauses_as_long_as_it_costs() {
-    // At a wire that hides nothing of it.
+    // On a wire that hides no pause.
     let model = Model { pause: stalling(0, 20, 300 * MS), ..Model::healthy(2) };
     let ledger = model.run().explain();
-    // After the last block nobody waits for it; what is under way hides some of the others.
+    // No node waits after the last block; bytes in flight hide part of the other pauses.
     let pauses = ms(&ledger, Cause::Pause, Place::node(0));
     assert!((pauses - 9.0 * 290.0).abs() < 9.0 * 15.0, "{:#?}", ledger.rows);
     assert_eq!(ledger.faults.first().map(|row| row.cause), Some(Cause::Pause));

@@ -1,5 +1,5 @@
-//! A small pipeline whose answers are known: a head that reads and seals, wires, and nodes that
-//! receive, pass on, open and write, each block after the other.
+//! A model of a small pipeline with known answers: a head that reads and encrypts, wires, and nodes
+//! that receive, forward, decrypt and write one block after another.
 
 use crate::ledger::{Ledger, Run, explain};
 use garland_core::trace::{
@@ -8,23 +8,23 @@ use garland_core::trace::{
 
 pub(super) const MS: i64 = 1_000_000;
 const BLOCK: u64 = 1 << 20;
-/// What giving a block to the kernel or taking it takes.
+/// The time of passing a block to the kernel or taking it from there.
 const COPY: i64 = 200_000;
-/// Blocks that a connection's buffers hold.
+/// The number of blocks in a connection's buffers.
 const SOCKET: usize = 2;
-/// When the head's clock starts, and how long set-up takes.
+/// The start of the head's clock, and the duration of the set-up.
 const START: i64 = 5_000 * MS;
 const SET_UP: i64 = 30 * MS;
 const TEARDOWN: i64 = 4 * MS;
 
-/// Nanoseconds that a stage takes for a block.
+/// The nanoseconds of a stage for each block.
 pub(super) type Cost = Box<dyn Fn(usize) -> i64>;
 
 pub(super) fn every(ns: i64) -> Cost {
     Box::new(move |_| ns)
 }
 
-/// So long, and longer by `stall` at every `nth` block.
+/// Returns a cost of `ns`, plus `stall` at every `nth` block.
 pub(super) fn stalling(ns: i64, nth: usize, stall: i64) -> Cost {
     Box::new(move |block| if block % nth == nth - 1 { ns + stall } else { ns })
 }
@@ -33,35 +33,37 @@ pub(super) struct Model {
     pub blocks: usize,
     pub read: Cost,
     pub seal: Cost,
-    /// By hop.
+    /// The transfer time of each hop.
     pub wires: Vec<Cost>,
-    /// By node.
+    /// The write time of each node.
     pub writes: Vec<Cost>,
     pub open: Cost,
     pub fsync: Vec<i64>,
-    /// From the last write to the beginning of fsync, and from its end to the head's knowing it.
+    /// The time from the last write to the begin of fsync, and from its end to its arrival at the
+    /// head.
     pub control: i64,
     pub ahead: usize,
     pub buffers: usize,
-    /// What a writer notes as its waiting for a block that is there already.
+    /// The time that a writer records as waiting for a block that has arrived already.
     pub hand_over: i64,
-    /// What the head's sender does nothing for, after a block.
+    /// The time in which the head's sender is idle after a block.
     pub pause: Cost,
-    /// From this block on another thread of the head reads and seals.
+    /// The block from which on another thread of the head reads and encrypts.
     pub second_reader: usize,
-    /// Between the end of fsync and the file's final name, which takes 1 ms.
+    /// The time from the end of fsync to the rename, which takes 1 ms.
     pub between: i64,
-    /// What each node's clock is ahead of the head's.
+    /// The offset of each node's clock from the head's.
     pub clocks: Vec<i64>,
     pub limit: Option<f64>,
-    /// Blocks of an operation: the next begins when the nodes have answered that they wrote it.
+    /// The number of blocks per operation; the next one begins when all nodes have reported the
+    /// last as written.
     pub operation: Option<usize>,
-    /// How long that answer takes.
+    /// The time of that report.
     pub answer: i64,
 }
 
 impl Model {
-    /// A healthy chain of `nodes` nodes on wires of 8 ms a block.
+    /// Returns a healthy chain of `nodes` nodes with wires of 8 ms per block.
     pub fn healthy(nodes: usize) -> Self {
         Self {
             blocks: 200,
@@ -90,7 +92,7 @@ impl Model {
     }
 }
 
-/// What a run of the model leaves behind.
+/// The result of a run of the model.
 pub(super) struct Made {
     pub nodes: Vec<String>,
     pub traces: Vec<Option<Trace>>,
@@ -120,15 +122,15 @@ impl Made {
         trace.records.sort_by_key(|record| record.at_ns());
     }
 
-    /// From the command's beginning to its end, on the head's clock.
+    /// Returns the start and the end of the command, on the head's clock.
     pub fn span(&self) -> (i64, i64) {
         let wall: u64 = self.phases.iter().map(|(_, ns)| ns).sum();
         (START, START + i64::try_from(wall).unwrap())
     }
 }
 
-/// A span of one of the model's threads: 1 reads, 2 is the lane, 3 finishes, 4 writes. It is of a whole
-/// block, if it is of any.
+/// Returns a span of one of the model's threads: 1 reads, 2 is the lane, 3 finishes, 4 writes. A
+/// span that transfers bytes is of a whole block.
 pub(super) fn span_of(
     stage: Stage,
     peer: u16,
@@ -158,7 +160,7 @@ struct Maker<'a> {
     sent: Vec<i64>,
     /// By node, by block.
     received: Vec<Vec<i64>>,
-    /// By node: when its lane, its writer was free, and by hop: when its wire was.
+    /// The times when each node's lane and writer, and each hop's wire, become free.
     lanes: Vec<i64>,
     written: Vec<Vec<i64>>,
     wires: Vec<i64>,
@@ -237,7 +239,8 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The head reads, seals and sends; when the block's last byte comes out of the first wire.
+    /// The head reads, encrypts and sends a block; returns the time when its last byte leaves the
+    /// first wire.
     fn head(&mut self, block: usize) -> i64 {
         let ready = START + SET_UP;
         let before = self.sealed.last().copied().unwrap_or(ready);
@@ -260,7 +263,7 @@ impl<'a> Maker<'a> {
         came
     }
 
-    /// When the head may begin with a block.
+    /// Returns the time from which on the head may send a block.
     fn leave(&mut self, block: usize) -> i64 {
         let ends = |every: usize| block > 0 && block.is_multiple_of(every);
         let Some(&sent) = self.sent.last().filter(|_| self.model.operation.is_some_and(ends))
@@ -274,7 +277,8 @@ impl<'a> Maker<'a> {
         answered
     }
 
-    /// A block goes into the wire behind `from`; when it is given, and when it comes out.
+    /// Sends a block into the wire after `from`; returns when it is sent, and when it leaves the
+    /// wire.
     fn give(&mut self, from: usize, stage: Stage, have: i64, block: usize) -> (i64, i64) {
         let taken = block.checked_sub(SOCKET).map_or(have, |old| self.received[from][old]);
         let room = have.max(taken);
@@ -335,7 +339,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// What a node's clock shows at a moment of the head's.
+    /// Returns the reading of a node's clock at a moment of the head's.
     fn shown(&self, node: usize, at: i64) -> u64 {
         let ahead = node.checked_sub(1).map_or(0, |node| self.model.clocks[node]);
         u64::try_from(at + ahead).unwrap()

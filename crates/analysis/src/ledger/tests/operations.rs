@@ -1,4 +1,5 @@
-//! Copies that wait at the end of every operation, as in 2007: who made the pauses?
+//! Copies that wait at the end of every operation, as in 2007: the causes of the pauses are
+//! distinguished.
 
 use super::model::{MS, Model, every, stalling};
 use crate::ledger::{Cause, Ledger, Place, Row};
@@ -8,7 +9,7 @@ fn held() -> Model {
     Model { operation: Some(10), ..Model::healthy(1) }
 }
 
-/// So long before the first block of every operation.
+/// Returns a cost of `pause` before the first block of every operation.
 fn at_begins(pause: i64) -> super::model::Cost {
     Box::new(move |block| if block % 10 == 0 { pause } else { 0 })
 }
@@ -18,7 +19,7 @@ fn named(ledger: &Ledger, cause: Cause, place: Place) -> f64 {
     row.map_or(0.0, |row| row.ns as f64 / 1e6)
 }
 
-/// What `model` has more of `cause` than the same without pauses, in ms.
+/// Asserts that `model` has `put_in` ms more of `cause` than the model without pauses.
 #[track_caller]
 fn assert_found(model: &Model, cause: Cause, place: Place, put_in: f64) {
     let (with, without) = (model.run().explain(), held().run().explain());

@@ -1,4 +1,4 @@
-//! Whatever happens, rows sum to the whole and nearly all of it has a name.
+//! In all cases rows sum to the whole, and nearly all of it has a cause.
 
 use proptest::prelude::*;
 

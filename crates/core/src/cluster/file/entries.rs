@@ -1,7 +1,6 @@
-//! The nodes of the file: `nodes = "..."` or one `[[nodes]]` for each kind.
+//! Reads the nodes of a cluster file: `nodes = "..."`, or one `[[nodes]]` section per kind of node.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use toml::de::DeValue;
 
@@ -21,13 +20,8 @@ pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> 
     match value.get_ref() {
         DeValue::String(_) => {
             let names = text("nodes".into(), value)?;
-            entries.add(&Entry {
-                names,
-                address: None,
-                rails: Vec::new(),
-                rack: None,
-                port: None,
-            })?;
+            let rails = Vec::new();
+            entries.add(&Entry { names, address: None, rails, rack: None, port: None })?;
         }
         DeValue::Array(items) if !items.is_empty() => {
             for item in items.iter() {
@@ -44,7 +38,7 @@ pub(super) fn nodes(file: &str, root: &Section<'_>) -> Result<Vec<Node>, Fault> 
     Ok(entries.nodes)
 }
 
-/// One `[[nodes]]` as it stands in the file.
+/// One `[[nodes]]` section as written in the file, not expanded yet.
 struct Entry<'t> {
     names: Text<'t>,
     address: Option<Text<'t>>,
@@ -57,10 +51,7 @@ impl<'t> Entry<'t> {
     fn read(section: &Section<'t>) -> Result<Self, Fault> {
         let rails = section.texts("rails")?;
         if let Some(beyond) = rails.get(MOST_RAILS) {
-            return Err(Fault::new(
-                beyond.span.clone(),
-                ClusterFileProblem::TooManyRails(rails.len()),
-            ));
+            return Err(beyond.fault(ClusterFileProblem::TooManyRails(rails.len())));
         }
         let port = section.integer("port", 1..=u32::from(u16::MAX))?;
         Ok(Self {
@@ -73,13 +64,13 @@ impl<'t> Entry<'t> {
     }
 }
 
-/// The nodes read so far, and what must not come twice.
+/// The nodes read so far, with indexes that detect duplicate names and addresses.
 struct Entries<'t> {
     file: &'t str,
     nodes: Vec<Node>,
-    /// Where each node is described.
+    /// The byte offset of each node's first description, by name.
     names: HashMap<String, usize>,
-    /// Whose each address and port is.
+    /// The node that owns each pair of address and port.
     owners: HashMap<(String, Option<u16>), String>,
 }
 
@@ -87,14 +78,14 @@ impl Entries<'_> {
     fn add(&mut self, entry: &Entry<'_>) -> Result<(), Fault> {
         let names = expand_text(self.file, &entry.names, &Alone("a cluster file"))?;
         if self.nodes.len() + names.len() > MOST_NAMES {
-            return Err(Fault::new(entry.names.span.clone(), ClusterFileProblem::TooManyNodes));
+            return Err(entry.names.fault(ClusterFileProblem::TooManyNodes));
         }
         let address =
             entry.address.as_ref().map(|text| self.addresses(text, names.len())).transpose()?;
         let rails = entry.rails.iter().map(|text| self.addresses(text, names.len()));
         let rails: Vec<Vec<String>> = rails.collect::<Result<_, _>>()?;
         for (index, name) in names.into_iter().enumerate() {
-            self.claim_name(&name, &entry.names.span)?;
+            self.claim_name(&name, &entry.names)?;
             let mut node =
                 Node { rack: entry.rack.clone(), port: entry.port, ..Node::named(&name) };
             if let Some(address) = &address {
@@ -105,52 +96,43 @@ impl Entries<'_> {
                 node.addresses = rails.iter().map(|rail| rail[index].clone()).collect();
             }
             let place = entry.rails.first().or(entry.address.as_ref()).unwrap_or(&entry.names);
-            self.claim_addresses(&node, &place.span)?;
+            self.claim_addresses(&node, place)?;
             self.nodes.push(node);
         }
         Ok(())
     }
 
-    /// The addresses a text stands for, as many as there are nodes.
+    /// Expands `text` to addresses; their number must be `nodes`.
     fn addresses(&self, text: &Text<'_>, nodes: usize) -> Result<Vec<String>, Fault> {
         let addresses = expand_text(self.file, text, &Alone("a cluster file"))?;
         if addresses.len() != nodes {
-            let problem =
-                ClusterFileProblem::Count { key: text.key.clone(), found: addresses.len(), nodes };
-            return Err(Fault::new(text.span.clone(), problem));
+            let (key, found) = (text.key.clone(), addresses.len());
+            return Err(text.fault(ClusterFileProblem::Count { key, found, nodes }));
         }
         if let Some((user, _)) = addresses.iter().find_map(|address| address.rsplit_once('@')) {
-            let problem =
-                ClusterFileProblem::UserInAddress { key: text.key.clone(), user: user.to_owned() };
-            return Err(Fault::new(text.span.clone(), problem));
+            let (key, user) = (text.key.clone(), user.to_owned());
+            return Err(text.fault(ClusterFileProblem::UserInAddress { key, user }));
         }
         Ok(addresses)
     }
 
-    fn claim_name(&mut self, name: &str, span: &Range<usize>) -> Result<(), Fault> {
-        match self.names.insert(name.to_owned(), span.start) {
-            None => Ok(()),
-            Some(first) => {
-                let (line, _) = position(self.file, first);
-                let problem = ClusterFileProblem::DuplicateNode { name: name.to_owned(), line };
-                Err(Fault::new(span.clone(), problem))
-            }
-        }
+    fn claim_name(&mut self, name: &str, text: &Text<'_>) -> Result<(), Fault> {
+        let Some(first) = self.names.insert(name.to_owned(), text.span.start) else {
+            return Ok(());
+        };
+        let (line, _) = position(self.file, first);
+        Err(text.fault(ClusterFileProblem::DuplicateNode { name: name.to_owned(), line }))
     }
 
-    /// One address for two nodes is a slip of the finger that would send one of them everything
-    /// twice.
-    fn claim_addresses(&mut self, node: &Node, span: &Range<usize>) -> Result<(), Fault> {
+    /// Refuses an address that another node has already. It is nearly always a typing error, and
+    /// one of the two nodes would receive everything twice.
+    fn claim_addresses(&mut self, node: &Node, text: &Text<'_>) -> Result<(), Fault> {
         let login = Some(&node.host).filter(|host| !node.addresses.contains(host));
         for address in login.into_iter().chain(&node.addresses) {
-            let owner = self.owners.insert((address.clone(), node.port), node.name.clone());
-            if let Some(first) = owner {
-                let problem = ClusterFileProblem::DuplicateAddress {
-                    address: address.clone(),
-                    first,
-                    second: node.name.clone(),
-                };
-                return Err(Fault::new(span.clone(), problem));
+            let (address, second) = (address.clone(), node.name.clone());
+            if let Some(first) = self.owners.insert((address.clone(), node.port), second.clone()) {
+                let problem = ClusterFileProblem::DuplicateAddress { address, first, second };
+                return Err(text.fault(problem));
             }
         }
         Ok(())

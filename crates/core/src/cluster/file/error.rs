@@ -4,40 +4,40 @@ use crate::cluster::nodelist::MOST_NAMES;
 use crate::form::{FileError, FormProblem, Placed};
 use crate::nearest::hint;
 
-/// A cluster file that can't be used: what is wrong and where, as `file:line:column: reason`.
+/// Why a cluster file cannot be used; prints as `file:line:column: reason`.
 pub type ClusterFileError = FileError<ClusterFileProblem>;
 
-/// What can be wrong with a cluster file.
+/// The problems that a cluster file can have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ClusterFileProblem {
-    /// What can be wrong with any file.
+    /// A problem that any configuration file can have.
     #[error(transparent)]
     Form(#[from] FormProblem),
-    /// A text that can't be handed to ssh.
+    /// A value that cannot be passed to ssh safely.
     #[error(
-        "`{key}` can't be {found:?}: it mustn't begin with `-` nor hold blanks or control characters"
+        "`{key}` cannot be {found:?}: it must not begin with `-` or contain blanks or control characters"
     )]
     Unsafe {
         /// The key.
         key: &'static str,
-        /// The text.
+        /// The value.
         found: String,
     },
-    /// Addresses and names don't go in step.
+    /// The number of addresses differs from the number of names.
     #[error(
-        "`{key}` stands for {found} addresses, but `names` for {nodes} nodes: every node needs one"
+        "`{key}` lists {found} addresses, but `names` lists {nodes} nodes: give one address for each node"
     )]
     Count {
         /// The key.
         key: String,
-        /// How many addresses.
+        /// The number of addresses.
         found: usize,
-        /// How many nodes.
+        /// The number of nodes.
         nodes: usize,
     },
-    /// A user in an address.
+    /// An address with a user name in it.
     #[error(
-        "`{key}` holds addresses, not users: drop `{user}@` and write `user = {user:?}` below `[ssh]`"
+        "`{key}` must not contain user names: remove `{user}@` and write `user = {user:?}` below `[ssh]`"
     )]
     UserInAddress {
         /// The key.
@@ -45,58 +45,57 @@ pub enum ClusterFileProblem {
         /// The user.
         user: String,
     },
-    /// A value is no SHA-256 digest.
-    #[error("`sha256` has 64 digits of 0-9 and a-f, as sha256sum prints them, not {found:?}")]
-    NoDigest {
-        /// What is there instead.
-        found: String,
-    },
-    /// More rails than machines have NICs.
-    #[error("{0} rails: the most is {MOST_RAILS}")]
+    /// A value that is not a SHA-256 digest.
+    #[error("`sha256` must be 64 digits of 0-9 and a-f, as printed by sha256sum, not {0:?}")]
+    NoDigest(String),
+    /// A node has more than [`MOST_RAILS`] rails.
+    #[error("{0} rails: the maximum is {MOST_RAILS}")]
     TooManyRails(usize),
     /// A node is described twice.
-    #[error("node {name} is described already, on line {line}")]
+    #[error("node {name} is described twice; the first description is on line {line}")]
     DuplicateNode {
         /// The node.
         name: String,
-        /// The line where it is described first.
+        /// The line of its first description.
         line: usize,
     },
-    /// Two nodes, or two rails of a node, have one address and one port.
-    #[error("address {address} is given to {second}, but {first} has it already")]
+    /// Two nodes, or two rails of a node, have the same address and port.
+    #[error(
+        "address {address} of {second} is already used by {first}: every node and rail needs its own"
+    )]
     DuplicateAddress {
         /// The address.
         address: String,
-        /// Whose it is.
+        /// The node that has it already.
         first: String,
-        /// The other node that has it.
+        /// The other node.
         second: String,
     },
-    /// More nodes than any cluster has.
+    /// The file has more than [`MOST_NAMES`] nodes.
     #[error("more than {MOST_NAMES} nodes")]
     TooManyNodes,
-    /// A group's name can't be written in a node list.
-    #[error("{0:?} can't name a group: allowed are letters, digits and . _ -")]
+    /// A group's name contains characters that node lists do not allow.
+    #[error("{0:?} cannot be the name of a group: allowed are letters, digits and . _ -")]
     GroupName(String),
-    /// A group's name is taken.
-    #[error("`@{0}` is built in, so no group can be called that")]
+    /// A group has the name of a built-in group.
+    #[error("`@{0}` is built in: choose another name for the group")]
     GroupReserved(String),
-    /// A group holds what isn't a node.
-    #[error("group {group} holds {name}, which is no node of this file{}", hint(near.as_deref()))]
+    /// A group contains a name that is not a node of the file.
+    #[error("group {group} contains {name}, which is not a node of this file{}", hint(near.as_deref()))]
     UnknownMember {
         /// The group.
         group: String,
         /// The unknown node.
         name: String,
-        /// The node that was perhaps meant.
+        /// The most similar node name.
         near: Option<String>,
     },
 }
 
-/// The most rails of a node: more than any machine has NICs.
+/// The maximum number of rails of a node; no machine has more NICs.
 pub(super) const MOST_RAILS: usize = 64;
 
-/// A problem and the bytes of the file it is about.
+/// A problem and its byte range in the file.
 pub(super) type Fault = Placed<ClusterFileProblem>;
 
 impl From<Placed<FormProblem>> for Fault {

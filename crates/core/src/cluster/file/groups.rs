@@ -1,4 +1,4 @@
-//! The groups of the file, which may be made of each other.
+//! Reads the groups of a cluster file. Groups can contain other groups.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::cluster::nodelist::Sources;
 use crate::form::{Section, Text, expand_text, text};
 use crate::nearest::nearest;
 
-/// Reads all groups of the file; every member must be one of its nodes.
+/// Returns the members of each group, by group name. Every member must be one of `nodes`.
 pub(super) fn groups(
     file: &str,
     root: &Section<'_>,
@@ -28,21 +28,20 @@ pub(super) fn groups(
     let mut groups = BTreeMap::new();
     for (name, text) in &texts {
         let members = expand_text(file, text, &sources)?;
-        if let Some(stranger) = members.iter().find(|member| !known.contains(member.as_str())) {
-            let problem = ClusterFileProblem::UnknownMember {
+        if let Some(unknown) = members.iter().find(|member| !known.contains(member.as_str())) {
+            let near = nearest(unknown, nodes.iter().map(|node| node.name.as_str()));
+            return Err(text.fault(ClusterFileProblem::UnknownMember {
                 group: (*name).to_owned(),
-                name: stranger.clone(),
-                near: nearest(stranger, nodes.iter().map(|node| node.name.as_str()))
-                    .map(str::to_owned),
-            };
-            return Err(Fault::new(text.span.clone(), problem));
+                name: unknown.clone(),
+                near: near.map(str::to_owned),
+            }));
         }
         groups.insert((*name).to_owned(), members);
     }
     Ok(groups)
 }
 
-/// Only what can stand behind an `@` in a node list.
+/// Refuses names that cannot follow an `@` in a node list, and the built-in ones.
 fn check_name(name: &str) -> Result<(), ClusterFileProblem> {
     let writable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() || !name.chars().all(writable) {
@@ -54,7 +53,7 @@ fn check_name(name: &str) -> Result<(), ClusterFileProblem> {
     Ok(())
 }
 
-/// What a group may refer to: the other groups, and all nodes.
+/// The sources of node lists in `[groups]`: the other groups, and `@all` for all nodes.
 struct Siblings<'a> {
     texts: &'a BTreeMap<&'a str, Text<'a>>,
     nodes: &'a [Node],
@@ -62,7 +61,7 @@ struct Siblings<'a> {
 
 impl Sources for Siblings<'_> {
     fn file(&self, _path: &str) -> Result<String, String> {
-        Err("a cluster file's groups are made of its nodes".into())
+        Err("groups of a cluster file can only contain nodes and groups of that file".into())
     }
 
     fn group(&self, name: &str) -> Result<Option<String>, String> {
@@ -74,6 +73,6 @@ impl Sources for Siblings<'_> {
     }
 
     fn slurm(&self) -> Result<Option<String>, String> {
-        Err("a cluster file's groups are made of its nodes".into())
+        Err("groups of a cluster file can only contain nodes and groups of that file".into())
     }
 }

@@ -1,7 +1,7 @@
-//! The cluster file: what exists, in TOML, read into a [`Cluster`](super::Cluster) by
-//! [`Cluster::parse`](super::Cluster::parse).
+//! The cluster file: a TOML file that describes the nodes of a cluster.
+//! [`Cluster::parse`](super::Cluster::parse) reads it into a [`Cluster`](super::Cluster).
 //!
-//! Two lines are enough for many: names, reached under these names by ssh.
+//! Many clusters need two lines: the names of nodes that ssh reaches under these names.
 //!
 //! ```
 //! # use garland_core::cluster::Cluster;
@@ -13,12 +13,12 @@
 //! # Ok::<(), garland_core::cluster::file::ClusterFileError>(())
 //! ```
 //!
-//! All there is:
+//! All keys:
 //!
 //! ```
 //! # use garland_core::cluster::Cluster;
 //! # let text = r#"
-//! version = 1                  # of this format; needed
+//! version = 1                  # of this format; required
 //! launcher = "ssh"             # or "slurm", "local"; ssh by default
 //!
 //! [cluster]
@@ -26,8 +26,8 @@
 //!
 //! [[nodes]]                    # once for each kind of node
 //! names = "n[01-20]"           # a node list; the order is kept
-//! address = "192.168.0.[1-20]" # what to log in to, in step with the names; the names by default
-//! rails = ["10.1.0.[1-20]", "10.2.0.[1-20]"] # where data goes, a NIC each; the address by default
+//! address = "192.168.0.[1-20]" # login addresses, one per name; the names by default
+//! rails = ["10.1.0.[1-20]", "10.2.0.[1-20]"] # data addresses, one NIC each; the address by default
 //! rack = "r1"
 //! port = 4100                  # the agents' TCP port; any free one by default
 //!
@@ -39,12 +39,12 @@
 //! gpu = "n[01-08]"
 //! fast = "@gpu,storage"
 //!
-//! [ssh]                        # besides the user's own ssh configuration
+//! [ssh]                        # in addition to the user's ssh configuration
 //! user = "admin"
 //! options = ["-oPort=2222"]    # arguments for ssh, before the host
-//! binary = "/opt/garland"      # where the nodes have it, or get it
-//! sha256 = []                  # of other programs that may be there
-//! fanout = 128                 # how many nodes are logged in to at once
+//! binary = "/opt/garland"      # path of the program on the nodes
+//! sha256 = []                  # digests of other programs that may be there
+//! fanout = 128                 # maximum number of concurrent logins
 //! # "#;
 //! # let cluster = Cluster::parse(text, "cluster.toml")?;
 //! # assert_eq!(cluster.nodes[19].addresses, ["10.1.0.20", "10.2.0.20"]);
@@ -52,9 +52,9 @@
 //! # Ok::<(), garland_core::cluster::file::ClusterFileError>(())
 //! ```
 //!
-//! Names, addresses and rails are node lists, but they stand by themselves: `^file`, `@slurm`, and
-//! `@group` outside of `[groups]` are refused, so the file means the same everywhere. A key it
-//! doesn't know is an error, since a misspelled one would otherwise be a silent default.
+//! Names, addresses and rails are node lists. `^file`, `@slurm`, and `@group` outside of `[groups]`
+//! are refused, so that the file means the same on every machine. Unknown keys are errors, since a
+//! misspelled key would otherwise silently be ignored.
 
 mod entries;
 mod error;

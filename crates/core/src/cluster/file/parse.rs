@@ -5,11 +5,11 @@ use crate::cluster::inventory::{Cluster, DEFAULT_FANOUT, Launcher, Ssh};
 use crate::form::{Section, Text, document};
 
 impl Cluster {
-    /// Reads the text of a [cluster file](crate::cluster::file); `file_name` is for messages, and
-    /// for the cluster's name when the file gives none.
+    /// Parses the text of a [cluster file](crate::cluster::file). `file_name` appears in messages,
+    /// and is the cluster's name if the file has none.
     ///
     /// # Errors
-    /// [`ClusterFileError`] says what is wrong, where, and what is allowed.
+    /// [`ClusterFileError`] with the problem and its position.
     pub fn parse(text: &str, file_name: &str) -> Result<Self, ClusterFileError> {
         read(text, file_name).map_err(|fault| fault.in_file(text, file_name))
     }
@@ -30,10 +30,8 @@ fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
 }
 
 fn name(root: &Section<'_>, file_name: &str) -> Result<String, Fault> {
-    let given = match root.section("cluster", "[cluster]", &["name"])? {
-        Some(section) => section.text("name")?,
-        None => None,
-    };
+    let section = root.section("cluster", "[cluster]", &["name"])?;
+    let given = section.map(|section| section.text("name")).transpose()?.flatten();
     let last = file_name.rsplit('/').next().unwrap_or(file_name);
     let stem = last.strip_suffix(".toml").unwrap_or(last);
     Ok(given.map_or(stem, |text| text.value).to_owned())
@@ -54,23 +52,21 @@ fn ssh(root: &Section<'_>) -> Result<Ssh, Fault> {
     })
 }
 
-/// A SHA-256 digest as `sha256sum` prints it.
+/// Returns a SHA-256 digest in the format of `sha256sum`.
 fn digest(text: Text<'_>) -> Result<String, Fault> {
     let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if text.value.len() == 64 && digits(text.value) {
         return Ok(text.value.to_owned());
     }
-    let problem = ClusterFileProblem::NoDigest { found: text.value.to_owned() };
-    Err(Fault::new(text.span, problem))
+    Err(text.fault(ClusterFileProblem::NoDigest(text.value.to_owned())))
 }
 
-/// A text that no program takes for an option or for two words.
+/// Returns a value that no program mistakes for an option or for two words.
 fn one_word(key: &'static str, text: Text<'_>) -> Result<String, Fault> {
-    if text.value.starts_with('-')
-        || text.value.contains(|c: char| c.is_whitespace() || c.is_control())
-    {
-        let problem = ClusterFileProblem::Unsafe { key, found: text.value.to_owned() };
-        return Err(Fault::new(text.span, problem));
+    let is_unsafe = |c: char| c.is_whitespace() || c.is_control();
+    if text.value.starts_with('-') || text.value.contains(is_unsafe) {
+        let found = text.value.to_owned();
+        return Err(text.fault(ClusterFileProblem::Unsafe { key, found }));
     }
     Ok(text.value.to_owned())
 }

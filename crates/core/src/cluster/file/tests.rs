@@ -110,9 +110,9 @@ fn versions_and_syntax_are_told_first() {
     ];
     let lines: Vec<String> = files.iter().map(|text| fault(text)).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    cluster.toml:1:1: no `version`: a cluster file begins with `version = 1`
-    cluster.toml:1:1: no `version`: a cluster file begins with `version = 1`
-    cluster.toml:1:11: version 2 of the cluster file isn't supported: this garland reads version 1
+    cluster.toml:1:1: `version` is missing: a cluster file must begin with `version = 1`
+    cluster.toml:1:1: `version` is missing: a cluster file must begin with `version = 1`
+    cluster.toml:1:11: version 2 of the cluster file is not supported: this garland reads version 1
     cluster.toml:1:11: `version` must be the number 1, not a text
     cluster.toml:1:11: `version` must be the number 1, not 1.0
     cluster.toml:1:11: not valid TOML: string values must be quoted, expected literal string
@@ -141,8 +141,8 @@ fn unknown_keys_get_a_hint() {
     cluster.toml:4:1: unknown key `adress` in [[nodes]] (did you mean address?); allowed: names, address, rails, rack, port
     cluster.toml:4:1: unknown key `fan-out` in [ssh] (did you mean fanout?); allowed: user, options, binary, sha256, fanout
     cluster.toml:4:1: unknown key `title` in [cluster]; allowed: name
-    cluster.toml:3:12: `launcher` can't be "slrum" (did you mean slurm?); allowed: ssh, slurm, local
-    cluster.toml:3:12: `launcher` can't be "pdsh"; allowed: ssh, slurm, local
+    cluster.toml:3:12: `launcher` cannot be "slrum" (did you mean slurm?); allowed: ssh, slurm, local
+    cluster.toml:3:12: `launcher` cannot be "pdsh"; allowed: ssh, slurm, local
     "#);
 }
 
@@ -185,7 +185,7 @@ fn values_of_the_wrong_kind_are_refused() {
     cluster.toml:3:7: `ssh` must be a section `[ssh]`, not a text
     cluster.toml:4:10: `fanout` must be a whole number from 1 to 10000, not -1
     cluster.toml:4:10: `fanout` must be a whole number from 1 to 10000, not 1.5
-    cluster.toml:4:8: `user` can't be "-oProxyCommand=x": it mustn't begin with `-` nor hold blanks or control characters
+    cluster.toml:4:8: `user` cannot be "-oProxyCommand=x": it must not begin with `-` or contain blanks or control characters
     cluster.toml:4:8: `user` is empty: it needs a value
     "#);
 }
@@ -193,7 +193,7 @@ fn values_of_the_wrong_kind_are_refused() {
 #[test]
 fn a_digest_has_64_lower_case_hexadecimal_digits() {
     let lines = faults(&["nodes = \"n1\"\n[ssh]\nsha256 = [\"00FF\"]"]);
-    insta::assert_snapshot!(lines, @r#"cluster.toml:4:11: `sha256` has 64 digits of 0-9 and a-f, as sha256sum prints them, not "00FF""#);
+    insta::assert_snapshot!(lines, @r#"cluster.toml:4:11: `sha256` must be 64 digits of 0-9 and a-f, as printed by sha256sum, not "00FF""#);
 }
 
 #[test]
@@ -211,16 +211,16 @@ fn faults_of_node_lists_point_into_them() {
         "nodes = \"n[1-2]\"\n[groups]\na = \"@slurm\"",
     ]);
     insta::assert_snapshot!(lines, @r#"
-    cluster.toml:2:21: `nodes`: the range 9-1 runs backwards
+    cluster.toml:2:21: `nodes`: the range 9-1 is reversed: write 1-9
     cluster.toml:2:19: `nodes`: n07 is named twice
-    cluster.toml:4:5: `nodes`: `[` is never closed
+    cluster.toml:4:5: `nodes`: `]` is missing after this `[`
     cluster.toml:2:9: `nodes`: n1 is named twice
-    cluster.toml:2:10: `nodes`: can't read ^hosts: a cluster file's nodes are written out
-    cluster.toml:2:10: `nodes`: can't read @gpu: groups are made of nodes, not nodes of groups
-    cluster.toml:2:12: `nodes`: 'ö' can't be part of a node name: allowed are letters, digits and . - _ : @ %
-    cluster.toml:4:11: `gpu`: no group is called fast
-    cluster.toml:4:5: `a`: @a `n1,@b`, column 4: refers to itself: @b -> @a -> @b
-    cluster.toml:4:6: `a`: can't read @slurm: a cluster file's groups are made of its nodes
+    cluster.toml:2:10: `nodes`: cannot read ^hosts: a cluster file must list its nodes itself
+    cluster.toml:2:10: `nodes`: cannot read @gpu: groups can contain nodes, but `nodes` cannot contain groups
+    cluster.toml:2:12: `nodes`: 'ö' is not allowed in node names: allowed are letters, digits and . - _ : @ %
+    cluster.toml:4:11: `gpu`: no group is named fast
+    cluster.toml:4:5: `a`: @a `n1,@b`, column 4: contains itself: @b -> @a -> @b
+    cluster.toml:4:6: `a`: cannot read @slurm: groups of a cluster file can only contain nodes and groups of that file
     "#);
 }
 
@@ -242,16 +242,16 @@ fn nodes_addresses_and_groups_must_fit_together() {
         "[[nodes]]\nnames = \"b[1-2]\"\n[[nodes]]\nnames = \"a[1-999999]\"",
     ]);
     insta::assert_snapshot!(lines, @r#"
-    cluster.toml:5:9: node n3 is described already, on line 3
-    cluster.toml:4:11: `address` stands for 4 addresses, but `names` for 3 nodes: every node needs one
-    cluster.toml:4:26: `rails[1]` stands for 2 addresses, but `names` for 3 nodes: every node needs one
-    cluster.toml:4:11: `address` holds addresses, not users: drop `root@` and write `user = "root"` below `[ssh]`
-    cluster.toml:7:11: address 10.0.0.1 is given to n2, but n1 has it already
-    cluster.toml:4:10: address x is given to n1, but n1 has it already
-    cluster.toml:4:266: 65 rails: the most is 64
-    cluster.toml:4:7: group gpu holds n21, which is no node of this file (did you mean n20?)
-    cluster.toml:4:1: "a b" can't name a group: allowed are letters, digits and . _ -
-    cluster.toml:4:1: `@all` is built in, so no group can be called that
+    cluster.toml:5:9: node n3 is described twice; the first description is on line 3
+    cluster.toml:4:11: `address` lists 4 addresses, but `names` lists 3 nodes: give one address for each node
+    cluster.toml:4:26: `rails[1]` lists 2 addresses, but `names` lists 3 nodes: give one address for each node
+    cluster.toml:4:11: `address` must not contain user names: remove `root@` and write `user = "root"` below `[ssh]`
+    cluster.toml:7:11: address 10.0.0.1 of n2 is already used by n1: every node and rail needs its own
+    cluster.toml:4:10: address x of n1 is already used by n1: every node and rail needs its own
+    cluster.toml:4:266: 65 rails: the maximum is 64
+    cluster.toml:4:7: group gpu contains n21, which is not a node of this file (did you mean n20?)
+    cluster.toml:4:1: "a b" cannot be the name of a group: allowed are letters, digits and . _ -
+    cluster.toml:4:1: `@all` is built in: choose another name for the group
     cluster.toml:4:5: `a` must be a text in quotes, not 1
     cluster.toml:5:9: more than 1000000 nodes
     "#);

@@ -1,4 +1,4 @@
-//! Errors of node lists, and where they are.
+//! Errors of node lists and their positions.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,19 +7,21 @@ use thiserror::Error;
 
 use super::limits::{LONGEST_NAME, MOST_NAMES};
 
-/// A node list that can't be expanded: what is wrong, and where.
+/// The error for a node list that cannot be expanded: a problem and its position.
 ///
 /// ```
 /// use garland_core::cluster::nodelist::{NoSources, expand};
 /// let error = expand("n[1-4],n[9-1]", &NoSources).unwrap_err();
-/// assert_eq!(error.to_string(), "node list `n[1-4],n[9-1]`, column 10: the range 9-1 runs backwards");
-/// assert_eq!(error.place().caret(), "n[1-4],n[9-1]\n         ^^^");
+/// assert_eq!(error.to_string(), "node list `n[1-4],n[9-1]`, column 10: the range 9-1 is reversed: write 1-9");
+/// assert_eq!(error.place.caret(), "n[1-4],n[9-1]\n         ^^^");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {problem}")]
 pub struct NodeListError {
-    problem: NodeListProblem,
-    place: Box<Place>,
+    /// The problem.
+    pub problem: NodeListProblem,
+    /// Its position.
+    pub place: Box<Place>,
 }
 
 impl NodeListError {
@@ -31,58 +33,46 @@ impl NodeListError {
     ) -> Self {
         Self { problem, place: Box::new(Place::new(origin, text, span)) }
     }
-
-    /// What is wrong.
-    #[must_use]
-    pub fn problem(&self) -> &NodeListProblem {
-        &self.problem
-    }
-
-    /// Where it is wrong.
-    #[must_use]
-    pub fn place(&self) -> &Place {
-        &self.place
-    }
 }
 
-/// What can be wrong with a node list.
+/// The problems that a node list can have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NodeListProblem {
     /// The list names no node: it is empty, or all its names were excluded.
-    #[error("names no node")]
+    #[error("there are no nodes in the list")]
     Empty,
-    /// Nothing stands between two commas, or behind the last one.
-    #[error("a comma with no node beside it")]
+    /// Nothing is between two commas, or after the last one.
+    #[error("node name missing before or after the comma")]
     EmptyItem,
     /// A `!` with nothing before it or nothing after it.
-    #[error("`!` takes away what follows it from what stands before it: write `n[1-9]!n3`")]
+    #[error("`!` needs nodes before and after it: write `n[1-9]!n3`")]
     StrayExclusion,
     /// A character that is not allowed in node names.
-    #[error("{0:?} can't be part of a node name: allowed are letters, digits and . - _ : @ %")]
+    #[error("{0:?} is not allowed in node names: allowed are letters, digits and . - _ : @ %")]
     Character(char),
-    /// The name, or its part after an `@`, begins with punctuation.
-    #[error("a node name begins with a letter, a digit or `_`, not with {0:?}")]
+    /// The name, or its part after an `@`, begins with another character.
+    #[error("a node name must begin with a letter, a digit or `_`, not with {0:?}")]
     Start(char),
     /// The name ends with a separator.
-    #[error("a node name can't end with {0:?}")]
+    #[error("a node name cannot end with {0:?}")]
     End(char),
     /// A name is longer than [`LONGEST_NAME`].
-    #[error("a node name of {0} bytes: the most is {LONGEST_NAME}")]
+    #[error("a node name of {0} bytes: the maximum is {LONGEST_NAME}")]
     LongName(usize),
     /// A `[` without its `]`.
-    #[error("`[` is never closed")]
+    #[error("`]` is missing after this `[`")]
     Unclosed,
     /// A `]` without its `[`, or a `[` inside of brackets.
-    #[error("brackets can't be nested, and `]` needs a `[` before it")]
+    #[error("brackets cannot be nested, and `]` needs a `[` before it")]
     Nesting,
     /// The text in brackets is not a list of ranges.
-    #[error("{0:?} is no range: write a number, `1-20` or `1-20/2`")]
+    #[error("{0:?} is not a range: write a number, `1-20` or `1-20/2`")]
     Range(String),
     /// A number has too many digits.
-    #[error("a number of {0} digits: the most is 18")]
+    #[error("a number of {0} digits: the maximum is 18")]
     LongNumber(usize),
-    /// The first number of a range is above its last.
-    #[error("the range {low}-{high} runs backwards")]
+    /// The first number of a range is larger than its last.
+    #[error("the range {low}-{high} is reversed: write {high}-{low}")]
     Backwards {
         /// The first number as written.
         low: String,
@@ -90,10 +80,10 @@ pub enum NodeListProblem {
         high: String,
     },
     /// The step of a range is zero.
-    #[error("a step of 0 never ends")]
+    #[error("the step must not be 0")]
     ZeroStep,
     /// The two ends of a range are padded with zeros to different widths.
-    #[error("the ends of {low}-{high} are padded differently")]
+    #[error("the ends of {low}-{high} differ in their leading zeros")]
     Padding {
         /// The first number as written.
         low: String,
@@ -103,38 +93,38 @@ pub enum NodeListProblem {
     /// A node is named twice.
     #[error("{0} is named twice")]
     Duplicate(String),
-    /// More names than [`MOST_NAMES`].
+    /// The list has more than [`MOST_NAMES`] names.
     #[error("more than {MOST_NAMES} names")]
     TooMany,
     /// `^` without a path.
-    #[error("`^` needs the path of a file behind it")]
+    #[error("`^` must be followed by the path of a file")]
     NoPath,
     /// `@` without a name.
-    #[error("`@` needs the name of a group behind it")]
+    #[error("`@` must be followed by the name of a group")]
     NoGroupName,
-    /// There is no group of this name.
-    #[error("no group is called {0}")]
+    /// No group has this name.
+    #[error("no group is named {0}")]
     UnknownGroup(String),
     /// `@slurm` outside of an allocation.
-    #[error("this isn't inside a Slurm allocation (SLURM_JOB_NODELIST isn't set)")]
+    #[error("not in a Slurm allocation (SLURM_JOB_NODELIST is not set)")]
     NoAllocation,
-    /// A source can't be read.
-    #[error("can't read {what}: {reason}")]
+    /// A source cannot be read.
+    #[error("cannot read {what}: {reason}")]
     Source {
         /// The source.
         what: Origin,
-        /// Why, as the source says.
+        /// The source's reason.
         reason: String,
     },
-    /// A group or file that refers to itself.
-    #[error("refers to itself: {0}")]
+    /// A group or file contains itself.
+    #[error("contains itself: {0}")]
     Cycle(String),
-    /// Groups and files are nested too deep.
+    /// Groups and files are nested too deeply.
     #[error("groups and files nested deeper than {0}")]
     TooDeep(usize),
 }
 
-/// Where the text of a node list came from.
+/// The source of a node list's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// An argument, on the command line for example.
@@ -158,15 +148,21 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A place in the text of a node list: of the list given, or of a file or group it refers to.
+/// A position in the text of a node list, or of a file or group that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    origin: Origin,
-    line: usize,
-    column: usize,
-    expression: String,
-    span: Range<usize>,
-    offset: usize,
+    /// The source of the text.
+    pub origin: Origin,
+    /// The line in that text, from 1.
+    pub line: usize,
+    /// The column in that line, in characters from 1.
+    pub column: usize,
+    /// The text of that line.
+    pub expression: String,
+    /// The byte range of the problem in `expression`; empty if something is missing at its end.
+    pub span: Range<usize>,
+    /// The byte offset of the problem in the whole text.
+    pub offset: usize,
 }
 
 impl Place {
@@ -185,46 +181,8 @@ impl Place {
         }
     }
 
-    /// The list, file or group the text came from.
-    #[must_use]
-    pub fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
-    /// The line in that text, counted from 1.
-    #[must_use]
-    pub fn line(&self) -> usize {
-        self.line
-    }
-
-    /// The column in that line, in characters counted from 1.
-    #[must_use]
-    pub fn column(&self) -> usize {
-        self.column
-    }
-
-    /// The line itself: of a list given in one line, the list.
-    #[must_use]
-    pub fn expression(&self) -> &str {
-        &self.expression
-    }
-
-    /// The byte range of the fault in [`expression`](Self::expression); empty at its end if something
-    /// is missing there.
-    #[must_use]
-    pub fn span(&self) -> Range<usize> {
-        self.span.clone()
-    }
-
-    /// The byte offset of the fault in the whole text.
-    #[must_use]
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-
-    /// Two lines for a terminal: the expression, shortened to the part around the fault, and carets
-    /// below the fault. Control characters are replaced, since a file's text isn't trusted.
-    #[must_use]
+    /// Returns two lines for a terminal: the part of the expression around the problem, and carets
+    /// below it. Control characters are replaced, since the text of a file is not trusted.
     pub fn caret(&self) -> String {
         const WIDEST: usize = 76;
         const BEFORE: usize = 30;
@@ -258,7 +216,7 @@ fn harmless(c: char) -> char {
     if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }
 }
 
-/// The nearest character boundary at or below `index`, which may be past the end.
+/// Returns the nearest character boundary at or below `index`, which may be past the end.
 fn floor(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -1,17 +1,17 @@
-//! Evaluation of a node list: from text to names.
+//! Expands a node list to names.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::error::{NodeListError, NodeListProblem, Origin};
 use super::limits::MOST_NAMES;
-use super::scan::{Item, Scanner, What};
+use super::scan::{Item, ItemKind, Scanner};
 use super::sources::Sources;
 
 /// The maximum nesting depth of groups and files.
 const DEEPEST: usize = 32;
 
-/// Expands a node list to its names, in its order.
+/// Returns the names in a node list, in its order.
 ///
 /// ```
 /// use garland_core::cluster::nodelist::{NoSources, expand};
@@ -33,7 +33,7 @@ pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeList
 
 struct Expander<'s> {
     sources: &'s dyn Sources,
-    /// The remaining number of names and references, which bounds the work.
+    /// The remaining number of names and references; it bounds the work.
     budget: usize,
     /// The texts being evaluated, outermost first, to find cycles.
     open: Vec<Origin>,
@@ -46,56 +46,61 @@ impl Expander<'_> {
         let mut set = OrderedSet::default();
         let wrong = |(span, problem)| NodeListError::new(origin.clone(), text, span, problem);
         while let Some(item) = scanner.next_item().map_err(wrong)? {
-            self.apply(&item, &mut set).map_err(|trouble| match trouble {
-                Trouble::Here(problem) => wrong((item.span.clone(), problem)),
-                Trouble::Inside(error) => error,
-            })?;
+            self.apply(&item, &mut set, &|problem| wrong((item.span.clone(), problem)))?;
         }
         self.open.pop();
         Ok(set.into_names())
     }
 
-    fn apply(&mut self, item: &Item<'_>, set: &mut OrderedSet) -> Result<(), Trouble> {
+    /// Adds the names of an item to `set`, or removes them. `wrong` places a problem at the item;
+    /// an error in a text that it refers to has its own place.
+    fn apply(
+        &mut self,
+        item: &Item<'_>,
+        set: &mut OrderedSet,
+        wrong: &dyn Fn(NodeListProblem) -> NodeListError,
+    ) -> Result<(), NodeListError> {
         let mut put = |name: &str| {
             if item.exclude { set.remove(name) } else { set.insert(name) }
         };
-        match &item.what {
-            What::Names(pattern) => {
-                self.spend(pattern.count())?;
-                pattern.each(&mut put)?;
+        let (origin, text) = match &item.kind {
+            ItemKind::Names(pattern) => {
+                self.spend(pattern.count()).map_err(wrong)?;
+                return pattern.each(&mut put).map_err(wrong);
             }
-            What::File(path) => {
-                let origin = Origin::File((*path).into());
-                let text = self.sources.file(path).map_err(unreadable(&origin))?;
-                self.refer(origin, &text)?.iter().try_for_each(|name| put(name))?;
+            ItemKind::File(path) => {
+                (Origin::File((*path).into()), self.sources.file(path).map(Some))
             }
-            What::Group("slurm") => {
-                let text = self.sources.slurm().map_err(unreadable(&Origin::Slurm))?;
-                let text = text.ok_or(NodeListProblem::NoAllocation)?;
-                self.refer(Origin::Slurm, &text)?.iter().try_for_each(|name| put(name))?;
+            ItemKind::Group("slurm") => (Origin::Slurm, self.sources.slurm()),
+            ItemKind::Group(group) => (Origin::Group((*group).into()), self.sources.group(group)),
+        };
+        let text = match (text, &origin) {
+            (Ok(Some(text)), _) => text,
+            (Ok(None), Origin::Group(name)) => {
+                return Err(wrong(NodeListProblem::UnknownGroup(name.clone())));
             }
-            What::Group(group) => {
-                let origin = Origin::Group((*group).into());
-                let text = self.sources.group(group).map_err(unreadable(&origin))?;
-                let text = text.ok_or_else(|| NodeListProblem::UnknownGroup((*group).into()))?;
-                self.refer(origin, &text)?.iter().try_for_each(|name| put(name))?;
+            (Ok(None), _) => return Err(wrong(NodeListProblem::NoAllocation)),
+            (Err(reason), _) => {
+                return Err(wrong(NodeListProblem::Source { what: origin, reason }));
             }
-        }
-        Ok(())
+        };
+        self.check_reference(&origin).map_err(wrong)?;
+        let names = self.evaluate(&text, origin)?;
+        names.iter().try_for_each(|name| put(name)).map_err(wrong)
     }
 
-    /// Evaluates a text that the current one refers to.
-    fn refer(&mut self, origin: Origin, text: &str) -> Result<Vec<String>, Trouble> {
+    /// Refuses cycles and nesting that is too deep.
+    fn check_reference(&mut self, origin: &Origin) -> Result<(), NodeListProblem> {
         self.spend(1)?;
-        if let Some(first) = self.open.iter().position(|open| *open == origin) {
+        if let Some(first) = self.open.iter().position(|open| open == origin) {
             let mut chain: Vec<String> = self.open[first..].iter().map(Origin::to_string).collect();
             chain.push(origin.to_string());
-            return Err(NodeListProblem::Cycle(chain.join(" -> ")).into());
+            return Err(NodeListProblem::Cycle(chain.join(" -> ")));
         }
         if self.open.len() > DEEPEST {
-            return Err(NodeListProblem::TooDeep(DEEPEST).into());
+            return Err(NodeListProblem::TooDeep(DEEPEST));
         }
-        Ok(self.evaluate(text, origin)?)
+        Ok(())
     }
 
     fn spend(&mut self, names: u64) -> Result<(), NodeListProblem> {
@@ -105,30 +110,7 @@ impl Expander<'_> {
     }
 }
 
-fn unreadable(what: &Origin) -> impl FnOnce(String) -> NodeListProblem {
-    let what = what.clone();
-    |reason| NodeListProblem::Source { what, reason }
-}
-
-/// A fault of the item at hand, or one in a text it refers to, which knows its own place.
-enum Trouble {
-    Here(NodeListProblem),
-    Inside(NodeListError),
-}
-
-impl From<NodeListProblem> for Trouble {
-    fn from(problem: NodeListProblem) -> Self {
-        Self::Here(problem)
-    }
-}
-
-impl From<NodeListError> for Trouble {
-    fn from(error: NodeListError) -> Self {
-        Self::Inside(error)
-    }
-}
-
-/// Names in the order they came, from which one is taken away in constant time.
+/// Names in insertion order, with removal in constant time.
 #[derive(Default)]
 struct OrderedSet {
     ranks: HashMap<String, usize>,
@@ -147,8 +129,8 @@ impl OrderedSet {
         }
     }
 
-    /// What isn't there needn't be: `@slurm!head` is right with and without the head in the
-    /// allocation.
+    /// Removes a name if present. Absent names are no error: `@slurm!head` is valid with and
+    /// without the head in the allocation.
     fn remove(&mut self, name: &str) -> Result<(), NodeListProblem> {
         self.ranks.remove(name);
         Ok(())

@@ -3,29 +3,32 @@ use std::collections::BTreeMap;
 
 use super::pattern::{LONGEST_NUMBER, padding};
 
-/// The shortest node list this can find for a set of names: `n[003,017-020]`.
+/// Folds a set of names into a short node list: `n[003,017-020]`.
 ///
-/// Names of the same form are folded on every number in them that varies, from the right to the
-/// left, so whole racks become `r[1-4]n[01-16]`. Zero padding is kept. The names come out sorted,
-/// numbers by value, so equal sets fold to equal texts; a name given twice counts once.
+/// Names of the same form are folded on every number that varies, from right to left, so whole
+/// racks become `r[1-4]n[01-16]`. Zero padding is kept. The output is sorted, with numbers by
+/// value, so equal sets give equal texts; duplicates count once. [`expand`](super::expand) returns
+/// the same set, if the names are valid.
 /// [`expand`](super::expand) gives back the set, whenever the names are ones it could have given.
 ///
 /// ```
 /// use garland_core::cluster::nodelist::fold;
 /// assert_eq!(fold(&["n018", "n003", "n017", "head"]), "head,n[003,017-018]");
 /// ```
-#[must_use]
 pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
     let mut shapes: Vec<Vec<Chunk<'_>>> = names.iter().map(|name| chunks(name.as_ref())).collect();
     shapes.sort_unstable();
     shapes.dedup();
     let mut forms: BTreeMap<Vec<Option<&str>>, Vec<Entry<'_>>> = BTreeMap::new();
     for (rank, shape) in shapes.iter().enumerate() {
-        let fields = shape.iter().filter_map(Chunk::digits).map(Cow::Borrowed).collect();
-        forms
-            .entry(shape.iter().map(Chunk::text).collect())
-            .or_default()
-            .push(Entry { rank, fields });
+        let (mut form, mut fields) = (Vec::new(), Vec::new());
+        for chunk in shape {
+            if let Chunk::Digits(_, digits) = chunk {
+                fields.push(Cow::Borrowed(*digits));
+            }
+            form.push(if let Chunk::Text(text) = chunk { Some(*text) } else { None });
+        }
+        forms.entry(form).or_default().push(Entry { rank, fields });
     }
     let mut folded: Vec<(usize, String)> = Vec::new();
     for (form, mut entries) in forms {
@@ -39,28 +42,12 @@ pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
     texts.join(",")
 }
 
-/// A stretch of a name. The order sorts names by their numbers' values, and numbers of one length
-/// together, so that those which one range can hold are neighbours.
+/// A part of a name. The order sorts by the values of numbers, and puts numbers of equal length
+/// together, so that the numbers of one range are adjacent.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Chunk<'a> {
     Digits(usize, &'a str),
     Text(&'a str),
-}
-
-impl<'a> Chunk<'a> {
-    fn digits(&self) -> Option<&'a str> {
-        match self {
-            Self::Digits(_, digits) => Some(digits),
-            Self::Text(_) => None,
-        }
-    }
-
-    fn text(&self) -> Option<&'a str> {
-        match self {
-            Self::Digits(..) => None,
-            Self::Text(text) => Some(text),
-        }
-    }
 }
 
 fn chunks(name: &str) -> Vec<Chunk<'_>> {
@@ -80,10 +67,10 @@ fn chunks(name: &str) -> Vec<Chunk<'_>> {
     chunks
 }
 
-/// Some names of one form: the product of their fields, each a number or, once folded, ranges in
+/// Names of one form, as the product of their fields: each is a number or, once folded, ranges in
 /// brackets.
 struct Entry<'a> {
-    /// Where the first of the names stands among all.
+    /// The index of the first of the names in the sorted input.
     rank: usize,
     fields: Fields<'a>,
 }
@@ -99,7 +86,7 @@ impl Entry<'_> {
     }
 }
 
-/// Joins the entries that differ in this field only; they are sorted by rank, before and after.
+/// Joins entries that differ in this field only. Input and output are sorted by rank.
 fn fold_field<'a>(entries: Vec<Entry<'a>>, field: usize) -> Vec<Entry<'a>> {
     if entries.iter().all(|entry| entry.fields[field] == entries[0].fields[field]) {
         return entries;
@@ -121,7 +108,7 @@ fn fold_field<'a>(entries: Vec<Entry<'a>>, field: usize) -> Vec<Entry<'a>> {
     joined
 }
 
-/// Sorted, distinct numbers as ranges in brackets.
+/// Formats sorted, distinct numbers as ranges in brackets.
 fn ranges(values: &[Cow<'_, str>]) -> String {
     let mut text = String::from("[");
     let mut rest = values;
@@ -141,7 +128,7 @@ fn ranges(values: &[Cow<'_, str>]) -> String {
     text
 }
 
-/// How many of the leading values a single range would spell exactly as they are.
+/// Returns the number of leading values that one range describes exactly.
 fn run_length(values: &[Cow<'_, str>]) -> usize {
     let number = |digits: &str| digits.parse::<u64>().unwrap_or(u64::MAX);
     let width = padding(&values[0]);

@@ -1,25 +1,24 @@
-//! The algebra of node lists: `n[01-20,30]` to names and back.
+//! Node lists: `n[01-20,30]` to names and back.
 //!
 //! | text | names |
 //! |---|---|
-//! | `a,b` or `a b` or lines | `a`, `b`; a `#` where a name could begin makes the rest of its line a comment |
-//! | `n[01-20,30]` | `n01` ... `n20`, `n30`; the padding is that of the first number |
+//! | `a,b` or `a b` or lines | `a`, `b`; a `#` at the start of a name begins a comment up to the end of the line |
+//! | `n[01-20,30]` | `n01` ... `n20`, `n30`; padded as the first number |
 //! | `n[8-12]` | `n8`, `n9`, `n10`, `n11`, `n12` |
 //! | `n[1-9/2]` | `n1`, `n3`, `n5`, `n7`, `n9` |
-//! | `r[1-2]n[1-3]` | `r1n1`, `r1n2`, `r1n3`, `r2n1` ...: the leftmost bracket is the slowest |
-//! | `n[1-5]!n[2,4]` | `n1`, `n3`, `n5`: `!` takes away from what stands before it, from left to right |
+//! | `r[1-2]n[1-3]` | `r1n1`, `r1n2`, `r1n3`, `r2n1` ...: the leftmost bracket varies slowest |
+//! | `n[1-5]!n[2,4]` | `n1`, `n3`, `n5`: `!` removes from the names before it, from left to right |
 //! | `^hosts` | the node list in the file `hosts` |
-//! | `@gpu` | the group `gpu`, whose own list may name groups |
+//! | `@gpu` | the group `gpu`, whose list may contain groups |
 //! | `@slurm` | the nodes of this Slurm allocation |
-//! | `local[1-8]`, `lab:n[1-20]` | names like any other; the launcher gives them their meaning |
+//! | `local[1-8]`, `lab:n[1-20]` | ordinary names; the launcher interprets them |
 //!
-//! The syntax is the part that ClusterShell, pdsh and Slurm have in common. The order given is
-//! kept, for a chain is laid in that order. A node named twice is a mistake worth telling, so it is
-//! an error and not silently dropped.
+//! The syntax is the common part of ClusterShell, pdsh and Slurm. The given order is kept, since it
+//! is the order of chains. A node that is named twice is probably a mistake, so it is an error.
 //!
-//! A name holds ASCII letters, digits and `. - _ : @ %`, at most [`LONGEST_NAME`] bytes. It begins
-//! with a letter, a digit or `_`, as does the part behind an `@`, so no name can be taken for an
-//! option by a program it is given to.
+//! A name consists of ASCII letters, digits and `. - _ : @ %`, and has at most [`LONGEST_NAME`]
+//! bytes. It begins with a letter, a digit or `_`, and so does the part after an `@`, so programs
+//! cannot mistake a name for an option.
 
 mod error;
 mod expand;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::error::NodeListProblem;
 use super::limits::LONGEST_NAME;
 
-/// The maximum number of digits of a number; a longer row of digits is text.
+/// The maximum number of digits of a number; longer sequences of digits are text.
 pub(super) const LONGEST_NUMBER: usize = 18;
 
 /// A problem and its byte range in the expression.
@@ -34,8 +34,8 @@ pub(super) struct Numbers {
 }
 
 impl<'a> Pattern<'a> {
-    /// Refuses patterns with names that are too long, which also bounds the recursion of
-    /// [`each`](Self::each).
+    /// Returns a pattern, or an error if its names are too long. The limit also bounds the
+    /// recursion of [`each`](Self::each).
     pub(super) fn new(pieces: Vec<Piece<'a>>) -> Result<Self, NodeListProblem> {
         let longest: usize = pieces.iter().map(Piece::longest).sum();
         if longest > LONGEST_NAME {
@@ -44,7 +44,7 @@ impl<'a> Pattern<'a> {
         Ok(Self { pieces })
     }
 
-    /// The number of names, saturating.
+    /// Returns the number of names, saturating.
     pub(super) fn count(&self) -> u64 {
         self.pieces.iter().map(Piece::count).fold(1, u64::saturating_mul)
     }
@@ -154,7 +154,7 @@ impl Numbers {
     }
 }
 
-/// The width of a number with leading zeros; 0 if it has none.
+/// Returns the width of a number with leading zeros, or 0 if it has none.
 pub(super) fn padding(digits: &str) -> usize {
     if digits.len() > 1 && digits.starts_with('0') { digits.len() } else { 0 }
 }

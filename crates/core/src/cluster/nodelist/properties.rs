@@ -44,8 +44,8 @@ proptest! {
             match expand(&expr, &sources()) {
                 Ok(names) => prop_assert_eq!(set_of(names.clone()).len(), names.len()),
                 Err(error) => {
-                    let place = error.place();
-                    prop_assert!(place.expression().get(place.span()).is_some());
+                    let place = &error.place;
+                    prop_assert!(place.expression.get(place.span.clone()).is_some());
                     prop_assert!(place.caret().contains('^'));
                 }
             }
@@ -59,7 +59,7 @@ proptest! {
         match expand(&format!("{all}!{less}"), &NoSources) {
             Ok(names) => prop_assert_eq!(names, expected),
             Err(error) => {
-                prop_assert_eq!(error.problem(), &NodeListProblem::Empty);
+                prop_assert_eq!(error.problem, NodeListProblem::Empty);
                 prop_assert!(expected.is_empty());
             }
         }

@@ -1,4 +1,4 @@
-//! The text of a node list as a row of items, read one at a time.
+//! Splits the text of a node list into items.
 
 use super::error::NodeListProblem;
 use super::pattern::{Fault, Numbers, Pattern, Piece};
@@ -7,24 +7,24 @@ use std::ops::Range;
 /// One item of a node list.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
-    /// Whether a `!` stands before it.
+    /// Whether a `!` precedes it.
     pub(super) exclude: bool,
-    pub(super) what: What<'a>,
+    pub(super) kind: ItemKind<'a>,
     pub(super) span: Range<usize>,
 }
 
 #[derive(Debug)]
-pub(super) enum What<'a> {
+pub(super) enum ItemKind<'a> {
     Names(Pattern<'a>),
     File(&'a str),
     Group(&'a str),
 }
 
-/// Reads items until there is none, or a fault.
+/// A scanner over the items of a node list.
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    /// Whether an item came already, from which a `!` could take.
+    /// Whether an item was read already, from which a `!` can exclude.
     any: bool,
 }
 
@@ -33,25 +33,25 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0, any: false }
     }
 
-    /// The next item; `None` at the end.
+    /// Returns the next item, or `None` at the end.
     pub(super) fn next_item(&mut self) -> Result<Option<Item<'a>>, Fault> {
         let Some(exclude) = self.pass_separators()? else {
             return Ok(None);
         };
         let start = self.at;
-        let what = match self.peek() {
-            Some(b'^') => What::File(self.file()?),
-            Some(b'@') => What::Group(self.group()?),
-            _ => What::Names(self.pattern()?),
+        let kind = match self.peek() {
+            Some(b'^') => ItemKind::File(self.file()?),
+            Some(b'@') => ItemKind::Group(self.group()?),
+            _ => ItemKind::Names(self.pattern()?),
         };
         if !self.at_end_of_item() {
             return Err(self.bad_character());
         }
         self.any = true;
-        Ok(Some(Item { exclude, what, span: start..self.at }))
+        Ok(Some(Item { exclude, kind, span: start..self.at }))
     }
 
-    /// Moves to the next item, and tells whether it is excluded; `None` at the end of the text.
+    /// Moves to the next item and returns whether it is excluded; `None` at the end of the text.
     fn pass_separators(&mut self) -> Result<Option<bool>, Fault> {
         let (mut comma, mut bang) = (None, None);
         loop {
@@ -83,7 +83,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// `^path`, up to the next separator.
+    /// Reads `^path`, up to the next separator.
     fn file(&mut self) -> Result<&'a str, Fault> {
         let start = self.at;
         self.at += 1;
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
         if path.is_empty() { Err((start..self.at, NodeListProblem::NoPath)) } else { Ok(path) }
     }
 
-    /// `@name`.
+    /// Reads `@name`.
     fn group(&mut self) -> Result<&'a str, Fault> {
         let start = self.at;
         self.at += 1;
@@ -118,7 +118,7 @@ impl<'a> Scanner<'a> {
         Pattern::new(pieces).map_err(|problem| (start..self.at, problem))
     }
 
-    /// A stretch of a name without brackets.
+    /// Reads the part of a name up to the next bracket.
     fn name_text(&mut self, first: bool) -> Result<&'a str, Fault> {
         let start = self.at;
         let text = self.take_while(is_name_byte);
@@ -132,7 +132,7 @@ impl<'a> Scanner<'a> {
         Ok(text)
     }
 
-    /// What stands in brackets, with them.
+    /// Reads ranges in brackets.
     fn brackets(&mut self) -> Result<Vec<Numbers>, Fault> {
         let open = self.at;
         self.at += 1;
@@ -148,7 +148,7 @@ impl<'a> Scanner<'a> {
         for part in inside.split(',') {
             let text = part.trim();
             let begin = from + (part.len() - part.trim_start().len());
-            // An empty range has no bytes to point at, so it points at the mark behind it.
+            // An empty range has no bytes, so its span is the character after it.
             let span = begin..(begin + text.len()).max(begin + 1);
             ranges.push(Numbers::read(text, span)?);
             from += part.len() + 1;
@@ -164,7 +164,8 @@ impl<'a> Scanner<'a> {
         self.peek().is_none_or(ends_item)
     }
 
-    /// Takes the bytes that `wanted` accepts; all or none of a character beyond ASCII.
+    /// Reads the bytes that `wanted` accepts; a non-ASCII character is accepted or refused as a
+    /// whole.
     fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'a str {
         let rest = &self.text[self.at..];
         let end = rest

@@ -1,41 +1,35 @@
-/// What a node list may refer to but can't hold itself.
+/// The texts that a node list can refer to: files, groups and the Slurm allocation.
 ///
-/// This crate reads no files and no environment, so the caller provides them.
+/// The caller provides them, since this crate does no I/O. By default there are none.
 pub trait Sources {
-    /// The text of the file behind `^path`.
+    /// Returns the text of the file for `^path`.
     ///
     /// # Errors
-    /// The reason why it can't be read, as a lower-case fragment such as `no such file`.
-    fn file(&self, path: &str) -> Result<String, String>;
-
-    /// The node list of the group behind `@name`, or `None` when there is no such group.
-    ///
-    /// # Errors
-    /// The reason why groups can't be looked up, as a lower-case fragment.
-    fn group(&self, name: &str) -> Result<Option<String>, String>;
-
-    /// The node list of the Slurm allocation this runs in (`SLURM_JOB_NODELIST`), or `None` outside
-    /// of one.
-    ///
-    /// # Errors
-    /// The reason why it can't be told, as a lower-case fragment.
-    fn slurm(&self) -> Result<Option<String>, String>;
-}
-
-/// Sources that have nothing: for lists that must stand by themselves.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoSources;
-
-impl Sources for NoSources {
+    /// The reason why it cannot be read, as a lower-case fragment such as `no such file`.
     fn file(&self, _path: &str) -> Result<String, String> {
-        Err("files aren't read here".into())
+        Err("files are not allowed here".into())
     }
 
+    /// Returns the node list of the group for `@name`, or `None` if no group has this name.
+    ///
+    /// # Errors
+    /// The reason why groups cannot be looked up, as a lower-case fragment.
     fn group(&self, _name: &str) -> Result<Option<String>, String> {
         Ok(None)
     }
 
+    /// Returns the node list of the current Slurm allocation (`SLURM_JOB_NODELIST`), or `None`
+    /// outside of one.
+    ///
+    /// # Errors
+    /// The reason why it is unknown, as a lower-case fragment.
     fn slurm(&self) -> Result<Option<String>, String> {
         Ok(None)
     }
 }
+
+/// Empty sources, for lists that must not refer to anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSources;
+
+impl Sources for NoSources {}

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Sources from tables, as a test wants them.
+/// Sources backed by tables.
 #[derive(Default)]
 pub(super) struct Table {
     files: BTreeMap<&'static str, &'static str>,
@@ -49,7 +49,7 @@ pub(super) fn names(expr: &str) -> Vec<String> {
     expand(expr, &sources()).unwrap_or_else(|error| panic!("{expr}: {error}"))
 }
 
-/// Each expression's error and its carets.
+/// Returns the error and the carets of each expression.
 fn faults(exprs: &[&str]) -> String {
     let fault = |expr: &&str| {
         let error = expand(expr, &sources()).expect_err(expr);
@@ -57,7 +57,7 @@ fn faults(exprs: &[&str]) -> String {
             "{error}
 {}
 ",
-            error.place().caret()
+            error.place.caret()
         )
     };
     exprs.iter().map(fault).collect()
@@ -112,31 +112,31 @@ fn expands_what_it_documents() {
 fn empty_lists_and_stray_separators_are_pointed_at() {
     let faults = faults(&["", "n[1-2]!n[1-2]", "^empty", "a,,b", "a,", ",a", "!a", "a!", "a!!b"]);
     insta::assert_snapshot!(faults, @r#"
-    node list ``, column 1: names no node
+    node list ``, column 1: there are no nodes in the list
 
     ^
-    node list `n[1-2]!n[1-2]`, column 1: names no node
+    node list `n[1-2]!n[1-2]`, column 1: there are no nodes in the list
     n[1-2]!n[1-2]
     ^^^^^^^^^^^^^
-    node list `^empty`, column 1: names no node
+    node list `^empty`, column 1: there are no nodes in the list
     ^empty
     ^^^^^^
-    node list `a,,b`, column 3: a comma with no node beside it
+    node list `a,,b`, column 3: node name missing before or after the comma
     a,,b
       ^
-    node list `a,`, column 2: a comma with no node beside it
+    node list `a,`, column 2: node name missing before or after the comma
     a,
      ^
-    node list `,a`, column 1: a comma with no node beside it
+    node list `,a`, column 1: node name missing before or after the comma
     ,a
     ^
-    node list `!a`, column 1: `!` takes away what follows it from what stands before it: write `n[1-9]!n3`
+    node list `!a`, column 1: `!` needs nodes before and after it: write `n[1-9]!n3`
     !a
     ^
-    node list `a!`, column 2: `!` takes away what follows it from what stands before it: write `n[1-9]!n3`
+    node list `a!`, column 2: `!` needs nodes before and after it: write `n[1-9]!n3`
     a!
      ^
-    node list `a!!b`, column 3: `!` takes away what follows it from what stands before it: write `n[1-9]!n3`
+    node list `a!!b`, column 3: `!` needs nodes before and after it: write `n[1-9]!n3`
     a!!b
       ^
     "#);
@@ -155,28 +155,28 @@ fn characters_of_no_name_are_pointed_at() {
         "a\u{1b}[2Jb",
     ]);
     insta::assert_snapshot!(faults, @r#"
-    node list `n1,größe[1-2]`, column 6: 'ö' can't be part of a node name: allowed are letters, digits and . - _ : @ %
+    node list `n1,größe[1-2]`, column 6: 'ö' is not allowed in node names: allowed are letters, digits and . - _ : @ %
     n1,größe[1-2]
          ^
-    node list `n1,a/b`, column 5: '/' can't be part of a node name: allowed are letters, digits and . - _ : @ %
+    node list `n1,a/b`, column 5: '/' is not allowed in node names: allowed are letters, digits and . - _ : @ %
     n1,a/b
         ^
-    node list `a#b`, column 2: '#' can't be part of a node name: allowed are letters, digits and . - _ : @ %
+    node list `a#b`, column 2: '#' is not allowed in node names: allowed are letters, digits and . - _ : @ %
     a#b
      ^
-    node list `n1,-oProxyCommand=x`, column 4: a node name begins with a letter, a digit or `_`, not with '-'
+    node list `n1,-oProxyCommand=x`, column 4: a node name must begin with a letter, a digit or `_`, not with '-'
     n1,-oProxyCommand=x
        ^
-    node list `root@-x`, column 6: a node name begins with a letter, a digit or `_`, not with '-'
+    node list `root@-x`, column 6: a node name must begin with a letter, a digit or `_`, not with '-'
     root@-x
          ^
-    node list `..`, column 1: a node name begins with a letter, a digit or `_`, not with '.'
+    node list `..`, column 1: a node name must begin with a letter, a digit or `_`, not with '.'
     ..
     ^
-    node list `lab:`, column 4: a node name can't end with ':'
+    node list `lab:`, column 4: a node name cannot end with ':'
     lab:
        ^
-    node list `a�[2Jb`, column 2: '\u{1b}' can't be part of a node name: allowed are letters, digits and . - _ : @ %
+    node list `a�[2Jb`, column 2: '\u{1b}' is not allowed in node names: allowed are letters, digits and . - _ : @ %
     a�[2Jb
      ^
     "#);
@@ -200,43 +200,43 @@ fn bad_brackets_are_pointed_at() {
         "n[1-010]",
     ]);
     insta::assert_snapshot!(faults, @r#"
-    node list `n[1-3`, column 2: `[` is never closed
+    node list `n[1-3`, column 2: `]` is missing after this `[`
     n[1-3
      ^
-    node list `n1-3]`, column 5: brackets can't be nested, and `]` needs a `[` before it
+    node list `n1-3]`, column 5: brackets cannot be nested, and `]` needs a `[` before it
     n1-3]
         ^
-    node list `n[1[2]]`, column 4: brackets can't be nested, and `]` needs a `[` before it
+    node list `n[1[2]]`, column 4: brackets cannot be nested, and `]` needs a `[` before it
     n[1[2]]
        ^
-    node list `n[]`, column 3: "" is no range: write a number, `1-20` or `1-20/2`
+    node list `n[]`, column 3: "" is not a range: write a number, `1-20` or `1-20/2`
     n[]
       ^
-    node list `n[1,,3]`, column 5: "" is no range: write a number, `1-20` or `1-20/2`
+    node list `n[1,,3]`, column 5: "" is not a range: write a number, `1-20` or `1-20/2`
     n[1,,3]
         ^
-    node list `n[a-c]`, column 3: "a-c" is no range: write a number, `1-20` or `1-20/2`
+    node list `n[a-c]`, column 3: "a-c" is not a range: write a number, `1-20` or `1-20/2`
     n[a-c]
       ^^^
-    node list `n[1-2-3]`, column 3: "1-2-3" is no range: write a number, `1-20` or `1-20/2`
+    node list `n[1-2-3]`, column 3: "1-2-3" is not a range: write a number, `1-20` or `1-20/2`
     n[1-2-3]
       ^^^^^
-    node list `n[5/2]`, column 3: "5/2" is no range: write a number, `1-20` or `1-20/2`
+    node list `n[5/2]`, column 3: "5/2" is not a range: write a number, `1-20` or `1-20/2`
     n[5/2]
       ^^^
-    node list `n[1-9/0]`, column 3: a step of 0 never ends
+    node list `n[1-9/0]`, column 3: the step must not be 0
     n[1-9/0]
       ^^^^^
-    node list `n[1-1234567890123456789]`, column 3: a number of 19 digits: the most is 18
+    node list `n[1-1234567890123456789]`, column 3: a number of 19 digits: the maximum is 18
     n[1-1234567890123456789]
       ^^^^^^^^^^^^^^^^^^^^^
-    node list `n[1-4],n[2, 9-1]`, column 13: the range 9-1 runs backwards
+    node list `n[1-4],n[2, 9-1]`, column 13: the range 9-1 is reversed: write 1-9
     n[1-4],n[2, 9-1]
                 ^^^
-    node list `n[001-10]`, column 3: the ends of 001-10 are padded differently
+    node list `n[001-10]`, column 3: the ends of 001-10 differ in their leading zeros
     n[001-10]
       ^^^^^^
-    node list `n[1-010]`, column 3: the ends of 1-010 are padded differently
+    node list `n[1-010]`, column 3: the ends of 1-010 differ in their leading zeros
     n[1-010]
       ^^^^^
     "#);
@@ -271,28 +271,28 @@ fn bad_sets_and_references_are_pointed_at() {
     node list `r[1-1000]n[1-1000]p[1-1000000000000]`, column 1: more than 1000000 names
     r[1-1000]n[1-1000]p[1-1000000000000]
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    node list `^`, column 1: `^` needs the path of a file behind it
+    node list `^`, column 1: `^` must be followed by the path of a file
     ^
     ^
-    node list `@,a`, column 1: `@` needs the name of a group behind it
+    node list `@,a`, column 1: `@` must be followed by the name of a group
     @,a
     ^
-    node list `n1,@gpus`, column 4: no group is called gpus
+    node list `n1,@gpus`, column 4: no group is named gpus
     n1,@gpus
        ^^^^^
-    node list `@gpu[1-2]`, column 5: '[' can't be part of a node name: allowed are letters, digits and . - _ : @ %
+    node list `@gpu[1-2]`, column 5: '[' is not allowed in node names: allowed are letters, digits and . - _ : @ %
     @gpu[1-2]
         ^
-    node list `n1,^nowhere`, column 4: can't read ^nowhere: no such file
+    node list `n1,^nowhere`, column 4: cannot read ^nowhere: no such file
     n1,^nowhere
        ^^^^^^^^
-    @loop `n9,@pool`, column 4: refers to itself: @pool -> @loop -> @pool
+    @loop `n9,@pool`, column 4: contains itself: @pool -> @loop -> @pool
     n9,@pool
        ^^^^^
-    @broken `n1 n[3-`, column 5: `[` is never closed
+    @broken `n1 n[3-`, column 5: `]` is missing after this `[`
     n1 n[3-
         ^
-    ^bad, line 3, column 4: the range 4-1 runs backwards
+    ^bad, line 3, column 4: the range 4-1 is reversed: write 1-4
      n[4-1]
        ^^^
     "#);
@@ -301,8 +301,8 @@ fn bad_sets_and_references_are_pointed_at() {
 #[test]
 fn slurm_outside_of_an_allocation_says_so() {
     let error = expand("n1,@slurm", &NoSources).expect_err("no allocation");
-    assert_eq!(error.problem(), &NodeListProblem::NoAllocation);
-    assert_eq!((error.place().line(), error.place().column(), error.place().span()), (1, 4, 3..9));
+    assert_eq!(error.problem, NodeListProblem::NoAllocation);
+    assert_eq!((error.place.line, error.place.column, error.place.span.clone()), (1, 4, 3..9));
 }
 
 #[test]
@@ -310,8 +310,8 @@ fn a_fault_far_to_the_right_is_shown_in_a_window() {
     let names: Vec<String> = (1..=2000).map(|n| format!("node{n:04}")).collect();
     let error = expand(&format!("{},x[9-1],{}", names.join(","), names.join(",")), &NoSources)
         .expect_err("backwards");
-    assert_eq!(error.place().column(), 18_003);
-    let caret = error.place().caret();
+    assert_eq!(error.place.column, 18_003);
+    let caret = error.place.caret();
     let (shown, marks) = caret.split_once('\n').expect("two lines");
     assert_eq!(shown.chars().count(), 76);
     assert_eq!(&shown[marks.find('^').expect("a caret")..][..marks.matches('^').count()], "9-1");
@@ -323,14 +323,14 @@ fn names_too_long_and_references_too_deep_are_refused() {
     let long = "x".repeat(LONGEST_NAME);
     assert_eq!(names(&long).join(" "), long);
     let error = expand(&format!("{long}[1-9]"), &NoSources).expect_err("too long");
-    assert_eq!(error.problem(), &NodeListProblem::LongName(LONGEST_NAME + 1));
+    assert_eq!(error.problem, NodeListProblem::LongName(LONGEST_NAME + 1));
 
     let mut deep = Table::default();
     for level in 0..10_000 {
         deep.groups.insert(format!("g{level}"), format!("@g{}", level + 1));
     }
     let error = expand("@g0", &deep).expect_err("too deep");
-    assert_eq!(error.problem(), &NodeListProblem::TooDeep(32));
+    assert_eq!(error.problem, NodeListProblem::TooDeep(32));
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn groups_that_multiply_stay_bounded() {
         bomb.groups.insert(format!("g{level}"), format!("@g{0} @g{0} @g{0}", level - 1));
     }
     let error = expand("@g30", &bomb).expect_err("3^30 references");
-    assert_eq!(error.problem(), &NodeListProblem::TooMany);
+    assert_eq!(error.problem, NodeListProblem::TooMany);
 }
 
 #[test]

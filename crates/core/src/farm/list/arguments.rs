@@ -1,13 +1,14 @@
 //! One command for many inputs: `COMMAND {in} {out} ::: INPUT...`.
 
-use super::{ListError, numbered};
+use super::{ListError, joined, numbered};
 use crate::farm::{Command, Job, Text};
 
-/// What stands between a command and its inputs.
+/// The separator between a command and its inputs.
 pub const SEPARATOR: &[u8] = b":::";
 
-/// How an output is called after its input: `{}` is the input's path, `{.}` the same without its
-/// ending, `{/}` its last part, `{/.}` that without its ending.
+/// A pattern for the output's path. `{}` is replaced with the input's path, `{.}` with the path
+/// without its extension, `{/}` with the file name, `{/.}` with the file name without its
+/// extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(pub Text);
 
@@ -18,19 +19,21 @@ impl Default for Pattern {
 }
 
 impl Pattern {
-    /// The output's path for this input.
+    /// Returns the output's path for an input.
     pub fn of(&self, input: &Text) -> Text {
         let path = input.bytes();
         let slash = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
         let dot = path[slash..].iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0);
         let stem = &path[..dot.map_or(path.len(), |dot| slash + dot)];
-        let signs: [(&[u8], &[u8]); 4] =
+        let placeholders: [(&[u8], &[u8]); 4] =
             [(b"{}", path), (b"{.}", stem), (b"{/}", &path[slash..]), (b"{/.}", &stem[slash..])];
         let (mut name, mut rest) = (Vec::new(), self.0.bytes());
         while let Some(&first) = rest.first() {
-            if let Some((sign, value)) = signs.iter().find(|(sign, _)| rest.starts_with(sign)) {
+            if let Some((placeholder, value)) =
+                placeholders.iter().find(|(placeholder, _)| rest.starts_with(placeholder))
+            {
                 name.extend(*value);
-                rest = &rest[sign.len()..];
+                rest = &rest[placeholder.len()..];
             } else {
                 name.push(first);
                 rest = &rest[1..];
@@ -40,24 +43,26 @@ impl Pattern {
     }
 }
 
-/// The jobs of a command line: one for each word after `:::`, or one job without that. A command that
-/// names no input gets it as its last argument; one that names an output makes it, as `output` calls it.
+/// Returns the jobs of a command line: one for each word after `:::`, or a single job without
+/// inputs. Without a placeholder for the input, the input is appended as the last argument. With
+/// `{out}`, the job has an output with the path that `output` gives.
 ///
 /// # Errors
-/// When there is no command or no input, or two outputs have one name.
+/// If the command or all inputs are missing, or two outputs have the same path.
 pub fn expand(words: &[Text], output: &Pattern) -> Result<Vec<Job>, ListError> {
     let at = words.iter().position(|word| word.bytes() == SEPARATOR);
     let (command, inputs) = words.split_at(at.unwrap_or(words.len()));
     if command.is_empty() {
-        return Err(ListError::Arguments("there is no command".to_owned()));
+        return Err(ListError::Arguments("the command before ::: is missing".to_owned()));
     }
     let Some((_, inputs)) = inputs.split_first() else {
-        let name: Vec<&[u8]> = command.iter().map(Text::bytes).collect();
-        let job = Job::new(0, Text(name.join(&b' ')), Command::Words(command.to_vec()));
+        let job = Job::new(0, joined(command), Command::Words(command.to_vec()));
         return numbered(vec![job]);
     };
-    let has = |sign: &[u8]| {
-        command.iter().any(|word| word.bytes().windows(sign.len()).any(|part| part == sign))
+    let has = |placeholder: &[u8]| {
+        command
+            .iter()
+            .any(|word| word.bytes().windows(placeholder.len()).any(|part| part == placeholder))
     };
     let mut command = command.to_vec();
     if !has(b"{}") && !has(b"{in}") {
@@ -73,9 +78,10 @@ pub fn expand(words: &[Text], output: &Pattern) -> Result<Vec<Job>, ListError> {
     let mut outputs: Vec<&Text> = jobs.iter().flat_map(|job| &job.outputs).collect();
     outputs.sort_unstable();
     match outputs.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => {
-            Err(ListError::Arguments(format!("two jobs would make {}: see --out", pair[0])))
-        }
+        Some(pair) => Err(ListError::Arguments(format!(
+            "two jobs would create {}: choose another name pattern with --out",
+            pair[0]
+        ))),
         None => Ok(jobs),
     }
 }

@@ -1,12 +1,12 @@
-//! A file with a command a line. Empty lines and those that begin with # are left out.
+//! Job lists with one command per line. Empty lines and lines that begin with `#` are ignored.
 
 use super::{ListError, numbered};
 use crate::farm::{Command, Job, Text};
 
-/// Bytes that a shell gives a meaning to, or may.
+/// Bytes that have, or may have, a special meaning in a shell.
 const MEANT: &[u8] = b"|&;<>()$`\\\"'*?[]#~=%!{}\n\r";
 
-/// Words that a shell obeys by itself, or that mean something else to it than to the system.
+/// Commands and keywords that a shell runs itself, even if a program of that name exists.
 const BUILT_IN: [&str; 48] = [
     ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "done", "echo",
     "elif", "else", "esac", "eval", "exec", "exit", "export", "fc", "fg", "fi", "for", "function",
@@ -15,18 +15,18 @@ const BUILT_IN: [&str; 48] = [
     "unset", "until", "wait", "while",
 ];
 
-/// The jobs of a list.
+/// Parses a list with one command per line.
 ///
 /// # Errors
-/// When there are none, or too many.
+/// If the list has no jobs, or too many.
 pub fn parse_lines(text: &[u8]) -> Result<Vec<Job>, ListError> {
     let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
     numbered(lines.map(|line| Job::new(0, Text::from(line), command(line))).collect())
 }
 
-/// What runs a line: a shell, unless all that it would do is to part the words. A shell takes as long to
-/// start as a small job.
+/// Returns the command of a line. A line without special characters is run without a shell, since a
+/// shell takes as long to start as a small job runs.
 fn command(line: &[u8]) -> Command {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let plain = !line.iter().any(|byte| MEANT.contains(byte));

@@ -1,4 +1,4 @@
-//! Job lists: a command a line, a command for each of several inputs, or TOML.
+//! Job lists: one command per line, one command for several inputs, or TOML.
 
 mod arguments;
 mod lines;
@@ -6,37 +6,42 @@ mod tables;
 
 use thiserror::Error;
 
-use super::Job;
+use super::{Job, Text};
 
 pub use arguments::{Pattern, SEPARATOR, expand};
 pub use lines::parse_lines;
 pub use tables::parse_tables;
 
-/// Why a list of jobs is none.
+/// The error for an invalid list of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ListError {
-    /// There is nothing to do.
-    #[error("there are no jobs in it")]
+    /// The list has no jobs.
+    #[error("the list has no jobs")]
     Empty,
-    /// More than numbers can tell apart.
-    #[error("more jobs than {max} are too many", max = u32::MAX)]
+    /// The list has more jobs than job numbers.
+    #[error("too many jobs: the maximum is {max}", max = u32::MAX)]
     TooMany,
-    /// It isn't the TOML that it should be.
+    /// The list is not valid TOML, or has unknown keys.
     #[error("{0}")]
     Toml(String),
-    /// A job that can't be.
+    /// The job with this number, from 1, is invalid.
     #[error("job {0}: {1}")]
     Job(usize, String),
-    /// Inputs without a command, or the other way round.
+    /// The command or its outputs are invalid.
     #[error("{0}")]
     Arguments(String),
 }
 
-/// Numbers the jobs from 1, and sees to it that they can be.
+/// Numbers the jobs from 1; refuses empty lists and lists that are too long.
 fn numbered(jobs: Vec<Job>) -> Result<Vec<Job>, ListError> {
     if jobs.is_empty() {
         return Err(ListError::Empty);
     }
     u32::try_from(jobs.len()).map_err(|_| ListError::TooMany)?;
     Ok((1..).zip(jobs).map(|(number, job)| Job { number, ..job }).collect())
+}
+
+/// Joins the words of a command with spaces.
+fn joined(words: &[Text]) -> Text {
+    Text(words.iter().map(Text::bytes).collect::<Vec<_>>().join(&b' '))
 }

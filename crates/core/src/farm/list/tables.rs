@@ -1,9 +1,9 @@
-//! A job list in TOML: what a job of each kind needs, said once or for each.
+//! Job lists in TOML. Requirements are given once for all jobs, or for each job:
 //!
 //! ```toml
-//! cores = 1                    # of every job that doesn't say otherwise
+//! cores = 1                    # default of all jobs
 //! [[job]]
-//! command = "lame -b 256 {in} {out}"      # by sh -c; or a list of words
+//! command = "lame -b 256 {in} {out}"      # run by sh -c; a list of words runs without a shell
 //! inputs = ["a.wav"]
 //! outputs = ["a.mp3"]
 //! memory = "200MB"
@@ -12,7 +12,7 @@
 
 use serde::Deserialize;
 
-use super::{ListError, numbered};
+use super::{ListError, joined, numbered};
 use crate::farm::{Command, Job, Text};
 use crate::units::{Nanos, bytes};
 
@@ -47,10 +47,10 @@ enum Words {
     Words(Vec<Text>),
 }
 
-/// The jobs of a list in TOML.
+/// Parses a list in TOML.
 ///
 /// # Errors
-/// When it is no such list, with the place; or a job of it can't be.
+/// If the text is not such a list, with the position, or if a job is invalid.
 pub fn parse_tables(text: &str) -> Result<Vec<Job>, ListError> {
     let list: List = toml::from_str(text).map_err(|error| ListError::Toml(error.to_string()))?;
     let List { cores, memory, timeout, job } = list;
@@ -60,19 +60,18 @@ pub fn parse_tables(text: &str) -> Result<Vec<Job>, ListError> {
             Words::Line(line) => Command::Line(Text::from(line.as_str())),
             Words::Words(words) => Command::Words(words),
         };
-        let empty = match &command {
-            Command::Words(words) => words.is_empty(),
-            Command::Line(line) => line.bytes().trim_ascii().is_empty(),
+        let (text, is_empty) = match &command {
+            Command::Words(words) => (joined(words), words.is_empty()),
+            Command::Line(line) => (line.clone(), line.bytes().trim_ascii().is_empty()),
         };
-        if empty {
-            return Err(wrong("its command is empty".to_owned()));
+        if is_empty {
+            return Err(wrong("the command is empty".to_owned()));
         }
         let name = entry.name.map(|name| Text::from(name.as_str()));
-        let name =
-            name.or_else(|| entry.inputs.first().cloned()).unwrap_or_else(|| words(&command));
+        let name = name.or_else(|| entry.inputs.first().cloned()).unwrap_or(text);
         let cores = entry.cores.or(cores).unwrap_or(1);
         if cores == 0 {
-            return Err(wrong("no job runs on 0 cores".to_owned()));
+            return Err(wrong("`cores` must be at least 1".to_owned()));
         }
         let memory = entry.memory.as_ref().or(memory.as_ref());
         let memory = memory.map(|text| bytes::parse(text)).transpose();
@@ -88,15 +87,6 @@ pub fn parse_tables(text: &str) -> Result<Vec<Job>, ListError> {
         })
     };
     numbered(job.into_iter().enumerate().map(read).collect::<Result<_, _>>()?)
-}
-
-fn words(command: &Command) -> Text {
-    match command {
-        Command::Words(words) => {
-            Text(words.iter().map(Text::bytes).collect::<Vec<_>>().join(&b' '))
-        }
-        Command::Line(line) => line.clone(),
-    }
 }
 
 #[cfg(test)]
@@ -123,8 +113,8 @@ mod tests {
     fn what_can_not_be_is_named() {
         let why = |text: &str| parse_tables(text).unwrap_err().to_string();
         assert!(why("[[job]]\ncommand = 'x'\nmemori = '1'").contains("memori"));
-        assert_eq!(why("[[job]]\ncommand = ' '"), "job 1: its command is empty");
+        assert_eq!(why("[[job]]\ncommand = ' '"), "job 1: the command is empty");
         assert!(why("[[job]]\ncommand = 'x'\ntimeout = '5 moons'").starts_with("job 1: timeout: "));
-        assert_eq!(why("cores = 1"), "there are no jobs in it");
+        assert_eq!(why("cores = 1"), "the list has no jobs");
     }
 }

@@ -142,11 +142,14 @@ fn every_name_is_a_file_of_its_own() {
 #[test]
 fn strangers_and_other_versions_are_told_apart() {
     assert_eq!(Trace::decode(b"GAR"), Err(TraceError::Empty));
-    assert_eq!(Trace::decode(b"%PDF-1.7 and more"), Err(TraceError::Stranger));
+    assert_eq!(Trace::decode(b"%PDF-1.7 and more"), Err(TraceError::NotTrace));
     let mut bytes = Trace { origin: origin(), records: Vec::new() }.encode();
     bytes[8] = 2;
     let error = Trace::decode(&bytes).unwrap_err();
-    assert!(error.to_string().contains("version 2, this garland reads version 1"), "{error}");
+    assert!(
+        error.to_string().contains("the trace has version 2, this garland reads version 1"),
+        "{error}"
+    );
     (bytes[8], bytes[16]) = (1, 0xff);
     assert_eq!(Trace::decode(&bytes), Err(TraceError::Origin));
 }

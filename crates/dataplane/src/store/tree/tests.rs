@@ -96,7 +96,7 @@ fn names_that_were_not_asked_for_end_the_copy() {
         [(file(b".bashrc"), BYTES), (enter(b".bashrc"), b""), (link, b""), (named, b"")]
     {
         let stream = [&came[..], &[(record, behind)]].concat();
-        let wanted = "the source sent .bashrc, but only data was asked for";
+        let wanted = "the source sent .bashrc, but only data was requested";
         assert_eq!(obey_within(&top, only(b"data"), &stream), Err(wanted.to_owned()));
         assert_eq!(fs::read(top.join("target/.bashrc")).unwrap(), b"as it was");
     }
@@ -166,16 +166,20 @@ fn names_that_lead_out_end_the_copy() {
     let hostile: [&[u8]; 6] = [b"..", b"../beside/x", b"/tmp/x", b".", b"", b"a\0b"];
     for name in hostile {
         for record in [(enter(name), &b""[..]), (file(name), BYTES)] {
-            assert_eq!(obey(&top, &[record]), Err("a name that can't be".to_owned()), "{name:?}");
+            assert_eq!(
+                obey(&top, &[record]),
+                Err("a record has an invalid file name".to_owned()),
+                "{name:?}"
+            );
             assert_untouched(&top);
         }
         let link = Record::Name { name: b"ok".to_vec(), first: vec![name.to_vec()] };
-        assert_eq!(obey(&top, &[(link, b"")]), Err("a name that can't be".to_owned()));
+        assert_eq!(obey(&top, &[(link, b"")]), Err("a record has an invalid file name".to_owned()));
         let link = Record::Link { name: name.to_vec(), meta: meta(), target: b"x".to_vec() };
-        assert_eq!(obey(&top, &[(link, b"")]), Err("a name that can't be".to_owned()));
+        assert_eq!(obey(&top, &[(link, b"")]), Err("a record has an invalid file name".to_owned()));
     }
     let leave = obey(&top, &[(Record::Leave, b"")]).unwrap_err();
-    assert_eq!(leave, "a folder is left that wasn't entered");
+    assert_eq!(leave, "`Enter` and `Leave` records do not match");
     assert_untouched(&top);
 }
 
