@@ -35,7 +35,7 @@ pub enum ConnectionError {
     #[error("the connection to its agent broke: {reason}", reason = reason(.0))]
     Io(#[from] io::Error),
     /// The agent closed the connection.
-    #[error("its agent is gone")]
+    #[error("its agent exited or was killed")]
     Gone,
     /// Bytes that no agent of this version sends.
     #[error("protocol error: its agent sent bytes that are no message")]

@@ -1,6 +1,4 @@
-//! The command line, as the user typed it. Parsing does nothing else.
-//!
-//! What belongs to all commands is here; a group of commands has a file.
+//! Parses the command line. The arguments of the commands are in the crates of the commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,16 +18,16 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// What belongs to all of them.
+    /// Options of all commands.
     #[command(flatten)]
     pub context: Context,
 }
 
 impl Args {
-    /// What these words say, the program's name first.
+    /// Parses `words`, of which the first is the program's name.
     ///
     /// # Errors
-    /// When they are wrong, or ask for help.
+    /// When they are invalid, or ask for help.
     pub fn of(
         words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
@@ -122,12 +120,12 @@ pub enum Command {
 /// `garland man`.
 #[derive(Debug, ClapArgs)]
 pub struct Man {
-    /// The command; none for garland itself, `cp`, `lab up` and so on.
+    /// The command, such as `cp` or `lab up` [default: garland itself].
     pub command: Vec<String>,
-    /// Write the pages of all commands to this directory, a file each.
-    #[arg(long, value_name = "DIR", conflicts_with = "command")]
-    pub folder: Option<PathBuf>,
+    /// Write the pages of all commands to this directory, each to a file of its own.
+    #[arg(long, alias = "folder", value_name = "DIR", conflicts_with = "command")]
+    pub directory: Option<PathBuf>,
     /// Print the help of all commands as one Markdown page instead.
-    #[arg(long, conflicts_with_all = ["command", "folder"])]
+    #[arg(long, conflicts_with_all = ["command", "directory"])]
     pub markdown: bool,
 }

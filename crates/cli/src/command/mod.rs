@@ -1,4 +1,4 @@
-//! From the words to the command.
+//! Dispatches the parsed command line to the commands.
 
 use garland_commands::{
     cp, down, exec, explain, forecast, lab_command, mount_command, net, plan, report, status,
@@ -13,11 +13,11 @@ use crate::{agent, shell, top};
 use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
 use garland_terminal::failure::{Exit, Failure};
 
-/// Does what the user asked for.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.context.json && !has_result(&args.command) {
         return Err(Failure::usage("this command has no result object")
-            .hint("leave --json out; those that have one are in docs/results.md"));
+            .hint("omit --json; docs/results.md lists the commands with result objects"));
     }
     let context = &args.context;
     match &args.command {
@@ -48,12 +48,12 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether `--json` means something to a command.
+/// Whether a command has a result object, which `--json` prints.
 fn has_result(command: &Command) -> bool {
     match command {
         Command::Lab(lab) => match &lab.command {
             LabCommand::Up { dry_run, .. } => !dry_run,
-            // A command's own output and the result would be one muddle.
+            // The output of the command would be mixed with the result.
             LabCommand::Run { command, .. } => command.is_empty(),
             LabCommand::Status | LabCommand::Down { .. } => true,
             LabCommand::Exec { .. } => false,
@@ -77,7 +77,7 @@ fn has_result(command: &Command) -> bool {
             matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
         }
         Command::Mount(mount) => mount.status,
-        // Without a file the bytes themselves are on standard output.
+        // Without a file the export itself is on standard output.
         Command::Trace(trace) => match &trace.command {
             TraceCommand::Export(export) => export.output.is_some(),
         },

@@ -1,10 +1,10 @@
-//! The words of `garland cp` for how bytes are held back and looked at again.
+//! Options of `garland cp` for the rate limit and for reading files back.
 
 use clap::{Args as ClapArgs, ValueEnum};
 use garland_core::units::Rate;
 use garland_protocol::{Checksum, ReadBack};
 
-/// How fast a copy may be, and what is found out when all has come.
+/// The rate limit of a copy, and what is read back at its end.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Checks {
     /// Limit every link between two machines, such as 100MB/s or 1gbit; with --rails there are as many links between
@@ -29,7 +29,7 @@ pub struct Checks {
     pub checksum: Option<ChecksumName>,
 }
 
-/// Digests that people know.
+/// The kinds of digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ChecksumName {
     /// SHA-256.
@@ -39,12 +39,12 @@ pub enum ChecksumName {
 }
 
 impl Checks {
-    /// Bytes a second of a link; as many as it can carry where it is 0.
+    /// The rate limit of a link in bytes per second; 0 for none.
     pub fn pace(&self) -> u64 {
         self.bwlimit.map_or(0, |rate| rate.bytes_per_second() as u64)
     }
 
-    /// What is found out by reading back.
+    /// What is read back, and for what.
     pub fn read_back(&self) -> ReadBack {
         let checksum = self.checksum.map(|name| match name {
             ChecksumName::Sha256 => Checksum::Sha256,

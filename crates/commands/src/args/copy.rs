@@ -44,7 +44,7 @@ pub struct Cp {
     ///
     /// Over ssh, a relative PATH begins in the home directory of the login. Local and lab nodes have a root directory each,
     /// where absolute and relative paths begin. Quote NODES: brackets are special to the shell too.
-    // An empty path is refused later, where it's known what it stands for.
+    // An empty path is refused later, where its role is known.
     #[arg(
         required = true,
         value_name = "PATH",
@@ -213,17 +213,17 @@ pub struct Cp {
 }
 
 impl Cp {
-    /// What is copied: all paths but the last.
+    /// The sources: all paths but the last.
     pub fn sources(&self) -> &[PathBuf] {
         self.paths.split_last().map_or(&[][..], |(_, sources)| sources)
     }
 
-    /// Where it goes: the last path.
+    /// The destination: the last path.
     pub fn destination(&self) -> &OsStr {
         self.paths.last().map_or(OsStr::new(""), |path| path.as_os_str())
     }
 
-    /// Notes which options were typed.
+    /// Records which options were typed, and their values.
     pub fn note_typed(&mut self, matches: &ArgMatches) {
         let command = Self::augment_args(Command::new("cp"));
         let of_all = ["cluster", "json"].map(|name| (name.to_owned(), name.to_owned()));
@@ -242,14 +242,14 @@ impl Cp {
     }
 }
 
-/// How progress is told to programs.
+/// Formats of progress reports for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProgressForm {
-    /// Objects of JSON, a line each.
+    /// One JSON object a line.
     Json,
 }
 
-/// How blocks are packed.
+/// How blocks are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CompressName {
     /// Do not compress.
@@ -262,7 +262,7 @@ pub enum CompressName {
     Auto,
 }
 
-/// The ways of the bytes.
+/// The shapes of a copy's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShapeName {
     /// Whichever is predicted to be faster.
@@ -273,7 +273,7 @@ pub enum ShapeName {
     Tree,
 }
 
-/// What becomes of slow nodes.
+/// What to do with slow nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SlowName {
     /// Feed them on the side.
@@ -284,23 +284,23 @@ pub enum SlowName {
     Fail,
 }
 
-/// A share as thousandths: `50%`, `12.5%`.
+/// Parses a share such as `50%` or `12.5%`; returns thousandths.
 fn share(text: &str) -> Result<u16, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
     let percent = percent.ok().filter(|percent| (0.1..=90.0).contains(percent));
     let thousandths = percent.map(|percent| (percent * 10.0).round() as u16);
-    thousandths.ok_or_else(|| "allowed are 0.1% to 90%".to_owned())
+    thousandths.ok_or_else(|| "a share must be from 0.1% to 90%".to_owned())
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "it is at least 1".to_owned())
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "the least is 1".to_owned())
 }
 
-/// A time of 5 s or more, in nanoseconds: `60s`, `10min`.
+/// Parses a time of at least 5 s, such as `60s` or `10min`; returns nanoseconds.
 fn stuck_after(text: &str) -> Result<u64, String> {
     const LEAST: u64 = 5_000_000_000;
     let Nanos(time) = text.parse().map_err(|error: UnitError| error.to_string())?;
-    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "allowed are 5s and more".to_owned())
+    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "the least is 5s".to_owned())
 }
 
 /// `garland exec`.

@@ -1,4 +1,4 @@
-//! The words of commands, as the user typed them: each group is a request.
+//! The arguments of the commands, as the user typed them.
 
 mod checks;
 mod copy;
@@ -23,5 +23,5 @@ pub use standing::{Agent, Down, Standing, Up};
 pub use top::Top;
 pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
 
-/// The environment variable that says how many traces are kept.
+/// The environment variable with the number of traces to keep.
 pub const TRACES_VARIABLE: &str = "GARLAND_KEEP_TRACES";

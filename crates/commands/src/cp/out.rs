@@ -40,7 +40,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let inventory = Inventory::open(context)?;
     let (nodes, path) = destination(request, &inventory)?;
     let places = Places::open()?;
-    // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
+    // A dry run needs no lab. Remote sources can be reached from a lab's head, too.
     let args = request.args;
     let entered = args.launch.enter_lab(&nodes, &places);
     let lab = if args.dry_run { entered.unwrap_or(None) } else { entered? };
@@ -106,7 +106,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     tell(context, request, &path, &result).map(|()| result.exit(args.min_ok))
 }
 
-/// The nodes and the path there, if enough nodes are named.
+/// Parses the destination; refuses one with fewer nodes than `--min-ok`.
 fn destination(
     request: &CopyRequest<'_>,
     inventory: &Inventory,
@@ -116,7 +116,7 @@ fn destination(
     Ok((nodes, path))
 }
 
-/// Opens the source; Ctrl-C doesn't wait for a disk that never answers.
+/// Opens the source. Ctrl-C ends the command even if the disk does not respond.
 fn open(
     request: &CopyRequest<'_>,
     interrupts: &Arc<Interrupts>,
@@ -126,7 +126,7 @@ fn open(
     CopySource::open(request, interrupts, disk)
 }
 
-/// Makes the copy, and shows how it goes.
+/// Runs the copy, and shows its progress.
 fn make(
     context: &Context,
     request: &CopyRequest<'_>,
@@ -151,7 +151,7 @@ fn end(children: Children, outcome: &Outcome, overtime: &Overtime) {
     children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
 }
 
-/// What the wires allow, and what was asked for.
+/// Returns the limit of the copy by its wires and by `--bwlimit`.
 fn limit_of(
     request: &CopyRequest<'_>,
     plan: &Plan,

@@ -1,5 +1,5 @@
-//! How far a copy is: a line for each node where all fit the screen, their number by state where
-//! they don't, and a line for all with rate and time left.
+//! The progress of a copy: a line for each node if all fit on the screen, else the number of nodes in each
+//! state; and a line about all of them, with the rate and the time left.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,46 +14,46 @@ use crate::cp::progress_lines::{Line, NodeLine, ProgressLines};
 use garland_fleet::context::Context;
 use garland_terminal::screen::Screen;
 
-/// The rate is that of the last so many nanoseconds.
+/// The time over which the rate is computed, in nanoseconds.
 const WINDOW_NS: u64 = 3_000_000_000;
 
-/// How often it is looked for nodes that are stuck.
-const LOOK_NS: u64 = 200_000_000;
+/// Interval between checks for stuck nodes, in nanoseconds.
+const POLL_NS: u64 = 200_000_000;
 
 /// Columns of a bar.
 const BAR: u64 = 24;
 
-/// The length of a stream.
+/// The length of a stream, in bytes.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The longest name that is shown whole.
+/// The most characters of a name that are shown.
 const NAME_MAX: usize = 24;
 
-/// The states by the words that are shown for them, in their order.
+/// The names of the states, in order.
 const WORDS: [&str; 7] = ["starting", "receiving", "stuck", "finishing", "done", "failed", "dead"];
 
 /// The progress of one copy.
 pub struct Bars {
     screen: Screen,
     names: Vec<String>,
-    /// Bytes that each node gets or gives.
+    /// Bytes that each node receives or sends.
     lengths: Vec<u64>,
-    /// Bytes of the file that every node gets; none where each has bytes of its own.
+    /// Bytes of the file if every node receives all of it; `None` if each node has a file or part of its own.
     every: Option<u64>,
-    /// When the slowest node had how many bytes.
+    /// Pairs of a time and the bytes that the slowest node had then.
     past: VecDeque<(u64, u64)>,
-    /// Not even where there are no lines is it said who is waited for.
+    /// Print nothing at all, not even the nodes that the copy waits for.
     silent: bool,
-    /// Since when somebody is waited for.
+    /// When the copy began to wait for busy nodes.
     waiting_since: Option<u64>,
-    /// Who was said to be stuck, and when it was looked for those last.
+    /// The nodes that were reported as stuck, and the time of the last check.
     stuck: BTreeSet<NodeId>,
-    looked_ns: u64,
-    /// For programs, too.
+    checked_ns: u64,
+    /// The reports for programs, if they are wanted.
     lines: Option<ProgressLines>,
 }
 
-/// One node at one moment.
+/// A row: one node at one moment.
 struct At<'a> {
     name: &'a str,
     word: &'static str,
@@ -61,7 +61,7 @@ struct At<'a> {
     length: u64,
 }
 
-/// How far one node is.
+/// The progress of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeNow {
     word: &'static str,
@@ -69,10 +69,10 @@ pub struct NodeNow {
 }
 
 impl NodeNow {
-    /// A node that is still to be asked.
+    /// A node whose copy has not begun.
     pub const WAITING: Self = Self { word: WORDS[0], held: 0 };
 
-    /// How far the nodes of a copy by `plan` are.
+    /// Returns the progress of all nodes of a copy, in the order of its plan.
     pub fn all(plan: &Plan, progress: &Progress<'_>) -> Vec<Self> {
         let states = progress.head.states().enumerate().skip(1);
         let now = |(at, state): (usize, &NodeState)| {
@@ -104,7 +104,7 @@ impl Bars {
         Self { every: all.then_some(every), ..bars }
     }
 
-    /// The progress of nodes that have bytes of their own, so many each.
+    /// The progress of nodes of which each has its own number of bytes.
     pub fn of_parts(names: Vec<String>, lengths: Vec<u64>, quiet: bool) -> Self {
         Self {
             screen: Screen::new(quiet),
@@ -115,7 +115,7 @@ impl Bars {
             silent: false,
             waiting_since: None,
             stuck: BTreeSet::new(),
-            looked_ns: 0,
+            checked_ns: 0,
             lines: None,
         }
     }
@@ -126,38 +126,38 @@ impl Bars {
         self
     }
 
-    /// The progress of a copy by `plan`, as the user wants to see it; nothing for people beside an
-    /// object for programs.
+    /// The progress of a copy by `plan`, as the options ask for it: nothing for people if there is progress
+    /// or a result for programs.
     pub fn wanted(plan: &Plan, context: &Context, cp: &Cp) -> Self {
-        let told = cp.progress.is_some();
-        let bars = Self::new(plan, cp.quiet || context.json || told);
-        bars.silent(cp.quiet || told).for_programs(told)
+        let for_programs = cp.progress.is_some();
+        let bars = Self::new(plan, cp.quiet || context.json || for_programs);
+        bars.silent(cp.quiet || for_programs).for_programs(for_programs)
     }
 
-    /// Also reports to programs if `told`.
-    pub fn for_programs(mut self, told: bool) -> Self {
-        self.lines = told.then(ProgressLines::default);
+    /// Also reports to programs, if `wanted`.
+    pub fn for_programs(mut self, wanted: bool) -> Self {
+        self.lines = wanted.then(ProgressLines::default);
         self
     }
 
-    /// Shows how far the copy by `plan` is.
+    /// Shows the progress of the copy by `plan`.
     pub fn show(&mut self, plan: &Plan, progress: &Progress<'_>) {
         let now = progress.now_ns;
         if !progress.waiting.is_empty() {
             return self.show_waiting(now, &progress.waiting);
         }
-        self.tell_stuck(plan, progress);
+        self.report_stuck(plan, progress);
         if self.is_due(now) {
             self.draw(now, &NodeNow::all(plan, progress));
         }
     }
 
-    /// Names every node whose disk doesn't answer, once.
-    fn tell_stuck(&mut self, plan: &Plan, progress: &Progress<'_>) {
-        if self.silent || progress.now_ns.saturating_sub(self.looked_ns) < LOOK_NS {
+    /// Reports each node whose disk does not respond, once.
+    fn report_stuck(&mut self, plan: &Plan, progress: &Progress<'_>) {
+        if self.silent || progress.now_ns.saturating_sub(self.checked_ns) < POLL_NS {
             return;
         }
-        self.looked_ns = progress.now_ns;
+        self.checked_ns = progress.now_ns;
         for (id, node) in plan.receivers() {
             let Some(call) = progress.head.hangs_in(id) else { continue };
             if progress.head.verdict(id).is_some() || !self.stuck.insert(id) {
@@ -172,14 +172,14 @@ impl Bars {
         }
     }
 
-    /// Shows how far the nodes are, in their order, when it is time to.
+    /// Shows the progress of the nodes, in their order, if a redraw is due.
     pub fn show_nodes(&mut self, now: u64, nodes: &[NodeNow]) {
         if self.is_due(now) {
             self.draw(now, nodes);
         }
     }
 
-    /// Programs are told the last state, too, whenever that comes.
+    /// Reports for programs are always due, since the last one must be complete.
     fn is_due(&self, now: u64) -> bool {
         self.lines.is_some() || self.screen.is_due(now)
     }
@@ -214,7 +214,7 @@ impl Bars {
         self.screen.draw(now, &lines);
     }
 
-    /// Says who is waited for: once where nobody watches, else as it changes.
+    /// Shows which nodes the copy waits for; without a screen, prints them once.
     fn show_waiting(&mut self, now: u64, nodes: &[NodeId]) {
         let place = |id: &NodeId| id.index().checked_sub(1);
         let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
@@ -238,7 +238,7 @@ impl Bars {
         self.screen.draw(now, &[format!("waiting: {text} ({waited})")]);
     }
 
-    /// Takes all lines off the screen, and tells programs what they haven't heard.
+    /// Removes all lines from the screen, and writes the last report for programs.
     pub fn clear(&mut self) {
         self.lines.iter_mut().for_each(ProgressLines::write);
         self.screen.clear();
@@ -266,7 +266,7 @@ impl At<'_> {
     }
 }
 
-/// How many nodes are in which state.
+/// Returns the number of nodes in each state, as a line.
 fn tally(nodes: &[At<'_>]) -> String {
     let count = |word: &&str| nodes.iter().filter(|node| node.word == *word).count();
     let counts = WORDS.iter().map(|word| (count(word), word)).filter(|(count, _)| *count > 0);
@@ -274,8 +274,8 @@ fn tally(nodes: &[At<'_>]) -> String {
     format!("{} nodes: {}", nodes.len(), counts.join(", "))
 }
 
-/// What every node has, or all together: the share, the time left, the rate, and the bytes, what matters most first
-/// since a narrow terminal cuts the rest.
+/// Returns the line about all nodes: the share, the time left, the rate, and the bytes. The most important
+/// is first, since a narrow terminal cuts the rest off.
 fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     let (Some(&(then, before)), Some(&(now, least))) = (past.front(), past.back()) else {
         return String::new();
@@ -297,12 +297,12 @@ fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     line + &format!("  {} of {}", bytes::format(least), bytes::format(length))
 }
 
-/// A length, if it is known.
+/// Returns a length unless it is that of a stream.
 fn known(length: u64) -> Option<u64> {
     Some(length).filter(|length| *length != UNKNOWN)
 }
 
-/// Whole seconds, and minutes where there are many: more would only flicker.
+/// Formats a duration as whole seconds, or as minutes or hours if it is long: finer units would flicker.
 fn countdown(ns: u128) -> String {
     match ns.div_ceil(1_000_000_000) {
         seconds @ 0..100 => format!("{seconds} s"),
@@ -311,7 +311,7 @@ fn countdown(ns: u128) -> String {
     }
 }
 
-/// `part` of `whole` in `parts`; all of them of nothing.
+/// Returns `part` of `whole` in units of `1 / parts`, rounded down; `parts` if `whole` is 0.
 fn share(part: u64, whole: u64, parts: u64) -> u64 {
     let parts = u128::from(parts);
     let share = (u128::from(part) * parts).checked_div(u128::from(whole)).unwrap_or(parts);
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_for_all_tells_rate_and_time_left() {
+    fn the_line_about_all_nodes_has_rate_and_time_left() {
         let mib = 1 << 20;
         let past = VecDeque::from([(0, 10 * mib), (2_000_000_000, 30 * mib)]);
         assert_eq!(
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn time_left_doesn_t_flicker() {
+    fn time_left_does_not_flicker() {
         let seconds = |seconds: u128| countdown(seconds * 1_000_000_000);
         assert_eq!([seconds(0), seconds(99), seconds(150)], ["0 s", "99 s", "3 min"]);
         assert_eq!(seconds(7000), "2 h");

@@ -1,4 +1,4 @@
-//! `garland explain`: where a run's time went.
+//! `garland explain`: shows where the time of a copy went.
 
 use garland_analysis::ledger;
 
@@ -12,7 +12,7 @@ use garland_results::traces::Traced;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
-/// Explains the time of a copy. Gives whether every trace could be read, too.
+/// Explains the time of a copy. The second value is whether every trace could be read.
 pub fn explained(traced: &Traced, mut phases: Phases) -> Result<(ExplainResult, bool), Failure> {
     let kept = Kept::read(traced)?;
     phases.end("read");

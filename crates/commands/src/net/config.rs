@@ -1,4 +1,4 @@
-//! `garland net config`: the files that a real node needs, printed, compared or installed.
+//! `garland net config`: prints, compares or installs the configuration files of a real node.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::topology;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// Writes the configuration of one node or of all.
+/// Runs `garland net config` for one node or for all.
 pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     let topology = topology::load(&options.topology)?;
     let format = format(options.format);
@@ -37,15 +37,13 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
         return guard::install(options, format, &config, changes);
     }
     match &options.output {
-        Some(folder) => {
-            write_below(folder, &files, options.dry_run)?;
-        }
+        Some(directory) => write_below(directory, &files, options.dry_run)?,
         None => print(&files),
     }
     Ok(Exit::Done)
 }
 
-/// Writes or prints the files of every node. Nothing is written unless all can be.
+/// Writes or prints the files of every node. Nothing is written unless all files can be made.
 fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit, Failure> {
     let mut nodes = Vec::new();
     for (node, this) in topology.nodes.iter().enumerate() {
@@ -54,7 +52,7 @@ fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit,
     }
     for (node, files) in nodes {
         match &options.output {
-            Some(folder) => write_below(&folder.join(&node.name), &files, options.dry_run)?,
+            Some(directory) => write_below(&directory.join(&node.name), &files, options.dry_run)?,
             None => {
                 garland_terminal::outln!("##### {}", node.name);
                 print(&files);
@@ -70,12 +68,12 @@ fn print(files: &[ConfigFile]) {
     }
 }
 
-fn write_below(folder: &Path, files: &[ConfigFile], dry_run: bool) -> Result<(), Failure> {
+fn write_below(directory: &Path, files: &[ConfigFile], dry_run: bool) -> Result<(), Failure> {
     for file in files {
-        let path = folder.join(file.path.trim_start_matches('/'));
+        let path = directory.join(file.path.trim_start_matches('/'));
         if !dry_run {
-            let parent = path.parent().unwrap_or(folder);
-            fs::create_dir_all(parent).or_nothing(format!("making {}", parent.display()))?;
+            let parent = path.parent().unwrap_or(directory);
+            fs::create_dir_all(parent).or_nothing(format!("creating {}", parent.display()))?;
             let text = file.over(None);
             super::change::write(&path, text.as_bytes(), file.mode)
                 .or_nothing(format!("writing {}", path.display()))?;
@@ -85,7 +83,7 @@ fn write_below(folder: &Path, files: &[ConfigFile], dry_run: bool) -> Result<(),
     Ok(())
 }
 
-/// What `--install` would do.
+/// Prints what `--install` would do.
 fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[Change]) -> Exit {
     for change in changes {
         garland_terminal::outln!("{change}");
@@ -105,7 +103,7 @@ fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[
     Exit::Done
 }
 
-/// The node that is meant: the one that is named, else the one that has this machine's name.
+/// Returns the node that is named, else the one with this machine's name.
 fn node(topology: &Topology, given: Option<&str>) -> Result<NodeId, Failure> {
     let host = process::host_name();
     let short = host.split('.').next().unwrap_or(&host);
@@ -118,10 +116,10 @@ fn node(topology: &Topology, given: Option<&str>) -> Result<NodeId, Failure> {
         Some(name) => Failure::usage(format!("{} has no node {name}", topology.name))
             .hint(format!("its nodes are {nodes}")),
         None => Failure::usage(format!(
-            "which node? {} has none of this machine's name, {short}",
+            "{} has no node with this machine's name, {short}",
             topology.name
         ))
-        .hint(format!("say --node NAME, or --all; its nodes are {nodes}")),
+        .hint(format!("give --node NAME or --all; its nodes are {nodes}")),
     })
 }
 
@@ -129,7 +127,7 @@ fn nic_names(map: &[String]) -> Result<NicNames, Failure> {
     let mut names = NicNames::new();
     for pair in map {
         let (nic, name) = pair.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("--map {pair}: say NIC=NAME, such as eth0=enp3s0"))
+            Failure::usage(format!("--map {pair}: write NIC=NAME, such as eth0=enp3s0"))
         })?;
         if names.insert(nic.to_owned(), name.to_owned()).is_some() {
             return Err(Failure::usage(format!("--map names {nic} twice")));

@@ -1,4 +1,4 @@
-//! What `garland trace export` tells of the file that it wrote.
+//! The result of `garland trace export`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use garland_terminal::verdicts::folded;
 /// The result object `garland.trace-export/2`.
 #[derive(Serialize)]
 pub struct ExportResult {
-    /// What every result begins with.
+    /// What all results have in common.
     #[serde(flatten)]
     pub head: Head,
     /// The file.
@@ -23,9 +23,9 @@ pub struct ExportResult {
     pub bytes: u64,
     /// The nodes of the plan, in its order.
     pub nodes: Vec<NodeResult>,
-    /// What all nodes' spans sum to, by stage.
+    /// The sums of all nodes' spans, by stage.
     pub stages: Vec<StageResult>,
-    /// What to open it with.
+    /// The program to open it with.
     #[serde(skip)]
     pub viewer: &'static str,
 }
@@ -37,17 +37,17 @@ pub struct NodeResult {
     pub name: String,
     /// Whether it is in the export.
     pub verdict: NodeVerdict,
-    /// Why it isn't.
+    /// Why it is not.
     pub reason: Option<String>,
     /// Where its trace was cut short.
     pub cut: Option<String>,
     /// Its spans and samples.
     pub records: usize,
-    /// By how much its times may be off from the head's; none where nobody knows.
+    /// The error of its times on the head's clock; `None` if unknown.
     pub clock_error_ns: Option<u64>,
 }
 
-/// A stage's sums.
+/// The sums of a stage.
 #[derive(Serialize)]
 pub struct StageResult {
     stage: &'static str,
@@ -56,14 +56,14 @@ pub struct StageResult {
 }
 
 impl NodeResult {
-    /// A node that has left no trace, or none that can be read.
+    /// A node whose trace is missing or cannot be read.
     pub fn without(name: String, verdict: NodeVerdict, reason: String) -> Self {
         let reason = Some(reason);
         Self { name, verdict, reason, cut: None, records: 0, clock_error_ns: None }
     }
 }
 
-/// The stages of an export.
+/// Returns the sums of all stages.
 pub fn stages(totals: &Totals) -> Vec<StageResult> {
     totals.stages().map(|(stage, total)| StageResult { stage: stage.name(), total }).collect()
 }
@@ -75,7 +75,7 @@ impl ExportResult {
         if all { Exit::Done } else { Exit::SomeFailed }
     }
 
-    /// Whose trace is missing or cut short, for those who look at the export alone.
+    /// Returns the lines about nodes whose trace is missing or cut short; empty if there are none.
     pub fn doubts(&self) -> String {
         let doubtful = self.nodes.iter().filter_map(|node| {
             let reason = node.reason.as_deref().or(node.cut.as_deref())?;
@@ -88,7 +88,9 @@ impl ExportResult {
         let known = self.nodes.iter().filter(|node| node.verdict == NodeVerdict::Ok);
         let errors: Option<Vec<u64>> = known.map(|node| node.clock_error_ns).collect();
         match errors.map(|errors| errors.into_iter().max().unwrap_or(0)) {
-            Some(error_ns) => format!("all times are the head's, within {}", Nanos(error_ns)),
+            Some(error_ns) => {
+                format!("all times are on the head's clock, within {}", Nanos(error_ns))
+            }
             None => {
                 let unknown = self
                     .nodes
@@ -96,7 +98,7 @@ impl ExportResult {
                     .filter(|n| n.verdict == NodeVerdict::Ok && n.clock_error_ns.is_none());
                 let names: Vec<&str> = unknown.map(|node| node.name.as_str()).collect();
                 let names = garland_core::cluster::nodelist::fold(&names);
-                format!("nobody knows how far these are off from the head's: {names}")
+                format!("unknown offset from the head's clock: {names}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `garland cp` from nodes: every node's file, or the stripes of one.
+//! `garland cp` from nodes: copies a file or tree from each node, or the stripes of one file.
 
 mod side_by_side;
 mod tasks;
@@ -15,7 +15,7 @@ use garland_dataplane::Tally;
 use garland_protocol::{StatRequest, TreeStatRequest};
 use garland_sys::signal::Interrupts;
 
-use crate::cp::gathering::side_by_side::{Common, take_all};
+use crate::cp::gathering::side_by_side::{Common, run_all};
 use crate::cp::gathering::tasks::{GatherTask, Here, Place};
 use crate::cp::limit;
 use crate::cp::overtime::Overtime;
@@ -47,7 +47,7 @@ pub fn run(
     let nodes = inventory.nodes(list)?;
     let target = target::parse(request.args.destination()).map_err(Failure::usage)?;
     let here = Here::new(place(request, &target)?, path, &nodes, request)?;
-    refuse_what_cannot_be(request, &here, nodes.len())?;
+    refuse_conflicts(request, &here, nodes.len())?;
     let places = Places::open()?;
     let lab = request.args.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin_keeping(&places, "cp", request.args.keep_traces)?;
@@ -58,8 +58,8 @@ pub fn run(
     };
     let fleet = builder.assemble()?;
     let overtime = Overtime::watch("copying", &interrupts)?;
-    let looked = stat(fleet.agents, &here.stat_request(request), Some(&interrupts));
-    let seen = looked.or_nothing("asking the nodes what they have")?;
+    let replies = stat(fleet.agents, &here.stat_request(request), Some(&interrupts));
+    let seen = replies.or_nothing("asking the nodes for their files")?;
     let takes = tasks::all(request, &here, &nodes, seen)?;
     let plans: Vec<&Plan> = takes.iter().map(|take| &take.plan).collect();
     save(request, &plans)?;
@@ -83,7 +83,7 @@ pub fn run(
         transport,
         read_back: request.read_back(),
         tracing: request.tracing(lab.as_ref(), phases.last_ns()),
-        // Not at the end: the traces of a thousand copies would take a gigabyte of memory.
+        // Each copy's traces are kept as it ends: those of a thousand copies would need 1 GB of memory.
         keep: &|plan, traces| {
             let node = several.then(|| plan.nodes[1].name.as_str());
             run.keep_traces(&places, node, traces);
@@ -94,7 +94,7 @@ pub fn run(
         for_programs: request.args.progress.is_some(),
     };
     let tallies: Vec<Option<Tally>> = takes.iter().map(|take| take.tally).collect();
-    let copies = take_all(takes, &common);
+    let copies = run_all(takes, &common);
     overtime.end();
     let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
     let silent = |at: usize| is_silent(&copies, nodes.get(at));
@@ -105,24 +105,24 @@ pub fn run(
         .with_read_back(common.read_back)
         .with_tree(TreeResult::gathered(&tallies, &copies));
     run.keep("result.json", &result)?;
-    let told_at: &[u8] = if here.is_output() { b"-" } else { b"" };
-    tell(context, request, told_at, &result)?;
+    let path: &[u8] = if here.is_output() { b"-" } else { b"" };
+    tell(context, request, path, &result)?;
     Ok(result.exit(request.args.min_ok))
 }
 
-/// Whether a node has died or hangs. Behind the nodes' agents there may be what all of them hang on.
+/// Whether a node has died or hangs in any of the copies: its agent is then not waited for.
 fn is_silent(copies: &[Copied], node: Option<&Node>) -> bool {
     let mut ends = copies.iter().flat_map(|copied| &copied.outcome.nodes);
     node.is_some_and(|node| ends.any(|end| end.silent && end.name == node.name))
 }
 
-/// Where on this machine the bytes go.
+/// Returns the place on this machine that a destination names.
 fn place<'a>(request: &CopyRequest<'a>, target: &'a Target) -> Result<Place<'a>, Failure> {
     match target {
         Target::Local(_) => Ok(Place::Path(Path::new(request.args.destination()))),
         Target::Pipe => Ok(Place::Output),
         Target::Command(line) if line.trim_ascii().is_empty() => {
-            Err(Failure::usage("there is no command behind `|`")
+            Err(Failure::usage("no command after `|`")
                 .hint("such as garland cp n1:/x '|zstd -d > x'"))
         }
         Target::Command(line) => Ok(Place::Command(line)),
@@ -130,20 +130,20 @@ fn place<'a>(request: &CopyRequest<'a>, target: &'a Target) -> Result<Place<'a>,
             let shown = request.args.destination().to_string_lossy();
             let message = "one end of a copy must be a path of this machine";
             Err(Failure::usage(message)
-                .hint(format!("for a file of this machine named {shown} say ./{shown}")))
+                .hint(format!("to name a file of this machine, write ./{shown}")))
         }
     }
 }
 
-/// Refuses values and places that can't be.
-fn refuse_what_cannot_be(
+/// Refuses options that do not fit the number of nodes or the destination.
+fn refuse_conflicts(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
     nodes: usize,
 ) -> Result<(), Failure> {
     request.refuse_unreachable(nodes)?;
     if !here.is_kept() {
-        request.refuse_to_read_back("nothing can be read back from /dev/null or a pipe")?;
+        request.refuse_to_read_back("data that goes to /dev/null or a pipe cannot be read back")?;
     }
     Ok(())
 }
@@ -168,8 +168,8 @@ fn keep_plans(run: &Run, plans: &[&Plan]) -> Result<(), Failure> {
     }
 }
 
-/// What the wires allow to one copy: the same as the other way round. Of several copies at once it
-/// isn't known.
+/// Returns the limit of a single copy, which is that of the reverse direction. The limit of several copies
+/// at once is unknown.
 fn limit_of(
     takes: &[GatherTask],
     known: impl FnOnce(&Plan, &[Result<garland_control::Agent, String>]) -> Option<Limit>,

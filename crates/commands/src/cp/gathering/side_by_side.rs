@@ -1,4 +1,4 @@
-//! Several copies at once, each by itself: what becomes of one doesn't touch the others.
+//! Runs several copies at once. They are independent: the failure of one does not affect the others.
 
 use parking_lot::Mutex;
 
@@ -16,39 +16,39 @@ use crate::cp::progress::{Bars, NodeNow};
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_results::copied::Copied;
 
-/// What all copies of a command have in common.
+/// What the copies of a command have in common.
 pub struct Common<'a> {
     /// Whether blocks are sealed.
     pub sealed: bool,
     /// Congestion controls to ask for, best first.
     pub congestion: Vec<String>,
-    /// What data links speak.
+    /// The transport of data links.
     pub transport: Transport,
-    /// What is found out about every file before it gets its name.
+    /// What is read back of every file before it gets its name.
     pub read_back: ReadBack,
     /// How copies are traced.
     pub tracing: Option<Tracing>,
     /// Keeps a copy's traces.
     pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
-    /// What tells that the user gave up.
+    /// The user's interrupts.
     pub interrupts: &'a Interrupts,
-    /// Without a word on the terminal but who is waited for.
+    /// Show no progress, only the nodes that copies wait for.
     pub quiet: bool,
-    /// Without any.
+    /// Do not show these either.
     pub silent: bool,
-    /// Programs are told how far all are.
+    /// Report progress to programs.
     pub for_programs: bool,
 }
 
-/// How far all copies are.
+/// The progress of all copies.
 struct Shown {
     bars: Bars,
-    /// By copy.
+    /// The nodes of each copy.
     nodes: Vec<Vec<NodeNow>>,
 }
 
-/// Makes all copies, and shows how far they are.
-pub fn take_all(takes: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
+/// Runs all copies, and shows their progress.
+pub fn run_all(takes: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
     let all = takes.iter().flat_map(|take| {
         let nodes = take.plan.receivers();
         nodes.map(|(id, node)| (node.name.clone(), take.plan.bytes_of(id)))
@@ -64,7 +64,7 @@ pub fn take_all(takes: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
     let items: Vec<_> =
         takes.into_iter().enumerate().map(|(at, take)| (at, Mutex::new(Some(take)))).collect();
     let copies = at_once(&items, ASKED, |(at, take)| {
-        // Each is taken once, by whoever works on it.
+        // Each task is taken once, by the thread that works on it.
         let take = take.lock().take()?;
         Some(make(take, *at, common, &shown))
     });
@@ -107,7 +107,7 @@ fn make(take: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) 
     Copied { plan, outcome }
 }
 
-/// How a copy has ended that never began.
+/// Returns the outcome of a copy that never began.
 fn failed(plan: &Plan, reason: &str) -> Outcome {
     let now = clock::now_ns();
     let moments = Moments {

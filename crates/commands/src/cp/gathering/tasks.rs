@@ -1,4 +1,4 @@
-//! What is to be taken from which nodes, by what they have.
+//! Plans the copies from nodes, given what the nodes have.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,20 +15,20 @@ use garland_protocol::{
 use crate::cp::request::CopyRequest;
 use garland_terminal::failure::Failure;
 
-/// Bytes that all blocks on their way from nodes may have together in this machine's memory.
+/// The most memory of this machine for the blocks in flight of all copies, in bytes.
 const MEMORY: u64 = 96 << 20;
 
-/// The fewest buffers of a node's lane, and the most that are of use.
+/// The fewest buffers of a lane, and the most that are useful.
 const BUFFERS: std::ops::RangeInclusive<u64> = 3..=24;
 
-/// Where things go on this machine.
+/// The source path, and its destination on this machine.
 pub struct Here<'a> {
-    /// The path on the nodes, in the system's bytes.
+    /// The path on the nodes, as bytes.
     pub source: &'a [u8],
-    /// Its last part.
+    /// Its last component.
     name: &'a OsStr,
     place: Place<'a>,
-    /// Each node's file goes to a folder of its own.
+    /// Each node's file goes to a directory of its own.
     by_node: bool,
 }
 
@@ -39,30 +39,30 @@ pub enum Place<'a> {
     Path(&'a Path),
     /// Standard output.
     Output,
-    /// The standard input of a command, in the system's bytes.
+    /// The standard input of a command, which is a line for `sh -c`.
     Command(&'a [u8]),
 }
 
-/// One copy from one node, or from all that have stripes of one file.
+/// One copy: from one node, or from all nodes that have stripes of one file.
 pub struct GatherTask {
-    /// What is to happen.
+    /// The plan.
     pub plan: Plan,
-    /// The agents in the plan's order; or why its only node can't give anything.
+    /// The agents in the plan's order; or why its only node cannot send anything.
     pub agents: Result<Vec<Result<Agent, String>>, String>,
     /// The two ends.
     pub ends: Ends,
     /// How the nodes' files are stripes of one.
     pub stripes: Option<Stripes>,
-    /// What may be under way.
+    /// Buffers and rate of each lane.
     pub pipeline: Pipeline,
-    /// What the head may decide.
+    /// How the head deals with slow and stuck nodes.
     pub policy: Policy,
-    /// How much a tree has.
+    /// The number of files in a tree.
     pub tally: Option<Tally>,
 }
 
 impl<'a> Here<'a> {
-    /// Puts what `nodes` have at `source` to `place`.
+    /// A copy of `source` on `nodes` to `place`.
     pub fn new(
         place: Place<'a>,
         source: &'a Path,
@@ -70,13 +70,13 @@ impl<'a> Here<'a> {
         request: &CopyRequest<'_>,
     ) -> Result<Self, Failure> {
         if !matches!(place, Place::Path(_)) {
-            is_one_stream(nodes.len(), request)?;
+            refuse_unless_one_stream(nodes.len(), request)?;
         }
         let recursive = request.args.recursive;
         let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
         let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
             Failure::usage(format!("{} names no file", source.display()))
-                .hint("folders come with -r")
+                .hint("directories are copied with -r")
         })?;
         Ok(Self { source: source.as_os_str().as_bytes(), name, place, by_node: nodes.len() > 1 })
     }
@@ -86,12 +86,12 @@ impl<'a> Here<'a> {
         matches!(self.place, Place::Output)
     }
 
-    /// Whether they can be read again here.
+    /// Whether the bytes can be read back.
     pub fn is_kept(&self) -> bool {
         matches!(self.place, Place::Path(path) if path.as_os_str() != "/dev/null")
     }
 
-    /// The path for what is kept; or where else it goes.
+    /// Returns the path, or the destination if it is not a path.
     fn path(&self) -> Result<&'a Path, Destination> {
         match self.place {
             Place::Path(path) if path.as_os_str() == "/dev/null" => Err(Destination::Null),
@@ -101,7 +101,7 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// Where a tree goes, and what its stream may do there: nothing that wasn't asked for.
+    /// The destination of a tree, and what its stream may do there: only what was asked for.
     fn tree(&self, request: &CopyRequest<'_>, node: &Node) -> Destination {
         let path = match self.path() {
             Ok(path) => path,
@@ -122,7 +122,7 @@ impl<'a> Here<'a> {
         })
     }
 
-    /// Where one file goes, with its source's mode and, if asked for, time.
+    /// The destination of a file, with the mode of its source and, with `--preserve`, its time.
     fn file(
         &self,
         request: &CopyRequest<'_>,
@@ -148,24 +148,26 @@ impl<'a> Here<'a> {
 
     /// The node's own directory, if each has one.
     fn below(&self, node: &Node) -> Option<Vec<u8>> {
-        self.by_node.then(|| folder_of(node).into_bytes())
+        self.by_node.then(|| directory_of(node).into_bytes())
     }
 }
 
-/// What goes through a pipe comes from one node, or as the stripes of one file.
-fn is_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(), Failure> {
+/// Refuses to write anything but one file to a pipe: from one node, or the stripes of one file.
+fn refuse_unless_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(), Failure> {
     if request.args.recursive {
-        return Err(Failure::usage("a tree can't go through a pipe")
-            .hint("for its bytes as they come: garland exec NODE -- tar c PATH"));
+        return Err(Failure::usage("a tree cannot be written to a pipe")
+            .hint("for a stream, use tar: garland exec NODE -- tar c PATH"));
     }
     if nodes > 1 && request.args.stripe.is_none() {
-        let message = format!("the files of {nodes} nodes can't all go through one pipe");
-        return Err(Failure::usage(message).hint("name one node, or a folder"));
+        let message = format!("the files of {nodes} nodes cannot be written to one pipe");
+        return Err(
+            Failure::usage(message).hint("name one node, or a directory as the destination")
+        );
     }
     Ok(())
 }
 
-/// All copies that what was asked for takes.
+/// Plans all copies of a request.
 pub fn all(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
@@ -179,7 +181,7 @@ pub fn all(
     }
 }
 
-/// Every node's file: a copy for each, so that none waits for another.
+/// Plans a copy for each node's file or tree, so that none waits for another.
 fn files(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
@@ -234,28 +236,28 @@ fn files(
     nodes.iter().zip(seen).map(take).collect()
 }
 
-/// Says of stripes whether they are those from before a copy that failed.
-fn tell_of_unfinished(shown: &str, is_unfinished: bool) {
+/// Warns if stripes are the ones from before an unfinished copy.
+fn warn_of_unfinished(shown: &str, is_unfinished: bool) {
     if is_unfinished {
         garland_terminal::errln!(
-            "{shown}: a later copy of it was not finished on all nodes; this is the one before"
+            "{shown}: the last striped copy did not finish on all nodes; this is the file from before it"
         );
     }
 }
 
-/// What a node has, if that is what it was asked for.
+/// Checks that a node offers what it was asked for.
 fn asked_for(sights: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
     match sights.into_iter().next() {
-        // A tree would go where a file was to go, with names of the node's choice.
+        // A tree would write names of the node's choice where a file was expected.
         Some(sight) if sight.tree.is_some() && !recursive => {
             Err("its agent offers a tree, but one file was asked for (without -r)".to_owned())
         }
         Some(sight) if sight.length.is_some() => Ok(sight),
-        _ => Err("its agent saw no file and no fault".to_owned()),
+        _ => Err("protocol error: its agent reported neither a file nor an error".to_owned()),
     }
 }
 
-/// The stripes of one file: one copy from all nodes that have any.
+/// Plans the one copy of a striped file from all nodes that have a stripe.
 fn stripes(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
@@ -288,7 +290,7 @@ fn stripes(
         let failure = Failure::nothing(format!("{shown}: {error}"));
         unseen.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
-    tell_of_unfinished(&shown, !request.args.quiet && set.has_aside(&found));
+    warn_of_unfinished(&shown, !request.args.quiet && set.has_aside(&found));
     let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
     let (mut names, mut origins, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for place in set.stripes {
@@ -299,7 +301,7 @@ fn stripes(
             return Err(Failure::nothing(format!(
                 "{shown}: {name} has more than one of its stripes"
             ))
-            .hint("a node gives one stripe; move one of them, with its manifest, elsewhere"));
+            .hint("a node can send only one stripe: move one of them, with its manifest, to another directory"));
         };
         names.push(nodes[*node].name.clone());
         let length = sight.length.unwrap_or(0);
@@ -332,8 +334,8 @@ fn stripes(
     })
 }
 
-/// The directory of a node: its name without the lab's prefix.
-fn folder_of(node: &Node) -> String {
+/// Returns the name of a node's directory: the node's name without the lab's prefix.
+fn directory_of(node: &Node) -> String {
     let own = node.name.strip_prefix(garland_fleet::inventory::LAB_PREFIX).unwrap_or(&node.name);
     own.replace(['/', ':'], "_")
 }
