@@ -13,7 +13,7 @@ use garland_results::head::Head;
 /// The result object `garland.lab-up/2`.
 #[derive(Serialize)]
 pub struct UpResult {
-    /// What all results have in common.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The lab as it is now.
@@ -32,7 +32,7 @@ impl UpResult {
 /// The result object `garland.lab-run/2`.
 #[derive(Serialize)]
 pub struct RunResult {
-    /// What all results have in common.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The lab's name.
@@ -46,7 +46,7 @@ pub struct RunResult {
 /// The result object `garland.lab-status/2`.
 #[derive(Serialize)]
 pub struct StatusResult {
-    /// What all results have in common.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The labs that are up.
@@ -120,7 +120,7 @@ fn kind(kind: MediumKind) -> &'static str {
 /// The result object `garland.lab-down/2`.
 #[derive(Serialize)]
 pub struct DownResult {
-    /// What all results have in common.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The lab's name.

@@ -1,5 +1,6 @@
 //! Finds topologies by name.
 
+use garland_sys::error::reason;
 use garland_topology::Topology;
 use garland_topology::file::parse;
 
@@ -38,7 +39,8 @@ pub fn load(name: &str) -> Result<Topology, Failure> {
         return only(text, name);
     }
     let text = std::fs::read_to_string(name).map_err(|error| {
-        let failure = Failure::usage(format!("cannot read the topology {name}: {error}"));
+        let failure =
+            Failure::usage(format!("cannot read the topology {name}: {}", reason(&error)));
         if is_file {
             return failure;
         }

@@ -200,7 +200,7 @@ fn what_cannot_be_read_back_is_refused() {
     let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
     for to in ["local1:-", "local1:/dev/null"] {
         let said = refused(&["--verify", "source.bin", to]);
-        let wanted = "error: what goes to a pipe, a command or nowhere can't be read back";
+        let wanted = "error: data that goes to a pipe, a command or /dev/null cannot be read back";
         assert!(said.starts_with(wanted), "{said}");
     }
     let said = refused(&["--checksum", "local1:/x", "/dev/null"]);

@@ -44,7 +44,7 @@ impl Checks {
         self.bwlimit.map_or(0, |rate| rate.bytes_per_second() as u64)
     }
 
-    /// What is read back, and for what.
+    /// The checks that read the file back.
     pub fn read_back(&self) -> ReadBack {
         let checksum = self.checksum.map(|name| match name {
             ChecksumName::Sha256 => Checksum::Sha256,

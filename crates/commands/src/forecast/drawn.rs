@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use garland_core::units::Rate;
+use garland_sys::error::reason;
 use garland_topology::Topology;
 use garland_topology::file::parse;
 use toml::{Table, Value};
@@ -33,7 +34,7 @@ impl Drawn {
                 format!("version = 1\n[topology]\nshape = \"{name}\"\nnodes = 1\n")
             }
             None => std::fs::read_to_string(name).map_err(|error| {
-                Failure::usage(format!("cannot read the topology {name}: {error}"))
+                Failure::usage(format!("cannot read the topology {name}: {}", reason(&error)))
                     .hint(format!("name a file, a scenario, or a shape: {}", PLAIN.join(", ")))
             })?,
         };

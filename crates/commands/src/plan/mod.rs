@@ -89,7 +89,7 @@ pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
 fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
     let mut drawn = Drawn::load(&asked.topology, asked.rate.as_deref(), asked.nics)?;
     if let Some(nodes) = asked.nodes {
-        // What is written with enough nodes is taken as it is.
+        // A topology with enough nodes is used unchanged.
         let written = drawn.as_written().ok().filter(|t| t.nodes.len() > nodes as usize);
         return Ok((written.map_or_else(|| drawn.with(nodes).cloned(), Ok)?, nodes));
     }

@@ -14,7 +14,7 @@ use garland_terminal::verdicts::folded;
 /// The result object `garland.trace-export/2`.
 #[derive(Serialize)]
 pub struct ExportResult {
-    /// What all results have in common.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The file.
