@@ -1,24 +1,18 @@
 //! `garland agent`: runs an agent; a hidden command for launchers.
 
-use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use garland_agent::{AgentConfig, run_agent};
 use garland_dataplane::Records;
-use garland_protocol::ClockFault;
-use garland_protocol::ReadyLine;
+use garland_protocol::{ClockFault, ReadyLine};
 use garland_sys::clock::{self, Skew};
 use garland_sys::mptcp::Transport;
-use garland_sys::random;
 
 use garland_commands::args::Agent;
-use garland_fleet::launch::own_binary;
+use garland_commands::background;
 use garland_results::places::Places;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure};
 
 /// Runs an agent until it has nothing more to do.
 pub fn run(agent: &Agent) -> Result<Exit, Failure> {
@@ -65,19 +59,7 @@ fn detach(agent: &Agent) -> Result<Exit, Failure> {
         Some(path) => path.clone(),
         None => own_log()?,
     };
-    // Readable too, since an agent truncates a long log to its end.
-    let log = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path);
-    let log = log.or_nothing(format!("opening the agent's log {}", path.display()))?;
-    let mut child = Command::new(own_binary())
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .spawn()
-        .or_nothing("starting the agent")?;
-    let mut line = String::new();
-    let output = child.stdout.take().ok_or_else(|| Failure::nothing("no output from the agent"))?;
-    BufReader::new(output).read_line(&mut line).or_nothing("reading the agent's ready line")?;
+    let (_, line) = background::start(arguments, &path)?;
     let Some(mut ready) = ReadyLine::parse(&line) else {
         let log = path.display();
         return Err(Failure::nothing(format!("the agent ended before it was ready; see {log}")));
@@ -102,8 +84,7 @@ fn own_log() -> Result<PathBuf, Failure> {
         // An old log that cannot be removed does no harm.
         let _ = std::fs::remove_file(path);
     }
-    let name: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(directory.join(format!("{name}.log")))
+    Ok(directory.join(background::log_name()))
 }
 
 fn parse_key(text: &str) -> Option<[u8; 32]> {

@@ -14,7 +14,7 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_results::head::{Head, NodeVerdict, Phases, print_json};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -38,8 +38,8 @@ struct ExecResult {
 #[derive(Serialize)]
 struct NodeResult {
     name: String,
-    verdict: NodeVerdict,
-    reason: Option<String>,
+    #[serde(flatten)]
+    end: NodeEnd,
     exit_code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -121,8 +121,7 @@ fn reason(end: &CommandEnd) -> Option<String> {
 fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -> NodeResult {
     NodeResult {
         name: name.clone(),
-        verdict: if *end == CommandEnd::Exited(0) { NodeVerdict::Ok } else { NodeVerdict::Failed },
-        reason: reason(end),
+        end: NodeEnd::new(NodeVerdict::Failed, reason(end)),
         exit_code: match end {
             CommandEnd::Exited(code) => Some(*code),
             CommandEnd::Failed(_) | CommandEnd::Interrupted => None,

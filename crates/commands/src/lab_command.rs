@@ -14,7 +14,7 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_fleet::launch::lab::state;
 use garland_fleet::standing::Shelf;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, Phases, print_json, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
@@ -101,11 +101,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     }
     phases.end("ask");
     let result = StatusResult { head: Head::new("garland.lab-status/2", None, phases), labs };
-    if context.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }
 
@@ -128,10 +124,6 @@ fn down(context: &Context, name: &str) -> Result<Exit, Failure> {
     phases.end("end");
     let head = Head::new("garland.lab-down/2", None, phases);
     let result = DownResult { head, lab: name.to_owned(), was_up };
-    if context.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }

@@ -109,7 +109,8 @@ fn write_node(f: &mut fmt::Formatter<'_>, first: bool, node: &NodeStatus) -> fmt
     Ok(())
 }
 
-fn kind(kind: MediumKind) -> &'static str {
+/// Returns the name of a kind of medium.
+pub fn kind(kind: MediumKind) -> &'static str {
     match kind {
         MediumKind::Hub { .. } => "hub",
         MediumKind::Switch { .. } => "switch",

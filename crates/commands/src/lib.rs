@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod background;
 pub mod cp;
 pub mod down;
 pub mod exec;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use garland_commands::args::*;
 use garland_experiments::args::*;
@@ -32,13 +33,30 @@ impl Args {
         words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
         let mut command = Self::command();
-        let matches = command.try_get_matches_from_mut(words)?;
+        let matches =
+            command.try_get_matches_from_mut(words).map_err(|error| with_name(error, &command))?;
         let mut args = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
         if let (Command::Cp(cp), Some((_, matches))) = (&mut args.command, matches.subcommand()) {
             cp.note_typed(matches);
         }
         Ok(args)
     }
+}
+
+/// Replaces an alias in the tip of an error about a mistyped option by the name of the option.
+fn with_name(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    if let Some(ContextValue::String(tip)) = error.get(ContextKind::SuggestedArg) {
+        let alias = tip.trim_start_matches('-');
+        let all = command.get_subcommands().flat_map(clap::Command::get_arguments);
+        let mut named = all.filter(|option| {
+            option.get_all_aliases().is_some_and(|aliases| aliases.contains(&alias))
+        });
+        if let Some(name) = named.next().and_then(clap::Arg::get_long) {
+            let name = ContextValue::String(format!("--{name}"));
+            error.insert(ContextKind::SuggestedArg, name);
+        }
+    }
+    error
 }
 
 const NODES_HELP: &str = "\
@@ -92,15 +110,19 @@ pub enum Command {
     /// Predict what more nodes would gain: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes 1..64
     Forecast(Forecast),
     /// Suggest a plan for a copy
-    Plan(Plan),
+    #[command(subcommand)]
+    Plan(PlanCommand),
     /// Write runs as one HTML file, with timeline and rates: garland report -o report.html
     Report(Report),
     /// Export what a copy recorded: garland trace export --format perfetto
-    Trace(Trace),
+    #[command(subcommand)]
+    Trace(TraceCommand),
     /// Emulate a cluster on this machine, without root
-    Lab(Lab),
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// Plan, configure and verify a network
-    Net(Net),
+    #[command(subcommand)]
+    Net(NetCommand),
     /// Run the published experiments that Garland reproduces
     Scenario(Scenario),
     /// Tour: emulate a small cluster on this machine and copy a file to all of it

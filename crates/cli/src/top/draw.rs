@@ -78,7 +78,6 @@ fn areas(room: Rect, counts: [usize; 3], panes: &Panes) -> [Rect; 3] {
 }
 
 fn summary(board: &Board, order: Order) -> Line<'static> {
-    let mega = |rate: f64| rate / 1e6;
     let sum = |of: fn(&super::figures::Figures) -> f64| rows::sum(board, of);
     let order = match order {
         Order::Name => "by name",
@@ -87,8 +86,8 @@ fn summary(board: &Board, order: Order) -> Line<'static> {
     let text = format!(
         "{} nodes, in {:.1} MB/s, out {:.1} MB/s; {order}",
         board.nodes.len(),
-        mega(sum(|figures| figures.received())),
-        mega(sum(|figures| figures.sent())),
+        lines::mega(sum(|figures| figures.received())),
+        lines::mega(sum(|figures| figures.sent())),
     );
     Line::from(vec![" garland top ".reversed(), Span::raw(" "), Span::raw(text)])
 }
@@ -217,7 +216,8 @@ fn lane_row(node: &Node, lane: &Lane, width: usize, bars: bool) -> Line<'static>
     };
     let id = format!("{}.{}", lane.copy, lane.number);
     let bar = if bars { bar(share.unwrap_or(0.0)) + " " } else { String::new() };
-    let rates = format!("{has:>5} {:>9.1} {:>9.1}  ", lane.received / 1e6, lane.sent / 1e6);
+    let rates =
+        format!("{has:>5} {:>9.1} {:>9.1}  ", lines::mega(lane.received), lines::mega(lane.sent));
     let part = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     let waits = format!("{:<20} ", format!("{}{part}", lane.limiter.word()));
     Line::from(vec![

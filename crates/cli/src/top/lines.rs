@@ -7,6 +7,11 @@ use super::figures::{Figures, Job, Lane};
 /// The least columns of a node's name.
 pub const NAME: usize = 16;
 
+/// Converts bytes per second to MB/s.
+pub fn mega(rate: f64) -> f64 {
+    rate / 1e6
+}
+
 /// Formats a node: a line for the node, one for each lane, and one for each job.
 pub fn all(name: &str, figures: &Figures) -> String {
     let mut text = format!("{}\n", node(name, NAME, figures));
@@ -24,7 +29,6 @@ pub fn all(name: &str, figures: &Figures) -> String {
 
 /// Formats the line of a node.
 pub fn node(name: &str, width: usize, figures: &Figures) -> String {
-    let mega = |rate: f64| rate / 1e6;
     format!(
         "{name:<width$} {:>9.1} {:>9.1} {:>8.0} {:>9.1} {:>9.1} {:>6.0} {:>5.0}  {}",
         mega(figures.received()),
@@ -50,7 +54,6 @@ pub fn node_heading(width: usize) -> String {
 
 /// Formats the rates of each NIC if there are several; of a single one they equal the sums.
 pub fn nics(figures: &Figures) -> String {
-    let mega = |rate: f64| rate / 1e6;
     let one = |nic: &super::figures::Nic| {
         format!("{} {:.1}/{:.1}", nic.name, mega(nic.received), mega(nic.sent))
     };
@@ -60,7 +63,6 @@ pub fn nics(figures: &Figures) -> String {
 
 /// Formats a lane: `3fa2c1.0 45 % of 12.0 MiB, in 2.4 MB/s, out 2.4 MB/s, waits for upstream 97 %, /x`.
 pub fn lane(lane: &Lane, width: usize) -> String {
-    let mega = |rate: f64| rate / 1e6;
     let share = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     format!(
         "{:<width$} {}, in {:.1} MB/s, out {:.1} MB/s, waits for {}{share}: {}",

@@ -221,7 +221,7 @@ fn ends_that_cannot_be_are_refused() {
     hint: to name a file of this machine, write ./local2:/x
     ");
     insta::assert_snapshot!(refused(&["local[1-2]:/log/", "all"]), @r"
-    error: /log/ names no file
+    error: /log/ does not name a file
     hint: directories are copied with -r
     ");
     insta::assert_snapshot!(refused(&["local[1-2]:/x", "-"]), @r"

@@ -1,8 +1,14 @@
 //! Options of `garland cp` for the rate limit and for reading files back.
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use garland_core::units::Rate;
 use garland_protocol::{Checksum, ReadBack};
+
+use super::words::words;
+
+/// The kinds of digests.
+const KINDS: &[(&str, Checksum, &str)] =
+    &[("sha256", Checksum::Sha256, "SHA-256"), ("b3", Checksum::B3, "BLAKE3")];
 
 /// The rate limit of a copy, and what is read back at its end.
 #[derive(Clone, Debug, ClapArgs)]
@@ -19,23 +25,14 @@ pub struct Checks {
     /// node; everything else then goes to standard error [default kind: sha256].
     #[arg(
         long,
-        value_enum,
+        value_parser = words(KINDS),
         value_name = "KIND",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "sha256",
         conflicts_with = "recursive"
     )]
-    pub checksum: Option<ChecksumName>,
-}
-
-/// The kinds of digests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ChecksumName {
-    /// SHA-256.
-    Sha256,
-    /// BLAKE3.
-    B3,
+    pub checksum: Option<Checksum>,
 }
 
 impl Checks {
@@ -46,10 +43,6 @@ impl Checks {
 
     /// The checks that read the file back.
     pub fn read_back(&self) -> ReadBack {
-        let checksum = self.checksum.map(|name| match name {
-            ChecksumName::Sha256 => Checksum::Sha256,
-            ChecksumName::B3 => Checksum::B3,
-        });
-        ReadBack { verify: self.verify, checksum }
+        ReadBack { verify: self.verify, checksum: self.checksum }
     }
 }

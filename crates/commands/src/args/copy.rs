@@ -9,8 +9,11 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
 use garland_core::units::{Nanos, UnitError};
+use garland_dataplane::Packing;
+use garland_protocol::SlowNodes;
 
 use super::checks::Checks;
+use super::words::words;
 use crate::args::TRACES_VARIABLE;
 use garland_results::run::TRACED;
 
@@ -19,6 +22,21 @@ const DEFAULT_UNIT: &str = "1MiB";
 
 /// The most buffers of a lane.
 const BUFFERS_MAX: i64 = garland_protocol::BUFFERS_MAX as i64;
+
+/// The values of `--compress`.
+const COMPRESSION: &[(&str, Packing, &str)] = &[
+    ("none", Packing::None, "Do not compress"),
+    ("lz4", Packing::Lz4, "Fast"),
+    ("zstd", Packing::Zstd, "Better ratio"),
+    ("auto", Packing::Auto, "Measure and choose"),
+];
+
+/// The values of `--on-slow`.
+const ON_SLOW: &[(&str, SlowNodes, &str)] = &[
+    ("detach", SlowNodes::Detach, "Feed them on the side"),
+    ("wait", SlowNodes::Wait, "Let the others wait"),
+    ("fail", SlowNodes::Fail, "Fail them"),
+];
 
 const USAGE: &str = "\
 garland cp [OPTIONS] <SOURCE>... <DESTINATION>
@@ -118,8 +136,8 @@ pub struct Cp {
     #[arg(long, alias = "clear")]
     pub no_encrypt: bool,
     /// Compress blocks on the wire: zstd, lz4, or auto, which measures and takes the faster one, or neither.
-    #[arg(long, value_enum, default_value = "none", value_name = "HOW", conflicts_with = "stripe")]
-    pub compress: CompressName,
+    #[arg(long, value_parser = words(COMPRESSION), default_value = "none", value_name = "HOW", conflicts_with = "stripe")]
+    pub compress: Packing,
     /// Print the plan and stop.
     #[arg(long)]
     pub dry_run: bool,
@@ -147,8 +165,8 @@ pub struct Cp {
     /// (wait), or fail it (fail).
     ///
     /// Detached nodes still receive the whole file, and the command waits for them; Ctrl-C then ends only their part.
-    #[arg(long, alias = "slow", value_enum, default_value = "detach", value_name = "ACTION")]
-    pub on_slow: SlowName,
+    #[arg(long, alias = "slow", value_parser = words(ON_SLOW), default_value = "detach", value_name = "ACTION")]
+    pub on_slow: SlowNodes,
     /// A node is slow if it takes less than this share of the rate that the others reach without it.
     #[arg(long, default_value = "50%", value_name = "SHARE", value_parser = share)]
     pub slow_below: u16,
@@ -249,19 +267,6 @@ pub enum ProgressForm {
     Json,
 }
 
-/// How blocks are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CompressName {
-    /// Do not compress.
-    None,
-    /// Fast.
-    Lz4,
-    /// Better ratio.
-    Zstd,
-    /// Measure and choose.
-    Auto,
-}
-
 /// The shapes of a copy's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShapeName {
@@ -271,17 +276,6 @@ pub enum ShapeName {
     Chain,
     /// Each node feeds several.
     Tree,
-}
-
-/// What to do with slow nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SlowName {
-    /// Feed them on the side.
-    Detach,
-    /// Let the others wait.
-    Wait,
-    /// Fail them.
-    Fail,
 }
 
 /// Parses a share such as `50%` or `12.5%`; returns thousandths.

@@ -62,14 +62,6 @@ pub enum PlanName {
     Star,
 }
 
-/// `garland plan`.
-#[derive(Debug, ClapArgs)]
-pub struct Plan {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: PlanCommand,
-}
-
 /// The plans' commands.
 #[derive(Debug, Subcommand)]
 pub enum PlanCommand {

@@ -6,14 +6,6 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, value_parser};
 
-/// `garland lab`.
-#[derive(Debug, ClapArgs)]
-pub struct Lab {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: LabCommand,
-}
-
 /// What a lab emulates, its name, and the place of its files.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(group = clap::ArgGroup::new("emulated").args(["topology", "nodes"]).required(true))]

@@ -2,17 +2,20 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
+use clap::{Args as ClapArgs, Subcommand, value_parser};
+use garland_topology::config::Format;
 
+use super::words::words;
 use garland_fleet::args::Launch;
 
-/// `garland net`.
-#[derive(Debug, ClapArgs)]
-pub struct Net {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: NetCommand,
-}
+/// The formats of network configuration.
+const FORMATS: &[(&str, Format, &str)] = &[
+    ("ifupdown", Format::Ifupdown, "Debian's ifup, /etc/network/interfaces.d"),
+    ("networkd", Format::Networkd, "systemd-networkd"),
+    ("netplan", Format::Netplan, "Netplan"),
+    ("networkmanager", Format::NetworkManager, "NetworkManager's keyfiles"),
+    ("iproute2", Format::Iproute2, "A script of ip commands"),
+];
 
 /// The network's commands.
 #[derive(Debug, Subcommand)]
@@ -94,8 +97,8 @@ pub struct NetConfig {
     #[arg(long, conflicts_with_all = ["node", "map", "diff", "install"])]
     pub all: bool,
     /// The tool that configures the network of the node.
-    #[arg(long, value_enum)]
-    pub format: FormatName,
+    #[arg(long, value_parser = words(FORMATS))]
+    pub format: Format,
     /// Name of a NIC of the topology on the real node, such as eth0=enp3s0.
     #[arg(long, value_name = "NIC=NAME")]
     pub map: Vec<String>,
@@ -132,19 +135,4 @@ pub struct NetVerify {
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
-}
-
-/// The formats of network configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatName {
-    /// Debian's ifup, /etc/network/interfaces.d.
-    Ifupdown,
-    /// systemd-networkd.
-    Networkd,
-    /// Netplan.
-    Netplan,
-    /// NetworkManager's keyfiles.
-    Networkmanager,
-    /// A script of ip commands.
-    Iproute2,
 }

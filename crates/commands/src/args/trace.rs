@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Subcommand};
+use garland_report::Kind;
 
+use super::words::words;
 use garland_results::run::LAST;
 
-/// `garland trace`.
-#[derive(Debug, ClapArgs)]
-pub struct Trace {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: TraceCommand,
-}
+/// The formats of a timeline.
+const FORMATS: &[(&str, Kind, &str)] = &[
+    ("perfetto", Kind::Perfetto, "Perfetto's format, for ui.perfetto.dev"),
+    ("chrome", Kind::Chrome, "JSON trace events, for chrome://tracing and many other programs"),
+    ("csv", Kind::Csv, "A table of all spans and samples, for spreadsheets and scripts"),
+];
 
 /// The traces' commands.
 #[derive(Debug, Subcommand)]
@@ -36,20 +37,9 @@ pub struct TraceExport {
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
     /// Output format.
-    #[arg(long, value_enum)]
-    pub format: ExportFormat,
+    #[arg(long, value_parser = words(FORMATS))]
+    pub format: Kind,
     /// File to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// The formats of a timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// Perfetto's format, for ui.perfetto.dev.
-    Perfetto,
-    /// JSON trace events, for chrome://tracing and many other programs.
-    Chrome,
-    /// A table of all spans and samples, for spreadsheets and scripts.
-    Csv,
 }

@@ -8,6 +8,7 @@ use garland_sys::nic;
 use garland_topology::bounds;
 use garland_topology::paths::{Stream, Ways};
 
+use super::request::CopyRequest;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::limit::Limit;
 
@@ -18,7 +19,7 @@ const GOODPUT: f64 = 1448.0 / 1538.0;
 /// Returns the rate of TCP payload that a lab's wires allow for this plan, or, outside of a lab, that of
 /// this host's NIC towards the first agent; `None` if it is unknown. In a lab `sender` is the name of the
 /// node that sends; the default is the lab's head.
-pub fn known(
+fn of_wires(
     lab: Option<&Lab>,
     sender: Option<&str>,
     plan: &Plan,
@@ -37,9 +38,17 @@ pub fn known(
     Some(Limit::new(bits, source))
 }
 
-/// Returns the lower one of the `known` limit and a rate limit of `pace` bytes per second for each link (0
-/// for none). Between two nodes there is a link for each lane.
-pub fn held(known: Option<Limit>, pace: u64, plan: &Plan) -> Option<Limit> {
+/// Returns the limit of a copy by the wires and by `--bwlimit`, which applies to each link: between two nodes
+/// there is a link for each lane.
+pub fn of_copy(
+    request: &CopyRequest<'_>,
+    lab: Option<&Lab>,
+    plan: &Plan,
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
+    let known = of_wires(lab, request.args.launch.sender(), plan, transport, agents);
+    let pace = request.args.checks.pace();
     let all = pace.saturating_mul(plan.lanes.len() as u64);
     if pace == 0 || known.as_ref().is_some_and(|known| known.rate <= all) {
         return known;

@@ -286,7 +286,7 @@ mod tests {
     fn options_are_known_by_their_former_names() {
         let cp =
             cp(&[&["Cargo.toml", "n1:/x", "--clear", "--slow", "fail"]]).expect("known options");
-        assert!(cp.no_encrypt && cp.on_slow == crate::args::SlowName::Fail);
+        assert!(cp.no_encrypt && cp.on_slow == garland_protocol::SlowNodes::Fail);
         assert!(cp.typed.iter().any(|(option, _)| option == "no-encrypt"), "{:?}", cp.typed);
     }
 

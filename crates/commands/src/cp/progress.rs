@@ -53,14 +53,6 @@ pub struct Bars {
     lines: Option<ProgressLines>,
 }
 
-/// A row: one node at one moment.
-struct At<'a> {
-    name: &'a str,
-    word: &'static str,
-    held: u64,
-    length: u64,
-}
-
 /// The progress of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeNow {
@@ -89,55 +81,54 @@ impl NodeNow {
         };
         states.map(now).collect()
     }
+
+    /// Returns the node's line; its name is padded or cut to `width` columns.
+    fn line(&self, (name, width): (&str, usize), length: u64) -> String {
+        let name: String = name.chars().take(width).collect();
+        let held = bytes::format(self.held);
+        if length == UNKNOWN {
+            return format!("{name:<width$} {:<9} {held:>10}", self.word);
+        }
+        let percent = share(self.held, length, 100);
+        let bar = "=".repeat(share(self.held, length, BAR) as usize);
+        let bar_width = BAR as usize;
+        format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
+    }
 }
 
 impl Bars {
-    /// The progress of a copy by `plan`.
-    pub fn new(plan: &Plan, quiet: bool) -> Self {
-        let names = plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect();
+    /// The progress of a copy by `plan`, shown as the options ask for it.
+    pub fn new(plan: &Plan, context: &Context, cp: &Cp) -> Self {
         let open = plan.layout.open;
         let length = |id| if open { UNKNOWN } else { plan.bytes_of(id) };
-        let lengths: Vec<u64> = plan.receivers().map(|(id, _)| length(id)).collect();
+        let nodes = plan.receivers().map(|(id, node)| (node.name.clone(), length(id)));
         let every = if open { UNKNOWN } else { plan.layout.length };
-        let all = lengths.iter().all(|&length| length == every);
-        let bars = Self::of_parts(names, lengths, quiet);
+        let bars = Self::of_parts(nodes, context, cp);
+        let all = bars.lengths.iter().all(|&length| length == every);
         Self { every: all.then_some(every), ..bars }
     }
 
-    /// The progress of nodes of which each has its own number of bytes.
-    pub fn of_parts(names: Vec<String>, lengths: Vec<u64>, quiet: bool) -> Self {
+    /// The progress of nodes of which each has its own number of bytes. If there are reports or a result for
+    /// programs, nothing is shown to people.
+    pub fn of_parts(
+        nodes: impl Iterator<Item = (String, u64)>,
+        context: &Context,
+        cp: &Cp,
+    ) -> Self {
+        let for_programs = cp.progress.is_some();
+        let (names, lengths) = nodes.unzip();
         Self {
-            screen: Screen::new(quiet),
+            screen: Screen::new(cp.quiet || context.json || for_programs),
             names,
             lengths,
             every: None,
             past: VecDeque::new(),
-            silent: false,
+            silent: cp.quiet || for_programs,
             waiting_since: None,
             stuck: BTreeSet::new(),
             checked_ns: 0,
-            lines: None,
+            lines: for_programs.then(ProgressLines::default),
         }
-    }
-
-    /// Shows nothing if `silent`.
-    pub fn silent(mut self, silent: bool) -> Self {
-        self.silent = silent;
-        self
-    }
-
-    /// The progress of a copy by `plan`, as the options ask for it: nothing for people if there is progress
-    /// or a result for programs.
-    pub fn wanted(plan: &Plan, context: &Context, cp: &Cp) -> Self {
-        let for_programs = cp.progress.is_some();
-        let bars = Self::new(plan, cp.quiet || context.json || for_programs);
-        bars.silent(cp.quiet || for_programs).for_programs(for_programs)
-    }
-
-    /// Also reports to programs, if `wanted`.
-    pub fn for_programs(mut self, wanted: bool) -> Self {
-        self.lines = wanted.then(ProgressLines::default);
-        self
     }
 
     /// Shows the progress of the copy by `plan`.
@@ -185,26 +176,23 @@ impl Bars {
     }
 
     fn draw(&mut self, now: u64, nodes: &[NodeNow]) {
-        let named = nodes.iter().zip(&self.names).zip(&self.lengths);
-        let nodes: Vec<At<'_>> = named
-            .map(|((node, name), &length)| At { name, word: node.word, held: node.held, length })
-            .collect();
         let living = nodes.iter().filter(|node| !matches!(node.word, "failed" | "dead"));
         let (what, so_far, length) = match self.every {
             Some(length) => ("every node", living.map(|node| node.held).min().unwrap_or(0), length),
             None => ("together", living.map(|node| node.held).sum(), self.lengths.iter().sum()),
         };
         if let Some(lines) = &mut self.lines {
-            let nodes = nodes.iter().map(At::for_programs).collect();
-            lines.tell(now, Line::new(now, (so_far, known(length)), nodes));
+            lines.tell(now, Line::new(now, (so_far, known(length)), named(&self.names, nodes)));
         }
         if !self.screen.is_due(now) {
             return;
         }
         let mut lines = if nodes.len() < self.screen.room() {
-            nodes.iter().map(|node| node.line(&self.names)).collect()
+            let rows = nodes.iter().zip(&self.names).zip(&self.lengths);
+            let width = self.name_width();
+            rows.map(|((node, name), &length)| node.line((name, width), length)).collect()
         } else {
-            vec![tally(&nodes)]
+            vec![tally(nodes)]
         };
         self.past.push_back((now, so_far));
         while self.past.len() > 2 && self.past[0].0 + WINDOW_NS < now {
@@ -220,13 +208,10 @@ impl Bars {
         let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
         let names: Vec<&str> = names.collect();
         if let Some(lines) = &mut self.lines {
-            let nodes = self
-                .names
-                .iter()
-                .map(|name| At { name, word: WORDS[0], held: 0, length: 0 }.for_programs());
+            let nodes = named(&self.names, &vec![NodeNow::WAITING; self.names.len()]);
             let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
             let waiting = names.iter().map(|&name| name.to_owned()).collect();
-            lines.tell(now, Line::new(now, (0, known(length)), nodes.collect()).waiting(waiting));
+            lines.tell(now, Line::new(now, (0, known(length)), nodes).waiting(waiting));
         }
         let verb = if names.len() == 1 { "is" } else { "are" };
         let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
@@ -238,6 +223,11 @@ impl Bars {
         self.screen.draw(now, &[format!("waiting: {text} ({waited})")]);
     }
 
+    fn name_width(&self) -> usize {
+        let longest = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        longest.clamp("every node".len(), NAME_MAX)
+    }
+
     /// Removes all lines from the screen, and writes the last report for programs.
     pub fn clear(&mut self) {
         self.lines.iter_mut().for_each(ProgressLines::write);
@@ -245,29 +235,19 @@ impl Bars {
     }
 }
 
-impl At<'_> {
-    fn for_programs(&self) -> NodeLine {
-        NodeLine { name: self.name.to_owned(), state: self.word, bytes: self.held }
-    }
-
-    fn line(&self, names: &[String]) -> String {
-        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let width = longest.clamp("every node".len(), NAME_MAX);
-        let (percent, filled) =
-            (share(self.held, self.length, 100), share(self.held, self.length, BAR));
-        let bar = "=".repeat(filled as usize);
-        let name: String = self.name.chars().take(width).collect();
-        let held = bytes::format(self.held);
-        if self.length == UNKNOWN {
-            return format!("{name:<width$} {:<9} {held:>10}", self.word);
-        }
-        let bar_width = BAR as usize;
-        format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
-    }
+/// Returns the nodes as they are reported to programs.
+fn named(names: &[String], nodes: &[NodeNow]) -> Vec<NodeLine> {
+    let nodes = names.iter().zip(nodes);
+    let line = |(name, node): (&String, &NodeNow)| NodeLine {
+        name: name.clone(),
+        state: node.word,
+        bytes: node.held,
+    };
+    nodes.map(line).collect()
 }
 
 /// Returns the number of nodes in each state, as a line.
-fn tally(nodes: &[At<'_>]) -> String {
+fn tally(nodes: &[NodeNow]) -> String {
     let count = |word: &&str| nodes.iter().filter(|node| node.word == *word).count();
     let counts = WORDS.iter().map(|word| (count(word), word)).filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
@@ -361,7 +341,7 @@ mod tests {
 
     #[test]
     fn many_nodes_are_counted_by_state() {
-        let at = |word| At { name: "n", word, held: 0, length: 0 };
+        let at = |word| NodeNow { word, held: 0 };
         let nodes = [at("dead"), at("receiving"), at("done"), at("receiving")];
         assert_eq!(tally(&nodes), "4 nodes: 2 receiving, 1 done, 1 dead");
     }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use garland_control::Pipeline;
 use garland_core::tree::Pattern;
 use garland_core::units::bytes;
-use garland_dataplane::{Packing, Tracing};
+use garland_dataplane::Tracing;
 use garland_lab::Lab;
 use garland_protocol::{Cut, Policy, ReadBack, SlowNodes};
 use garland_sys::mptcp::Transport;
@@ -14,7 +14,7 @@ use garland_sys::tcp;
 
 use super::options::{kind_of, refuse_without_effect};
 use super::task::Task;
-use crate::args::{CompressName, Cp, SlowName};
+use crate::args::Cp;
 use garland_terminal::failure::Failure;
 
 /// A copy that the user asked for. Options without effect on its kind are refused, and values parsed.
@@ -59,14 +59,9 @@ impl CopyRequest<'_> {
         self.args.checks.read_back()
     }
 
-    /// How blocks are encoded.
-    pub fn packing(&self) -> Packing {
-        match self.args.compress {
-            CompressName::None => Packing::None,
-            CompressName::Lz4 => Packing::Lz4,
-            CompressName::Zstd => Packing::Zstd,
-            CompressName::Auto => Packing::Auto,
-        }
+    /// The patterns of `--exclude`, as bytes.
+    pub fn raw_excludes(&self) -> Vec<Vec<u8>> {
+        self.args.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect()
     }
 
     /// The congestion controls to ask for, best first.
@@ -99,13 +94,8 @@ impl CopyRequest<'_> {
     /// stream cannot be detached, since nothing can be read again for it.
     pub fn policy(&self, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         let below = self.args.slow_below;
-        let slow = match self.args.on_slow {
-            SlowName::Detach => SlowNodes::Detach,
-            SlowName::Wait => SlowNodes::Wait,
-            SlowName::Fail => SlowNodes::Fail,
-        };
         let policy = Policy::for_nodes(nodes).with_stuck_after(self.args.stuck_after);
-        match policy.with_slow(slow, below) {
+        match policy.with_slow(self.args.on_slow, below) {
             policy if is_striped => policy.striped(),
             policy if is_stream => policy.with_slow(SlowNodes::Wait, below),
             policy => policy,

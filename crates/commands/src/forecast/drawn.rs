@@ -41,13 +41,13 @@ impl Drawn {
         let mut drawn = Self { name: name.to_owned(), text, known: HashMap::new() };
         if let Some(rate) = rate {
             let _: Rate = rate.parse().map_err(Failure::usage)?;
-            drawn.change(|topology| {
+            drawn.text = drawn.changed(|topology| {
                 topology.insert("rate".to_owned(), Value::String(rate.to_owned()));
                 Ok(())
             })?;
         }
         if let Some(nics) = nics.filter(|nics| *nics > 1) {
-            drawn.change(|topology| with_nics(topology, nics))?;
+            drawn.text = drawn.changed(|topology| with_nics(topology, nics))?;
         }
         Ok(drawn)
     }
@@ -72,14 +72,6 @@ impl Drawn {
     /// Returns the topology with the nodes of its file.
     pub fn as_written(&self) -> Result<Topology, Failure> {
         Ok(parse(&self.text, &self.name).map_err(Failure::usage)?.topology)
-    }
-
-    fn change(
-        &mut self,
-        change: impl FnOnce(&mut Table) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.text = self.changed(change)?;
-        Ok(())
     }
 
     fn changed(

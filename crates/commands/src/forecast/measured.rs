@@ -34,7 +34,7 @@ pub struct Measured {
 /// The part of a farm's result that is used here.
 #[derive(Deserialize)]
 struct KeptFarm {
-    nodes: Vec<KeptNode>,
+    nodes: Vec<NodeEnd>,
     /// Seconds until the end of its last job; the numbers of all jobs and of completed ones.
     total: Option<f64>,
     jobs: Option<u32>,
@@ -51,12 +51,6 @@ struct KeptRecord {
     bytes_out: u64,
     started: Option<f64>,
     ended: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct KeptNode {
-    #[serde(flatten)]
-    end: NodeEnd,
 }
 
 impl KeptRecord {
@@ -115,7 +109,7 @@ impl Measured {
         self.jobs = Some(jobs);
         let sum = |of: fn(&KeptRecord) -> u64| kept.records.iter().map(of).sum::<u64>();
         self.moved = (sum(|record| record.bytes_in), sum(|record| record.bytes_out));
-        let nodes = kept.nodes.iter().filter(|node| node.end.is_ok()).count();
+        let nodes = kept.nodes.iter().filter(|node| node.is_ok()).count();
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
         if self.points.iter().all(|point| point.nodes > nodes) {
             self.each = kept.records.iter().filter_map(KeptRecord::job).collect();

@@ -20,10 +20,9 @@ use self::measured::{Measured, counts};
 use self::result::{ForecastResult, Simulated};
 use crate::args::Forecast;
 use garland_fleet::context::Context;
-use garland_results::head::{Phases, print_json};
+use garland_results::head::{Phases, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// Forecasts from the runs or points that `asked` names.
 pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
@@ -41,11 +40,7 @@ pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
         Some(length) => of_copies(asked, &mut measured, drawn, (length, &ahead), phases)?,
         None => of_farm(asked, &mut measured, drawn, &ahead, phases)?,
     };
-    if context.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }
 

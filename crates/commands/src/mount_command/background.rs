@@ -1,13 +1,10 @@
 //! Mounts in the background: a separate process serves the mount, and reports when it is ready.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Command, Stdio};
+use std::io::{self, Write};
 
-use garland_sys::{process, random};
+use garland_sys::process;
 
-use garland_fleet::launch::own_binary;
+use crate::background;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
@@ -18,24 +15,9 @@ const MOUNTED: &str = "mounted";
 /// Starts the same command in the background, and waits until the directory is mounted. Messages of the
 /// process until then are printed.
 pub fn start() -> Result<Exit, Failure> {
-    let tag: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
-    let log = Places::open()?.folder("mounts")?.join(format!("{tag}.log"));
-    let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&log);
-    let file = file.or_nothing(format!("opening the mount's log {}", log.display()))?;
-    let mut child = Command::new(own_binary())
-        .args(std::env::args_os().skip(1))
-        .arg("--background")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(file)
-        .spawn()
-        .or_nothing("starting the mount's process")?;
-    let mut line = String::new();
-    let output = child
-        .stdout
-        .take()
-        .ok_or_else(|| Failure::nothing("no output from the mount's process"))?;
-    BufReader::new(output).read_line(&mut line).or_nothing("waiting for the mount's process")?;
+    let log = Places::open()?.folder("mounts")?.join(background::log_name());
+    let arguments = std::env::args_os().skip(1).chain(["--background".into()]);
+    let (mut child, line) = background::start(arguments, &log)?;
     output::warn(std::fs::read_to_string(&log).unwrap_or_default());
     if line.trim_end() == MOUNTED {
         return Ok(Exit::Done);

@@ -10,10 +10,9 @@ use serde::Serialize;
 
 use super::record::Record;
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, Phases, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
 
 /// Timeout of a mount's status.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -65,11 +64,7 @@ pub fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
         return Err(Failure::nothing(format!("nothing is mounted on {}", wanted.display())));
     }
     let result = StatusResult { head: Head::new("garland.mount-status/2", None, phases), mounts };
-    if context.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    show(context.json, &result)?;
     let all_up = result.mounts.iter().all(|mount| mount.state == "up");
     Ok(if all_up { Exit::Done } else { Exit::SomeFailed })
 }

@@ -86,7 +86,7 @@ impl fmt::Display for Change {
 
 /// Writes a file under a temporary name and renames it. A file that is a mount point itself, as `/etc/hosts`
 /// in containers, cannot be renamed to and is written in place.
-pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     // Network tools ignore names that begin with a dot.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.garland-part"));
@@ -112,7 +112,8 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-fn put(path: &Path, content: Option<&Content>) -> Result<(), Failure> {
+/// Gives the file `path` this content, and creates its directory; removes it if there is none.
+pub fn put(path: &Path, content: Option<&Content>) -> Result<(), Failure> {
     match content {
         Some(content) => {
             let directory = path.parent().unwrap_or(Path::new("/"));

@@ -1,24 +1,23 @@
 //! `garland net config`: prints, compares or installs the configuration files of a real node.
 
-use std::fs;
 use std::path::Path;
 
 use garland_sys::process;
 use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
 use garland_topology::{NodeId, Topology};
 
-use super::change::Change;
+use super::change::{Change, Content, put};
 use super::tool::{self, DevicesPresent};
 use super::{diff, guard};
-use crate::args::{FormatName, NetConfig};
+use crate::args::NetConfig;
 use crate::topology;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
 /// Runs `garland net config` for one node or for all.
 pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     let topology = topology::load(&options.topology)?;
-    let format = format(options.format);
+    let format = options.format;
     let names = nic_names(&options.map)?;
     if options.all {
         return all(options, &topology, format);
@@ -32,7 +31,8 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     if options.install {
         let changes = Change::all(&options.root, format, &files)?;
         if options.dry_run {
-            return Ok(preview(options, format, &config, &changes));
+            preview(options, &config, &changes);
+            return Ok(Exit::Done);
         }
         return guard::install(options, format, &config, changes);
     }
@@ -72,11 +72,7 @@ fn write_below(directory: &Path, files: &[ConfigFile], dry_run: bool) -> Result<
     for file in files {
         let path = directory.join(file.path.trim_start_matches('/'));
         if !dry_run {
-            let parent = path.parent().unwrap_or(directory);
-            fs::create_dir_all(parent).or_nothing(format!("creating {}", parent.display()))?;
-            let text = file.over(None);
-            super::change::write(&path, text.as_bytes(), file.mode)
-                .or_nothing(format!("writing {}", path.display()))?;
+            put(&path, Some(&Content { bytes: file.over(None).into_bytes(), mode: file.mode }))?;
         }
         garland_terminal::outln!("{}", path.display());
     }
@@ -84,7 +80,7 @@ fn write_below(directory: &Path, files: &[ConfigFile], dry_run: bool) -> Result<
 }
 
 /// Prints what `--install` would do.
-fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[Change]) -> Exit {
+fn preview(options: &NetConfig, config: &NodeConfig, changes: &[Change]) {
     for change in changes {
         garland_terminal::outln!("{change}");
     }
@@ -92,7 +88,7 @@ fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[
         garland_terminal::outln!("all files are as planned");
     }
     if options.root == Path::new("/") {
-        for command in tool::apply(format, config, &DevicesPresent::planned(config)) {
+        for command in tool::apply(options.format, config, &DevicesPresent::planned(config)) {
             garland_terminal::outln!("run {command}");
         }
         garland_terminal::outln!(
@@ -100,7 +96,6 @@ fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[
             options.confirm_within
         );
     }
-    Exit::Done
 }
 
 /// Returns the node that is named, else the one with this machine's name.
@@ -134,14 +129,4 @@ fn nic_names(map: &[String]) -> Result<NicNames, Failure> {
         }
     }
     Ok(names)
-}
-
-fn format(name: FormatName) -> Format {
-    match name {
-        FormatName::Ifupdown => Format::Ifupdown,
-        FormatName::Networkd => Format::Networkd,
-        FormatName::Netplan => Format::Netplan,
-        FormatName::Networkmanager => Format::NetworkManager,
-        FormatName::Iproute2 => Format::Iproute2,
-    }
 }

@@ -43,13 +43,7 @@ impl Stage {
         [Self::Applying, Self::Pending, Self::Confirmed, Self::Undoing, Self::Undone];
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Applying => "applying",
-            Self::Pending => "pending",
-            Self::Confirmed => "confirmed",
-            Self::Undoing => "undoing",
-            Self::Undone => "undone",
-        }
+        ["applying", "pending", "confirmed", "undoing", "undone"][self as usize]
     }
 }
 

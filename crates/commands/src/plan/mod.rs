@@ -12,9 +12,8 @@ use serde::Serialize;
 use super::forecast::Drawn;
 use crate::args::{PlanCommand, PlanSuggest};
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, Phases, show};
 use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// The result object `garland.plan-suggest/2`.
 #[derive(Serialize)]
@@ -78,11 +77,7 @@ pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     phases.end("simulate");
     let head = Head::new("garland.plan-suggest/2", None, phases);
     let result = SuggestResult { head, bytes: length, nodes, options, why, plans };
-    if context.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }
 

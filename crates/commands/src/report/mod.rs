@@ -15,10 +15,9 @@ use serde::Serialize;
 use super::trace::Target;
 use crate::args::Report;
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, Phases, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// The result object `garland.report/2`.
 #[derive(Serialize)]
@@ -49,11 +48,7 @@ pub fn run(context: &Context, asked: &Report) -> Result<Exit, Failure> {
         write(&places, &asked.runs, &asked.output, asked.forecast.as_deref(), &mut phases)?;
     let head = Head::new("garland.report/2", None, phases);
     let result = ReportResult { head, ..written };
-    if context.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }
 

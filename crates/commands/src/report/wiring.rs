@@ -5,9 +5,10 @@ use std::fs;
 use garland_core::trace::{Origin, Role};
 use garland_report::page::{Joint, Nics, Picture};
 use garland_topology::bounds::rails;
-use garland_topology::{Medium, MediumKind, Topology};
+use garland_topology::{Medium, Topology};
 use serde_json::Value;
 
+use crate::lab_result::kind;
 use crate::topology;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::run::{Run, TOPOLOGY};
@@ -39,11 +40,7 @@ pub fn pictures(topology: Option<&Topology>, result: &Value) -> Vec<Picture> {
 fn picture(topology: &Topology) -> Picture {
     let joint = |(id, medium): (usize, &Medium)| Joint {
         name: medium.name.clone(),
-        kind: match medium.kind {
-            MediumKind::Hub { .. } => "hub",
-            MediumKind::Switch { .. } => "switch",
-            MediumKind::Wire => "wire",
-        },
+        kind: kind(medium.kind),
         bits_per_second: medium.rate.map(garland_core::units::Rate::bits_per_second),
         stations: topology
             .stations(id)

@@ -18,9 +18,9 @@ use super::clocks::{Clocks, Stay};
 use super::path;
 use super::result::{ExportResult, NodeResult, stages};
 use super::target::{Target, is_closed_pipe};
-use crate::args::{ExportFormat, TraceExport};
+use crate::args::TraceExport;
 use garland_fleet::context::Context;
-use garland_results::head::{Head, NodeVerdict, Phases, print_json};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_results::places::Places;
 use garland_results::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -54,7 +54,7 @@ pub(super) struct Survey {
 pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let to_terminal = export.output.is_none() && io::stdout().is_terminal();
-    if to_terminal && export.format == ExportFormat::Perfetto {
+    if to_terminal && export.format == Kind::Perfetto {
         return Err(Failure::usage(
             "Perfetto's format is binary and cannot be written to a terminal",
         )
@@ -113,7 +113,7 @@ pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
         }
     }
     if known.is_empty() {
-        let reason = missing.iter().find_map(|node| node.reason.clone()).unwrap_or_default();
+        let reason = missing.iter().find_map(|node| node.end.reason.clone()).unwrap_or_default();
         return Err(Failure::nothing(format!("cannot read any trace of {}: {reason}", run.name())));
     }
     known.sort_by_key(|known| known.origin.index);
@@ -136,15 +136,10 @@ pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
 /// Writes all traces; the outer error is that of writing, the inner one that of reading.
 fn write(
     survey: &Survey,
-    format: ExportFormat,
+    format: Kind,
     target: &mut Target,
 ) -> io::Result<Result<Totals, Failure>> {
-    let kind = match format {
-        ExportFormat::Perfetto => Kind::Perfetto,
-        ExportFormat::Chrome => Kind::Chrome,
-        ExportFormat::Csv => Kind::Csv,
-    };
-    let mut export = Export::begin(kind, target, survey.names.clone())?;
+    let mut export = Export::begin(format, target, survey.names.clone())?;
     for known in &survey.known {
         let read =
             traces::read(&known.path).or_nothing(format!("reading {}", known.path.display()));
@@ -187,8 +182,7 @@ impl Survey {
     fn results(&self) -> Vec<NodeResult> {
         let known = self.known.iter().map(|known| NodeResult {
             name: known.origin.node.clone(),
-            verdict: NodeVerdict::Ok,
-            reason: None,
+            end: NodeEnd::new(NodeVerdict::Ok, None),
             cut: known.cut.clone(),
             records: known.records,
             clock_error_ns: self.clocks.error_ns(known.origin.index),
@@ -203,10 +197,10 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn viewer(format: ExportFormat) -> &'static str {
+fn viewer(format: Kind) -> &'static str {
     match format {
-        ExportFormat::Perfetto => "https://ui.perfetto.dev (the file stays on this machine)",
-        ExportFormat::Chrome => "chrome://tracing or https://ui.perfetto.dev",
-        ExportFormat::Csv => "any spreadsheet",
+        Kind::Perfetto => "https://ui.perfetto.dev (the file stays on this machine)",
+        Kind::Chrome => "chrome://tracing or https://ui.perfetto.dev",
+        Kind::Csv => "any spreadsheet",
     }
 }

@@ -6,38 +6,31 @@ use garland_control::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
 use garland_core::plan::Plan;
 use garland_core::trace::Trace;
 use garland_dataplane::{Packing, Tracing};
-use garland_protocol::ReadBack;
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
 use crate::cp::gathering::tasks::GatherTask;
 use crate::cp::progress::{Bars, NodeNow};
+use crate::cp::request::CopyRequest;
 use garland_fleet::at_once::{ASKED, at_once};
+use garland_fleet::context::Context;
 use garland_results::copied::Copied;
 
 /// What the copies of a command have in common.
 pub struct Common<'a> {
-    /// Whether blocks are sealed.
-    pub sealed: bool,
-    /// Congestion controls to ask for, best first.
-    pub congestion: Vec<String>,
+    /// The options of all commands.
+    pub context: &'a Context,
+    /// The request.
+    pub request: &'a CopyRequest<'a>,
     /// The transport of data links.
     pub transport: Transport,
-    /// What is read back of every file before it gets its name.
-    pub read_back: ReadBack,
     /// How copies are traced.
     pub tracing: Option<Tracing>,
     /// Keeps a copy's traces.
     pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
     /// The user's interrupts.
     pub interrupts: &'a Interrupts,
-    /// Show no progress, only the nodes that copies wait for.
-    pub quiet: bool,
-    /// Do not show these either.
-    pub silent: bool,
-    /// Report progress to programs.
-    pub for_programs: bool,
 }
 
 /// The progress of all copies.
@@ -48,32 +41,28 @@ struct Shown {
 }
 
 /// Runs all copies, and shows their progress.
-pub fn run_all(takes: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
-    let all = takes.iter().flat_map(|take| {
-        let nodes = take.plan.receivers();
-        nodes.map(|(id, node)| (node.name.clone(), take.plan.bytes_of(id)))
+pub fn run_all(tasks: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
+    let all = tasks.iter().flat_map(|task| {
+        let nodes = task.plan.receivers();
+        nodes.map(|(id, node)| (node.name.clone(), task.plan.bytes_of(id)))
     });
-    let (names, lengths) = all.unzip();
-    let waiting = |take: &GatherTask| vec![NodeNow::WAITING; take.plan.nodes.len() - 1];
+    let waiting = |task: &GatherTask| vec![NodeNow::WAITING; task.plan.nodes.len() - 1];
     let shown = Mutex::new(Shown {
-        bars: Bars::of_parts(names, lengths, common.quiet)
-            .silent(common.silent)
-            .for_programs(common.for_programs),
-        nodes: takes.iter().map(waiting).collect(),
+        bars: Bars::of_parts(all, common.context, common.request.args),
+        nodes: tasks.iter().map(waiting).collect(),
     });
     let items: Vec<_> =
-        takes.into_iter().enumerate().map(|(at, take)| (at, Mutex::new(Some(take)))).collect();
-    let copies = at_once(&items, ASKED, |(at, take)| {
+        tasks.into_iter().enumerate().map(|(at, task)| (at, Mutex::new(Some(task)))).collect();
+    let copies = at_once(&items, ASKED, |(at, task)| {
         // Each task is taken once, by the thread that works on it.
-        let take = take.lock().take()?;
-        Some(make(take, *at, common, &shown))
+        Some(run(task.lock().take()?, *at, common, &shown))
     });
     shown.into_inner().bars.clear();
     copies.into_iter().flatten().collect()
 }
 
-fn make(take: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
-    let GatherTask { plan, agents, ends, stripes, pipeline, policy, .. } = take;
+fn run(task: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
+    let GatherTask { plan, agents, ends, stripes, pipeline, policy, .. } = task;
     let mut outcome = match agents {
         Err(reason) => failed(&plan, &reason),
         Ok(agents) => {
@@ -84,10 +73,10 @@ fn make(take: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) 
                 stripes,
                 known: None,
                 pipeline,
-                read_back: common.read_back,
-                sealed: common.sealed,
+                read_back: common.request.read_back(),
+                sealed: !common.request.args.no_encrypt,
                 packing: Packing::None,
-                congestion: common.congestion.clone(),
+                congestion: common.request.congestion(),
                 transport: common.transport,
                 policy,
                 tracing: common.tracing,

@@ -33,14 +33,11 @@ pub struct Here<'a> {
 }
 
 /// A place on this machine.
-#[derive(Clone, Copy)]
 pub enum Place<'a> {
-    /// A path; `/dev/null` drops the bytes.
+    /// A path.
     Path(&'a Path),
-    /// Standard output.
-    Output,
-    /// The standard input of a command, which is a line for `sh -c`.
-    Command(&'a [u8]),
+    /// A destination that keeps nothing: `/dev/null`, standard output, or a command.
+    Sink(Destination),
 }
 
 /// One copy: from one node, or from all nodes that have stripes of one file.
@@ -69,13 +66,13 @@ impl<'a> Here<'a> {
         nodes: &[Node],
         request: &CopyRequest<'_>,
     ) -> Result<Self, Failure> {
-        if !matches!(place, Place::Path(_)) {
+        if matches!(place, Place::Sink(Destination::Output | Destination::Command(_))) {
             refuse_unless_one_stream(nodes.len(), request)?;
         }
         let recursive = request.args.recursive;
         let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
         let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
-            Failure::usage(format!("{} names no file", source.display()))
+            Failure::usage(format!("{} does not name a file", source.display()))
                 .hint("directories are copied with -r")
         })?;
         Ok(Self { source: source.as_os_str().as_bytes(), name, place, by_node: nodes.len() > 1 })
@@ -83,29 +80,19 @@ impl<'a> Here<'a> {
 
     /// Whether the bytes go to standard output.
     pub fn is_output(&self) -> bool {
-        matches!(self.place, Place::Output)
+        matches!(self.place, Place::Sink(Destination::Output))
     }
 
     /// Whether the bytes can be read back.
     pub fn is_kept(&self) -> bool {
-        matches!(self.place, Place::Path(path) if path.as_os_str() != "/dev/null")
-    }
-
-    /// Returns the path, or the destination if it is not a path.
-    fn path(&self) -> Result<&'a Path, Destination> {
-        match self.place {
-            Place::Path(path) if path.as_os_str() == "/dev/null" => Err(Destination::Null),
-            Place::Path(path) => Ok(path),
-            Place::Output => Err(Destination::Output),
-            Place::Command(line) => Err(Destination::Command(line.to_vec())),
-        }
+        matches!(self.place, Place::Path(_))
     }
 
     /// The destination of a tree, and what its stream may do there: only what was asked for.
     fn tree(&self, request: &CopyRequest<'_>, node: &Node) -> Destination {
-        let path = match self.path() {
-            Ok(path) => path,
-            Err(elsewhere) => return elsewhere,
+        let path = match &self.place {
+            Place::Path(path) => path,
+            Place::Sink(sink) => return sink.clone(),
         };
         let top = name_of(Path::new(OsStr::from_bytes(self.source)));
         Destination::Tree(TreeDestination {
@@ -117,7 +104,7 @@ impl<'a> Here<'a> {
                 removes: false,
                 attributes: request.args.xattrs,
                 top: top.map(|name| name.as_bytes().to_vec()),
-                excludes: request.args.exclude.iter().map(|it| it.as_bytes().to_vec()).collect(),
+                excludes: request.raw_excludes(),
             },
         })
     }
@@ -130,9 +117,9 @@ impl<'a> Here<'a> {
         mode: u32,
         modified: (i64, u32),
     ) -> Destination {
-        let path = match self.path() {
-            Ok(path) => path,
-            Err(elsewhere) => return elsewhere,
+        let path = match &self.place {
+            Place::Path(path) => path,
+            Place::Sink(sink) => return sink.clone(),
         };
         Destination::File {
             path: path.as_os_str().as_bytes().to_vec(),
@@ -190,16 +177,16 @@ fn files(
 ) -> Result<Vec<GatherTask>, Failure> {
     let block = request.block_size;
     let count = nodes.len() as u64;
-    let take = |(node, seen): (&Node, Stats)| {
-        let (sight, agents) = match seen {
-            Ok((agent, sights)) => match asked_for(sights, request.args.recursive) {
-                Ok(sight) => (Some(sight), Ok(vec![Ok(agent)])),
+    let plan = |(node, seen): (&Node, Stats)| {
+        let (reply, agents) = match seen {
+            Ok((agent, replies)) => match asked_for(replies, request.args.recursive) {
+                Ok(reply) => (Some(reply), Ok(vec![Ok(agent)])),
                 Err(reason) => (None, Err(reason)),
             },
             Err(reason) => (None, Err(reason)),
         };
-        let (length, modified, mode, tree) = sight.map_or((0, (0, 0), 0, None), |sight| {
-            (sight.length.unwrap_or(0), sight.modified, sight.mode, sight.tree)
+        let (length, modified, mode, tree) = reply.map_or((0, (0, 0), 0, None), |reply| {
+            (reply.length.unwrap_or(0), reply.modified, reply.mode, reply.tree)
         });
         let layout = match block {
             None => Layout::fitting(length),
@@ -224,35 +211,22 @@ fn files(
             agents,
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
-            pipeline: Pipeline {
-                buffers: request.args.buffers.or(fitting),
-                cut: None,
-                pace: request.args.checks.pace(),
-            },
+            pipeline: Pipeline { buffers: request.args.buffers.or(fitting), ..request.pipeline },
             policy: Policy::for_nodes(1).with_stuck_after(request.args.stuck_after),
             tally,
         })
     };
-    nodes.iter().zip(seen).map(take).collect()
-}
-
-/// Warns if stripes are the ones from before an unfinished copy.
-fn warn_of_unfinished(shown: &str, is_unfinished: bool) {
-    if is_unfinished {
-        garland_terminal::errln!(
-            "{shown}: the last striped copy did not finish on all nodes; this is the file from before it"
-        );
-    }
+    nodes.iter().zip(seen).map(plan).collect()
 }
 
 /// Checks that a node offers what it was asked for.
-fn asked_for(sights: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
-    match sights.into_iter().next() {
+fn asked_for(replies: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
+    match replies.into_iter().next() {
         // A tree would write names of the node's choice where a file was expected.
-        Some(sight) if sight.tree.is_some() && !recursive => {
+        Some(reply) if reply.tree.is_some() && !recursive => {
             Err("its agent offers a tree, but one file was asked for (without -r)".to_owned())
         }
-        Some(sight) if sight.length.is_some() => Ok(sight),
+        Some(reply) if reply.length.is_some() => Ok(reply),
         _ => Err("protocol error: its agent reported neither a file nor an error".to_owned()),
     }
 }
@@ -264,37 +238,41 @@ fn stripes(
     nodes: &[Node],
     seen: Vec<Stats>,
 ) -> Result<GatherTask, Failure> {
-    let (mut found, mut places, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut found, mut places, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     let mut agents: Vec<Option<Agent>> = Vec::new();
     for (place, (node, seen)) in nodes.iter().zip(seen).enumerate() {
-        let (agent, sights) = match seen {
-            Ok((agent, sights)) => (Some(agent), sights),
+        let (agent, replies) = match seen {
+            Ok((agent, replies)) => (Some(agent), replies),
             Err(reason) => {
-                unseen.push(format!("{}: {reason}", node.name));
+                failures.push(format!("{}: {reason}", node.name));
                 (None, Vec::new())
             }
         };
         agents.push(agent);
-        for sight in sights {
+        for reply in replies {
             found.push(FoundStripe {
                 node: node.name.clone(),
-                suffix: String::from_utf8_lossy(&sight.suffix).into_owned(),
-                length: sight.length,
-                text: String::from_utf8_lossy(&sight.manifest).into_owned(),
+                suffix: String::from_utf8_lossy(&reply.suffix).into_owned(),
+                length: reply.length,
+                text: String::from_utf8_lossy(&reply.manifest).into_owned(),
             });
-            places.push((place, sight));
+            places.push((place, reply));
         }
     }
     let shown = OsStr::from_bytes(here.source).to_string_lossy();
     let set = StripeSet::assemble(&found).map_err(|error| {
         let failure = Failure::nothing(format!("{shown}: {error}"));
-        unseen.iter().fold(failure, |failure, node| failure.hint(node))
+        failures.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
-    warn_of_unfinished(&shown, !request.args.quiet && set.has_aside(&found));
+    if !request.args.quiet && set.has_aside(&found) {
+        garland_terminal::errln!(
+            "{shown}: the last striped copy did not finish on all nodes; this is the file from before it"
+        );
+    }
     let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
     let (mut names, mut origins, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for place in set.stripes {
-        let (node, sight) = &places[place];
+        let (node, reply) = &places[place];
         let agent = agents[*node].take();
         let Some(agent) = agent else {
             let name = &nodes[*node].name;
@@ -304,11 +282,11 @@ fn stripes(
             .hint("a node can send only one stripe: move one of them, with its manifest, to another directory"));
         };
         names.push(nodes[*node].name.clone());
-        let length = sight.length.unwrap_or(0);
+        let length = reply.length.unwrap_or(0);
         origins.push(Origin {
             path: [here.source, found[place].aside().as_bytes()].concat(),
             length,
-            modified: sight.modified,
+            modified: reply.modified,
             tree: None,
         });
         chosen.push(Ok(agent));
@@ -324,11 +302,7 @@ fn stripes(
         agents: Ok(chosen),
         ends: Ends::In { origins, destination, digests },
         stripes: Some(stripes),
-        pipeline: Pipeline {
-            buffers: request.args.buffers,
-            cut: None,
-            pace: request.args.checks.pace(),
-        },
+        pipeline: request.pipeline,
         policy,
         tally: None,
     })
@@ -344,7 +318,7 @@ fn directory_of(node: &Node) -> String {
 mod tests {
     use super::*;
 
-    fn sight(tree: Option<TreeStat>) -> StatReply {
+    fn reply(tree: Option<TreeStat>) -> StatReply {
         let (suffix, manifest) = (Vec::new(), Vec::new());
         StatReply { suffix, length: Some(1), modified: (0, 0), mode: 0o644, manifest, tree }
     }
@@ -352,10 +326,10 @@ mod tests {
     #[test]
     fn a_tree_is_taken_only_if_one_was_asked_for() {
         let tree = || Some(TreeStat { number: 0, files: 1, folders: 0, links: 0 });
-        assert!(asked_for(vec![sight(None)], false).is_ok());
-        assert!(asked_for(vec![sight(None)], true).is_ok());
-        assert!(asked_for(vec![sight(tree())], true).is_ok());
-        let refused = asked_for(vec![sight(tree())], false).map(|sight| sight.length);
+        assert!(asked_for(vec![reply(None)], false).is_ok());
+        assert!(asked_for(vec![reply(None)], true).is_ok());
+        assert!(asked_for(vec![reply(tree())], true).is_ok());
+        let refused = asked_for(vec![reply(tree())], false).map(|reply| reply.length);
         let wanted = "its agent offers a tree, but one file was asked for (without -r)";
         assert_eq!(refused, Err(wanted.to_owned()));
         assert!(asked_for(Vec::new(), true).is_err());
