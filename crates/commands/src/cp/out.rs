@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use garland_control::{CopyJob, Outcome};
-use garland_core::plan::Plan;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 

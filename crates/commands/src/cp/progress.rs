@@ -182,7 +182,8 @@ impl Bars {
             None => ("together", living.map(|node| node.held).sum(), self.lengths.iter().sum()),
         };
         if let Some(lines) = &mut self.lines {
-            lines.tell(now, Line::new(now, (so_far, known(length)), named(&self.names, nodes)));
+            let nodes = named(&self.names, nodes);
+            lines.tell(now, Line::new(now, (so_far, known(length)), nodes, Vec::new()));
         }
         if !self.screen.is_due(now) {
             return;
@@ -211,7 +212,7 @@ impl Bars {
             let nodes = named(&self.names, &vec![NodeNow::WAITING; self.names.len()]);
             let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
             let waiting = names.iter().map(|&name| name.to_owned()).collect();
-            lines.tell(now, Line::new(now, (0, known(length)), nodes).waiting(waiting));
+            lines.tell(now, Line::new(now, (0, known(length)), nodes, waiting));
         }
         let verb = if names.len() == 1 { "is" } else { "are" };
         let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));

@@ -33,16 +33,16 @@ pub struct NodeLine {
 }
 
 impl Line {
-    /// A line for the time `now_ns`, with the bytes of all nodes and the total length.
-    pub fn new(now_ns: u64, (bytes, length): (u64, Option<u64>), nodes: Vec<NodeLine>) -> Self {
+    /// A line for the time `now_ns`, with the bytes of all nodes, the total length, and the nodes that the copy
+    /// waits for.
+    pub fn new(
+        now_ns: u64,
+        (bytes, length): (u64, Option<u64>),
+        nodes: Vec<NodeLine>,
+        waiting: Vec<String>,
+    ) -> Self {
         let elapsed_ns = now_ns.saturating_sub(process::start_ns());
-        let (schema, waiting) = ("garland.progress/2", Vec::new());
-        Self { schema, elapsed_ns, bytes, length, nodes, waiting }
-    }
-
-    /// Adds the nodes that the copy waits for.
-    pub fn waiting(self, waiting: Vec<String>) -> Self {
-        Self { waiting, ..self }
+        Self { schema: "garland.progress/2", elapsed_ns, bytes, length, nodes, waiting }
     }
 }
 

@@ -25,7 +25,7 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     let pictures = wiring::pictures(topology.as_ref(), &result);
     let (mut explained, mut timeline) = (None, Timeline::of_jobs(&result));
     if run.folder().join(TRACES).is_dir() {
-        match timeline(places, asked, (&result, topology.as_ref()), &mut notes) {
+        match from_traces(places, asked, (&result, topology.as_ref()), &mut notes) {
             Ok((ledger, line)) => (explained, timeline) = (ledger, Some(line)),
             Err(failure) => notes.push(failure.message().to_owned()),
         }
@@ -49,7 +49,7 @@ fn result(run: &Run, notes: &mut Vec<String>) -> Value {
 }
 
 /// Returns the ledger, if all traces can be read at once, and the timeline.
-fn timeline(
+fn from_traces(
     places: &Places,
     asked: &str,
     (result, topology): (&Value, Option<&Topology>),

@@ -51,12 +51,11 @@ impl Clocks {
                 (Some(begin), Some(end)) => {
                     errors.insert(place, begin.max(end));
                 }
-                // All nodes of a lab share this machine's clock.
-                _ if origin.emulated => {
-                    shifts.insert(place, 0);
-                }
                 _ => {
-                    shifts.insert(place, first_ns - reading(origin.started_ns));
+                    // All nodes of a lab share this machine's clock.
+                    let begin_ns =
+                        if origin.emulated { first_ns } else { reading(origin.started_ns) };
+                    shifts.insert(place, first_ns - begin_ns);
                 }
             }
         }

@@ -8,6 +8,7 @@ mod surveying;
 
 use garland_fleet::args::DEFAULT_LAB;
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use garland_control::{Agent, Survey};
@@ -52,10 +53,16 @@ pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     phases.end("set-up");
     let fleet = builder.assemble()?;
     phases.end("start");
-    let reached = Reached::of(fleet.agents);
-    let survey = Survey::new(reached.agents, Some(&interrupts));
-    let mut surveying = Surveying::new(&topology, survey, quiet, reached.reasons);
-    surveying.all(&mut phases, &reached.addresses).map_err(gave_up)?;
+    let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
+    let agents: Vec<Option<Agent>> = fleet.agents.into_iter().map(Result::ok).collect();
+    let known = agents.iter().enumerate().filter_map(|(node, agent)| Some((node, agent.as_ref()?)));
+    let address = |(node, agent): (usize, &Agent)| {
+        agent.addresses.iter().map(move |address| (node, address.ip())).collect::<Vec<_>>()
+    };
+    let addresses: BTreeSet<(usize, IpAddr)> = known.flat_map(address).collect();
+    let survey = Survey::new(agents, Some(&interrupts));
+    let mut surveying = Surveying::new(&topology, survey, quiet, reasons);
+    surveying.all(&mut phases, &addresses).map_err(gave_up)?;
     let (seen, cabling) = surveying.into_seen();
     let findings = judge(&topology, &seen.observed, &cabling);
     fleet.children.end(FAREWELL, |_| false);
@@ -106,26 +113,4 @@ fn nodes(inventory: &Inventory, topology: &Topology, prefix: &str) -> Result<Vec
         found.pop().ok_or_else(|| Failure::usage(format!("{name} is not the name of a node")))
     };
     topology.nodes.iter().map(|known| node(&known.name)).collect()
-}
-
-/// The agents of all nodes, or the reasons why they are missing.
-struct Reached {
-    agents: Vec<Option<Agent>>,
-    reasons: Vec<Option<String>>,
-    /// The addresses of the agents' control channels, each with the index of the node.
-    addresses: BTreeSet<(usize, std::net::IpAddr)>,
-}
-
-impl Reached {
-    fn of(all: Vec<Result<Agent, String>>) -> Self {
-        let (mut agents, mut reasons) = (Vec::new(), Vec::new());
-        let mut addresses = BTreeSet::new();
-        for (place, agent) in all.into_iter().enumerate() {
-            let known = agent.iter().flat_map(|agent| &agent.addresses);
-            addresses.extend(known.map(|address| (place, address.ip())));
-            reasons.push(agent.as_ref().err().cloned());
-            agents.push(agent.ok());
-        }
-        Self { agents, reasons, addresses }
-    }
 }
