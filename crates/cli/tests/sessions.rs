@@ -141,6 +141,9 @@ fn nothing_to_do_is_wrong_usage() {
     For more information, try '--help'.
     [exit 2]
     ");
+    // A tip names an option, and not its hidden alias --slow.
+    let mistyped = garland(&scratch).run(&["cp", "--slo", "fail", "x", "n1:/x"]).with_code(2).err;
+    assert!(mistyped.contains("similar argument exists: '--on-slow'"), "{mistyped}");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "x"])), @r"
     error: a copy needs a SOURCE and a DESTINATION, and only x was given
     hint: such as garland cp FILE 'n[01-20]:/path'
