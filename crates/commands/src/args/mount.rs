@@ -38,9 +38,10 @@ pub struct Mount {
 }
 
 const MOUNT_HELP: &str = "\
-DIR/NODE/PATH is PATH on NODE (below the agent's root, if it has one). DIR/3 is the third node of the
-list, DIR/here is this machine, DIR/home the node that a process was started on.
+DIR/NODE/PATH is PATH on NODE (below the agent's root, if it has one). DIR/3 is the third node of
+the list, DIR/here is this machine, DIR/home the node that a process was started on.
 
-Start agents first: `garland up NODES`. Access to a node without an agent fails with \"host is down\"; if an
-agent is lost, access fails within 5 s. Both work again once the agent is back. Files are read and written
-as the agent's user. See docs/mount.md for the guarantees to several writers, and for what is not supported.";
+Start agents first: `garland up NODES`. Access to a node without an agent fails with \"host is down\";
+if an agent is lost, access fails within 5 s. Both work again once the agent is back. Files are read
+and written as the agent's user. See docs/mount.md for the guarantees to several writers, and for
+what is not supported.";
