@@ -149,7 +149,7 @@ fn an_installation_that_cannot_be_changes_nothing() {
         let patience = format!("--confirm-within={wrong}");
         let said =
             stage.run(&[&words(&topology, "ifupdown", "60s")[..12], &[&patience]].concat(), 2);
-        assert!(said.contains("say something from 2s to 1h"), "{said}");
+        assert!(said.contains("give a time from 2s to 1h"), "{said}");
     }
     assert_eq!(all(&stage), before);
 }

@@ -93,10 +93,12 @@ fn the_terminal_shows_nodes_lanes_and_jobs_and_is_what_it_was_afterwards() {
     terminal.press(&["2", "z"]);
     until("the lanes alone", || {
         let shown = terminal.shown();
-        shown.contains(" 2 lanes") && !shown.contains(" 1 nodes") && !shown.contains(" 3 jobs")
+        shown.contains(" 2 lanes")
+            && !shown.contains(" 1 nodes")
+            && !shown.contains(" 3 running jobs")
     });
     terminal.press(&["Escape", "h"]);
-    terminal.await_shown(&["┌ keys ", " 3 jobs"]);
+    terminal.await_shown(&["┌ keys ", " 3 running jobs"]);
     terminal.press(&["h"]);
     // As narrow as terminals get: what has no room is counted or marked.
     terminal.tmux(&["resize-window", "-x", "40", "-y", "12"], None);
