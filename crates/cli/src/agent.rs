@@ -1,36 +1,30 @@
-//! `garland agent`: hidden; the launchers start it.
+//! `garland agent`: runs an agent; a hidden command for launchers.
 
-use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use garland_agent::{AgentConfig, run_agent};
 use garland_dataplane::Records;
-use garland_protocol::ClockFault;
-use garland_protocol::ReadyLine;
+use garland_protocol::{ClockFault, ReadyLine};
 use garland_sys::clock::{self, Skew};
 use garland_sys::mptcp::Transport;
-use garland_sys::random;
 
 use garland_commands::args::Agent;
-use garland_fleet::launch::own_binary;
+use garland_commands::background;
 use garland_results::places::Places;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure};
 
 /// Runs an agent until it has nothing more to do.
 pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     if agent.detach {
         return detach(agent);
     }
-    // Its launcher may have opened the program to check it, and ran that descriptor: commands don't
-    // get it, and the process has the program's name.
+    // Its launcher may have run the program by a descriptor, after checking it. Commands must not inherit that
+    // descriptor, and the process must show the program's name.
     garland_sys::process::keep_inherited_descriptors();
     let _ = std::fs::write("/proc/self/comm", "garland");
-    // The terminal's Ctrl-C is for the command that started this agent, which then says goodbye
-    // properly. A process that leads a session already can't leave it, and needn't.
+    // Ctrl-C on the terminal is for the command that started this agent, which then shuts the agent down
+    // cleanly. This fails if the process leads a session already, which is as good.
     let _ = garland_sys::process::leave_session();
     if let Some(fault) = agent.clock {
         let ClockFault { offset_ns, drift_ppb, step } = fault;
@@ -41,7 +35,10 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
         controllers: agent
             .controller
             .iter()
-            .map(|text| parse_key(text).ok_or_else(|| Failure::usage("a key has 64 hex digits")))
+            .map(|text| {
+                parse_key(text)
+                    .ok_or_else(|| Failure::usage("a key must have 64 hexadecimal digits"))
+            })
             .collect::<Result<_, _>>()?,
         port: agent.port,
         keys: None,
@@ -54,41 +51,29 @@ pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Starts the same agent in a process that nobody waits for, passes its ready line on, and ends: a
-/// launching ssh ends with it.
+/// Starts the same agent as a background process, prints the agent's ready line, and returns, so that a
+/// launching ssh ends.
 fn detach(agent: &Agent) -> Result<Exit, Failure> {
     let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--detach");
     let path = match &agent.log {
         Some(path) => path.clone(),
         None => own_log()?,
     };
-    // Readable too: an agent keeps the end of a log that has grown too long.
-    let log = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(&path);
-    let log = log.or_nothing(format!("opening the agent's log {}", path.display()))?;
-    let mut child = Command::new(own_binary())
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .spawn()
-        .or_nothing("starting the agent")?;
-    let mut line = String::new();
-    let output = child.stdout.take().ok_or_else(|| Failure::nothing("no output from the agent"))?;
-    BufReader::new(output).read_line(&mut line).or_nothing("reading the agent's ready line")?;
+    let (_, line) = background::start(arguments, &path)?;
     let Some(mut ready) = ReadyLine::parse(&line) else {
         let log = path.display();
-        return Err(Failure::nothing(format!("the agent ended before it was ready, see {log}")));
+        return Err(Failure::nothing(format!("the agent ended before it was ready; see {log}")));
     };
     ready.log = Some(path);
     garland_terminal::outln!("{ready}");
     Ok(Exit::Done)
 }
 
-/// A new log under Garland's state on this host, which keeps those of the last agents.
+/// Returns the path of a new log below Garland's state directory; removes all but the newest of the others.
 fn own_log() -> Result<PathBuf, Failure> {
     const KEPT: usize = 50;
-    let folder = Places::open()?.folder("agents")?;
-    let mut old: Vec<(SystemTime, PathBuf)> = std::fs::read_dir(&folder)
+    let directory = Places::open()?.folder("agents")?;
+    let mut old: Vec<(SystemTime, PathBuf)> = std::fs::read_dir(&directory)
         .into_iter()
         .flatten()
         .flatten()
@@ -96,11 +81,10 @@ fn own_log() -> Result<PathBuf, Failure> {
         .collect();
     old.sort();
     for (_, path) in &old[..old.len().saturating_sub(KEPT)] {
-        // A log that can't be removed is only untidy.
+        // An old log that cannot be removed does no harm.
         let _ = std::fs::remove_file(path);
     }
-    let name: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(folder.join(format!("{name}.log")))
+    Ok(directory.join(background::log_name()))
 }
 
 fn parse_key(text: &str) -> Option<[u8; 32]> {

@@ -1,6 +1,6 @@
-//! `garland`: one file on every node at the speed of one wire.
+//! `garland`: the command line.
 
-// All that is printed goes by `terminal::output`, which escapes what a terminal would obey.
+// All output goes through `terminal::output`, which escapes control sequences.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
@@ -13,7 +13,7 @@ mod top;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A lab's keeper is this program, started again: before there is a second thread.
+    // A lab's keeper is this program in another process. It must run before any second thread starts.
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
     }

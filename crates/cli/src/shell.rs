@@ -1,4 +1,4 @@
-//! Completions and the manual pages, both from the command line's own description.
+//! Shell completions and manual pages, generated from the definition of the command line.
 
 use clap::{Command, CommandFactory};
 
@@ -15,23 +15,23 @@ pub fn completions(shell: clap_complete::Shell) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Prints a manual page, or writes them all, or prints the page of the book that has them all.
+/// Prints one manual page, writes all of them to a directory, or prints the book's page of all commands.
 pub fn manual(man: &Man) -> Result<Exit, Failure> {
     let mut command = Args::command().disable_help_subcommand(true);
     if man.markdown {
         output::print(reference::page(command))?;
         return Ok(Exit::Done);
     }
-    if let Some(folder) = &man.folder {
-        let writing = || format!("writing manual pages to {}", folder.display());
-        std::fs::create_dir_all(folder).or_nothing(writing())?;
-        clap_mangen::generate_to(command, folder).or_nothing(writing())?;
+    if let Some(directory) = &man.directory {
+        let writing = || format!("writing manual pages to {}", directory.display());
+        std::fs::create_dir_all(directory).or_nothing(writing())?;
+        clap_mangen::generate_to(command, directory).or_nothing(writing())?;
         return Ok(Exit::Done);
     }
     command.build();
     let page = man.command.iter().try_fold(&command, |above, name| page_of(above, name))?;
     let mut text = Vec::new();
-    clap_mangen::Man::new(page.clone()).render(&mut text).or_nothing("making the manual page")?;
+    clap_mangen::Man::new(page.clone()).render(&mut text).or_nothing("writing the manual page")?;
     output::print(String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }
@@ -40,7 +40,7 @@ fn page_of<'a>(above: &'a Command, name: &str) -> Result<&'a Command, Failure> {
     let found = above.find_subcommand(name).filter(|command| !command.is_hide_set());
     found.ok_or_else(|| {
         let above = above.get_bin_name().unwrap_or("garland");
-        Failure::usage(format!("there is no command {above} {name}"))
-            .hint(format!("{above} --help lists what there is"))
+        Failure::usage(format!("there is no command `{above} {name}`"))
+            .hint(format!("`{above} --help` lists the commands"))
     })
 }

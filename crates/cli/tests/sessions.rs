@@ -141,8 +141,11 @@ fn nothing_to_do_is_wrong_usage() {
     For more information, try '--help'.
     [exit 2]
     ");
+    // A tip names an option, and not its hidden alias --slow.
+    let mistyped = garland(&scratch).run(&["cp", "--slo", "fail", "x", "n1:/x"]).with_code(2).err;
+    assert!(mistyped.contains("similar argument exists: '--on-slow'"), "{mistyped}");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "x"])), @r"
-    error: a copy has a SOURCE and a DESTINATION, and there is only x
+    error: a copy needs a SOURCE and a DESTINATION, and only x was given
     hint: such as garland cp FILE 'n[01-20]:/path'
     [exit 2]
     ");
@@ -234,13 +237,13 @@ fn the_manual_and_the_completions_name_every_command() {
             "{command} in completions"
         );
     }
-    let _ = garland.run(&["man", "--folder", "pages"]).with_code(0);
+    let _ = garland.run(&["man", "--directory", "pages"]).with_code(0);
     for page in ["garland.1", "garland-cp.1", "garland-lab-up.1", "garland-scenario-run.1"] {
         assert!(scratch.path("pages").join(page).exists(), "{page}");
     }
     insta::assert_snapshot!(shown(&garland.run(&["man", "lab", "upp"])), @r"
-    error: there is no command garland lab upp
-    hint: garland lab --help lists what there is
+    error: there is no command `garland lab upp`
+    hint: `garland lab --help` lists the commands
     [exit 2]
     ");
 }
@@ -303,7 +306,7 @@ fn agents_that_stay() {
     ");
     insta::assert_snapshot!(say(&["status", "local[3-4]"]), @r"
     up      local3
-    skipped local4: no agent stays there
+    skipped local4: no standing agent
     [exit 1]
     ");
     insta::assert_snapshot!(say(&["down", "local[1-4]"]), @r"
@@ -312,7 +315,7 @@ fn agents_that_stay() {
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["status", "local1"]), @r"
-    skipped local1: no agent stays there
+    skipped local1: no standing agent
     [exit 3]
     ");
     let _ = garland.run(&["up", "local[1-2]"]).with_code(0);
@@ -472,7 +475,7 @@ fn a_command_without_a_result_object() {
     let scratch = Scratch::new("no-object");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["demo", "--json"])), @r"
     error: this command has no result object
-    hint: leave --json out; those that have one are in docs/results.md
+    hint: omit --json; docs/results.md lists the commands with result objects
     [exit 2]
     ");
 }

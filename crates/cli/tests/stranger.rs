@@ -386,7 +386,7 @@ fn an_agent_refuses_a_key_that_is_none_and_a_root_that_is_not_there() {
     let scratch = Scratch::new("arguments");
     let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
     let said = garland.run(&["agent", "--controller", "xyz"]).with_code(2);
-    assert_eq!(said.err, "error: a key has 64 hex digits\n");
+    assert_eq!(said.err, "error: a key must have 64 hexadecimal digits\n");
     let key = hex(&[1; 32]);
     let said = garland.run(&["agent", "--controller", &key, "--root", "/nosuch"]).with_code(3);
     assert!(said.err.starts_with("error: cannot open the agent's root /nosuch: "), "{}", said.err);

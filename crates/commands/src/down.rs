@@ -1,4 +1,4 @@
-//! `garland down`: ends agents that stay.
+//! `garland down`: ends standing agents.
 
 use garland_control::shut_down;
 use garland_core::cluster::Node;
@@ -17,7 +17,7 @@ use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Ends agents that stay. Where there is none, nothing is left to do.
+/// Ends standing agents. A node without one is skipped.
 pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;

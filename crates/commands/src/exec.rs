@@ -1,4 +1,4 @@
-//! `garland exec`: a command on every node, its output prefixed by node, equal output folded.
+//! `garland exec`: runs a command on every node; output is prefixed by the node, equal output folded.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -14,17 +14,17 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_results::head::{Head, NodeVerdict, Phases, print_json};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 
-/// What stands for a node's own name in output that is equal but for it.
+/// Placeholder for a node's own name when outputs are compared.
 const OWN_NAME: &str = "<node>";
 
-/// Output of a node that is kept for folding, in bytes; what is longer is printed as it comes.
+/// The most output of a node that is kept for folding, in bytes; longer output is printed as it arrives.
 const FOLDED_MAX: usize = 1 << 20;
 
 /// The result object `garland.exec/2`.
@@ -38,8 +38,8 @@ struct ExecResult {
 #[derive(Serialize)]
 struct NodeResult {
     name: String,
-    verdict: NodeVerdict,
-    reason: Option<String>,
+    #[serde(flatten)]
+    end: NodeEnd,
     exit_code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -54,12 +54,12 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let lab = exec.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "exec")?;
-    let muster = FleetBuilder {
+    let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: context.json,
         ..FleetBuilder::new(&nodes, &inventory, &places, &exec.launch, &run, lab.as_ref())
     };
-    let fleet = muster.assemble()?;
+    let fleet = builder.assemble()?;
     phases.end("set-up");
     let command: Vec<Vec<u8>> = exec.command.iter().map(|word| word.as_bytes().to_vec()).collect();
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
@@ -69,7 +69,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
             let kept = &mut outputs[at][usize::from(is_error)];
             kept.extend(bytes);
             if kept.len() > FOLDED_MAX && !context.json {
-                // A line that hasn't come whole waits for its rest.
+                // Only whole lines are printed; the beginning of the next one stays here.
                 let whole = kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
                 let whole = if whole == 0 { kept.len() } else { whole };
                 let lines: Vec<u8> = kept.drain(..whole).collect();
@@ -121,8 +121,7 @@ fn reason(end: &CommandEnd) -> Option<String> {
 fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -> NodeResult {
     NodeResult {
         name: name.clone(),
-        verdict: if *end == CommandEnd::Exited(0) { NodeVerdict::Ok } else { NodeVerdict::Failed },
-        reason: reason(end),
+        end: NodeEnd::new(NodeVerdict::Failed, reason(end)),
         exit_code: match end {
             CommandEnd::Exited(code) => Some(*code),
             CommandEnd::Failed(_) | CommandEnd::Interrupted => None,
@@ -132,7 +131,7 @@ fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -
     }
 }
 
-/// Prints each different output once, under all nodes that gave it.
+/// Prints each distinct output once, prefixed by the nodes that produced it.
 fn print_folded(names: &[String], outputs: &[[Vec<u8>; 2]]) {
     for is_error in [true, false] {
         let mut groups: BTreeMap<Vec<u8>, Vec<&str>> = BTreeMap::new();
@@ -152,17 +151,18 @@ fn print_folded(names: &[String], outputs: &[[Vec<u8>; 2]]) {
     }
 }
 
-/// Output with the node's own name left out, so that what differs in nothing else is equal.
+/// Returns `output` with the node's own name replaced by [`OWN_NAME`], so that outputs which differ only
+/// in it compare equal.
 fn without_name(output: &[u8], name: &str) -> Vec<u8> {
     replace(output, own_name(name).as_bytes(), OWN_NAME.as_bytes())
 }
 
-/// The name that a node knows itself by.
+/// Returns the host name in a node's name: the part after a launcher's prefix or a user.
 fn own_name(name: &str) -> &str {
     name.rsplit([':', '@']).next().unwrap_or(name)
 }
 
-/// Replaces `from` where it stands as a word of its own.
+/// Replaces `from` by `to` where it is a whole word.
 fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let mut result = Vec::with_capacity(text.len());
@@ -181,10 +181,10 @@ fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     result
 }
 
-fn print_lines(who: &str, is_error: bool, output: &[u8]) {
+fn print_lines(nodes: &str, is_error: bool, output: &[u8]) {
     let mut text = Vec::with_capacity(output.len() + 64);
     for line in output.split_inclusive(|&byte| byte == b'\n') {
-        text.extend(who.as_bytes());
+        text.extend(nodes.as_bytes());
         text.extend(b": ");
         text.extend(line);
     }

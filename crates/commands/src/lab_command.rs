@@ -14,12 +14,12 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_fleet::launch::lab::state;
 use garland_fleet::standing::Shelf;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, Phases, print_json, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// Does what the user asked of a lab.
+/// Runs a `garland lab` command.
 pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
     match command {
         LabCommand::Up { what, check, dry_run } => {
@@ -41,7 +41,10 @@ pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// What is to be built; refused where it can't be.
+/// Returns the specification of the lab, with warnings printed.
+///
+/// # Errors
+/// When such a lab cannot be built.
 fn spec(what: &What) -> Result<Spec, Failure> {
     let (lab, roots) = (what.lab.as_str(), what.roots.clone());
     let rate = what.rate.as_deref().map(str::parse::<Rate>).transpose();
@@ -53,7 +56,9 @@ fn spec(what: &What) -> Result<Spec, Failure> {
             Spec { name: lab.to_owned(), topology: topology::load(argument)?, roots, faults }
         }
         (None, Some(nodes)) => Spec { roots, faults, ..Spec::switch(lab, nodes, rate) },
-        (None, None) => return Err(Failure::usage("say what to emulate: a topology, or --nodes")),
+        (None, None) => {
+            return Err(Failure::usage("nothing to emulate: name a topology, or give --nodes"));
+        }
     };
     spec.validate().map_err(Failure::usage)?;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -96,11 +101,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     }
     phases.end("ask");
     let result = StatusResult { head: Head::new("garland.lab-status/2", None, phases), labs };
-    if context.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }
 
@@ -123,10 +124,6 @@ fn down(context: &Context, name: &str) -> Result<Exit, Failure> {
     phases.end("end");
     let head = Head::new("garland.lab-down/2", None, phases);
     let result = DownResult { head, lab: name.to_owned(), was_up };
-    if context.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! What `garland lab` tells.
+//! The results of `garland lab`.
 
 use std::fmt;
 
@@ -13,17 +13,17 @@ use garland_results::head::Head;
 /// The result object `garland.lab-up/2`.
 #[derive(Serialize)]
 pub struct UpResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The lab as it is now.
     pub lab: Status,
-    /// What its media gave, if that was asked for.
+    /// The measured rates of its media, with `--check`.
     pub check: Option<Report>,
 }
 
 impl UpResult {
-    /// What the check found, for people.
+    /// Returns the check's findings as text; empty without `--check`.
     pub fn checks(&self) -> String {
         self.check.as_ref().map(Report::to_string).unwrap_or_default()
     }
@@ -32,21 +32,21 @@ impl UpResult {
 /// The result object `garland.lab-run/2`.
 #[derive(Serialize)]
 pub struct RunResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The lab's name.
     pub lab: String,
-    /// What its media gave, if that was asked for.
+    /// The measured rates of its media, with `--check`.
     pub check: Option<Report>,
-    /// The command's exit code; none where it wasn't run.
+    /// The command's exit code; `None` if it was not run.
     pub code: Option<u8>,
 }
 
 /// The result object `garland.lab-status/2`.
 #[derive(Serialize)]
 pub struct StatusResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The labs that are up.
@@ -85,12 +85,12 @@ fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     Ok(())
 }
 
-/// A line a NIC; what is the node's own stands at its first one.
+/// Writes a line for each NIC of a node; the first one also has the node's name, address and directory.
 fn write_node(f: &mut fmt::Formatter<'_>, first: bool, node: &NodeStatus) -> fmt::Result {
     if first {
         writeln!(
             f,
-            "  {:<11} {:<14} {:<5} {:<11} {:>11} {:>11} {:>6}  folder",
+            "  {:<11} {:<14} {:<5} {:<11} {:>11} {:>11} {:>6}  directory",
             "node", "address", "NIC", "medium", "sent", "received", "lost"
         )?;
     }
@@ -109,7 +109,8 @@ fn write_node(f: &mut fmt::Formatter<'_>, first: bool, node: &NodeStatus) -> fmt
     Ok(())
 }
 
-fn kind(kind: MediumKind) -> &'static str {
+/// Returns the name of a kind of medium.
+pub fn kind(kind: MediumKind) -> &'static str {
     match kind {
         MediumKind::Hub { .. } => "hub",
         MediumKind::Switch { .. } => "switch",
@@ -120,12 +121,12 @@ fn kind(kind: MediumKind) -> &'static str {
 /// The result object `garland.lab-down/2`.
 #[derive(Serialize)]
 pub struct DownResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The lab's name.
     pub lab: String,
-    /// Whether there was anything to take down.
+    /// Whether the lab was up.
     pub was_up: bool,
 }
 

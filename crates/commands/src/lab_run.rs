@@ -1,4 +1,4 @@
-//! `garland lab run`: a lab for the time of one command.
+//! `garland lab run`: builds a lab, runs one command, and tears the lab down.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -23,13 +23,13 @@ use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// How often the command's end and interrupts are looked for.
+/// Interval between checks for the command's end and for interrupts.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// How long an interrupted command may take before it is asked to end.
+/// Nanoseconds that an interrupted command may run on before it gets SIGTERM.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// What came of a lab's time.
+/// How the check and the command ended.
 #[derive(Default)]
 struct Outcome {
     check: Option<Report>,
@@ -55,8 +55,8 @@ pub fn run(
         let (head, others, took) = (lab.head(), lab.others(), Nanos(took));
         garland_terminal::errln!("{name} is up in {took}: the head {head} and lab:{others}");
     }
-    let outcome = use_it(context, &lab, check, command, &interrupts, &mut phases);
-    // Whatever happened, the lab goes; what happened is told if both failed.
+    let outcome = check_and_run(context, &lab, check, command, &interrupts, &mut phases);
+    // The lab is torn down in any case. If that fails too, the first error is the one reported.
     let ended = lab.down().map_err(Failure::nothing);
     if ended.is_ok() {
         warden.dismiss();
@@ -78,7 +78,7 @@ pub fn run(
     Ok(exit)
 }
 
-fn use_it(
+fn check_and_run(
     context: &Context,
     lab: &Lab,
     check: bool,
@@ -112,8 +112,9 @@ fn use_it(
     Ok(outcome)
 }
 
-/// Waits for the command. Ctrl-C reaches it by itself, as all of the terminal's foreground; a
-/// request to this process alone is passed on after a second, and a further one ends the command.
+/// Waits for the command and returns its exit code. Ctrl-C reaches the whole foreground of the terminal,
+/// so the command gets it too; a signal to this process alone is passed on as SIGTERM after a second,
+/// and a second signal kills the command.
 fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
     let mut asked = None;
     loop {
@@ -133,14 +134,14 @@ fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
             (false, _) => None,
         };
         if let Some(signal) = signal {
-            // It may have ended just now, which the next look finds.
+            // The command may have just ended; the next turn notices.
             let _ = identity::signal(child.id(), signal);
         }
         std::thread::sleep(EVERY);
     }
 }
 
-/// A command's end as shells tell it: its code, or 128 and the signal that ended it.
+/// Returns a command's exit status as shells report it: its exit code, or 128 plus the signal that ended it.
 pub fn code_of(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)

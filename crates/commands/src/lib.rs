@@ -1,10 +1,12 @@
-//! The commands as recipes: arguments become a request, which refuses what has no effect; that becomes a
-//! plan, a session with agents, and a result. Each command is a module with a function `run`; arguments
-//! are in [`args`]. Commands that measure are in `garland-measure`, jobs in `garland-farm`.
+//! The commands. Each is a module with a function `run`, which turns arguments into a request (options
+//! without effect are refused), the request into a plan, and runs it in a session with agents, which
+//! gives a result. Arguments are in [`args`]. Commands that measure are in `garland-measure`, jobs in
+//! `garland-farm`.
 
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod background;
 pub mod cp;
 pub mod down;
 pub mod exec;

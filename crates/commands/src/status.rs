@@ -1,4 +1,4 @@
-//! `garland status`: shows agents that stay.
+//! `garland status`: shows standing agents.
 
 use garland_control::count_links;
 use garland_core::cluster::Node;
@@ -16,7 +16,7 @@ use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
 use garland_terminal::failure::{Exit, Failure};
 
-/// Shows agents that stay.
+/// Shows standing agents.
 pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
@@ -29,7 +29,7 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
     phases.end("set-up");
     let nodes = at_once(&nodes, ASKED, |node| match Standing::find(&shelf, &node.name) {
-        None => NodeState::but(node, NodeVerdict::Skipped, "no agent stays there"),
+        None => NodeState::but(node, NodeVerdict::Skipped, "no standing agent"),
         Some(record) => {
             let state = match record.connect(&keys) {
                 Ok(agent) => NodeState::ok(node, "up").with_links(count_links(agent), Vec::new()),
@@ -47,8 +47,8 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
     Ok(result.status())
 }
 
-/// The nodes of `lab` with an agent that stays; where no lab is named, the real nodes with one, or
-/// the usual lab's where there are none.
+/// Returns the nodes of `lab` with a standing agent. Without `lab`, returns the real nodes with one, or
+/// those of the default lab if no real node has one.
 pub fn standing_nodes(places: &Places, lab: Option<&str>) -> Result<Vec<Node>, Failure> {
     let named = |lab: Option<&str>| -> Result<Vec<Node>, Failure> {
         let records = Standing::all(&Shelf::open(places, lab)?);

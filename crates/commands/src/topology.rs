@@ -1,5 +1,6 @@
-//! From the word that names a topology to the topology.
+//! Finds topologies by name.
 
+use garland_sys::error::reason;
 use garland_topology::Topology;
 use garland_topology::file::parse;
 
@@ -7,7 +8,7 @@ use serde::Deserialize;
 
 use garland_terminal::failure::Failure;
 
-/// The scenarios that come with Garland, by name: the files in `scenarios/`.
+/// The built-in scenarios by name: the files in `scenarios/`.
 pub const OWN: [(&str, &str); 19] = [
     ("dolly-2005", include_str!("../../../scenarios/dolly-2005.toml")),
     ("openmosix-2004", include_str!("../../../scenarios/openmosix-2004.toml")),
@@ -30,36 +31,37 @@ pub const OWN: [(&str, &str); 19] = [
     ("switched-mesh-two-routes", include_str!("../../../scenarios/switched-mesh-two-routes.toml")),
 ];
 
-/// The topology of a scenario that comes with Garland, or of a file: what has a `/` or ends in
-/// `.toml` is a file.
+/// Loads the topology of a built-in scenario or of a file. A name with a `/`, or that ends in `.toml`, is
+/// a file.
 pub fn load(name: &str) -> Result<Topology, Failure> {
     let is_file = is_file(name);
     if let Some(text) = text(name).filter(|_| !is_file) {
         return only(text, name);
     }
     let text = std::fs::read_to_string(name).map_err(|error| {
-        let failure = Failure::usage(format!("reading the topology {name}: {error}"));
+        let failure =
+            Failure::usage(format!("cannot read the topology {name}: {}", reason(&error)));
         if is_file {
             return failure;
         }
-        failure.hint("name a file, or a scenario of garland scenario list")
+        failure.hint("name a file, or a scenario from `garland scenario list`")
     })?;
     only(&text, name)
 }
 
-/// The topologies of a scenario that comes with Garland: its own, or those that it compares; none if
-/// there is no such scenario.
+/// Returns the topologies of a built-in scenario: its own, or those that it compares. Empty if there is
+/// no such scenario.
 pub fn all_of(name: &str) -> Vec<Topology> {
     let named = text(name).and_then(topologies).unwrap_or_else(|| vec![name.to_owned()]);
     named.iter().filter_map(|name| load(name).ok()).collect()
 }
 
-/// Whether a word names a file, and not a scenario that comes with Garland.
+/// Whether a name is that of a file, and not of a built-in scenario.
 pub fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// The topology of a file, which must have one of its own.
+/// Parses the text of a file that must define exactly one topology.
 fn only(text: &str, name: &str) -> Result<Topology, Failure> {
     if let Some(several) = topologies(text) {
         let problem = format!("{name} compares several topologies and has none of its own");
@@ -68,12 +70,12 @@ fn only(text: &str, name: &str) -> Result<Topology, Failure> {
     Ok(parse(text, name).map_err(Failure::usage)?.topology)
 }
 
-/// The text of a scenario that comes with Garland.
+/// Returns the text of a built-in scenario.
 pub fn text(name: &str) -> Option<&'static str> {
     OWN.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
 }
 
-/// The topologies that a scenario's text names, if it has none of its own.
+/// Returns the names of the topologies that a scenario compares, if it does.
 pub fn topologies(text: &str) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Named {

@@ -1,4 +1,4 @@
-//! `garland up`: starts agents that stay.
+//! `garland up`: starts standing agents.
 
 use garland_control::{Links, stand_chain};
 use garland_lab::Lab;
@@ -14,7 +14,7 @@ use garland_results::run::Run;
 use garland_results::standing::{NodeState, StandingResult};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Starts agents that stay, where there are none yet, and links them.
+/// Starts standing agents on the nodes that have none, and links them.
 pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let inventory = Inventory::open(context)?;
@@ -22,13 +22,13 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let lab = up.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "up")?;
-    let muster = FleetBuilder {
+    let builder = FleetBuilder {
         stay: Some(up.idle),
         quiet: context.json,
         ..FleetBuilder::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
     };
     phases.end("set-up");
-    let fleet = muster.assemble()?;
+    let fleet = builder.assemble()?;
     phases.end("start");
     let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
     let (mut agents, mut reasons) = (Vec::new(), Vec::new());
@@ -36,7 +36,7 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
         reasons.push(agent.as_ref().err().cloned());
         agents.push(agent.ok());
     }
-    // The chain in the nodes' order is what the next copy takes, unless it asks for another.
+    // The next copy uses the chain in the nodes' order, unless its options ask for another.
     let links = stand_chain(agents).or_nothing("linking the nodes")?;
     phases.end("link");
     let mut states = Vec::new();

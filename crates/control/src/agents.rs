@@ -121,7 +121,7 @@ pub fn silence() -> String {
 
 /// The reason why an agent cannot be used whose channel is closed.
 pub fn gone() -> String {
-    "its agent is gone".to_owned()
+    "its agent exited or was killed".to_owned()
 }
 
 /// The id of a node in the set, whose first is the head's.

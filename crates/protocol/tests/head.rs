@@ -277,7 +277,7 @@ fn old_stripes_are_removed_when_every_server_has_the_new_ones() {
     says(&mut head, 1, committed());
     assert_eq!((ordered(&mut head), head.verdict(NodeId(1))), (vec![], None));
     // What a node has committed stays.
-    head.handle(1, Event::Lost(NodeId(1), "its agent is gone".to_owned()));
+    head.handle(1, Event::Lost(NodeId(1), "its agent exited or was killed".to_owned()));
     assert_eq!((ordered(&mut head), head.verdict(NodeId(1))), (vec![], None));
     says(&mut head, 2, committed());
     assert_eq!(ordered(&mut head), [(2, "settle", 0)]);
@@ -293,7 +293,7 @@ fn if_a_server_dies_before_it_has_committed_the_new_stripes_are_withdrawn() {
         let mut head = prepared();
         says(&mut head, 1, committed());
         let end = match is_prepared {
-            true => Event::Lost(NodeId(2), "its agent is gone".to_owned()),
+            true => Event::Lost(NodeId(2), "its agent exited or was killed".to_owned()),
             false => Event::From(NodeId(2), FromAgent::Failed(COPY, "no space left".to_owned())),
         };
         head.handle(1, end);
@@ -348,9 +348,9 @@ fn one_stripe_that_is_not_the_sources_fails_all() {
 #[test]
 fn a_striped_file_cannot_lose_a_server() {
     let mut head = striped(false);
-    head.handle(1, Event::Lost(NodeId(1), "its agent is gone".to_owned()));
-    let reason = "all servers of a striped file are needed, and io1 failed: its agent is gone";
-    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Dead("its agent is gone".to_owned())));
+    head.handle(1, Event::Lost(NodeId(1), "its agent exited or was killed".to_owned()));
+    let reason = "all servers of a striped file are needed, and io1 failed: its agent exited or was killed";
+    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Dead("its agent exited or was killed".to_owned())));
     complete(&mut head, 2, [2; 32]);
     let other = head.verdict(NodeId(2));
     assert_eq!(other, Some(Verdict::Failed(reason.to_owned())), "later messages change nothing");

@@ -174,7 +174,10 @@ impl Copying {
             Some(server) => {
                 server.is_dead = true;
                 if !self.is_head_dead {
-                    let lost = HeadEvent::Lost(id(victim + 1), "its agent is gone".to_owned());
+                    let lost = HeadEvent::Lost(
+                        id(victim + 1),
+                        "its agent exited or was killed".to_owned(),
+                    );
                     self.head.handle(2, lost);
                 }
             }

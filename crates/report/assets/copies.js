@@ -30,7 +30,7 @@ function ledger(parent, explained) {
   ], rows));
   const path = list(explained.path);
   if (path.length > 0) {
-    section.append(table("Who was waited for, in order", [
+    section.append(table("Critical path, in order", [
       ["at", (stretch) => time(stretch.begin_ns)],
       ["for", (stretch) => time(stretch.ns)],
       ["what", causeText, "text"],

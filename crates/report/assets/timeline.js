@@ -6,7 +6,7 @@ function timeline(parent, told) {
   const rows = [];
   if (told.path.length > 0) {
     const names = [...new Set(told.path.map((bar) => bar.name.split(",")[0]))];
-    rows.push({ node: "all nodes", stage: "waited for", path: true, names,
+    rows.push({ node: "all nodes", stage: "critical path", path: true, names,
       slices: told.path.map((bar) => [bar.begin_ns / 1e3, (bar.end_ns - bar.begin_ns) / 1e3, 1000, 0, 1, 0, bar.name]) });
   }
   for (const node of told.nodes) {
@@ -134,10 +134,10 @@ function timeline(parent, told) {
     if (!before || !after) return null;
     return `${row.node}: nothing at ${row.stage || "all"} for ${time((after[0] - before[0] - before[1]) * 1e3)}${gap(us)}`;
   }
-  // What a gap is called: who was waited for at that time.
+  // Describes a gap by the step of the critical path at that time.
   function gap(us) {
     const step = told.path.find((bar) => us * 1e3 >= bar.begin_ns && us * 1e3 < bar.end_ns);
-    return step ? `\nwaited for then: ${step.name}` : "";
+    return step ? `\ncritical path then: ${step.name}` : "";
   }
   function words(row, [begin, span, busy, size, count, peer, name]) {
     const when = `at ${time(begin * 1e3)} for ${time(span * 1e3)}`;

@@ -95,7 +95,7 @@ impl<'a> Export<'a> {
     /// When the output can't be written.
     pub fn path(&mut self, steps: &[Step]) -> io::Result<()> {
         let name = "critical path".to_owned();
-        let labels = vec!["what everybody waited for".to_owned()];
+        let labels = vec!["the cause of the time at every moment".to_owned()];
         let process = Process { id: self.next_id(), pid: PATH_PID, name, labels };
         let row = Row { id: self.next_id(), name: "cause".to_owned() };
         self.format.process(&process)?;

@@ -151,6 +151,11 @@ impl NodeEnd {
 /// Keeps a result object in its run's folder, and prints it: as JSON, or for people.
 pub fn tell(run: &Run, json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
     run.keep("result.json", result)?;
+    show(json, result)
+}
+
+/// Prints a result object: as JSON, or for people.
+pub fn show(json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
     if json { print_json(result) } else { output::print(result) }
 }
 

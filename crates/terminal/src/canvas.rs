@@ -1,6 +1,5 @@
-//! What ratatui draws on: standard output's terminal, by the control sequences that all terminals of today
-//! know (ECMA-48, and xterm's other screen). Keys are read elsewhere (`keys`), in the loop that waits for
-//! everything else.
+//! The backend of ratatui: writes control sequences that all present terminals support (ECMA-48) to standard
+//! output. Keys are read elsewhere (`keys`), in the event loop of the command.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,11 +11,11 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 use ratatui::style::{Color, Modifier};
 
-/// Text that goes to a terminal at once.
+/// A terminal whose output is buffered until it is flushed.
 pub struct Canvas<W> {
     output: W,
     text: String,
-    /// Whether colours are wanted.
+    /// Whether to use colours.
     coloured: bool,
 }
 
@@ -26,8 +25,9 @@ impl<W: Write> Canvas<W> {
         Self { output, text: String::new(), coloured }
     }
 
-    fn look(&self, cell: &Cell) -> String {
-        let mut look = String::from("\x1b[0");
+    /// Returns the control sequence for the style of a cell.
+    fn style(&self, cell: &Cell) -> String {
+        let mut style = String::from("\x1b[0");
         let modifiers = [
             (Modifier::BOLD, 1),
             (Modifier::DIM, 2),
@@ -35,19 +35,19 @@ impl<W: Write> Canvas<W> {
             (Modifier::REVERSED, 7),
         ];
         for (_, code) in modifiers.iter().filter(|(one, _)| cell.modifier.contains(*one)) {
-            let _ = write!(look, ";{code}");
+            let _ = write!(style, ";{code}");
         }
         for (colour, base) in [(cell.fg, 30), (cell.bg, 40)] {
             if let Some(code) = code(colour).filter(|_| self.coloured) {
-                let _ = write!(look, ";{}", base + code);
+                let _ = write!(style, ";{}", base + code);
             }
         }
-        look.push('m');
-        look
+        style.push('m');
+        style
     }
 }
 
-/// A colour's place behind that of black; the terminal's own has none.
+/// Returns a colour's code relative to that of black; `None` for the terminal's default.
 fn code(colour: Color) -> Option<u32> {
     match colour {
         Color::Black => Some(0),
@@ -75,17 +75,17 @@ impl<W: Write> Backend for Canvas<W> {
             if next != Some((x, y)) {
                 let _ = write!(self.text, "\x1b[{};{}H", y + 1, x + 1);
             }
-            let look = self.look(cell);
-            if look != present {
-                self.text.push_str(&look);
-                present = look;
+            let style = self.style(cell);
+            if style != present {
+                self.text.push_str(&style);
+                present = style;
             }
             match cell.symbol() {
-                // It takes a cell's place, and is never obeyed.
+                // A control character must not reach the terminal; `?` keeps its cell.
                 symbol if symbol.contains(printable::is_obeyed) => self.text.push('?'),
                 symbol => self.text.push_str(symbol),
             }
-            // What is wider than a cell is followed by one that isn't drawn.
+            // The cell after a wide character is not drawn, so the cursor is then elsewhere.
             next = Some((x + 1, y)).filter(|_| cell.symbol().is_ascii());
         }
         self.text.push_str("\x1b[0m");
@@ -102,8 +102,7 @@ impl<W: Write> Backend for Canvas<W> {
         Ok(())
     }
 
-    /// Returns the origin: ratatui asks for the position only to draw between other lines, which is not
-    /// done here.
+    /// Returns the origin. Ratatui needs the position only for inline viewports, which are not used here.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(Position::ORIGIN)
     }
@@ -131,7 +130,7 @@ impl<W: Write> Backend for Canvas<W> {
 
     fn size(&self) -> io::Result<Size> {
         let (width, height) = terminal::output_size()
-            .ok_or_else(|| io::Error::other("standard output is no terminal any more"))?;
+            .ok_or_else(|| io::Error::other("standard output is not a terminal any more"))?;
         Ok(Size { width, height })
     }
 

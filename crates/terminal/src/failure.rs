@@ -1,4 +1,4 @@
-//! How commands end: one table of exit codes, and errors that say what to do.
+//! The exit codes of commands, and errors with hints for users.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use garland_sys::error::reason;
 
-/// The exit codes, a promise to scripts.
+/// The exit codes of commands, on which scripts rely (docs/scripts.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// All done.
@@ -21,12 +21,12 @@ pub enum Exit {
     Fault,
     /// Interrupted.
     Interrupted,
-    /// What a program that was run for the user ended with.
+    /// The exit code of a program that was run for the user.
     Code(u8),
 }
 
 impl Exit {
-    /// Its number.
+    /// The number of the code.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -46,7 +46,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error for the user: what went wrong, and what to try.
+/// An error for the user: the exit code, what went wrong, and hints.
 #[derive(Clone, Debug)]
 pub struct Failure {
     exit: Exit,
@@ -55,7 +55,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The user asked for something that can't be.
+    /// The request is invalid.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, message: message.to_string(), hints: Vec::new() }
     }
@@ -70,13 +70,13 @@ impl Failure {
         Self { exit: Exit::Fault, message: message.to_string(), hints: Vec::new() }
     }
 
-    /// The user gave up while this was done.
+    /// The user interrupted `operation`.
     pub fn interrupted(operation: impl fmt::Display) -> Self {
         let message = format!("{operation}: interrupted");
         Self { exit: Exit::Interrupted, message, hints: Vec::new() }
     }
 
-    /// With a hint.
+    /// Adds a hint.
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {
         self.hints.push(hint.to_string());
         self
@@ -87,7 +87,7 @@ impl Failure {
         &self.message
     }
 
-    /// How the command ends.
+    /// The exit code of the command.
     pub fn exit(&self) -> Exit {
         self.exit
     }
@@ -100,20 +100,20 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Gives an error its operation, and makes it one for the user.
+/// Converts errors to failures of an operation.
 pub trait OrFailure<T> {
-    /// Nothing was done because `operation` failed.
+    /// Nothing was done because `operation` failed; the message begins with it.
     fn or_nothing(self, operation: impl fmt::Display) -> Result<T, Failure>;
 }
 
 impl<T, E: fmt::Display> OrFailure<T> for Result<T, E> {
     fn or_nothing(self, operation: impl fmt::Display) -> Result<T, Failure> {
-        self.map_err(|error| Failure::nothing(format!("{operation}: {}", in_words(&error))))
+        self.map_err(|error| Failure::nothing(format!("{operation}: {}", text_of(&error))))
     }
 }
 
-/// An error's text; the system's own without their number, and small as the middle of a sentence.
-fn in_words(error: &impl fmt::Display) -> String {
+/// Returns an error's text; for a system error, in lower case and without its number.
+fn text_of(error: &impl fmt::Display) -> String {
     let text = error.to_string();
     let number = text.rsplit_once("(os error ").and_then(|(_, rest)| rest.strip_suffix(')'));
     let system = number.and_then(|n| n.parse().ok()).map(io::Error::from_raw_os_error);
@@ -128,10 +128,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_the_system_are_told_in_words() {
+    fn system_errors_have_no_number() {
         let missing = io::Error::from_raw_os_error(2);
-        assert_eq!(in_words(&missing), "no such file or directory");
+        assert_eq!(text_of(&missing), "no such file or directory");
         let own = "Reading X: No such file or directory (os error 2)";
-        assert_eq!(in_words(&own), own);
+        assert_eq!(text_of(&own), own);
     }
 }

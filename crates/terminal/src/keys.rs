@@ -1,11 +1,11 @@
-//! Keys, as terminals code them: characters, and sequences that begin with an escape (ECMA-48, xterm).
+//! Parses key presses: characters, and escape sequences (ECMA-48, xterm).
 
-/// A key that means something.
+/// A key press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// A character, control characters included.
     Char(char),
-    /// Escape alone.
+    /// Escape.
     Escape,
     /// The arrow up.
     Up,
@@ -15,25 +15,25 @@ pub enum Key {
     PageUp,
     /// A screen down.
     PageDown,
-    /// To the beginning.
+    /// Home.
     Home,
-    /// To the end.
+    /// End.
     End,
-    /// Tab backwards.
+    /// Shift and Tab.
     BackTab,
 }
 
-/// Ctrl-C, where the terminal doesn't make a signal of it.
+/// Ctrl-C, in the terminal mode in which it causes no signal.
 pub const INTERRUPT: Key = Key::Char('\x03');
 
-/// Takes the keys out of what has come; the beginning of one that hasn't come whole is left. What means
-/// nothing is passed over.
+/// Removes all complete key presses from `bytes` and returns them; an incomplete one stays. Unknown sequences
+/// are dropped.
 pub fn take(bytes: &mut Vec<u8>) -> Vec<Key> {
     let mut keys = Vec::new();
     let mut rest = &bytes[..];
     while let Some((&first, behind)) = rest.split_first() {
         if first != 0x1b {
-            // No key that means something is outside ASCII.
+            // No supported key is outside of ASCII.
             keys.extend(first.is_ascii().then(|| Key::Char(char::from(first))));
             rest = behind;
             continue;
@@ -41,7 +41,7 @@ pub fn take(bytes: &mut Vec<u8>) -> Vec<Key> {
         match behind.split_first() {
             Some((b'[' | b'O', sequence)) => {
                 let Some(end) = sequence.iter().position(|byte| (0x40..0x7f).contains(byte)) else {
-                    // What is so long is none.
+                    // Such a long sequence is invalid.
                     if sequence.len() > 16 {
                         rest = &[];
                     }
@@ -50,7 +50,7 @@ pub fn take(bytes: &mut Vec<u8>) -> Vec<Key> {
                 keys.extend(of_sequence(&sequence[..=end]));
                 rest = &sequence[end + 1..];
             }
-            // A key with Alt looks the same as Escape and that key.
+            // Escape, or a key with Alt, which sends an escape before the key.
             _ => {
                 keys.push(Key::Escape);
                 rest = behind;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_apart_and_half_of_one_waits_for_the_rest() {
+    fn keys_are_parsed_and_incomplete_ones_stay() {
         let (all, rest) = keys(b"q\x1b[A\x1bOB\x1b[5~\x1b[1;5C\xc3\xa4\t\x03\x1b[6");
         let wanted = [Key::Char('q'), Key::Up, Key::Down, Key::PageUp, Key::Char('\t'), INTERRUPT];
         assert_eq!((&all[..], &rest[..]), (&wanted[..], &b"\x1b[6"[..]));

@@ -1,5 +1,5 @@
-//! What people see while a command runs and when it is over: progress, tables of verdicts, and failures,
-//! whose kind gives the exit code (docs/scripts.md).
+//! Output of commands: progress, tables of verdicts, and failures, whose kind gives the exit code
+//! (docs/scripts.md).
 
 #![forbid(unsafe_code)]
 

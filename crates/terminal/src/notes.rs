@@ -1,9 +1,9 @@
-//! Notes on nodes.
+//! Notes about nodes.
 
 use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
 
-/// Equal notes of several nodes as one: `n[01-20]: the note`, in the order in which each came first.
+/// Folds equal notes of several nodes into one line, such as `n[01-20]: the note`, in order of first occurrence.
 pub fn folded<'a>(notes: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, note) in notes {
@@ -15,7 +15,7 @@ pub fn folded<'a>(notes: impl Iterator<Item = (&'a str, String)>) -> Vec<String>
     all.into_iter().map(|(note, names)| format!("{}: {note}", nodelist::fold(&names))).collect()
 }
 
-/// What to beware of in the nodes' conditions, and where they differ.
+/// Returns warnings about the nodes' conditions, and about differences between them.
 pub fn guard_rails(nodes: &[(&str, &Conditions)], purpose: Purpose) -> Vec<String> {
     let each = nodes.iter().flat_map(|(name, conditions)| {
         beware(conditions, purpose).into_iter().map(|note| (*name, note))

@@ -1,5 +1,5 @@
-//! The way of all text to the user: standard output and standard error. What comes from elsewhere (from
-//! nodes, ssh, names) may hold what a terminal obeys; it is escaped here, in one place.
+//! Writes to standard output and standard error. Control sequences, which may be in names or in messages of
+//! nodes and ssh, are escaped here, in one place.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -8,34 +8,34 @@ use garland_core::printable;
 
 use crate::failure::{Failure, OrFailure};
 
-/// A line on standard output, as of `println!`.
+/// Prints a line to standard output, like `println!`.
 #[macro_export]
 macro_rules! outln {
     ($($words:tt)*) => { $crate::output::say(format_args!("{}\n", format_args!($($words)*))) };
 }
 
-/// A line on standard error, as of `eprintln!`.
+/// Prints a line to standard error, like `eprintln!`.
 #[macro_export]
 macro_rules! errln {
     ($($words:tt)*) => { $crate::output::warn(format_args!("{}\n", format_args!($($words)*))) };
 }
 
-/// Text on standard output, as of `print!`; whoever doesn't read it any more needs none.
+/// Prints text to standard output, like `print!`, but ignores errors.
 pub fn say(text: fmt::Arguments<'_>) {
     let _ = io::stdout().write_all(printable::text(&text.to_string()).as_bytes());
 }
 
-/// Text on standard error, as of `eprint!`; whoever doesn't read it any more needs none.
+/// Prints text to standard error, like `eprint!`, but ignores errors.
 pub fn warn(text: impl Display) {
     let _ = io::stderr().write_all(printable::text(&text.to_string()).as_bytes());
 }
 
-/// A JSON object on standard error.
+/// Prints a JSON object to standard error; ignores errors.
 pub fn warn_json(json: &str) {
     let _ = io::stderr().write_all(format!("{}\n", printable::json(json)).as_bytes());
 }
 
-/// Prints `bytes` as they are, which need be no text.
+/// Prints `bytes` unchanged; they need not be text.
 ///
 /// # Errors
 /// Those of [`print`].
@@ -43,30 +43,29 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     written(io::stdout().write_all(bytes))
 }
 
-/// Prints what a command has said, on standard error or on standard output: as it is to a file or a
-/// pipe, and as text to a terminal.
+/// Passes a command's output on to standard error or standard output; control sequences are escaped only on a
+/// terminal.
 pub fn pass_on(bytes: &[u8], is_error: bool) {
     let is_terminal =
         if is_error { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
     let shown = is_terminal.then(|| printable::bytes(bytes));
     let bytes = shown.as_ref().map_or(bytes, String::as_bytes);
-    // A reader that has gone away wants no more output.
+    // A reader that closed the pipe needs no more output.
     let _ = match is_error {
         true => io::stderr().write_all(bytes),
         false => io::stdout().write_all(bytes),
     };
 }
 
-/// Prints `text`. A reader that is gone (`garland cp .. | head -1`) has read what it wanted: the
-/// command's own work is done, and its exit code says how it went.
+/// Prints `text`. A closed pipe (`garland cp .. | head -1`) is no error: the reader has read what it wanted.
 ///
 /// # Errors
-/// When standard output can't be written for another reason: a disk is full.
+/// When standard output cannot be written for another reason, such as a full disk.
 pub fn print(text: impl Display) -> Result<(), Failure> {
     written(io::stdout().write_all(printable::text(&text.to_string()).as_bytes()))
 }
 
-/// Prints a JSON object. Control characters in its strings are escaped, so that the values stay exact.
+/// Prints a JSON object. Control characters in its strings become JSON escapes, so the values stay exact.
 ///
 /// # Errors
 /// Those of [`print`].

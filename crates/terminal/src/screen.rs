@@ -1,5 +1,5 @@
-//! Lines on standard error that are drawn anew while a command runs, and gone at its end; nothing
-//! where standard error is no terminal.
+//! Lines on standard error that are redrawn while a command runs, and removed at its end. Without a terminal
+//! nothing is shown.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -7,10 +7,10 @@ use std::io::{self, Write as _};
 use garland_core::printable;
 use garland_sys::{process, terminal};
 
-/// How often lines are drawn, in nanoseconds.
+/// The least interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;
 
-/// A command that is over within so many nanoseconds shows none.
+/// The time after the start of a command before lines are shown, in nanoseconds.
 const QUIET_NS: u64 = 1_000_000_000;
 
 /// The lines of one command.
@@ -23,7 +23,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// A screen without lines; it stays so if `quiet`.
+    /// A screen without lines. If `quiet`, it never shows any.
     pub fn new(quiet: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
@@ -38,22 +38,22 @@ impl Screen {
         self.hidden
     }
 
-    /// Whether it is time to draw.
+    /// Whether a redraw is due.
     pub fn is_due(&self, now_ns: u64) -> bool {
         !self.hidden && now_ns >= self.due_ns
     }
 
-    /// How many lines fit; the cursor stands below them.
+    /// How many lines fit above the cursor.
     pub fn room(&self) -> usize {
         terminal::size().map_or(0, |(_, rows)| usize::from(rows).saturating_sub(1))
     }
 
-    /// Draws `lines` in the place of those before, each cut where the terminal ends.
+    /// Replaces the lines, each cut to the width of the terminal.
     pub fn draw(&mut self, now_ns: u64, lines: &[String]) {
         let Some((columns, _)) = terminal::size().filter(|_| self.is_due(now_ns)) else { return };
         let mut text = self.erasure(columns.into());
         for line in lines {
-            // The last column stays free: some terminals go to the next line after it.
+            // The last column stays free, since some terminals wrap after it.
             let line: String =
                 printable::line(line).chars().take(usize::from(columns) - 1).collect();
             self.drawn.push(line.chars().count());
@@ -64,20 +64,20 @@ impl Screen {
         self.due_ns = now_ns + EVERY_NS;
     }
 
-    /// Takes all lines away.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         if let Some((columns, _)) = terminal::size().filter(|_| !self.drawn.is_empty()) {
             show(&self.erasure(columns.into()));
         }
     }
 
-    /// What erases the drawn lines. A terminal that has become narrower since has broken them to
-    /// more rows than they were drawn on.
+    /// Returns the control sequence that erases the drawn lines. A terminal that has become narrower since has
+    /// wrapped them to more rows.
     fn erasure(&mut self, columns: usize) -> String {
         let rows: usize = self.drawn.drain(..).map(|length| length.div_ceil(columns).max(1)).sum();
         let mut text = String::from("\r");
         if rows > 0 {
-            // Up, and all from there on.
+            // Cursor up, and erase from there on.
             let _ = write!(text, "\x1b[{rows}A\x1b[J");
         }
         text
@@ -90,7 +90,7 @@ impl Drop for Screen {
     }
 }
 
-/// A terminal that is gone needs no lines.
+/// Writes to the terminal; ignores errors, as of a closed one.
 fn show(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

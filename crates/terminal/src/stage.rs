@@ -1,5 +1,4 @@
-//! The whole terminal, for a command that draws on all of it. However it ends - a key, a signal, a panic -
-//! the terminal is what it was.
+//! Full-screen mode of the terminal. It is left at the end in any case: a key, a signal, or a panic.
 
 use std::io::{self, Stdout, Write};
 use std::os::fd::BorrowedFd;
@@ -12,19 +11,19 @@ use ratatui::{Frame, Terminal};
 use super::canvas::Canvas;
 use super::keys::{self, Key};
 
-/// xterm's other screen, without a cursor; and back.
+/// The control sequences to enter and leave xterm's alternate screen, with the cursor hidden.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// A terminal to draw on.
+/// A terminal in full-screen mode.
 pub struct Stage {
     terminal: Terminal<Canvas<Stdout>>,
     taken: Arc<Taken>,
-    /// The beginning of a key that hasn't come whole.
+    /// The beginning of an incomplete key sequence.
     unread: Vec<u8>,
 }
 
-/// What has to be given back.
+/// The state to restore.
 struct Taken {
     keys: Option<terminal::Keys>,
     given_back: AtomicBool,
@@ -32,12 +31,12 @@ struct Taken {
 
 impl Taken {
     fn give_back(&self) {
-        // Twice would take the cursor back to where it was before what has been said since.
+        // A second time would move the cursor back over text printed since.
         if self.given_back.swap(true, Ordering::AcqRel) {
             return;
         }
         let mut output = io::stdout();
-        // One that is gone needs nothing.
+        // Errors, as of a closed terminal, are ignored.
         let _ = output.write_all(LEAVE.as_bytes()).and_then(|()| output.flush());
         self.keys.iter().for_each(terminal::Keys::give_back);
     }
@@ -50,11 +49,11 @@ impl Drop for Taken {
 }
 
 impl Stage {
-    /// Takes the terminal; `None` where standard output isn't one, or is one that knows no control
+    /// Enters full-screen mode; returns `None` if standard output is not a terminal, or one without control
     /// sequences.
     ///
     /// # Errors
-    /// When the terminal refuses.
+    /// When the terminal cannot be written or configured.
     pub fn enter() -> io::Result<Option<Self>> {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if is_dumb || terminal::output_size().is_none() {
@@ -65,7 +64,7 @@ impl Stage {
         let weak = Arc::downgrade(&taken);
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            // What it says would be gone with the other screen.
+            // The panic message must go to the normal screen.
             weak.upgrade().iter().for_each(|taken| taken.give_back());
             before(panic);
         }));
@@ -77,15 +76,15 @@ impl Stage {
         Ok(Some(Self { terminal, taken, unread: Vec::new() }))
     }
 
-    /// What can be read when a key is pressed, if keys can be.
+    /// Returns the descriptor that is readable when a key is pressed, if keys can be read.
     pub fn input() -> Option<BorrowedFd<'static>> {
         terminal::input()
     }
 
-    /// The keys that were pressed since the last call.
+    /// Returns the keys that were pressed since the last call.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// When the terminal is closed.
     pub fn keys(&mut self) -> io::Result<Vec<Key>> {
         let Some(input) = &self.taken.keys else { return Ok(Vec::new()) };
         let mut room = [0; 256];
@@ -94,10 +93,10 @@ impl Stage {
         Ok(keys::take(&mut self.unread))
     }
 
-    /// Draws all of it; only what has changed is sent.
+    /// Draws the screen; only changes are sent.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// When the terminal is closed.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         self.terminal.draw(draw).map(drop)
     }

@@ -1,4 +1,4 @@
-//! How many agents are ready, while they are started.
+//! Shows how many agents are ready while they are started.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -8,10 +8,10 @@ use garland_sys::{clock, threads};
 
 use super::screen::Screen;
 
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between updates.
+const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Shows how many of `total` agents `work` has started so far, as it counts them.
+/// Runs `work`, and shows meanwhile how many of `total` agents it has counted as ready.
 pub fn watch<R>(quiet: bool, total: usize, work: impl FnOnce(&AtomicUsize) -> R) -> R {
     let ready = &AtomicUsize::new(0);
     let mut screen = Screen::new(quiet);
@@ -20,11 +20,11 @@ pub fn watch<R>(quiet: bool, total: usize, work: impl FnOnce(&AtomicUsize) -> R)
     }
     let (end, ended) = channel::<()>();
     std::thread::scope(|scope| {
-        // Dropped here, also when `work` panics: the other thread ends by it.
+        // Dropped at the end of `work`, also by a panic, which ends the other thread.
         let _end = end;
-        // Without it the agents are started all the same.
+        // Without this thread the agents start all the same.
         let _ = threads::spawn_in(scope, "starting", move || {
-            while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let ready = ready.load(Ordering::Relaxed);
                 let line = format!("starting agents: {ready} of {total} nodes");
                 screen.draw(clock::now_ns(), &[line]);

@@ -1,13 +1,13 @@
-//! Verdicts in a table.
+//! Folds equal verdicts of several nodes into lines.
 
 use std::collections::BTreeMap;
 
 use garland_core::cluster::nodelist;
 use garland_core::printable;
 
-/// A line for each different verdict: `failed  n[003,017-020]: no space left on /scratch`. Each
-/// verdict is a word, a reason if there is one, and the node's name; those without a reason come
-/// first. Reasons that differ by the node's own name only are equal; the first node's is shown.
+/// Returns a line for each distinct verdict, such as `failed  n[003,017-020]: no space left on /scratch`. A
+/// verdict is a word, an optional reason, and the node's name; those without a reason come first. Reasons that
+/// differ only in the node's own name are equal; that of the first node is shown.
 pub fn folded<'a>(verdicts: impl Iterator<Item = (&'a str, Option<&'a str>, &'a str)>) -> String {
     let mut groups: BTreeMap<(bool, &str, String), (&str, Vec<&str>)> = BTreeMap::new();
     for (word, reason, name) in verdicts {
@@ -17,14 +17,14 @@ pub fn folded<'a>(verdicts: impl Iterator<Item = (&'a str, Option<&'a str>, &'a 
     }
     let line = |((has_reason, word, _), (reason, names)): (_, (&str, Vec<&str>))| {
         let colon = if has_reason { ": " } else { "" };
-        // A reason is no line of its own, whatever a node says.
+        // A reason must stay on its line, whatever a node sends.
         let reason = printable::line(reason);
         format!("{word:<7} {}{colon}{reason}\n", nodelist::fold(&names))
     };
     groups.into_iter().map(line).collect()
 }
 
-/// A reason without the node's own name, where that stands as a word.
+/// Returns a reason with the node's own name removed where it is a whole word.
 fn without_name(reason: &str, name: &str) -> String {
     let is_inner = |one: char| one.is_alphanumeric() || matches!(one, '-' | '_');
     let (mut text, mut rest) = (String::new(), reason);

@@ -35,7 +35,7 @@ pub enum ConnectionError {
     #[error("lost the connection to its agent: {reason}", reason = reason(.0))]
     Io(#[from] io::Error),
     /// The agent closed the connection.
-    #[error("its agent is gone")]
+    #[error("its agent exited or was killed")]
     Gone,
     /// The agent sent an invalid message.
     #[error("protocol error: its agent sent an invalid message")]

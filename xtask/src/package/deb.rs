@@ -57,7 +57,7 @@ fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
         staging.put(place, said(Command::new(binary).args(["completions", shell]))?)?;
     }
     let manual = staging.0.join("usr/share/man/man1");
-    said(Command::new(binary).args(["man", "--folder"]).arg(&manual))?;
+    said(Command::new(binary).args(["man", "--directory"]).arg(&manual))?;
     let mut gzip = Command::new("gzip");
     gzip.arg("-9n").current_dir(&manual);
     for page in fs::read_dir(&manual).context("list the manual")? {

@@ -1,10 +1,9 @@
-//! The command line, as the user typed it. Parsing does nothing else.
-//!
-//! What belongs to all commands is here; a group of commands has a file.
+//! Parses the command line. The arguments of the commands are in the crates of the commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use garland_commands::args::*;
 use garland_experiments::args::*;
@@ -20,27 +19,44 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// What belongs to all of them.
+    /// Options of all commands.
     #[command(flatten)]
     pub context: Context,
 }
 
 impl Args {
-    /// What these words say, the program's name first.
+    /// Parses `words`, of which the first is the program's name.
     ///
     /// # Errors
-    /// When they are wrong, or ask for help.
+    /// When they are invalid, or ask for help.
     pub fn of(
         words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
         let mut command = Self::command();
-        let matches = command.try_get_matches_from_mut(words)?;
+        let matches =
+            command.try_get_matches_from_mut(words).map_err(|error| with_name(error, &command))?;
         let mut args = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
         if let (Command::Cp(cp), Some((_, matches))) = (&mut args.command, matches.subcommand()) {
             cp.note_typed(matches);
         }
         Ok(args)
     }
+}
+
+/// Replaces an alias in the tip of an error about a mistyped option by the name of the option.
+fn with_name(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    if let Some(ContextValue::String(tip)) = error.get(ContextKind::SuggestedArg) {
+        let alias = tip.trim_start_matches('-');
+        let all = command.get_subcommands().flat_map(clap::Command::get_arguments);
+        let mut named = all.filter(|option| {
+            option.get_all_aliases().is_some_and(|aliases| aliases.contains(&alias))
+        });
+        if let Some(name) = named.next().and_then(clap::Arg::get_long) {
+            let name = ContextValue::String(format!("--{name}"));
+            error.insert(ContextKind::SuggestedArg, name);
+        }
+    }
+    error
 }
 
 const NODES_HELP: &str = "\
@@ -94,15 +110,19 @@ pub enum Command {
     /// Predict what more nodes would gain: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes 1..64
     Forecast(Forecast),
     /// Suggest a plan for a copy
-    Plan(Plan),
+    #[command(subcommand)]
+    Plan(PlanCommand),
     /// Write runs as one HTML file, with timeline and rates: garland report -o report.html
     Report(Report),
     /// Export what a copy recorded: garland trace export --format perfetto
-    Trace(Trace),
+    #[command(subcommand)]
+    Trace(TraceCommand),
     /// Emulate a cluster on this machine, without root
-    Lab(Lab),
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// Plan, configure and verify a network
-    Net(Net),
+    #[command(subcommand)]
+    Net(NetCommand),
     /// Run the published experiments that Garland reproduces
     Scenario(Scenario),
     /// Tour: emulate a small cluster on this machine and copy a file to all of it
@@ -122,12 +142,12 @@ pub enum Command {
 /// `garland man`.
 #[derive(Debug, ClapArgs)]
 pub struct Man {
-    /// The command; none for garland itself, `cp`, `lab up` and so on.
+    /// The command, such as `cp` or `lab up` [default: garland itself].
     pub command: Vec<String>,
-    /// Write the pages of all commands to this directory, a file each.
-    #[arg(long, value_name = "DIR", conflicts_with = "command")]
-    pub folder: Option<PathBuf>,
+    /// Write the pages of all commands to this directory, each to a file of its own.
+    #[arg(long, alias = "folder", value_name = "DIR", conflicts_with = "command")]
+    pub directory: Option<PathBuf>,
     /// Print the help of all commands as one Markdown page instead.
-    #[arg(long, conflicts_with_all = ["command", "folder"])]
+    #[arg(long, conflicts_with_all = ["command", "directory"])]
     pub markdown: bool,
 }

@@ -1,4 +1,4 @@
-//! From the words to the command.
+//! Dispatches the parsed command line to the commands.
 
 use garland_commands::{
     cp, down, exec, explain, forecast, lab_command, mount_command, net, plan, report, status,
@@ -13,11 +13,11 @@ use crate::{agent, shell, top};
 use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
 use garland_terminal::failure::{Exit, Failure};
 
-/// Does what the user asked for.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.context.json && !has_result(&args.command) {
         return Err(Failure::usage("this command has no result object")
-            .hint("leave --json out; those that have one are in docs/results.md"));
+            .hint("omit --json; docs/results.md lists the commands with result objects"));
     }
     let context = &args.context;
     match &args.command {
@@ -31,15 +31,15 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Balance(balance) => balance::run(context, balance),
         Command::Forecast(asked) => forecast::run(context, asked),
         Command::Report(asked) => report::run(context, asked),
-        Command::Plan(plan) => plan::run(context, &plan.command),
+        Command::Plan(plan) => plan::run(context, plan),
         Command::Up(up) => up::run(context, up),
         Command::Down(nodes) => down::run(context, nodes),
         Command::Status(status) => status::run(context, status),
         Command::Top(top) => top::run(context, top),
         Command::Mount(mount) => mount_command::run(context, mount),
-        Command::Trace(trace) => trace::run(context, &trace.command),
-        Command::Lab(lab) => lab_command::run(context, &lab.command),
-        Command::Net(net) => net::run(context, &net.command),
+        Command::Trace(trace) => trace::run(context, trace),
+        Command::Lab(lab) => lab_command::run(context, lab),
+        Command::Net(net) => net::run(context, net),
         Command::Scenario(scenario) => scenario::run(context, &scenario.command),
         Command::Demo(demo) => demo::run(demo),
         Command::Agent(agent) => agent::run(agent),
@@ -48,43 +48,22 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether `--json` means something to a command.
+/// Whether a command has a result object, which `--json` prints.
 fn has_result(command: &Command) -> bool {
     match command {
-        Command::Lab(lab) => match &lab.command {
-            LabCommand::Up { dry_run, .. } => !dry_run,
-            // A command's own output and the result would be one muddle.
-            LabCommand::Run { command, .. } => command.is_empty(),
-            LabCommand::Status | LabCommand::Down { .. } => true,
-            LabCommand::Exec { .. } => false,
-        },
-        Command::Cp(_)
-        | Command::Exec(_)
-        | Command::Wires(_)
-        | Command::Ping(_)
-        | Command::Disk(_)
-        | Command::Explain(_)
-        | Command::Farm(_)
-        | Command::Forecast(_)
-        | Command::Plan(_)
-        | Command::Report(_)
-        | Command::Balance(_)
-        | Command::Up(_)
-        | Command::Down(_)
-        | Command::Status(_)
-        | Command::Scenario(_) => true,
-        Command::Net(net) => {
-            matches!(net.command, NetCommand::Show(_) | NetCommand::Size(_) | NetCommand::Verify(_))
-        }
+        // The output of the command would be mixed with the result.
+        Command::Lab(LabCommand::Run { command, .. }) => command.is_empty(),
+        Command::Lab(LabCommand::Up { dry_run, .. }) => !dry_run,
+        // Without a file the export itself is on standard output.
+        Command::Trace(TraceCommand::Export(export)) => export.output.is_some(),
         Command::Mount(mount) => mount.status,
-        // Without a file the bytes themselves are on standard output.
-        Command::Trace(trace) => match &trace.command {
-            TraceCommand::Export(export) => export.output.is_some(),
-        },
-        Command::Demo(_)
+        Command::Lab(LabCommand::Exec { .. })
+        | Command::Net(NetCommand::Config(_) | NetCommand::Confirm | NetCommand::Guard { .. })
+        | Command::Demo(_)
         | Command::Top(_)
         | Command::Agent(_)
         | Command::Completions { .. }
         | Command::Man(_) => false,
+        _ => true,
     }
 }

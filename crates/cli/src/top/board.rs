@@ -1,4 +1,4 @@
-//! What is known of all nodes that are watched.
+//! The state of all watched nodes.
 
 use garland_protocol::NodeView;
 
@@ -9,47 +9,47 @@ pub struct Board {
     pub nodes: Vec<Node>,
 }
 
-/// What is known of a node.
+/// The state of a watched node.
 pub struct Node {
     pub name: String,
-    /// The last look at it, with which the next is compared.
+    /// The last sample, with which the next one is compared.
     last: Option<Box<NodeView>>,
-    /// What the last two looks came to.
+    /// The figures from the last two samples.
     pub figures: Option<Figures>,
-    /// How often there were new figures.
-    pub looks: u32,
-    /// Why it can't be watched any more.
+    /// How often the figures were updated.
+    pub updates: u32,
+    /// Why it cannot be watched any more.
     pub lost: Option<String>,
 }
 
 impl Board {
-    /// Nothing is known yet of the nodes of these names.
+    /// Nodes of these names, without samples.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
-        let node = |name| Node { name, last: None, figures: None, looks: 0, lost: None };
+        let node = |name| Node { name, last: None, figures: None, updates: 0, lost: None };
         Self { nodes: names.into_iter().map(node).collect() }
     }
 
-    /// Takes a look at a node in; says whether there are new figures.
-    pub fn take(&mut self, at: usize, view: Box<NodeView>) -> bool {
+    /// Adds a sample of a node; returns whether its figures were updated.
+    pub fn add(&mut self, at: usize, view: Box<NodeView>) -> bool {
         let node = &mut self.nodes[at];
         let figures = node.last.as_ref().and_then(|last| Figures::between(last, &view));
         node.last = Some(view);
         let is_new = figures.is_some();
         if is_new {
             node.figures = figures;
-            node.looks += 1;
+            node.updates += 1;
         }
         is_new
     }
 
-    /// A node can't be watched any more. What was known of it isn't so any longer.
+    /// Marks a node as lost, and discards its figures.
     pub fn lose(&mut self, at: usize, reason: String) {
         let node = &mut self.nodes[at];
         (node.figures, node.last, node.lost) = (None, None, Some(reason));
     }
 
-    /// Whether every node that can be watched has had so many figures.
-    pub fn has_looked(&self, count: u32) -> bool {
-        self.nodes.iter().all(|node| node.lost.is_some() || node.looks >= count)
+    /// Whether every node that is not lost has been updated `count` times.
+    pub fn has_updates(&self, count: u32) -> bool {
+        self.nodes.iter().all(|node| node.lost.is_some() || node.updates >= count)
     }
 }

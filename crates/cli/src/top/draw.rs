@@ -1,4 +1,4 @@
-//! The screen: a line about all nodes, a pane each for nodes, lanes and jobs, and one about keys.
+//! Draws the screen: a line about all nodes, a pane each for nodes, lanes and jobs, and a line about keys.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -12,16 +12,16 @@ use super::lines;
 use super::panes::{Order, Pane, Panes};
 use super::rows;
 
-/// Columns of a name at most: of a node, and of a copy's destination.
+/// The most columns of a node's name.
 const NAME: usize = 24;
 
 /// Columns of a bar.
 const BAR: usize = 8;
 
-/// Columns that a terminal must have for bars.
+/// The width of a terminal from which bars are drawn, in columns.
 const ROOMY: u16 = 118;
 
-/// Lines around a pane's rows: its border, and what stands above its columns.
+/// Lines of a pane besides its rows: the border and the heading.
 const AROUND: u16 = 3;
 
 const HELP: [&str; 12] = [
@@ -33,13 +33,13 @@ const HELP: [&str; 12] = [
     "s           order by name or by what is busiest",
     "h, ?        this, and back",
     "",
-    "A lane waits for what keeps it most of the time: the",
-    "upstream (the wire from there, or whoever sends), the",
-    "downstream, the node's own disk, a processor; or it has",
-    "all, and waits until it is stable, or for other nodes.",
+    "A lane waits for whatever delays it most: its upstream",
+    "(the wire or the sender), its downstream, the disk or",
+    "the processor of the node. A lane that has everything",
+    "waits for stable storage, or for other nodes.",
 ];
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, board: &Board, panes: &mut Panes) {
     let whole = frame.area();
     let [top, middle, bottom] =
@@ -62,8 +62,8 @@ pub fn draw(frame: &mut Frame<'_>, board: &Board, panes: &mut Panes) {
     }
 }
 
-/// What each pane has of the room: lanes and jobs as much as they need, up to a third each; the chosen one
-/// all of it, if it is to be alone.
+/// Returns the areas of the panes. Lanes and jobs have what they need, up to a third of `room` each; nodes have
+/// the rest. A zoomed pane has all of it.
 fn areas(room: Rect, counts: [usize; 3], panes: &Panes) -> [Rect; 3] {
     if panes.alone {
         let nothing = Rect { height: 0, ..room };
@@ -78,17 +78,16 @@ fn areas(room: Rect, counts: [usize; 3], panes: &Panes) -> [Rect; 3] {
 }
 
 fn summary(board: &Board, order: Order) -> Line<'static> {
-    let mega = |rate: f64| rate / 1e6;
     let sum = |of: fn(&super::figures::Figures) -> f64| rows::sum(board, of);
     let order = match order {
         Order::Name => "by name",
-        Order::Busiest => "the busiest first",
+        Order::Busiest => "busiest first",
     };
     let text = format!(
         "{} nodes, in {:.1} MB/s, out {:.1} MB/s; {order}",
         board.nodes.len(),
-        mega(sum(|figures| figures.received())),
-        mega(sum(|figures| figures.sent())),
+        lines::mega(sum(|figures| figures.received())),
+        lines::mega(sum(|figures| figures.sent())),
     );
     Line::from(vec![" garland top ".reversed(), Span::raw(" "), Span::raw(text)])
 }
@@ -97,7 +96,7 @@ fn keys() -> Line<'static> {
     Line::from(" q end  Tab pane  arrows scroll  s order  z zoom  h help").dim()
 }
 
-/// A pane's border, its heading, and those of its rows that there is room for.
+/// Draws a pane's border, its heading, and the rows that fit.
 fn draw_pane<'a>(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -123,7 +122,7 @@ fn draw_pane<'a>(
     let inside = block.inner(area);
     let cut: Vec<bool> = text.iter().map(|line| line.width() > usize::from(inside.width)).collect();
     frame.render_widget(Paragraph::new(text).block(block), area);
-    // What the terminal is too narrow for isn't hidden silently.
+    // Mark lines that the terminal is too narrow for.
     for (y, _) in inside.rows().zip(cut).filter(|(_, cut)| *cut) {
         if let Some(last) = frame.buffer_mut().cell_mut((y.right().saturating_sub(1), y.y)) {
             last.set_symbol("…");
@@ -138,7 +137,7 @@ fn draw_nodes(frame: &mut Frame<'_>, area: Rect, board: &Board, panes: &mut Pane
     let unknown = rows.iter().filter(|node| node.figures.is_none()).count();
     let mut title = format!("nodes: {}", rows.len());
     if unknown > 0 {
-        title += &format!(", nothing is known of {unknown}");
+        title += &format!(", {unknown} without data");
     }
     let figures = || rows.iter().filter_map(|node| node.figures.as_ref());
     let most = figures().map(|it| it.received().max(it.sent())).fold(1e6, f64::max);
@@ -158,7 +157,7 @@ fn draw_nodes(frame: &mut Frame<'_>, area: Rect, board: &Board, panes: &mut Pane
 fn node_row(node: &Node, width: usize, most: Option<f64>) -> Line<'static> {
     let name = fit(&node.name, width);
     let Some(figures) = &node.figures else {
-        let why = node.lost.as_deref().unwrap_or("nothing yet");
+        let why = node.lost.as_deref().unwrap_or("no data yet");
         let line = Line::from(format!("{name} {why}"));
         return if node.lost.is_some() { line.red() } else { line.dim() };
     };
@@ -186,17 +185,17 @@ fn draw_lanes(
     copies.sort_unstable();
     copies.dedup();
     let mut title = match copies.len() {
-        0 => "lanes: no copy is under way".to_owned(),
+        0 => "lanes: no copy is running".to_owned(),
         1 => format!("lanes over nodes: {}, of 1 copy", rows.len()),
         several => format!("lanes over nodes: {}, of {several} copies", rows.len()),
     };
-    let untold = rows::sum(board, |figures| figures.more_lanes.into());
+    let unreported = rows::sum(board, |figures| figures.more_lanes.into());
     let silent = rows::sum(board, |figures| figures.silent.into());
-    if untold > 0.0 {
-        title += &format!(", and {untold} more that nodes had no room to tell of");
+    if unreported > 0.0 {
+        title += &format!(", and {unreported} more that did not fit into the nodes' reports");
     }
     if silent > 0.0 {
-        title += &format!("; agents that don't answer: {silent}");
+        title += &format!("; agents that do not answer: {silent}");
     }
     let width = name_width(rows.iter().map(|(node, _)| node.name.as_str()));
     let bars = if area.width >= ROOMY { BAR + 1 } else { 0 };
@@ -217,7 +216,8 @@ fn lane_row(node: &Node, lane: &Lane, width: usize, bars: bool) -> Line<'static>
     };
     let id = format!("{}.{}", lane.copy, lane.number);
     let bar = if bars { bar(share.unwrap_or(0.0)) + " " } else { String::new() };
-    let rates = format!("{has:>5} {:>9.1} {:>9.1}  ", lane.received / 1e6, lane.sent / 1e6);
+    let rates =
+        format!("{has:>5} {:>9.1} {:>9.1}  ", lines::mega(lane.received), lines::mega(lane.sent));
     let part = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     let waits = format!("{:<20} ", format!("{}{part}", lane.limiter.word()));
     Line::from(vec![
@@ -246,17 +246,17 @@ fn draw_jobs(
     rows: &[(&Node, &Job)],
     panes: &mut Panes,
 ) {
-    let untold = rows::sum(board, |figures| figures.more_jobs.into());
+    let unreported = rows::sum(board, |figures| figures.more_jobs.into());
     let waiting = rows::sum(board, |figures| figures.waiting.into());
     let mut title = match rows.len() {
-        0 => "jobs: none runs".to_owned(),
-        some => format!("jobs that run: {some}"),
+        0 => "jobs: none".to_owned(),
+        some => format!("running jobs: {some}"),
     };
-    if untold > 0.0 {
-        title += &format!(", and {untold} more that nodes had no room to tell of");
+    if unreported > 0.0 {
+        title += &format!(", and {unreported} more that did not fit into the nodes' reports");
     }
     if waiting > 0.0 {
-        title += &format!("; that wait for a processor: {waiting}");
+        title += &format!("; waiting for a processor: {waiting}");
     }
     let width = name_width(rows.iter().map(|(node, _)| node.name.as_str()));
     let heading =
@@ -285,7 +285,7 @@ fn name_width<'a>(names: impl Iterator<Item = &'a str>) -> usize {
     names.map(|name| name.chars().count()).max().unwrap_or(0).clamp(4, NAME)
 }
 
-/// A name in so many columns; what is cut off shows.
+/// Pads a name to `width` columns, or cuts it there and marks the cut.
 fn fit(name: &str, width: usize) -> String {
     if name.chars().count() <= width {
         return format!("{name:<width$}");
@@ -293,7 +293,7 @@ fn fit(name: &str, width: usize) -> String {
     name.chars().take(width - 1).chain(['…']).collect()
 }
 
-/// A bar for a share of the longest one, in eighths of a column.
+/// Returns a bar of length `share` (0 to 1), to an eighth of a column.
 fn bar(share: f64) -> String {
     const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
     let eighths = (share.clamp(0.0, 1.0) * (8 * BAR) as f64).round() as usize;

@@ -1,33 +1,33 @@
-//! What two looks at a node come to.
+//! The figures of a node, from two samples of its counters.
 
 use garland_protocol::{CopyView, KernelCounts, LaneView, NodeView, Waits};
 
-/// What happened on a node between two looks; rates are per second.
+/// What happened on a node between two samples; rates are per second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// NICs but the loopback.
+    /// All NICs except the loopback device.
     pub nics: Vec<Nic>,
-    /// The share of the processors at work.
+    /// The share of the processors' time that was used.
     pub cpu: f64,
     /// Bytes read from all disks.
     pub read: f64,
-    /// Bytes written to them.
+    /// Bytes written to all disks.
     pub written: f64,
-    /// The share of the time in which the busiest one was in use.
+    /// The share of the time in which the busiest disk was in use.
     pub disk: f64,
-    /// Segments sent again.
+    /// Segments that were retransmitted.
     pub resent: f64,
     /// Lanes of copies.
     pub lanes: Vec<Lane>,
-    /// Jobs that run.
+    /// Running jobs.
     pub jobs: Vec<Job>,
     /// Jobs that wait for a processor.
     pub waiting: u32,
-    /// Lanes that the node had no room to tell of.
+    /// Lanes that did not fit into the node's report.
     pub more_lanes: u32,
-    /// Jobs that the node had no room to tell of.
+    /// Jobs that did not fit into the node's report.
     pub more_jobs: u32,
-    /// Agents on the node that didn't answer.
+    /// Agents on the node that did not answer.
     pub silent: u32,
 }
 
@@ -44,18 +44,18 @@ pub struct Nic {
 /// A lane of a copy over the node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
-    /// The copy: the beginning of its identity, and where its bytes go to or come from on the node.
+    /// The beginning of the copy's id, and its path on the node.
     pub copy: String,
     pub name: String,
     /// Its number in the copy.
     pub number: u16,
-    /// Bytes of the copy that the node has, or has given, and of how many; none of a stream.
+    /// Bytes of the copy that the node has, or has sent, and the length of the copy; `None` for a stream.
     pub held: u64,
     pub length: Option<u64>,
-    /// Bytes that have come in and gone out.
+    /// Bytes received and sent per second.
     pub received: f64,
     pub sent: f64,
-    /// What it waits for, and for which share of the time.
+    /// What it waits for most, and for which share of the time.
     pub limiter: Limiter,
     pub share: Option<f64>,
 }
@@ -63,27 +63,27 @@ pub struct Lane {
 /// What a lane waits for on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limiter {
-    /// What is before it: the wire from there, or whoever sends.
+    /// The upstream: the wire from there, or the sender.
     Upstream,
-    /// What is behind it: the wire to there, or whoever receives.
+    /// The downstream: the wire to there, or the receiver.
     Downstream,
-    /// The node's own disk, or the command that reads what comes.
+    /// The node's own disk, or the command that reads the data.
     Disk,
-    /// A processor: it works all the time, or would.
+    /// A processor: it is not waiting for anything else.
     Processor,
-    /// All is here, and is made stable or read back.
+    /// The node has everything, and syncs it or reads it back.
     Stable,
-    /// All is here; the copy ends when the other nodes have it, too.
+    /// The node has everything; other nodes do not.
     Others,
-    /// Nothing has come yet.
+    /// Nothing has been transferred yet.
     Beginning,
     /// Nothing is left to do in this lane.
     Nothing,
-    /// Nothing is noted of this copy.
+    /// The copy has no trace.
     Unknown,
 }
 
-/// A job that runs.
+/// A running job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     pub number: u32,
@@ -93,13 +93,13 @@ pub struct Job {
 }
 
 impl Figures {
-    /// What happened since an earlier look; none where no time went by.
+    /// What happened between two samples; `None` if no time passed.
     pub fn between(earlier: &NodeView, later: &NodeView) -> Option<Self> {
         let passed_ns = later.at_ns.checked_sub(earlier.at_ns).filter(|&ns| ns > 0)?;
         let mut figures = Self::of_kernel(&earlier.kernel, &later.kernel, passed_ns as f64 / 1e9);
         let account = &later.account;
         for copy in &account.copies {
-            // A node may feed itself.
+            // A node may be source and destination of one copy.
             let is_same =
                 |other: &&CopyView| (other.copy, other.is_source) == (copy.copy, copy.is_source);
             let before = earlier.account.copies.iter().find(is_same);
@@ -162,7 +162,7 @@ impl Lane {
             of(now).saturating_sub(then.map_or(0, of)) as f64 / (passed_ns as f64 / 1e9)
         };
         let (limiter, share) = limiter(copy, now, then, passed_ns);
-        // A file's last block is shorter than the others.
+        // The last block may be shorter than the others.
         let held = copy.held.saturating_mul(copy.block_size.into());
         Self {
             copy: copy.copy.0[..3].iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -179,7 +179,7 @@ impl Lane {
 }
 
 impl Limiter {
-    /// A word or two for it.
+    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Upstream => "upstream",
@@ -195,7 +195,7 @@ impl Limiter {
     }
 }
 
-/// What a lane waited for most, and its share of the time that is known of.
+/// Returns what a lane waited for most, and the share of the known time.
 fn limiter(
     copy: &CopyView,
     now: &LaneView,
@@ -220,7 +220,7 @@ fn limiter(
         (Limiter::Nothing, since(|waits| waits.rest)),
     ];
     let sum: u64 = waited.iter().map(|(_, ns)| ns).sum();
-    // When a copy began since the last look isn't known, nor what of the time it worked.
+    // For a copy that began after the first sample, its begin and its working time are unknown.
     let (whole, worked) = match before {
         Some(_) => (passed_ns.max(sum), passed_ns.saturating_sub(sum)),
         None => (sum, 0),
@@ -230,14 +230,14 @@ fn limiter(
     let limiter = match limiter {
         _ if ns == 0 => return (Limiter::Unknown, None),
         Limiter::Nothing if now.came + now.went == 0 => Limiter::Beginning,
-        // What has come isn't written yet.
+        // Received data is not written yet.
         Limiter::Nothing if copy.lanes.len() == 1 && !copy.is_source => Limiter::Disk,
         limiter => limiter,
     };
     (limiter, Some(ns as f64 / whole as f64))
 }
 
-/// A name may hold anything, and this goes to a terminal.
+/// Replaces control characters in a name.
 fn shown(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn two_looks_come_to_rates() {
+    fn two_samples_give_rates() {
         let first = view(10, Waits::default(), 0, 0);
         let later = view(12, Waits { up: 2 * SECOND, ..Waits::default() }, 3 << 20, 25);
         let figures = Figures::between(&first, &later).unwrap();
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((lane.received, lane.sent), (1.5 * 1048576.0, 0.75 * 1048576.0));
         assert_eq!((figures.jobs[0].seconds, figures.waiting), (1.0, 3));
         assert_eq!(Figures::between(&first, &first), None);
-        // An agent that was started anew counts from 0, and so does its node.
+        // The counters of an agent that was restarted begin at 0.
         assert_eq!(Figures::between(&later, &first), None);
     }
 

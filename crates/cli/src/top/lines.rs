@@ -1,13 +1,18 @@
-//! Nodes, lanes and jobs as lines of text, the same on a terminal and elsewhere.
+//! Formats nodes, lanes and jobs as lines of text.
 
 use garland_core::units::bytes;
 
 use super::figures::{Figures, Job, Lane};
 
-/// Columns of a node's name, at least.
+/// The least columns of a node's name.
 pub const NAME: usize = 16;
 
-/// All that there is to say of a node: a line of its own, one for each lane, one for each job.
+/// Converts bytes per second to MB/s.
+pub fn mega(rate: f64) -> f64 {
+    rate / 1e6
+}
+
+/// Formats a node: a line for the node, one for each lane, and one for each job.
 pub fn all(name: &str, figures: &Figures) -> String {
     let mut text = format!("{}\n", node(name, NAME, figures));
     for of in &figures.lanes {
@@ -22,9 +27,8 @@ pub fn all(name: &str, figures: &Figures) -> String {
     text
 }
 
-/// What a node did, without its NICs.
+/// Formats the line of a node.
 pub fn node(name: &str, width: usize, figures: &Figures) -> String {
-    let mega = |rate: f64| rate / 1e6;
     format!(
         "{name:<width$} {:>9.1} {:>9.1} {:>8.0} {:>9.1} {:>9.1} {:>6.0} {:>5.0}  {}",
         mega(figures.received()),
@@ -40,7 +44,7 @@ pub fn node(name: &str, width: usize, figures: &Figures) -> String {
     .to_owned()
 }
 
-/// What stands above the lines of nodes.
+/// Returns the heading of the lines of nodes.
 pub fn node_heading(width: usize) -> String {
     format!(
         "{:<width$} {:>9} {:>9} {:>8} {:>9} {:>9} {:>6} {:>5}  MB/s of each NIC, in/out",
@@ -48,9 +52,8 @@ pub fn node_heading(width: usize) -> String {
     )
 }
 
-/// What each NIC did, where there are several; of one the sums have told.
+/// Formats the rates of each NIC if there are several; of a single one they equal the sums.
 pub fn nics(figures: &Figures) -> String {
-    let mega = |rate: f64| rate / 1e6;
     let one = |nic: &super::figures::Nic| {
         format!("{} {:.1}/{:.1}", nic.name, mega(nic.received), mega(nic.sent))
     };
@@ -58,9 +61,8 @@ pub fn nics(figures: &Figures) -> String {
     several.map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// A lane: `3fa2c1.0 45 % of 12.0 MiB, in 2.4 MB/s, out 2.4 MB/s, waits for upstream 97 %, /x`.
+/// Formats a lane: `3fa2c1.0 45 % of 12.0 MiB, in 2.4 MB/s, out 2.4 MB/s, waits for upstream 97 %, /x`.
 pub fn lane(lane: &Lane, width: usize) -> String {
-    let mega = |rate: f64| rate / 1e6;
     let share = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     format!(
         "{:<width$} {}, in {:.1} MB/s, out {:.1} MB/s, waits for {}{share}: {}",
@@ -73,7 +75,7 @@ pub fn lane(lane: &Lane, width: usize) -> String {
     )
 }
 
-/// How much of the copy the node has.
+/// Formats how much of the copy the node has.
 pub fn progress(lane: &Lane) -> String {
     match lane.length {
         Some(length) => format!("{} % of {}", percent(lane.held, length), bytes::format(length)),
@@ -81,27 +83,28 @@ pub fn progress(lane: &Lane) -> String {
     }
 }
 
-/// So many of a hundred parts, rounded down: all of it is 100 % only when it is all.
+/// Returns `part` of `whole` in percent, rounded down, so that 100 means all of it.
 pub fn percent(part: u64, whole: u64) -> u64 {
     let percent = u128::from(part) * 100 / u128::from(whole.max(1));
     u64::try_from(percent.min(100)).unwrap_or(100)
 }
 
-/// A job: `17 12 s, 1 core: sleep 60`.
+/// Formats a job: `17 12 s, 1 core: sleep 60`.
 pub fn job(job: &Job) -> String {
     let cores = if job.cores == 1 { "core" } else { "cores" };
     format!("{} {:.0} s, {} {cores}: {}", job.number, job.seconds, job.cores, job.command)
 }
 
-/// What isn't among a node's lines, and should be told.
+/// Returns lines about jobs, lanes and agents that are not shown.
 pub fn left_out(figures: &Figures) -> Vec<String> {
-    let told = [
-        (figures.waiting, "jobs that wait for a processor"),
-        (figures.more_jobs, "jobs that run, too, and aren't shown"),
-        (figures.more_lanes, "lanes that aren't shown"),
-        (figures.silent, "agents that don't answer, so that what they do isn't shown"),
+    let counts = [
+        (figures.waiting, "jobs waiting for a processor"),
+        (figures.more_jobs, "running jobs that are not shown"),
+        (figures.more_lanes, "lanes that are not shown"),
+        (figures.silent, "agents that do not answer, whose work is not shown"),
     ];
-    told.into_iter()
+    counts
+        .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{what}: {count}"))
         .collect()

@@ -1,5 +1,5 @@
-//! `garland top`: what nodes are doing just now. Their agents look at their kernels' counts and at what all
-//! agents there are at; nothing is left there when it ends.
+//! `garland top`: shows the activity of nodes. Their agents sample the counters of the kernel and the work of
+//! all agents on the node; nothing remains there when it ends.
 
 mod board;
 mod draw;
@@ -33,7 +33,7 @@ use garland_terminal::output;
 use garland_terminal::stage::Stage;
 use garland_terminal::verdicts::folded;
 
-/// How often the terminal is drawn at most, in nanoseconds.
+/// The least interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;
 
 /// Shows nodes until the user ends it.
@@ -44,12 +44,12 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let lab = top.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "top")?;
-    let muster = FleetBuilder {
+    let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         ..FleetBuilder::new(&nodes, &inventory, &places, &top.launch, &run, lab.as_ref())
     };
-    let fleet = muster.assemble()?;
-    let stage = Stage::enter().or_nothing("taking the terminal")?;
+    let fleet = builder.assemble()?;
+    let stage = Stage::enter().or_nothing("switching the terminal to full screen")?;
     let mut show = Show {
         board: Board::new(nodes.iter().map(|node| node.name.clone())),
         panes: Panes::default(),
@@ -57,18 +57,18 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
         count: top.count,
         drawn_ns: 0,
         interrupted: false,
-        unsaid: None,
+        write_error: None,
     };
     let others: Vec<_> = std::iter::once(interrupts.as_fd()).chain(Stage::input()).collect();
     let every = Duration::from_secs(top.interval.into());
     watch(fleet.agents, every, &others, &mut |news| show.take(news, &interrupts))
         .or_nothing("watching the nodes")?;
-    let Show { board, stage, interrupted, unsaid, .. } = show;
-    // What follows belongs on the screen that the user has.
+    let Show { board, stage, interrupted, write_error, .. } = show;
+    // Leave full screen: the rest goes to the normal screen.
     drop(stage);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
-    // A reader that is gone has read what it wanted.
-    if let Some(error) = unsaid.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+    // A reader that closed the pipe has read what it wanted.
+    if let Some(error) = write_error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(error).or_nothing("writing to standard output");
     }
     let lost: Vec<_> = board.nodes.iter().filter(|node| node.lost.is_some()).collect();
@@ -81,27 +81,27 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     })
 }
 
-/// What is shown, and how.
+/// The state of the command.
 struct Show {
     board: Board,
     panes: Panes,
-    /// The terminal; without one there are lines.
+    /// The full screen; without a terminal, lines are printed instead.
     stage: Option<Stage>,
     count: Option<u32>,
     /// When it was drawn last.
     drawn_ns: u64,
     /// The user has ended it.
     interrupted: bool,
-    /// Why a line couldn't be said.
-    unsaid: Option<io::Error>,
+    /// The error of writing a line.
+    write_error: Option<io::Error>,
 }
 
 impl Show {
-    /// Takes in what has come, and shows it; says whether to go on.
+    /// Handles an event of the watch; returns whether to continue.
     fn take(&mut self, news: Watched, interrupts: &Interrupts) -> ControlFlow<()> {
         match news {
             Watched::Node(at, view) => {
-                if self.board.take(at, view) {
+                if self.board.add(at, view) {
                     self.print(at)?;
                 }
             }
@@ -111,35 +111,35 @@ impl Show {
                 self.interrupted |= self.draw().is_err();
             }
         }
-        let has_looked = self.count.is_some_and(|count| self.board.has_looked(count));
+        let is_complete = self.count.is_some_and(|count| self.board.has_updates(count));
         let all_lost = self.board.nodes.iter().all(|node| node.lost.is_some());
-        if self.interrupted || has_looked || all_lost {
+        if self.interrupted || is_complete || all_lost {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 
-    /// Where there is no terminal, a node's new figures are lines.
+    /// Without a terminal, prints a node's new figures as lines.
     fn print(&mut self, at: usize) -> ControlFlow<()> {
         let node = &self.board.nodes[at];
-        let is_wanted = self.count.is_none_or(|count| node.looks <= count);
+        let is_wanted = self.count.is_none_or(|count| node.updates <= count);
         let (Some(figures), None, true) = (&node.figures, &self.stage, is_wanted) else {
             return ControlFlow::Continue(());
         };
         let mut output = io::stdout().lock();
         let lines = printable::text(&lines::all(&node.name, figures));
-        let said = output.write_all(lines.as_bytes());
-        if let Err(error) = said.and_then(|()| output.flush()) {
-            self.unsaid = Some(error);
+        let written = output.write_all(lines.as_bytes());
+        if let Err(error) = written.and_then(|()| output.flush()) {
+            self.write_error = Some(error);
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 
-    /// Does what keys say; whether that is to end.
+    /// Handles key presses; returns whether to end.
     fn obey_keys(&mut self) -> bool {
         let Some(stage) = &mut self.stage else { return false };
-        // A terminal that is gone ends it, too.
+        // A closed terminal ends the command, too.
         let Ok(keys) = stage.keys() else { return true };
         let mut ends = false;
         for key in keys {

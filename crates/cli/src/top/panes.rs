@@ -1,4 +1,4 @@
-//! What the user has chosen to see: which pane, which part of it, in which order.
+//! The user's view: the chosen pane, the scroll positions, and the order of rows.
 
 use garland_terminal::keys::{self, Key};
 
@@ -20,32 +20,32 @@ pub enum Order {
     /// That of the node list.
     #[default]
     Name,
-    /// What moves most, or has run longest, first.
+    /// Rows that transfer most, or run longest, first.
     Busiest,
 }
 
-/// What the user has chosen.
+/// The user's view.
 #[derive(Default)]
 pub struct Panes {
-    /// The place of the pane that keys are for.
+    /// The index of the chosen pane, which keys scroll.
     chosen: usize,
-    /// Each pane's first row that is shown, ..
+    /// The first visible row of each pane.
     first: [usize; 3],
-    /// .. and how many are.
+    /// The number of rows that fit into each pane.
     rooms: [usize; 3],
     pub order: Order,
-    /// The chosen pane has all the room.
+    /// Whether the chosen pane is zoomed.
     pub alone: bool,
     pub help: bool,
 }
 
 impl Panes {
-    /// The pane that keys are for.
+    /// The chosen pane.
     pub fn chosen(&self) -> Pane {
         Pane::ALL[self.chosen]
     }
 
-    /// Does what a key says; whether that is to end.
+    /// Handles a key; returns whether to end.
     pub fn obey(&mut self, key: Key) -> bool {
         let page = self.rooms[self.chosen].max(1);
         let first = &mut self.first[self.chosen];
@@ -76,7 +76,8 @@ impl Panes {
         false
     }
 
-    /// Which of a pane's `rows` are shown where there is room for so many. Nobody scrolls beyond the last.
+    /// Returns the range of a pane's `rows` that is visible with room for `room` rows, and limits the scroll position
+    /// to the last.
     pub fn shown(&mut self, pane: Pane, rows: usize, room: usize) -> std::ops::Range<usize> {
         let at = pane as usize;
         self.rooms[at] = room;

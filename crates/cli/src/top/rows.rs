@@ -1,10 +1,10 @@
-//! The rows of each pane, in the order that the user wants.
+//! The rows of each pane, in the chosen order.
 
 use super::board::{Board, Node};
 use super::figures::{Figures, Job, Lane};
 use super::panes::Order;
 
-/// All nodes.
+/// Returns all nodes.
 pub fn nodes(board: &Board, order: Order) -> Vec<&Node> {
     let mut rows: Vec<&Node> = board.nodes.iter().collect();
     let moves = |node: &Node| {
@@ -17,13 +17,13 @@ pub fn nodes(board: &Board, order: Order) -> Vec<&Node> {
     rows
 }
 
-/// All lanes over all nodes.
+/// Returns all lanes over all nodes.
 pub fn lanes(board: &Board, order: Order) -> Vec<(&Node, &Lane)> {
     let mut rows: Vec<_> = figures(board)
         .flat_map(|(node, it)| it.lanes.iter().map(move |lane| (node, lane)))
         .collect();
     match order {
-        // A copy's lanes stand together.
+        // Lanes of the same copy are adjacent.
         Order::Name => rows.sort_by(|(_, one), (_, other)| {
             (&one.copy, one.number).cmp(&(&other.copy, other.number))
         }),
@@ -35,7 +35,7 @@ pub fn lanes(board: &Board, order: Order) -> Vec<(&Node, &Lane)> {
     rows
 }
 
-/// All jobs on all nodes.
+/// Returns all jobs on all nodes.
 pub fn jobs(board: &Board, order: Order) -> Vec<(&Node, &Job)> {
     let mut rows: Vec<_> =
         figures(board).flat_map(|(node, it)| it.jobs.iter().map(move |job| (node, job))).collect();
@@ -45,7 +45,7 @@ pub fn jobs(board: &Board, order: Order) -> Vec<(&Node, &Job)> {
     rows
 }
 
-/// The sum of something over all nodes.
+/// Returns the sum of a figure over all nodes.
 pub fn sum(board: &Board, of: impl Fn(&Figures) -> f64) -> f64 {
     figures(board).map(|(_, figures)| of(figures)).sum()
 }

@@ -200,11 +200,14 @@ fn what_cannot_be_read_back_is_refused() {
     let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
     for to in ["local1:-", "local1:/dev/null"] {
         let said = refused(&["--verify", "source.bin", to]);
-        let wanted = "error: what goes to a pipe, a command or nowhere can't be read back";
+        let wanted = "error: data that goes to a pipe, a command or /dev/null cannot be read back";
         assert!(said.starts_with(wanted), "{said}");
     }
     let said = refused(&["--checksum", "local1:/x", "/dev/null"]);
-    assert!(said.starts_with("error: nothing can be read back from /dev/null"), "{said}");
+    assert!(
+        said.starts_with("error: data that goes to /dev/null or a pipe cannot be read back"),
+        "{said}"
+    );
     assert!(refused(&["--verify", "--no-fsync", "source.bin", "local1:/x"]).contains("--no-fsync"));
     assert!(refused(&["--bwlimit", "fast", "source.bin", "local1:/x"]).contains("fast"));
     scratch.assert_nothing_left();

@@ -218,27 +218,27 @@ fn ends_that_cannot_be_are_refused() {
     let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
     insta::assert_snapshot!(refused(&["local1:/x", "local2:/x"]), @r"
     error: one end of a copy must be a path of this machine
-    hint: for a file of this machine named local2:/x say ./local2:/x
+    hint: to name a file of this machine, write ./local2:/x
     ");
     insta::assert_snapshot!(refused(&["local[1-2]:/log/", "all"]), @r"
-    error: /log/ names no file
-    hint: folders come with -r
+    error: /log/ does not name a file
+    hint: directories are copied with -r
     ");
     insta::assert_snapshot!(refused(&["local[1-2]:/x", "-"]), @r"
-    error: the files of 2 nodes can't all go through one pipe
-    hint: name one node, or a folder
+    error: the files of 2 nodes cannot be written to one pipe
+    hint: name one node, or a directory as the destination
     ");
     insta::assert_snapshot!(refused(&["-r", "local1:/x", "|tar x"]), @r"
-    error: a tree can't go through a pipe
-    hint: for its bytes as they come: garland exec NODE -- tar c PATH
+    error: a tree cannot be written to a pipe
+    hint: for a stream, use tar: garland exec NODE -- tar c PATH
     ");
     insta::assert_snapshot!(refused(&["local1:/x", "|"]), @r"
-    error: there is no command behind `|`
+    error: no command after `|`
     hint: such as garland cp n1:/x '|zstd -d > x'
     ");
     insta::assert_snapshot!(refused(&["--verify", "local1:/x", "-"]), @r"
-    error: nothing can be read back from /dev/null or a pipe
-    hint: leave --verify and --checksum out
+    error: data that goes to /dev/null or a pipe cannot be read back
+    hint: omit --verify and --checksum
     ");
     assert_eq!(names_in(&scratch, "local1", ""), Vec::<String>::new());
     scratch.assert_nothing_left();

@@ -68,7 +68,7 @@ fn more_nodes_than_there_are_cannot_be_wanted() {
     let garland = garland(&scratch);
     for words in [["source.bin", "local[1-3]:/x"], ["local[1-3]:/x", "here"]] {
         let said = garland.cp(&[&["--min-ok", "9"], &words[..]].concat()).with_code(2);
-        let line = "error: --min-ok 9 can't be reached: there are 3 nodes\n";
+        let line = "error: --min-ok 9 cannot be reached: there are 3 nodes\n";
         assert!(said.err.starts_with(line), "{}", said.err);
     }
     assert_eq!(names_in(&scratch, "local1", ""), Vec::<String>::new());

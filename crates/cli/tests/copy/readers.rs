@@ -127,12 +127,12 @@ fn what_cannot_be_shared_is_refused() {
     let _ = source(&scratch, 10);
     let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
     insta::assert_snapshot!(refused(&["--shared", "-", "local1:/x"]), @r"
-    error: --shared is for one plain file, which nodes see at the same path
-    hint: leave --shared out
+    error: --shared applies only to one regular file, which nodes see at the same path
+    hint: omit --shared
     ");
     insta::assert_snapshot!(refused(&["--shared", "source.bin", "local1:/dev/null"]), @r"
-    error: --shared is for copies that go to files
-    hint: leave --shared out
+    error: --shared applies only to copies to files
+    hint: omit --shared
     ");
     scratch.assert_nothing_left();
 }

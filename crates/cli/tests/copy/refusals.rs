@@ -28,7 +28,7 @@ fn a_folder_as_source() {
     let said = refused("folder", 3, &["folder", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @r"
     error: cannot copy folder: it is a directory
-    hint: folders are copied with -r
+    hint: directories are copied with -r
     ");
 }
 
@@ -185,7 +185,7 @@ fn a_source_that_is_on_nodes() {
     let said = |name: &str, end: &str| refused(name, 2, &[end, "local1:/x"]).err;
     insta::assert_snapshot!(said("from-node", "n1:/x"), @r"
     error: one end of a copy must be a path of this machine
-    hint: for a file of this machine named local1:/x say ./local1:/x
+    hint: to name a file of this machine, write ./local1:/x
     ");
 }
 

@@ -364,7 +364,7 @@ fn what_cannot_be_striped_is_refused() {
     };
     insta::assert_snapshot!(refused(&["--stripe=5000"]), @"error: a stripe unit of 5000 bytes: allowed are 4 KiB to 4 GiB in steps of 4 KiB");
     insta::assert_snapshot!(refused(&["--stripe=64KiB", "--buffer-size", "48KiB"]), @"error: stripe units of 65536 bytes cannot be divided into blocks of 49152 bytes: use a block size that divides the unit");
-    insta::assert_snapshot!(refused(&["--stripe", "--op-size", "0"]), @"error: an operation of no bytes: --op-size is at least 1");
+    insta::assert_snapshot!(refused(&["--stripe", "--op-size", "0"]), @"error: --op-size must be at least 1");
     assert!(refused(&["--op-size", "1MiB"]).contains("--stripe"));
     assert!(refused(&["--stripe", "--min-ok", "1"]).contains("--min-ok"));
     assert!(refused(&["--stripe", "--buffers", "0"]).contains("--buffers"));

@@ -236,7 +236,7 @@ fn what_cannot_be_injected_is_refused() {
     let garland = garland(&scratch);
     for (fault, why) in [
         ("slow", "sink-disk:NODE:TIME/SIZE[@FIRST]"),
-        ("sink-disk:local9:1ms/1MiB", "local9 is none of the nodes"),
+        ("sink-disk:local9:1ms/1MiB", "local9 is not a destination of this copy"),
         ("fsync:local1:2h", "fsync:local1:2h"),
     ] {
         let said = garland.cp(&["--inject", fault, "source.bin", "local1:/x"]).with_code(2);

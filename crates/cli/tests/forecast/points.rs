@@ -75,13 +75,13 @@ fn what_carries_nothing_is_refused_in_words() {
     refused(&["--points", "1=10,2=20,4=40"], "more nodes were slower");
     refused(&["--points", "1=100,2=50,4=2"], "no law comes nearer");
     refused(&["--points", "1=100,2=52,4=30", "--limit", "wire=50s"], "one of the two is wrong");
-    refused(&["--points", "1=ten"], "is no measured point");
-    refused(&["--points", "1=10,2=-3,4=4"], "is no measured point");
+    refused(&["--points", "1=ten"], "is not a measured point");
+    refused(&["--points", "1=10,2=-3,4=4"], "is not a measured point");
     refused(&["--points", "0=10,2=3,4=4"], "0 nodes in 10 s can't be");
-    refused(&["--points", "1=10,2=6,4=4", "--nodes", "0"], "is no node count");
+    refused(&["--points", "1=10,2=6,4=4", "--nodes", "0"], "is not a node count");
     refused(&["--points", "1=10,2=6,4=4", "--nodes", "1..99999"], "more than 10000");
-    refused(&["--points", "1=10,2=6,4=4", "--limit", "wire"], "is no limit");
-    refused(&["--points", "1=10,2=6,4=4", "--node-price", "NaN"], "a price is 0 or more");
+    refused(&["--points", "1=10,2=6,4=4", "--limit", "wire"], "is not a limit");
+    refused(&["--points", "1=10,2=6,4=4", "--node-price", "NaN"], "a price must be at least 0");
     refused(&["--copy", "1GiB", "--topology", "no-such"], "no-such");
     refused(&["no-such-run"], "there is no run no-such-run");
 }

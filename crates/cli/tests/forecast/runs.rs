@@ -82,17 +82,17 @@ fn runs_that_say_too_little_are_named() {
     refused("[]", "is no result");
     refused(
         &json!({ "schema": "garland.ping/2", "elapsed_ns": 1 }).to_string(),
-        "can't be forecast from",
+        "cannot forecast from",
     );
     refused(&json!({ "schema": "garland.cp/7", "elapsed_ns": 1 }).to_string(), "garland.cp/7");
     let mut half = copy(2, 9.1);
     half["bytes"] = json!(1 << 29);
-    refused(&half.to_string(), "aren't runs of one work");
+    refused(&half.to_string(), "are not runs of the same work");
     let mut died = copy(2, 9.1);
     died["nodes"][1]["verdict"] = json!("dead");
     refused(&died.to_string(), "all points are at 1 nodes");
     let farm = json!({ "schema": "garland.farm/2", "elapsed_ns": 1, "total": 5.0, "jobs": 3, "done": 3, "nodes": [] });
-    refused(&farm.to_string(), "aren't runs of one work");
+    refused(&farm.to_string(), "are not runs of the same work");
     fs::remove_file(scratch.path("other").join("result.json")).unwrap();
     let said = garland(&scratch, &["forecast", &fine, "./other"]).with_code(2);
     assert!(said.err.contains("has no result.json"), "{}", said.err);
@@ -124,5 +124,5 @@ fn farms_bring_their_jobs_and_bytes() {
     // The records say what each job is, so that the simulator can run them.
     let simulated = result["simulated"].as_array().unwrap();
     let notes = result["notes"].to_string();
-    assert!(simulated.len() == 2 || notes.contains("in the simulator"), "{simulated:?} {notes}");
+    assert!(simulated.len() == 2 || notes.contains("the simulator is"), "{simulated:?} {notes}");
 }

@@ -20,7 +20,7 @@ fn a_node_without_agent_is_a_host_that_is_down_and_keeps_nobody_waiting() {
     });
     let names = shell(&stage.path(""), "ls; ls -ld local2; cat 1/../.garland-status");
     assert!(names.starts_with("here\nhome\nlocal1\nlocal2\n"), "{names}");
-    assert!(names.contains("no agent is up there"), "{names}");
+    assert!(names.contains("no standing agent"), "{names}");
     fs::write(stage.path("local1/x"), "x").expect("the other one is there");
     stage.up();
     until("the node", || fs::write(stage.path("local2/x"), "x").is_ok());

@@ -95,7 +95,7 @@ fn what_is_not_confirmed_is_undone() {
         assert_eq!(all(&stage), before, "{format}");
         scratch.assert_nobody_left();
         let said = stage.run(&["net", "confirm"], 3);
-        assert!(said.contains("no installation waits for a confirmation"), "{said}");
+        assert!(said.contains("no installation is waiting for a confirmation"), "{said}");
     }
 }
 
@@ -144,12 +144,12 @@ fn an_installation_that_cannot_be_changes_nothing() {
     let said = stage
         .run(&["net", "config", &topology, "--node", "n0", "--format", "ifupdown", "--install"], 2);
     assert!(said.contains("this machine has no device eth0; n0 needs it"), "{said}");
-    assert!(said.contains("hint: say --map eth0=NAME; there are lan0, "), "{said}");
+    assert!(said.contains("hint: map it by --map eth0=NAME; the devices are lan0, "), "{said}");
     for wrong in ["1s", "2h", "soon", "-5s"] {
         let patience = format!("--confirm-within={wrong}");
         let said =
             stage.run(&[&words(&topology, "ifupdown", "60s")[..12], &[&patience]].concat(), 2);
-        assert!(said.contains("say something from 2s to 1h"), "{said}");
+        assert!(said.contains("give a time from 2s to 1h"), "{said}");
     }
     assert_eq!(all(&stage), before);
 }
@@ -163,7 +163,7 @@ fn two_installations_at_once_are_refused() {
     let mut first = first.stdout(Stdio::null()).spawn().expect("it starts");
     until("the installation to be there", || Truth::found(&stage) == planned(true));
     let said = stage.run(&words(&topology, "ifupdown", "60s"), 2);
-    assert!(said.contains("another installation waits for its confirmation"), "{said}");
+    assert!(said.contains("another installation is waiting for its confirmation"), "{said}");
     until("a confirmation", || stage.run_any(&["net", "confirm"]).contains("stays"));
     assert_eq!(first.wait().expect("it ends").code(), Some(0));
     scratch.assert_nobody_left();

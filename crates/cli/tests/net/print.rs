@@ -79,7 +79,11 @@ fn a_difference_is_shown_and_a_fault() {
     // A link of another root could lead anywhere.
     std::os::unix::fs::symlink("/nowhere", scratch.path("root/etc/netplan")).unwrap();
     let said = config("netplan", &["--install"]).with_code(2);
-    assert!(said.err.contains("is a symbolic link, which may lead out of --root"), "{}", said.err);
+    assert!(
+        said.err.contains("is a symbolic link, which could lead out of --root"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -96,15 +100,15 @@ fn what_cannot_be_is_refused_with_a_hint() {
     let unknown = said(&[&[topology.as_str()], &networkd[..], &["n9"]].concat());
     assert_eq!(unknown, "error: p2p has no node n9\nhint: its nodes are n[2-3],srv\n");
     let nobody = said(&[&topology, "--format", "networkd"]);
-    assert!(nobody.contains("hint: say --node NAME, or --all"), "{nobody}");
+    assert!(nobody.contains("hint: give --node NAME or --all"), "{nobody}");
     let format = said(&[&topology, "--format", "wicked"]);
     assert!(format.contains("ifupdown, networkd, netplan, networkmanager, iproute2"), "{format}");
     let bond = said(&[&[subflows.as_str()], &networkd[..], &["n1"]].concat());
     assert!(bond.contains("ifupdown and iproute2 can"), "{bond}");
     let map = said(&[&topology, "--format", "netplan", "--node", "n2", "--map", "eth0"]);
-    assert!(map.contains("say NIC=NAME, such as eth0=enp3s0"), "{map}");
+    assert!(map.contains("write NIC=NAME, such as eth0=enp3s0"), "{map}");
     let map = said(&[&topology, "--format", "netplan", "--node", "n2", "--map", "eth7=a"]);
     assert!(map.contains("n2 has no NIC eth7; it has eth0"), "{map}");
     let missing = said(&["/no/such/file", "--format", "netplan", "--node", "n2"]);
-    assert!(missing.contains("reading the topology /no/such/file: No such file"), "{missing}");
+    assert!(missing.contains("cannot read the topology /no/such/file: no such file"), "{missing}");
 }

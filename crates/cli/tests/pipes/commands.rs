@@ -125,13 +125,16 @@ fn what_can_not_be_is_refused() {
     let garland = garland(&scratch);
     for (arguments, says) in [
         (&["source.bin", "local1:| "][..], "there is no command behind `|`"),
-        (&["--stripe", "source.bin", "local[1-2]:|cat"], "stripes can't go to commands"),
-        (&["-r", "folder", "local1:|tar x"], "a tree goes to a folder, not to a command"),
+        (&["--stripe", "source.bin", "local[1-2]:|cat"], "a striped copy cannot go to commands"),
+        (
+            &["-r", "folder", "local1:|tar x"],
+            "a tree can be copied only to a directory, not to a command",
+        ),
         (&["source.bin", "|cat"], "a command of this machine is no destination"),
-        (&["|", "local1:/x"], "there is no command behind `|`"),
-        (&["-", "source.bin", "local1:/x"], "a stream is copied alone"),
-        (&["-r", "-", "local1:/x"], "a stream is no folder"),
-        (&["--stripe", "-", "local[1-2]:/x"], "a stream can't be striped"),
+        (&["|", "local1:/x"], "no command after `|`"),
+        (&["-", "source.bin", "local1:/x"], "a stream cannot be copied together"),
+        (&["-r", "-", "local1:/x"], "a stream is not a directory"),
+        (&["--stripe", "-", "local[1-2]:/x"], "a stream cannot be striped"),
     ] {
         let said = garland.cp(arguments).with_code(2);
         assert!(said.err.contains(says), "{}", said.err);

@@ -59,11 +59,11 @@ fn a_server_without_ranges_will_do() {
 fn what_can_not_be_is_refused_before_anything_is_done() {
     let scratch = Scratch::new("refusals");
     for (words, why) in [
-        (["-r", "s3://b/folder", "local1:/x"].as_slice(), "can be copied alone only"),
+        (["-r", "s3://b/folder", "local1:/x"].as_slice(), "cannot be copied together"),
         (&["s3://b/folder/", "local1:/x"], "one object can be copied"),
         (&["s3://", "local1:/x"], "no bucket"),
-        (&["Cargo.toml", "s3://b/k"], "can be a source only"),
-        (&["--order", "wires", "Cargo.toml", "local1:/x"], "never measured"),
+        (&["Cargo.toml", "s3://b/k"], "cannot be a destination, only a source"),
+        (&["--order", "wires", "Cargo.toml", "local1:/x"], "no measurement of the wires"),
     ] {
         std::fs::write(scratch.path("Cargo.toml"), "x").expect("there is room");
         let said = crate::garland(&scratch).cp(words).with_code(2);

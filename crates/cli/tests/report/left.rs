@@ -54,7 +54,7 @@ fn what_a_crash_leaves_is_told_and_no_reason_for_no_report() {
     assert!(said.err.contains("there is no run nothing-like-it"), "{}", said.err);
     fs::write(scratch.path("x.json"), json!({ "schema": "garland.cp/2" }).to_string()).unwrap();
     let said = garland.run(&["report", name, "--forecast", "x.json"]).with_code(2);
-    assert!(said.err.contains("is no forecast"), "{}", said.err);
+    assert!(said.err.contains("is not a forecast"), "{}", said.err);
     let said = garland.run(&["report", name, "-o", "no/such/folder.html"]).with_code(3);
     assert!(said.err.contains("folder.html"), "{}", said.err);
 }

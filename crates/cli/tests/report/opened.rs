@@ -130,7 +130,7 @@ fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
         assert_eq!(line, None, "{nonsense}");
     }
     assert!(!text.contains("makes no sense here"), "every part copes: {text}");
-    assert!(text.contains("what joined its nodes can't be read"), "{text}");
+    assert!(text.contains("cannot read its topology"), "{text}");
     assert_eq!(
         browser.asked("document.querySelectorAll('.chart').length"),
         0,

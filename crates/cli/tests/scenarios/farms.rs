@@ -202,10 +202,10 @@ fn few_nodes_tell_of_more_which_are_then_tried() {
     let seconds: Vec<f64> = rows.iter().map(|row| row["seconds"].as_f64().unwrap()).collect();
     assert!(seconds[0] > 12.0 * 0.2 && seconds[3] < seconds[0], "{seconds:?}");
     assert_eq!(predictions(&result, 1)[0][1], seconds[3]);
-    let knee = &result["foretold"]["forecast"]["knee"];
-    assert_eq!(knee["resource"], "hub hub", "{}", result["foretold"]);
+    let knee = &result["prediction"]["forecast"]["knee"];
+    assert_eq!(knee["resource"], "hub hub", "{}", result["prediction"]);
     // One case in ten is outside of the interval, and on a busy machine more: that is said then.
-    let curve = result["foretold"]["forecast"]["curve"].as_array().unwrap();
+    let curve = result["prediction"]["forecast"]["curve"].as_array().unwrap();
     let at = curve.iter().find(|at| at["nodes"] == 5).expect("five nodes were forecast");
     let [low, high] = [0, 1].map(|end| at["interval"][end].as_f64().unwrap());
     assert!(0.0 < low && low < high, "{at}");

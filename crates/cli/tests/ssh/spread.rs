@@ -82,7 +82,7 @@ fn a_node_that_gives_other_bytes_is_asked_once_and_the_head_sends_the_right_ones
     // Still a program, but not the same one.
     let kept = cached(&field, 1).pop().expect("n1 has it");
     let mut bytes = fs::read(&kept).expect("it can be read");
-    let words = b"no agent stays there";
+    let words = b"no standing agent";
     let at = bytes.windows(words.len()).position(|part| part == words).expect("it is in it");
     bytes[at] = b'N';
     // It stands there because the user says that it is meant.

@@ -81,7 +81,7 @@ fn the_terminal_shows_nodes_lanes_and_jobs_and_is_what_it_was_afterwards() {
     let shown = terminal.await_shown(&[
         " 1 nodes: 2 ",
         " 2 lanes over nodes: 2, of 1 copy ",
-        " 3 jobs that run: 2 ",
+        " 3 running jobs: 2 ",
         "/copied",
         "upstream ",
         "until [ -e ",
@@ -93,20 +93,22 @@ fn the_terminal_shows_nodes_lanes_and_jobs_and_is_what_it_was_afterwards() {
     terminal.press(&["2", "z"]);
     until("the lanes alone", || {
         let shown = terminal.shown();
-        shown.contains(" 2 lanes") && !shown.contains(" 1 nodes") && !shown.contains(" 3 jobs")
+        shown.contains(" 2 lanes")
+            && !shown.contains(" 1 nodes")
+            && !shown.contains(" 3 running jobs")
     });
     terminal.press(&["Escape", "h"]);
-    terminal.await_shown(&["┌ keys ", " 3 jobs"]);
+    terminal.await_shown(&["┌ keys ", " 3 running jobs"]);
     terminal.press(&["h"]);
     // As narrow as terminals get: what has no room is counted or marked.
     terminal.tmux(&["resize-window", "-x", "40", "-y", "12"], None);
     terminal.await_shown(&["1 nodes: 2", "…", "more ─"]);
     terminal.tmux(&["resize-window", "-x", "120", "-y", "40"], None);
     work.end();
-    terminal.await_shown(&["no copy is under way", "jobs: none runs"]);
+    terminal.await_shown(&["no copy is running", "jobs: none"]);
     // Its own agents are the only ones that are left.
     garland.agent("local2").kill();
-    terminal.await_shown(&["nothing is known of 1"]);
+    terminal.await_shown(&["1 without data"]);
     terminal.press(&["q"]);
     let shown = terminal.await_shown(&["said before", "ended by 1"]);
     assert!(shown.contains("failed  local2: ") && !shown.contains("nodes: 2"), "{shown}");

@@ -102,14 +102,18 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
     write(&scratch, "b/in/a/x", b"");
     let garland = garland(&scratch);
     let cases: [(&[&str], i32, &str); 9] = [
-        (&["a", "local1:/"], 3, "hint: folders are copied with -r"),
-        (&["a", "b", "local1:/"], 2, "2 sources go into one folder, by -r"),
+        (&["a", "local1:/"], 3, "hint: directories are copied with -r"),
+        (&["a", "b", "local1:/"], 2, "several sources (2) need -r"),
         (&["-r", "a", "b/in/a", "local1:/"], 2, "two sources are named a"),
         (&["-r", "nosuch", "local1:/"], 3, "cannot open nosuch: no such file or directory"),
         (&["-r", "one/", "local1:/"], 3, "cannot open one/: not a directory"),
         (&["-r", "/dev/zero", "local1:/"], 3, "cannot copy /dev/zero: it is a device, not a file"),
         (&["-r", "--exclude", "a[", "a", "local1:/"], 2, "--exclude a[: the bracket at byte 1"),
-        (&["-r", "a", "local1:-"], 2, "a tree goes to a folder, not to standard output"),
+        (
+            &["-r", "a", "local1:-"],
+            2,
+            "a tree can be copied only to a directory, not to standard output",
+        ),
         (&["-r", "--stripe", "a", "local[1-2]:/"], 2, "cannot be used with"),
     ];
     for (words, code, wanted) in cases {

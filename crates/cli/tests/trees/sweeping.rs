@@ -98,7 +98,10 @@ fn only_what_was_asked_for_is_swept() {
     let wanted = ["d/build/", "d/build/z", "d/e/x.o", "d/more/", "d/more/deep/", "d/more/deep/er"];
     assert_eq!(gone, wanted);
     let said = garland.cp(&["-r", "--delete", "--dry-run", "from/d", "local1:/"]).with_code(0).out;
-    assert!(said.contains("\ndelete  what these folders have on nodes and not here"), "{said}");
+    assert!(
+        said.contains("\ndelete  files on the nodes that these directories here do not have"),
+        "{said}"
+    );
     for words in [
         &["--delete", "from/a", "local1:/"][..],
         &["-r", "--delete", "from/a", "local1:/"],

@@ -1,10 +1,16 @@
-//! The words of `garland cp` for how bytes are held back and looked at again.
+//! Options of `garland cp` for the rate limit and for reading files back.
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use garland_core::units::Rate;
 use garland_protocol::{Checksum, ReadBack};
 
-/// How fast a copy may be, and what is found out when all has come.
+use super::words::words;
+
+/// The kinds of digests.
+const KINDS: &[(&str, Checksum, &str)] =
+    &[("sha256", Checksum::Sha256, "SHA-256"), ("b3", Checksum::B3, "BLAKE3")];
+
+/// The rate limit of a copy, and what is read back at its end.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Checks {
     /// Limit every link between two machines, such as 100MB/s or 1gbit; with --rails there are as many links between
@@ -19,37 +25,24 @@ pub struct Checks {
     /// node; everything else then goes to standard error [default kind: sha256].
     #[arg(
         long,
-        value_enum,
+        value_parser = words(KINDS),
         value_name = "KIND",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "sha256",
         conflicts_with = "recursive"
     )]
-    pub checksum: Option<ChecksumName>,
-}
-
-/// Digests that people know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ChecksumName {
-    /// SHA-256.
-    Sha256,
-    /// BLAKE3.
-    B3,
+    pub checksum: Option<Checksum>,
 }
 
 impl Checks {
-    /// Bytes a second of a link; as many as it can carry where it is 0.
+    /// The rate limit of a link in bytes per second; 0 for none.
     pub fn pace(&self) -> u64 {
         self.bwlimit.map_or(0, |rate| rate.bytes_per_second() as u64)
     }
 
-    /// What is found out by reading back.
+    /// The checks that read the file back.
     pub fn read_back(&self) -> ReadBack {
-        let checksum = self.checksum.map(|name| match name {
-            ChecksumName::Sha256 => Checksum::Sha256,
-            ChecksumName::B3 => Checksum::B3,
-        });
-        ReadBack { verify: self.verify, checksum }
+        ReadBack { verify: self.verify, checksum: self.checksum }
     }
 }

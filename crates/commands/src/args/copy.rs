@@ -9,8 +9,11 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as ClapArgs, Command, ValueEnum};
 
 use garland_core::units::{Nanos, UnitError};
+use garland_dataplane::Packing;
+use garland_protocol::SlowNodes;
 
 use super::checks::Checks;
+use super::words::words;
 use crate::args::TRACES_VARIABLE;
 use garland_results::run::TRACED;
 
@@ -19,6 +22,21 @@ const DEFAULT_UNIT: &str = "1MiB";
 
 /// The most buffers of a lane.
 const BUFFERS_MAX: i64 = garland_protocol::BUFFERS_MAX as i64;
+
+/// The values of `--compress`.
+const COMPRESSION: &[(&str, Packing, &str)] = &[
+    ("none", Packing::None, "Do not compress"),
+    ("lz4", Packing::Lz4, "Fast"),
+    ("zstd", Packing::Zstd, "Better ratio"),
+    ("auto", Packing::Auto, "Measure and choose"),
+];
+
+/// The values of `--on-slow`.
+const ON_SLOW: &[(&str, SlowNodes, &str)] = &[
+    ("detach", SlowNodes::Detach, "Feed them on the side"),
+    ("wait", SlowNodes::Wait, "Let the others wait"),
+    ("fail", SlowNodes::Fail, "Fail them"),
+];
 
 const USAGE: &str = "\
 garland cp [OPTIONS] <SOURCE>... <DESTINATION>
@@ -44,7 +62,7 @@ pub struct Cp {
     ///
     /// Over ssh, a relative PATH begins in the home directory of the login. Local and lab nodes have a root directory each,
     /// where absolute and relative paths begin. Quote NODES: brackets are special to the shell too.
-    // An empty path is refused later, where it's known what it stands for.
+    // An empty path is refused later, where its role is known.
     #[arg(
         required = true,
         value_name = "PATH",
@@ -118,8 +136,8 @@ pub struct Cp {
     #[arg(long, alias = "clear")]
     pub no_encrypt: bool,
     /// Compress blocks on the wire: zstd, lz4, or auto, which measures and takes the faster one, or neither.
-    #[arg(long, value_enum, default_value = "none", value_name = "HOW", conflicts_with = "stripe")]
-    pub compress: CompressName,
+    #[arg(long, value_parser = words(COMPRESSION), default_value = "none", value_name = "HOW", conflicts_with = "stripe")]
+    pub compress: Packing,
     /// Print the plan and stop.
     #[arg(long)]
     pub dry_run: bool,
@@ -147,8 +165,8 @@ pub struct Cp {
     /// (wait), or fail it (fail).
     ///
     /// Detached nodes still receive the whole file, and the command waits for them; Ctrl-C then ends only their part.
-    #[arg(long, alias = "slow", value_enum, default_value = "detach", value_name = "ACTION")]
-    pub on_slow: SlowName,
+    #[arg(long, alias = "slow", value_parser = words(ON_SLOW), default_value = "detach", value_name = "ACTION")]
+    pub on_slow: SlowNodes,
     /// A node is slow if it takes less than this share of the rate that the others reach without it.
     #[arg(long, default_value = "50%", value_name = "SHARE", value_parser = share)]
     pub slow_below: u16,
@@ -213,17 +231,17 @@ pub struct Cp {
 }
 
 impl Cp {
-    /// What is copied: all paths but the last.
+    /// The sources: all paths but the last.
     pub fn sources(&self) -> &[PathBuf] {
         self.paths.split_last().map_or(&[][..], |(_, sources)| sources)
     }
 
-    /// Where it goes: the last path.
+    /// The destination: the last path.
     pub fn destination(&self) -> &OsStr {
         self.paths.last().map_or(OsStr::new(""), |path| path.as_os_str())
     }
 
-    /// Notes which options were typed.
+    /// Records which options were typed, and their values.
     pub fn note_typed(&mut self, matches: &ArgMatches) {
         let command = Self::augment_args(Command::new("cp"));
         let of_all = ["cluster", "json"].map(|name| (name.to_owned(), name.to_owned()));
@@ -242,27 +260,14 @@ impl Cp {
     }
 }
 
-/// How progress is told to programs.
+/// Formats of progress reports for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProgressForm {
-    /// Objects of JSON, a line each.
+    /// One JSON object a line.
     Json,
 }
 
-/// How blocks are packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CompressName {
-    /// Do not compress.
-    None,
-    /// Fast.
-    Lz4,
-    /// Better ratio.
-    Zstd,
-    /// Measure and choose.
-    Auto,
-}
-
-/// The ways of the bytes.
+/// The shapes of a copy's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShapeName {
     /// Whichever is predicted to be faster.
@@ -273,34 +278,23 @@ pub enum ShapeName {
     Tree,
 }
 
-/// What becomes of slow nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SlowName {
-    /// Feed them on the side.
-    Detach,
-    /// Let the others wait.
-    Wait,
-    /// Fail them.
-    Fail,
-}
-
-/// A share as thousandths: `50%`, `12.5%`.
+/// Parses a share such as `50%` or `12.5%`; returns thousandths.
 fn share(text: &str) -> Result<u16, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
     let percent = percent.ok().filter(|percent| (0.1..=90.0).contains(percent));
     let thousandths = percent.map(|percent| (percent * 10.0).round() as u16);
-    thousandths.ok_or_else(|| "allowed are 0.1% to 90%".to_owned())
+    thousandths.ok_or_else(|| "a share must be from 0.1% to 90%".to_owned())
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "it is at least 1".to_owned())
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "the least is 1".to_owned())
 }
 
-/// A time of 5 s or more, in nanoseconds: `60s`, `10min`.
+/// Parses a time of at least 5 s, such as `60s` or `10min`; returns nanoseconds.
 fn stuck_after(text: &str) -> Result<u64, String> {
     const LEAST: u64 = 5_000_000_000;
     let Nanos(time) = text.parse().map_err(|error: UnitError| error.to_string())?;
-    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "allowed are 5s and more".to_owned())
+    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "the least is 5s".to_owned())
 }
 
 /// `garland exec`.

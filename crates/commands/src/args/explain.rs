@@ -7,7 +7,7 @@ use garland_results::run::LAST;
 /// `garland explain`.
 #[derive(Debug, ClapArgs)]
 pub struct Explain {
-    /// The run: its name, its folder, or last.
+    /// The run: its name, its directory, or last.
     #[arg(default_value = LAST)]
     pub run: String,
     /// For a run that gathered files from several nodes, one copy each: the copy from this node [default: the one that

@@ -50,7 +50,7 @@ pub struct Forecast {
     pub fixed_price: Option<f64>,
 }
 
-/// How a copy goes to its nodes.
+/// The route of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum PlanName {
     /// From node to node.
@@ -62,21 +62,13 @@ pub enum PlanName {
     Star,
 }
 
-/// `garland plan`.
-#[derive(Debug, ClapArgs)]
-pub struct Plan {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: PlanCommand,
-}
-
 /// The plans' commands.
 #[derive(Debug, Subcommand)]
 pub enum PlanCommand {
-    /// Which plan suits a copy, and why: garland plan suggest 1GiB --topology switch --nodes 20
+    /// Find the fastest plan for a copy: garland plan suggest 1GiB --topology switch --nodes 20
     ///
-    /// Chains and trees over one or all rails, with blocks of several sizes, are simulated over the
-    /// topology; the quickest comes first. The answer is words for garland cp.
+    /// Chains and trees over one rail and over all, with blocks of several sizes, are simulated over the
+    /// topology; the fastest comes first. The answer is a set of options for garland cp.
     Suggest(PlanSuggest),
 }
 
@@ -88,7 +80,7 @@ pub struct PlanSuggest {
     /// Network of the nodes: a topology file, a scenario, or a shape (hub, switch, star, rail).
     #[arg(long, value_name = "TOPOLOGY")]
     pub topology: String,
-    /// How many nodes get it [default: all of the topology but its first].
+    /// Number of nodes that receive the file [default: all of the topology but its first].
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     pub nodes: Option<u32>,
     /// The rate of every wire, instead of the topology's.

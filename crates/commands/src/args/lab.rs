@@ -6,37 +6,29 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, value_parser};
 
-/// `garland lab`.
-#[derive(Debug, ClapArgs)]
-pub struct Lab {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: LabCommand,
-}
-
-/// What a lab emulates, what it is called, and where its files go.
+/// What a lab emulates, its name, and the place of its files.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(group = clap::ArgGroup::new("emulated").args(["topology", "nodes"]).required(true))]
 pub struct What {
     /// A topology file, or a scenario's name.
     pub topology: Option<String>,
-    /// So many nodes on one switch, beside the head.
+    /// Number of nodes on one switch, besides the head.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     pub nodes: Option<u32>,
     /// The rate of every wire of that switch, such as 1gbit; unshaped without it.
     #[arg(long, conflicts_with = "topology")]
     pub rate: Option<String>,
-    /// Cable it wrongly, to try what finds it; more than once for more faults.
+    /// Cable it wrongly, to test diagnosis. May be repeated.
     ///
     /// swap:n2/eth0,n3/eth0 exchanges two NICs' cables; missing:n4/eth0 has one that leads nowhere;
-    /// extra:n2/eth7,n3/eth7 is one that isn't planned; slow:n5/eth0=10mbit and mtu:n6/eth0=1400 are
+    /// extra:n2/eth7,n3/eth7 is one that is not planned; slow:n5/eth0=10mbit and mtu:n6/eth0=1400 are
     /// less than planned. Addresses and routes stay as planned.
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
     /// The lab's name.
     #[arg(long, default_value = DEFAULT_LAB, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: String,
-    /// Where the nodes' folders go.
+    /// Directory for the nodes' root directories.
     #[arg(long, value_name = "DIR")]
     pub roots: Option<PathBuf>,
 }
@@ -49,21 +41,21 @@ pub enum LabCommand {
         /// What to emulate.
         #[command(flatten)]
         what: What,
-        /// Measure all media and pairs of nodes, and compare them with theory: 15 s at most.
+        /// Measure all media and pairs of nodes, and compare them with theory; takes at most 15 s.
         #[arg(long)]
         check: bool,
         /// Print the steps and stop.
         #[arg(long)]
         dry_run: bool,
     },
-    /// Build a lab, run a command of this machine beside it, and tear it down whatever happens
+    /// Build a lab, run a command on this machine, and tear the lab down in any case
     ///
     /// The command, garland cp for instance, reaches the lab's nodes as lab:n1 while it runs.
     Run {
         /// What to emulate.
         #[command(flatten)]
         what: What,
-        /// Check the lab first; the command isn't run where that finds a fault.
+        /// Check the lab first; the command is not run if the check finds a fault.
         #[arg(long)]
         check: bool,
         /// The command and its arguments.

@@ -1,4 +1,4 @@
-//! The words of commands, as the user typed them: each group is a request.
+//! The arguments of the commands, as the user typed them.
 
 mod checks;
 mod copy;
@@ -11,17 +11,18 @@ mod report;
 mod standing;
 mod top;
 mod trace;
+mod words;
 
-pub use copy::{CompressName, Cp, Exec, ShapeName, SlowName};
+pub use copy::{Cp, Exec, ShapeName};
 pub use explain::Explain;
-pub use forecast::{Forecast, Plan, PlanCommand, PlanName, PlanSuggest};
-pub use lab::{Lab, LabCommand, What};
+pub use forecast::{Forecast, PlanCommand, PlanName, PlanSuggest};
+pub use lab::{LabCommand, What};
 pub use mount::Mount;
-pub use net::{FormatName, Net, NetCommand, NetConfig, NetShow, NetSize, NetVerify};
+pub use net::{NetCommand, NetConfig, NetShow, NetSize, NetVerify};
 pub use report::Report;
 pub use standing::{Agent, Down, Standing, Up};
 pub use top::Top;
-pub use trace::{ExportFormat, Trace, TraceCommand, TraceExport};
+pub use trace::{TraceCommand, TraceExport};
 
-/// The environment variable that says how many traces are kept.
+/// The environment variable with the number of traces to keep.
 pub const TRACES_VARIABLE: &str = "GARLAND_KEEP_TRACES";

@@ -32,15 +32,16 @@ pub struct Mount {
     /// The lab that lab:.. nodes belong to [default: lab].
     #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
-    /// Report on standard output when it is mounted, and leave the terminal.
+    /// Report on standard output once mounted, and leave the terminal.
     #[arg(long, hide = true)]
     pub background: bool,
 }
 
 const MOUNT_HELP: &str = "\
-DIR/NODE/PATH is PATH on NODE (below the agent's root, if it has one). DIR/3 is the third node of the
-list, DIR/here the one that this machine is, DIR/home the one that a process was started on.
+DIR/NODE/PATH is PATH on NODE (below the agent's root, if it has one). DIR/3 is the third node of
+the list, DIR/here is this machine, DIR/home the node that a process was started on.
 
-Agents must be up: `garland up NODES`. A node whose agent isn't answers \"host is down\"; one that is
-lost gives errors within 5 s; both are back when their agents are. Files are read and written as the
-agent's user. docs/mount.md says what is promised to several writers, and what isn't supported.";
+Start agents first: `garland up NODES`. Access to a node without an agent fails with \"host is down\";
+if an agent is lost, access fails within 5 s. Both work again once the agent is back. Files are read
+and written as the agent's user. See docs/mount.md for the guarantees to several writers, and for
+what is not supported.";

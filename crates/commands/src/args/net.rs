@@ -2,40 +2,43 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
+use clap::{Args as ClapArgs, Subcommand, value_parser};
+use garland_topology::config::Format;
 
+use super::words::words;
 use garland_fleet::args::Launch;
 
-/// `garland net`.
-#[derive(Debug, ClapArgs)]
-pub struct Net {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: NetCommand,
-}
+/// The formats of network configuration.
+const FORMATS: &[(&str, Format, &str)] = &[
+    ("ifupdown", Format::Ifupdown, "Debian's ifup, /etc/network/interfaces.d"),
+    ("networkd", Format::Networkd, "systemd-networkd"),
+    ("netplan", Format::Netplan, "Netplan"),
+    ("networkmanager", Format::NetworkManager, "NetworkManager's keyfiles"),
+    ("iproute2", Format::Iproute2, "A script of ip commands"),
+];
 
 /// The network's commands.
 #[derive(Debug, Subcommand)]
 pub enum NetCommand {
-    /// Draw a topology, list its NICs and routes, count what to buy, and say what its wires allow
+    /// Draw a topology; list its NICs, routes, parts to buy, and the rates that its wires allow
     Show(NetShow),
-    /// How many nodes a star of point-to-point wires allows, and two that are joined
+    /// Compute how many nodes one star of point-to-point wires allows, and two joined stars
     Size(NetSize),
     /// Print, compare or install the network configuration of a topology's nodes
     Config(NetConfig),
     /// Compare the real network with its plan: cables, rates, MTUs, routes
     ///
-    /// An agent on every node of the topology sends probes by every NIC and listens on all. Swapped,
-    /// missing, extra and slow cables, half duplex, wrong MTUs and other routes than planned are
-    /// named by both ends; the exit code is 4 if there are any. Nodes are reached by their names as
-    /// by garland exec, or in the lab of this name if it was built from the same topology.
+    /// An agent on every node of the topology sends probes from every NIC and listens on all. Reported,
+    /// with both ends, are swapped, missing, extra and slow cables, half duplex, wrong MTUs, and routes that
+    /// differ from the plan; the exit code is then 4. Nodes are reached by name as by garland exec, or in
+    /// the lab that was built from the same topology.
     Verify(NetVerify),
-    /// Keep the configuration that was installed: without this it is undone in time
+    /// Keep the installed configuration, which is undone otherwise
     Confirm,
     /// Install, and undo unless confirmed (started by net config --install)
     #[command(hide = true)]
     Guard {
-        /// The installation's folder.
+        /// The installation's directory.
         installation: PathBuf,
     },
 }
@@ -45,10 +48,10 @@ pub enum NetCommand {
 pub struct NetShow {
     /// A topology file, or a scenario's name.
     pub topology: String,
-    /// Draw it into this file.
+    /// Write a drawing to this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// All rows of long tables.
+    /// Print all rows of long tables.
     #[arg(long)]
     pub all: bool,
 }
@@ -65,13 +68,13 @@ pub struct NetSize {
     /// Ports on the main board, of servers and nodes alike.
     #[arg(long, default_value_t = 0, value_parser = value_parser!(u32).range(0..=16))]
     pub onboard: u32,
-    /// A star of so many nodes with its server [default: the largest].
+    /// Number of nodes of the star [default: the most that are possible].
     #[arg(long, value_parser = value_parser!(u64).range(1..=10_000))]
     pub nodes: Option<u64>,
     /// The price of a server's card.
     #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
     pub card_price: f64,
-    /// The price of a node's NIC, where none is on board.
+    /// The price of a node's NIC, unless one is on board.
     #[arg(long, default_value_t = 0.0, value_name = "PRICE")]
     pub nic_price: f64,
     /// The price of a cable.
@@ -93,29 +96,30 @@ pub struct NetConfig {
     /// Every node.
     #[arg(long, conflicts_with_all = ["node", "map", "diff", "install"])]
     pub all: bool,
-    /// The tool that configures the node's network.
-    #[arg(long, value_enum)]
-    pub format: FormatName,
-    /// What a NIC of the topology is called on the real node, such as eth0=enp3s0.
+    /// The tool that configures the network of the node.
+    #[arg(long, value_parser = words(FORMATS))]
+    pub format: Format,
+    /// Name of a NIC of the topology on the real node, such as eth0=enp3s0.
     #[arg(long, value_name = "NIC=NAME")]
     pub map: Vec<String>,
-    /// Write the files below this folder, with --all in a folder a node; they aren't printed.
+    /// Write the files below this directory instead of printing them; with --all, in a directory for each
+    /// node.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["diff", "install"])]
     pub output: Option<PathBuf>,
-    /// Compare with the files that are there; exit with 4 if any isn't as planned.
+    /// Compare with the installed files; exit with 4 if any differs from the plan.
     #[arg(long, conflicts_with = "install")]
     pub diff: bool,
-    /// Put the files in their places, let the tool apply them, and put back what was there unless
-    /// it is confirmed in time.
+    /// Install the files and apply them with the tool; restore the former configuration unless the new one
+    /// is confirmed in time.
     #[arg(long)]
     pub install: bool,
-    /// Say what would be done, and do nothing.
+    /// Print what would be done, and do nothing.
     #[arg(long)]
     pub dry_run: bool,
     /// How long an installation waits for `garland net confirm` or Enter, from 2s to 1h.
     #[arg(long, default_value = "60s", value_name = "TIME")]
     pub confirm_within: String,
-    /// The root to compare with or install below; below another than / nothing is applied.
+    /// Root directory to compare with or to install below; unless it is /, nothing is applied.
     #[arg(long, default_value = "/", value_name = "DIR")]
     pub root: PathBuf,
 }
@@ -131,19 +135,4 @@ pub struct NetVerify {
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
-}
-
-/// The formats of network configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatName {
-    /// Debian's ifup, /etc/network/interfaces.d.
-    Ifupdown,
-    /// systemd-networkd.
-    Networkd,
-    /// Netplan.
-    Netplan,
-    /// NetworkManager's keyfiles.
-    Networkmanager,
-    /// A script of ip commands.
-    Iproute2,
 }

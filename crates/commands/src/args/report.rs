@@ -9,14 +9,14 @@ use garland_results::run::LAST;
 /// `garland report`.
 #[derive(Debug, ClapArgs)]
 pub struct Report {
-    /// The runs: names, folders, or last. Several are compared with the first.
+    /// The runs: names, directories, or last. Several are compared with the first.
     #[arg(default_value = LAST, value_name = "RUN")]
     pub runs: Vec<String>,
     /// The file to write.
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
-    /// What garland forecast --json has told, for a curve; of copies to different numbers of nodes
-    /// a forecast is made anyway.
+    /// A result of garland forecast --json, drawn as a curve [default: for copies to different numbers of
+    /// nodes, a forecast from them].
     #[arg(long, value_name = "FILE")]
     pub forecast: Option<PathBuf>,
 }

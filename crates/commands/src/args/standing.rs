@@ -23,7 +23,7 @@ pub struct Up {
 /// `garland down`.
 #[derive(Debug, ClapArgs)]
 pub struct Down {
-    /// Which agents.
+    /// The agents to end.
     #[command(flatten)]
     pub which: Standing,
     /// Also remove the records of agents that cannot be reached, such as those of a machine that is gone
@@ -49,28 +49,28 @@ pub struct Agent {
     /// A public key that may command, in hexadecimal.
     #[arg(long, required = true)]
     pub controller: Vec<String>,
-    /// Root directory; no path leads out of it.
+    /// Root directory; paths cannot leave it.
     #[arg(long)]
     pub root: Option<PathBuf>,
     /// The port.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-    /// Stay for this many idle seconds.
+    /// End only after this many idle seconds.
     #[arg(long)]
     pub stay: Option<u64>,
-    /// Links speak MPTCP where the kernel has it.
+    /// Use MPTCP for links if the kernel supports it.
     #[arg(long)]
     pub mptcp: bool,
-    /// Bytes per second of an emulated node's disk.
+    /// Rate of an emulated node's disk, in bytes per second.
     #[arg(long, value_name = "RATE")]
     pub disk: Option<u64>,
-    /// What is wrong with its clock on purpose.
+    /// A fault of its clock, injected for tests.
     #[arg(long, value_name = "FAULT", allow_hyphen_values = true)]
     pub clock: Option<ClockFault>,
     /// Run in the background, and write messages to a file.
     #[arg(long)]
     pub detach: bool,
-    /// That file [default: one under Garland's state on this node].
+    /// File for messages [default: one below Garland's state directory on this node].
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 }

@@ -2,33 +2,34 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Subcommand};
+use garland_report::Kind;
 
+use super::words::words;
 use garland_results::run::LAST;
 
-/// `garland trace`.
-#[derive(Debug, ClapArgs)]
-pub struct Trace {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: TraceCommand,
-}
+/// The formats of a timeline.
+const FORMATS: &[(&str, Kind, &str)] = &[
+    ("perfetto", Kind::Perfetto, "Perfetto's format, for ui.perfetto.dev"),
+    ("chrome", Kind::Chrome, "JSON trace events, for chrome://tracing and many other programs"),
+    ("csv", Kind::Csv, "A table of all spans and samples, for spreadsheets and scripts"),
+];
 
 /// The traces' commands.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
-    /// Write a copy's timeline: when which node read, sent, received, wrote, and waited
+    /// Write the timeline of a copy: when each node read, sent, received, wrote, and waited
     ///
-    /// Each process is a node, and each row a stage of one of its threads; arrows join sends with
-    /// receives. Times are those of the head's clock, as far as clocks could be compared. Counters of
-    /// the kernel for connections, threads and disks are included.
+    /// In the output, a process is a node, and a row is a stage of one of its threads; arrows connect sends
+    /// and receives. Times are on the head's clock, if the clocks could be compared. Kernel counters of
+    /// connections, threads and disks are included.
     Export(TraceExport),
 }
 
 /// `garland trace export`.
 #[derive(Debug, ClapArgs)]
 pub struct TraceExport {
-    /// The run: its name, its folder, or last.
+    /// The run: its name, its directory, or last.
     #[arg(default_value = LAST)]
     pub run: String,
     /// For a run that gathered files from several nodes, one copy each: the copy from this node [default: the one that
@@ -36,20 +37,9 @@ pub struct TraceExport {
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
     /// Output format.
-    #[arg(long, value_enum)]
-    pub format: ExportFormat,
+    #[arg(long, value_parser = words(FORMATS))]
+    pub format: Kind,
     /// File to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// The formats of a timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// Perfetto's own: open it at ui.perfetto.dev.
-    Perfetto,
-    /// JSON trace events: for chrome://tracing and many other programs.
-    Chrome,
-    /// A table of all spans and samples, for spreadsheets and scripts.
-    Csv,
 }

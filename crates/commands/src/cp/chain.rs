@@ -1,4 +1,4 @@
-//! The order in which a chain visits the nodes, and why it is that one.
+//! The order in which a chain visits the nodes.
 
 use garland_analysis::pairs::Matrix;
 use garland_core::cluster::{Node, nodelist};
@@ -15,13 +15,13 @@ use garland_terminal::failure::Failure;
 pub struct Chain {
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// Why they are in this order; nothing where the user said so.
+    /// The reason for this order; `None` if the user gave it.
     pub why: Option<String>,
 }
 
 impl Chain {
-    /// Puts `nodes` in the order that the user asked for. A rack is what the cluster file calls one, and
-    /// in a lab what hangs on one switch.
+    /// Puts `nodes` in the order `asked` (the value of `--order`). Racks are those of the cluster file; in a
+    /// lab, nodes on one switch are a rack.
     pub fn ordered(
         inventory: &Inventory,
         (places, lab): (&Places, Option<&Lab>),
@@ -54,7 +54,7 @@ impl Chain {
     }
 }
 
-/// The medium that a lab's node hangs on by its first NIC.
+/// Returns the name of the medium that the first NIC of a lab's node is connected to.
 fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
     let topology = &lab.spec().topology;
     let place = topology.node(node.name.strip_prefix(LAB_PREFIX)?)?;
@@ -62,16 +62,16 @@ fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
     Some(topology.media[nic.medium].name.clone())
 }
 
-/// The last measurement of all of these nodes.
+/// Returns the last measurement that includes all of these nodes.
 fn measured(places: &Places, nodes: &[Node]) -> Result<Baseline, Failure> {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     wires_baseline::with_others(places, &names)?.ok_or_else(|| {
-        Failure::usage("--order wires: the wires between these nodes were never measured")
-            .hint("garland wires NODES measures them, and keeps what it finds")
+        Failure::usage("--order wires: no measurement of the wires between these nodes")
+            .hint("measure them first: garland wires NODES")
     })
 }
 
-/// What each node gave to each other by all its NICs.
+/// Returns the rate from each node to each other over all NICs, in bytes per second.
 fn rates(baseline: &Baseline, count: usize) -> Rates {
     let rate = |from, to| {
         let rails = baseline.rates.iter().filter_map(|rail: &Matrix| rail.get(from, to));
@@ -81,21 +81,22 @@ fn rates(baseline: &Baseline, count: usize) -> Rates {
     (0..count).map(|from| (0..count).map(|to| rate(from, to)).collect()).collect()
 }
 
+/// Returns the reason for an order by measured rates, with its slowest hop.
 fn by_wires(run: &str, rates: &Rates, sequence: &[usize], nodes: &[Node]) -> String {
     let hops = sequence.windows(2).map(|ends| (ends[0], ends[1], rates[ends[0]][ends[1]]));
-    let narrowest = hops.min_by(|a, b| a.2.unwrap_or(0.0).total_cmp(&b.2.unwrap_or(0.0)));
-    let told = match narrowest {
+    let slowest = hops.min_by(|a, b| a.2.unwrap_or(0.0).total_cmp(&b.2.unwrap_or(0.0)));
+    let hop = match slowest {
         Some((from, to, Some(bytes))) => {
             let (from, to) = (&nodes[from].name, &nodes[to].name);
             format!(
-                ", its narrowest hop {from} -> {to}: {}",
+                ", its slowest hop {from} -> {to}: {}",
                 Rate::from_bytes_per_second(bytes as u64)
             )
         }
         Some((from, to, None)) => {
-            format!(", {} -> {} wasn't measured", nodes[from].name, nodes[to].name)
+            format!(", {} -> {} was not measured", nodes[from].name, nodes[to].name)
         }
         None => String::new(),
     };
-    format!("by the wires as {run} measured them{told}")
+    format!("by the wires as {run} measured them{hop}")
 }

@@ -1,4 +1,4 @@
-//! A source that is elsewhere: an object, or what is behind a URL.
+//! A remote source: an object or a URL.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,19 +12,21 @@ use crate::args::Cp;
 use garland_fleet::launch::resolve::Lookup;
 use garland_terminal::failure::Failure;
 
-/// Bits that a file gets which had none where it was.
+/// Permission bits of a file whose source has none.
 pub const MODE: u32 = 0o644;
 
-/// An open source that is elsewhere. This machine reads it, once for all nodes.
+/// An open remote source. This machine reads it, once for all nodes.
 pub struct Elsewhere(Object);
 
 impl Elsewhere {
-    /// Opens the only source, if it is elsewhere.
+    /// Opens the source if it is remote; it must then be the only one.
     pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>) -> Result<Option<Self>, Failure> {
         let Some(address) = address(cp.sources())? else { return Ok(None) };
         if cp.recursive || cp.sources().len() > 1 {
-            let what = format!("{address} can be copied alone only, and without -r");
-            return Err(Failure::usage(what).hint("fetch the others to this machine first"));
+            let what =
+                format!("{address} cannot be copied together with other sources, or with -r");
+            return Err(Failure::usage(what)
+                .hint("copy it by a command of its own, or fetch it to this machine first"));
         }
         let names = Names::new(|name| Lookup::begin(name).address());
         let interrupts = Arc::clone(interrupts);
@@ -38,12 +40,12 @@ impl Elsewhere {
         }
     }
 
-    /// What it is called; nothing where its address doesn't say.
+    /// Its name; `None` if its address has none.
     pub fn file_name(&self) -> Option<Vec<u8>> {
         self.0.address().file_name()
     }
 
-    /// When it was modified, if its server says so.
+    /// Its time of modification, if the server reports one.
     pub fn modified(&self) -> Option<(i64, u32)> {
         self.0.modified()
     }
@@ -59,14 +61,14 @@ impl Elsewhere {
     }
 }
 
-/// The first of `sources` that is elsewhere.
+/// Returns the address of the first remote source.
 pub fn address(sources: &[PathBuf]) -> Result<Option<Address>, Failure> {
     let address = |path: &PathBuf| Address::parse(path.to_str()?);
     let first = sources.iter().find_map(address);
     first.transpose().map_err(|trouble| failure(Failure::usage, &trouble))
 }
 
-/// Whether a path of a destination names an object or a URL.
+/// Whether a path is the address of an object or a URL.
 pub fn is_elsewhere(path: &Path) -> bool {
     path.to_str().is_some_and(|text| Address::parse(text).is_some())
 }
@@ -104,7 +106,7 @@ impl Content for Elsewhere {
         self.0.address().to_string()
     }
 
-    /// Whatever was read belongs to what was opened.
+    /// Reads check that the object has not changed since it was opened.
     fn is_unchanged(&self) -> bool {
         true
     }

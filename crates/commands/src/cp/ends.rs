@@ -1,4 +1,4 @@
-//! The two ends of a copy, and what people may have meant where they are none.
+//! Parses the two ends of a copy, with hints for common mistakes.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::FileTypeExt;
@@ -13,13 +13,14 @@ use garland_fleet::destination::{self, FORM};
 use garland_fleet::inventory::Inventory;
 use garland_terminal::failure::Failure;
 
-/// The nodes and the path there.
+/// Parses a destination into nodes and the path there.
 pub fn destination(
     inventory: &Inventory,
     argument: &OsStr,
 ) -> Result<(Vec<Node>, Vec<u8>), Failure> {
     if elsewhere::is_elsewhere(Path::new(argument)) {
-        let message = format!("`{}` can be a source only", Path::new(argument).display());
+        let message =
+            format!("`{}` cannot be a destination, only a source", Path::new(argument).display());
         return Err(Failure::usage(message).hint(FORM));
     }
     destination::destination(inventory, argument)
@@ -30,7 +31,7 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
     Source::open(path).map_err(|error| {
         let failure = Failure::nothing(&error);
         match error {
-            SourceError::Directory(_) => failure.hint("folders are copied with -r"),
+            SourceError::Directory(_) => failure.hint("directories are copied with -r"),
             SourceError::NotAFile { .. } => failure.hint(format!(
                 "to copy its bytes as a stream, give '|cat {}' as the source",
                 path.display()
@@ -40,7 +41,7 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
     })
 }
 
-/// Whether what is given comes once, and tells its length by its end.
+/// Whether a source is a stream: it can be read only once, and its length is unknown before its end.
 pub fn is_stream(source: &Path) -> bool {
     let word = matches!(target::parse(source.as_os_str()), Ok(Target::Pipe | Target::Command(_)));
     word || source.metadata().is_ok_and(|stat| stat.file_type().is_fifo())

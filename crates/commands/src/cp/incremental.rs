@@ -1,4 +1,4 @@
-//! What nodes have of a file or a tree before it is sent.
+//! Finds out which parts of a file or tree the nodes already have.
 
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// What was found.
+/// The outcome of the comparison.
 pub struct Before {
-    /// What is to happen now.
+    /// The plan to follow.
     pub plan: Plan,
-    /// The agents, as they were given.
+    /// The agents, in the order given.
     pub agents: Vec<Result<Agent, String>>,
-    /// The digests of the source's blocks, if a node has something like it.
+    /// The digests of the source's blocks, if a node has a file or tree to compare with.
     pub digests: Option<Vec<[u8; 32]>>,
-    /// The nodes where an interrupted copy left what is of no use.
+    /// The nodes on which the remains of an interrupted copy cannot be used.
     pub unusable: Vec<String>,
-    /// The nodes that were to read a part of the source by themselves and didn't, and why.
+    /// The nodes that could not read their part of a shared source, and why.
     pub unread: Vec<(String, String)>,
 }
 
-/// Asks what `agents` have of what is `given`, if that is a file and goes to one, or a tree and goes to
-/// a folder; ends the phase of setting up if they have something.
+/// Asks `agents` what they have of `given`, if it is a file that goes to a file, or a tree that goes to a
+/// directory. Ends the set-up phase if a node has something.
 pub fn compare_first(
     request: &CopyRequest<'_>,
     given: &CopySource,
@@ -56,15 +56,15 @@ pub fn compare_first(
     let shared = shared(given, &plan)?;
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
     let CompareOutcome { agents, digests, unusable, unread } =
-        compare(agents, &asking).or_nothing("comparing what nodes have")?;
+        compare(agents, &asking).or_nothing("comparing with the files on the nodes")?;
     if digests.is_some() {
         phases.end_at("set-up", began_ns);
     }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
     let unread = unread.into_iter().map(|(place, reason)| (name(place), reason)).collect();
     let unusable = unusable.into_iter().map(name).collect();
-    // What is read file by file comes in its order: by several lanes, of which a node lacks some here and
-    // another some there, each could wait for the other.
+    // A tree is read in order, file by file. Over several lanes, with different blocks missing on different
+    // nodes, two lanes could wait for each other.
     let plan = match given {
         CopySource::Tree(_) if digests.is_some() => plan.by_one_lane(),
         _ => plan,
@@ -72,10 +72,10 @@ pub fn compare_first(
     Ok(Before { plan, agents, digests, unusable, unread })
 }
 
-/// What nodes are to read of the source by themselves.
+/// Returns the parts of a shared source that nodes read themselves; `None` if it is not shared.
 fn shared(given: &CopySource, plan: &Plan) -> Result<Option<Shared>, Failure> {
     let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
-    let path = std::path::absolute(path).or_nothing("finding the source's whole path")?;
+    let path = std::path::absolute(path).or_nothing("making the source's path absolute")?;
     Ok(Some(Shared {
         path: path.into_os_string().into_vec(),
         modified: source.modified(),
@@ -83,7 +83,7 @@ fn shared(given: &CopySource, plan: &Plan) -> Result<Option<Shared>, Failure> {
     }))
 }
 
-/// What there is to compare; none where there is nothing.
+/// Returns what to compare with what; `None` if there is nothing to compare.
 fn asked<'a>(
     request: &CopyRequest<'_>,
     given: &'a CopySource,
@@ -110,7 +110,7 @@ fn asked<'a>(
     }
 }
 
-/// Remembers the digests of a source that was read, for the next copy of it.
+/// Records the digests of a source that was read, for the next copy of it.
 pub fn remember(given: &CopySource, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
     let source = given.file().filter(|_| plan.layout.length > 0);
     if let (Some((_, source)), Some(digests)) = (source, digests) {

@@ -1,4 +1,4 @@
-//! `garland cp --inject`: known faults, and which nodes of the plan are to show them.
+//! `garland cp --inject`: parses faults and finds their nodes in the plan.
 
 use garland_core::plan::{HEAD, NodeId, Plan};
 use garland_protocol::{ClockFault, Injection, Wanted, parse_injection};
@@ -9,14 +9,14 @@ use garland_terminal::failure::Failure;
 /// The faults of one command.
 #[derive(Debug, Default)]
 pub struct Injections {
-    /// Faults of the copy, by the nodes' places in the plan.
+    /// Faults of the copy, with the nodes that show them.
     pub faults: Vec<(NodeId, Injection)>,
-    /// Faults of clocks, by the nodes' names.
+    /// Faults of clocks, with the names of the nodes.
     pub clocks: Vec<(String, ClockFault)>,
 }
 
 impl Injections {
-    /// Reads the words, and finds the nodes in the plan. A lab's node needs no prefix.
+    /// Parses `words` and finds their nodes in the plan. Nodes of a lab may be named without prefix.
     pub fn parse(words: &[String], plan: &Plan) -> Result<Self, Failure> {
         let mut injections = Self::default();
         for word in words {
@@ -28,9 +28,10 @@ impl Injections {
                 Wanted::Clock(name, fault) => {
                     let name = find(&name, word, plan)?.1.to_owned();
                     if !inventory::is_local(&name) && !name.starts_with(LAB_PREFIX) {
-                        let message = format!("`{word}`: no clock of a real machine is set wrong");
+                        let message =
+                            format!("`{word}`: the clock of a real machine cannot be set wrong");
                         return Err(
-                            Failure::usage(message).hint("take local[..] nodes, or those of a lab")
+                            Failure::usage(message).hint("use local[..] nodes, or those of a lab")
                         );
                     }
                     injections.clocks.push((name, fault));
@@ -49,7 +50,7 @@ fn find<'a>(name: &str, word: &str, plan: &'a Plan) -> Result<(NodeId, &'a str),
         .find(|(_, node)| is_it(&node.name))
         .map(|(id, node)| (id, node.name.as_str()))
         .ok_or_else(|| {
-            let message = format!("`{word}`: {name} is none of the nodes that are copied to");
-            Failure::usage(message).hint("NODE is one node's name, as in the list of nodes")
+            let message = format!("`{word}`: {name} is not a destination of this copy");
+            Failure::usage(message).hint("give the name of one node, as in the node list")
         })
 }

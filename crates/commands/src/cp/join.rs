@@ -1,4 +1,4 @@
-//! `garland cp --join`: nodes that come into a copy that runs.
+//! `garland cp --join`: adds nodes to a running copy.
 
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
@@ -15,13 +15,13 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 
-/// What the result of the copy says of a node that joined.
+/// The result of a node that joined or tried to.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Entry {
-    /// It took part.
+    /// It took part in the copy.
     Joined(Box<NodeResult>),
-    /// The copy was over before it came.
+    /// The copy ended before the node joined.
     Late {
         name: String,
         #[serde(flatten)]
@@ -52,17 +52,18 @@ struct Joined {
     head: Head,
     /// The copy's run.
     joined: String,
-    /// How the copy ended for the nodes that joined: of its result, what is theirs.
+    /// The entries of the copy's result for the nodes that joined.
     nodes: Vec<Entry>,
 }
 
-/// Has the nodes of `cp.destination()` join the copy of `run`, and waits until that has ended.
+/// Adds the nodes of `cp.destination()` to the copy of `run`, and waits for the end of the copy.
 pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     if !cp.sources().is_empty() {
         return Err(Failure::usage("--join takes one node list and no SOURCE")
-            .hint("several lists are one: 'n1,n[5-6]'"));
+            .hint("join several lists by commas: 'n1,n[5-6]'"));
     }
-    let list = cp.destination().to_str().ok_or_else(|| Failure::usage("a node list is UTF-8"))?;
+    let list =
+        cp.destination().to_str().ok_or_else(|| Failure::usage("a node list must be UTF-8"))?;
     let mut phases = Phases::begin();
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     let places = Places::open()?;
@@ -77,13 +78,13 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
         None => return Err(over(&copy)),
     };
     if !cp.quiet && !context.json {
-        garland_terminal::errln!("{list} joins {}, which goes on", copy.name());
+        garland_terminal::errln!("{list} joins {}", copy.name());
     }
     phases.end("answer");
     join_listener::await_end(&copy, &interrupts)?;
     if interrupts.have_come() {
-        // It is not this command's to end.
-        return Err(Failure::interrupted("waiting for the copy, which goes on"));
+        // The copy belongs to another command and continues.
+        return Err(Failure::interrupted("waiting for the end of the copy, which continues"));
     }
     phases.end("copy");
     let own = Run::begin(&places, "join")?;
@@ -103,13 +104,13 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     Ok(if all_ok { Exit::Done } else { Exit::SomeFailed })
 }
 
-/// What the result of the copy says of the nodes `names`.
+/// Returns the entries of the copy's result for the nodes `names`.
 fn theirs(copy: &Run, names: Vec<String>) -> Result<Vec<Entry>, Failure> {
     let mut result: CopyResult = KeptResult::of(copy)?.parse()?;
     let entry = |name: String| match result.nodes.iter().position(|node| node.name == name) {
         Some(at) => Entry::Joined(Box::new(result.nodes.swap_remove(at))),
         None => {
-            let reason = "the copy was over before it came".to_owned();
+            let reason = "the copy ended before the node joined".to_owned();
             Entry::Late { name, end: NodeEnd::new(NodeVerdict::Failed, Some(reason)) }
         }
     };
@@ -117,6 +118,6 @@ fn theirs(copy: &Run, names: Vec<String>) -> Result<Vec<Entry>, Failure> {
 }
 
 fn over(copy: &Run) -> Failure {
-    Failure::usage(format!("the copy of {} is over: nobody can join it any more", copy.name()))
-        .hint("a new copy sends what they lack: garland cp SOURCE NODES:PATH")
+    Failure::usage(format!("cannot join {}: the copy has ended", copy.name()))
+        .hint("start a new copy, which sends only the missing blocks: garland cp SOURCE NODES:PATH")
 }

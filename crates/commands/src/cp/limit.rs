@@ -1,4 +1,4 @@
-//! The limit of a copy: the best that the wires allow, as far as it is known beforehand.
+//! The limit of a copy: the highest rate that the wires allow, if it is known beforehand.
 
 use garland_control::Agent;
 use garland_core::plan::{HEAD, Lane, NodeId, Plan};
@@ -8,6 +8,7 @@ use garland_sys::nic;
 use garland_topology::bounds;
 use garland_topology::paths::{Stream, Ways};
 
+use super::request::CopyRequest;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::limit::Limit;
 
@@ -15,10 +16,10 @@ use garland_results::limit::Limit;
 /// bytes at the usual MTU.
 const GOODPUT: f64 = 1448.0 / 1538.0;
 
-/// What a lab's wires give to the TCP of this plan, or this host's NIC towards the first agent to
-/// any; `None` where neither says. In a lab `sender` is the name of the node that sends, its head
-/// when there is none.
-pub fn known(
+/// Returns the rate of TCP payload that a lab's wires allow for this plan, or, outside of a lab, that of
+/// this host's NIC towards the first agent; `None` if it is unknown. In a lab `sender` is the name of the
+/// node that sends; the default is the lab's head.
+fn of_wires(
     lab: Option<&Lab>,
     sender: Option<&str>,
     plan: &Plan,
@@ -33,22 +34,30 @@ pub fn known(
     let own = agent.connection.own_address().ok()?.ip().to_canonical();
     let interface = nic::with_address(own)?;
     let bits = nic::speed(&interface)? as f64 * GOODPUT;
-    let source = format!("TCP payload of this host's {interface}, by its own word");
+    let source = format!("TCP payload of this host's {interface}, at its link speed");
     Some(Limit::new(bits, source))
 }
 
-/// The limit where each link is held to so many bytes a second, if it is (0: it isn't): there are as
-/// many links from one node to the next as there are lanes.
-pub fn held(known: Option<Limit>, pace: u64, plan: &Plan) -> Option<Limit> {
+/// Returns the limit of a copy by the wires and by `--bwlimit`, which applies to each link: between two nodes
+/// there is a link for each lane.
+pub fn of_copy(
+    request: &CopyRequest<'_>,
+    lab: Option<&Lab>,
+    plan: &Plan,
+    transport: Transport,
+    agents: &[Result<Agent, String>],
+) -> Option<Limit> {
+    let known = of_wires(lab, request.args.launch.sender(), plan, transport, agents);
+    let pace = request.args.checks.pace();
     let all = pace.saturating_mul(plan.lanes.len() as u64);
     if pace == 0 || known.as_ref().is_some_and(|known| known.rate <= all) {
         return known;
     }
-    Some(Limit { rate: all, source: "what --bwlimit lets through".to_owned(), achieved: None })
+    Some(Limit { rate: all, source: "--bwlimit".to_owned(), achieved: None })
 }
 
-/// Bits per second that all lanes together get when every hop is busy at once: a lane is as fast as
-/// its slowest hop. `None` where the wires have no rate.
+/// Returns the rate of all lanes together, in bits per second, when all hops are busy at once; a lane is
+/// as fast as its slowest hop. `None` if the wires have no rate.
 pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {
     let topology = &lab.spec().topology;
     let ways = Ways::of(topology);
@@ -70,7 +79,7 @@ pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport
         let address = addresses[usize::from(lane.rail) % addresses.len()];
         Some(vec![ways.to_address(from, to, address)])
     };
-    // Who reads a part by itself gets it over no wire.
+    // The first hop of a shared source is a read of the node's own, and crosses no wire.
     let own = usize::from(plan.is_shared);
     let hops =
         |lane: &Lane| lane.route.hops().skip(own).map(|(near, far)| hop(lane, near, far)).collect();
@@ -82,6 +91,6 @@ pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport
         return None;
     }
     let all: f64 = rates.chunks(hops).map(slowest).sum();
-    // Nodes that have no way to the next are left out of a copy, and what it can give then is another question.
+    // Nodes without a route to the next are excluded from the copy, whose limit is then unknown.
     (all.is_finite() && all > 0.0).then_some(all)
 }

@@ -1,5 +1,5 @@
-//! Which options of `garland cp` have an effect on which kind of copy: one table. An option without
-//! an effect is refused and never ignored.
+//! The table of which options of `garland cp` have an effect on which kind of copy. An option without
+//! effect is refused, never ignored.
 
 use std::fmt;
 
@@ -14,25 +14,25 @@ use garland_terminal::failure::Failure;
 pub enum Kind {
     /// A file of this machine to nodes.
     File,
-    /// An object or what is behind a URL to nodes.
+    /// An object or a URL to nodes.
     Object,
-    /// Standard input, what a command says, or a named pipe, to nodes.
+    /// Standard input, the output of a command, or a named pipe, to nodes.
     Stream,
     /// Files and directories to nodes.
     Tree,
-    /// One file over all nodes.
+    /// One file, striped over all nodes.
     Stripes,
     /// A file of each node to this machine.
     FromFiles,
     /// A tree of each node to this machine.
     FromTrees,
-    /// One file, of which all nodes have stripes, to this machine.
+    /// One file, striped over nodes, to this machine.
     FromStripes,
-    /// Nodes that join a copy.
+    /// Nodes join a running copy.
     Join,
 }
 
-/// Kinds, a bit each.
+/// A set of kinds, one bit each.
 type Kinds = u16;
 
 const FILE: Kinds = Kind::File.bit();
@@ -44,92 +44,84 @@ const FROM_FILES: Kinds = Kind::FromFiles.bit();
 const FROM_TREES: Kinds = Kind::FromTrees.bit();
 const FROM_STRIPES: Kinds = Kind::FromStripes.bit();
 const JOIN: Kinds = Kind::Join.bit();
-/// To nodes, each of which gets all of it.
+/// Copies to nodes in which every node gets everything.
 const BROADCAST: Kinds = FILE | OBJECT | STREAM | TREE;
 const TO_NODES: Kinds = BROADCAST | STRIPES;
 const FROM_NODES: Kinds = FROM_FILES | FROM_TREES | FROM_STRIPES;
 const COPY: Kinds = TO_NODES | FROM_NODES;
 
-/// What is known of an option.
+/// Where an option has an effect.
 struct Rule {
-    /// Its name in the command line, without dashes.
+    /// Its name on the command line, without dashes.
     option: &'static str,
-    /// Where it has an effect.
+    /// The kinds on which it has an effect.
     kinds: Kinds,
-    /// Where it has none, but some of its values are what happens anyway: these are accepted.
+    /// Kinds on which it has none, and values that are accepted for them because they are the default.
     same: (Kinds, &'static [&'static str]),
-    /// Why it has none elsewhere, or what to do.
+    /// The hint for other kinds: why there is no effect, or what to do.
     hint: &'static str,
 }
 
-/// An option that has an effect on these kinds.
+/// Returns a rule for an option that has an effect on `kinds`.
 const fn rule(option: &'static str, kinds: Kinds, hint: &'static str) -> Rule {
     Rule { option, kinds, same: (0, &[]), hint }
 }
 
 impl Rule {
-    /// Also accepts `values` for `kinds`, since they are what happens anyway.
+    /// Also accepts `values` for `kinds`, for which they are the default.
     const fn same(self, kinds: Kinds, values: &'static [&'static str]) -> Self {
         Self { same: (kinds, values), ..self }
     }
 }
 
-const NONE_APART: &str = "no node can be fed apart there: each has a copy or a part of its own, or the source comes only once";
-const ONLY_TREES: &str = "it is for directories, which are copied with -r";
-const ONLY_TO_NODES: &str = "it is for copies to nodes";
+const NONE_APART: &str = "no node can be fed on the side there: each node has a part of its own, or the source can be read only once";
+const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
+const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
 
-/// All options. What depends on values, on other options or on what is at a path is refused elsewhere,
-/// by the argument parser or where it becomes known.
+/// All options. Conflicts that depend on values, on other options or on the type of a file are refused
+/// elsewhere: by the argument parser, or where the source is opened.
 const RULES: &[Rule] = &[
     rule("join", JOIN, ""),
     rule("stripe", STRIPES | FROM_STRIPES, ""),
-    // Of an object it is refused where its address is known.
-    rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is no folder: leave -r out"),
+    // For an object it is refused later, with its address.
+    rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),
     rule("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    rule(
-        "delete",
-        TREE | OBJECT,
-        "nothing is removed here: copies from nodes only add and replace",
-    ),
-    rule("preserve", COPY & !STREAM, "a stream has no mode and no time"),
-    // Where nothing is compared, everything is sent.
+    rule("delete", TREE | OBJECT, "copies from nodes add and replace files, but never remove any"),
+    rule("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
+    // Copies without a comparison send everything anyway.
     rule("whole", COPY, ""),
-    // Of a stream it is refused where the source is opened.
+    // For a stream it is refused later, when the source is opened.
     rule(
         "shared",
         FILE | STREAM,
-        "it is for one plain file of this machine, which nodes see at the same path",
+        "it applies only to one regular file of this machine, which nodes see at the same path",
     ),
     rule("no-fsync", COPY, ""),
     rule(
         "force-device",
         FILE | OBJECT | STREAM | FROM_FILES | FROM_STRIPES,
-        "no device is written to",
+        "this copy writes to no device",
     ),
     rule("no-encrypt", COPY, ""),
     rule("compress", BROADCAST, ONLY_TO_NODES).same(FROM_NODES, &["none"]),
     rule("dry-run", COPY, ""),
     rule("save-plan", COPY, ""),
-    rule("order", TO_NODES, "what comes from nodes comes from all at once")
+    rule("order", TO_NODES, "copies from nodes read from all nodes at once")
         .same(FROM_NODES, &["list"]),
-    rule(
-        "shape",
-        BROADCAST & !STREAM,
-        "no node feeds another there; a stream always goes by a chain",
-    )
-    .same(STREAM, &["auto", "chain"]),
+    rule("shape", BROADCAST & !STREAM, "no node feeds another there; a stream always uses a chain")
+        .same(STREAM, &["auto", "chain"]),
     rule("on-slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
     rule("slow-below", BROADCAST & !STREAM, NONE_APART),
     rule("rails", COPY, ""),
     rule(
         "block-size",
         COPY & !FROM_STRIPES,
-        "stripes are read in the blocks that they were written in, which the manifest names",
+        "stripes are read in blocks of the size in their manifest",
     ),
     rule("buffers", COPY, ""),
-    rule("op-size", STRIPES, "operations are cut where the file is read"),
-    rule("op-overlap", STRIPES, "operations are cut where the file is read"),
+    rule("op-size", STRIPES, "only a striped copy to nodes is cut into operations"),
+    rule("op-overlap", STRIPES, "only a striped copy to nodes is cut into operations"),
     rule("congestion", COPY, ""),
     rule("bwlimit", COPY, ""),
     rule("verify", COPY, ""),
@@ -146,12 +138,12 @@ const RULES: &[Rule] = &[
     rule("lab", COPY, ""),
     rule("from", COPY, ""),
     rule("local-root", COPY, ""),
-    // Of all commands.
+    // Options of all commands.
     rule("cluster", COPY, ""),
     rule("json", COPY | JOIN, ""),
 ];
 
-/// The kind of copy that a command line asks for, whose task is known.
+/// Returns the kind of copy that a command line with this task asks for.
 ///
 /// # Errors
 /// When a source looks like a URL and cannot be parsed as one.
@@ -187,8 +179,8 @@ pub fn refuse_without_effect(cp: &Cp, kind: Kind) -> Result<(), Failure> {
             let failure = Failure::usage(format!("--{} has no effect on {kind}", rule.option));
             return Err(match kind {
                 Kind::Join => failure.hint(
-                    "nodes that join get what the copy's own command asked for; \
-                     beside --join there are --quiet and --json",
+                    "nodes that join use the options of the copy's own command; \
+                     only --quiet and --json can be combined with --join",
                 ),
                 _ if rule.hint.is_empty() => failure,
                 _ => failure.hint(rule.hint),
@@ -222,7 +214,7 @@ impl fmt::Display for Kind {
             Self::FromFiles => "a copy of files from nodes",
             Self::FromTrees => "a copy of trees from nodes",
             Self::FromStripes => "a striped copy from nodes",
-            Self::Join => "a copy that runs already (--join)",
+            Self::Join => "a running copy (--join)",
         })
     }
 }
@@ -268,7 +260,7 @@ mod tests {
         Ok(cp)
     }
 
-    /// What is said of these options beside the words of that kind; nothing where all are fine.
+    /// Returns the error for these options in a copy of that kind; empty if all are accepted.
     fn said(kind: Kind, options: &[&str]) -> String {
         let (_, words) = KINDS.iter().find(|(own, _)| *own == kind).unwrap();
         let cp =
@@ -294,7 +286,7 @@ mod tests {
     fn options_are_known_by_their_former_names() {
         let cp =
             cp(&[&["Cargo.toml", "n1:/x", "--clear", "--slow", "fail"]]).expect("known options");
-        assert!(cp.no_encrypt && cp.on_slow == crate::args::SlowName::Fail);
+        assert!(cp.no_encrypt && cp.on_slow == garland_protocol::SlowNodes::Fail);
         assert!(cp.typed.iter().any(|(option, _)| option == "no-encrypt"), "{:?}", cp.typed);
     }
 

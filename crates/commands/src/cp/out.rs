@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use garland_control::{Agent, CopyJob, Outcome};
-use garland_core::cluster::Node;
-use garland_core::plan::Plan;
-use garland_lab::Lab;
-use garland_sys::mptcp::Transport;
+use garland_control::{CopyJob, Outcome};
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
@@ -28,7 +24,6 @@ use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::copied::Copied;
 use garland_results::copy::{CopyResult, Direction};
 use garland_results::head::Phases;
-use garland_results::limit::Limit;
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -38,9 +33,10 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(context)?;
-    let (nodes, path) = destination(request, &inventory)?;
+    let (nodes, path) = ends::destination(&inventory, request.args.destination())?;
+    request.refuse_unreachable(nodes.len())?;
     let places = Places::open()?;
-    // A plan can be had without the lab. What is elsewhere is seen from the lab's head, too.
+    // A dry run needs no lab. Remote sources can be reached from a lab's head, too.
     let args = request.args;
     let entered = args.launch.enter_lab(&nodes, &places);
     let lab = if args.dry_run { entered.unwrap_or(None) } else { entered? };
@@ -66,7 +62,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let fleet = builder.assemble()?;
     let overtime = Overtime::watch("copying", &interrupts)?;
     let transport = request.transport(lab.as_ref(), plan.lanes.len());
-    let limit = limit_of(request, &plan, lab.as_ref(), transport, &fleet.agents);
+    let limit = limit::of_copy(request, lab.as_ref(), &plan, transport, &fleet.agents);
     let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
     let ends = given.ends(request, &path, manifest)?;
     let here = (&places, &interrupts, &mut phases);
@@ -79,7 +75,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         pipeline: request.pipeline,
         read_back: request.read_back(),
         sealed: !args.no_encrypt,
-        packing: request.packing(),
+        packing: args.compress,
         congestion: request.congestion(),
         transport,
         policy: request.policy(nodes.len(), stripes.is_some(), before.plan.layout.open),
@@ -106,17 +102,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     tell(context, request, &path, &result).map(|()| result.exit(args.min_ok))
 }
 
-/// The nodes and the path there, if enough nodes are named.
-fn destination(
-    request: &CopyRequest<'_>,
-    inventory: &Inventory,
-) -> Result<(Vec<Node>, Vec<u8>), Failure> {
-    let (nodes, path) = ends::destination(inventory, request.args.destination())?;
-    request.refuse_unreachable(nodes.len())?;
-    Ok((nodes, path))
-}
-
-/// Opens the source; Ctrl-C doesn't wait for a disk that never answers.
+/// Opens the source. Ctrl-C ends the command even if the disk does not respond.
 fn open(
     request: &CopyRequest<'_>,
     interrupts: &Arc<Interrupts>,
@@ -126,7 +112,7 @@ fn open(
     CopySource::open(request, interrupts, disk)
 }
 
-/// Makes the copy, and shows how it goes.
+/// Runs the copy, and shows its progress.
 fn make(
     context: &Context,
     request: &CopyRequest<'_>,
@@ -138,7 +124,7 @@ fn make(
     let plan = job.plan;
     let mut listener =
         job.takes_latecomers().then(|| JoinListener::open(builder.places, run)).transpose()?;
-    let mut bars = Bars::wanted(plan, context, request.args);
+    let mut bars = Bars::new(plan, context, request.args);
     let copied = builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(plan, now));
     bars.clear();
     copied.map(|(outcome, children)| (outcome, children, listener))
@@ -149,16 +135,4 @@ fn end(children: Children, outcome: &Outcome, overtime: &Overtime) {
     overtime.end();
     let patience = if outcome.interrupted { HURRY } else { FAREWELL };
     children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
-}
-
-/// What the wires allow, and what was asked for.
-fn limit_of(
-    request: &CopyRequest<'_>,
-    plan: &Plan,
-    lab: Option<&Lab>,
-    transport: Transport,
-    agents: &[Result<Agent, String>],
-) -> Option<Limit> {
-    let wires = limit::known(lab, request.args.launch.sender(), plan, transport, agents);
-    limit::held(wires, request.args.checks.pace(), plan)
 }

@@ -1,5 +1,5 @@
-//! Ending in time whatever hangs. Ctrl-C is held back so that a copy ends cleanly; a call on a disk of
-//! this machine that doesn't answer would hold it back for ever.
+//! Ends a command soon after Ctrl-C even if it hangs. A copy handles Ctrl-C itself to end cleanly, which
+//! it cannot do while a system call on an unresponsive disk of this machine blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,34 +11,34 @@ use garland_sys::threads;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// How long a command may take from Ctrl-C to where it only has to tell its result.
+/// The most time from Ctrl-C to the end of a command's work; the result is printed after it.
 const LIMIT: Duration = Duration::from_millis(1900);
 
-/// How often it is looked whether Ctrl-C has come.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between checks for Ctrl-C.
+const POLL: Duration = Duration::from_millis(100);
 
-/// Ends this process some time after Ctrl-C, unless it has come to its end by itself.
+/// Ends this process [`LIMIT`] after Ctrl-C, unless [`Overtime::end`] is called before or it is dropped.
 pub struct Overtime(Arc<AtomicBool>);
 
 impl Overtime {
-    /// Watches a command that does `what`, by a thread of its own: a process that is still to enter a
-    /// lab may have no other (setns(2)).
+    /// Watches the operation `what` in a thread of its own. Call it after entering a lab, which a process
+    /// with several threads cannot do (setns(2)).
     ///
     /// # Errors
-    /// When the system makes no thread for it.
+    /// When the thread cannot be started.
     pub fn watch(what: &'static str, interrupts: &Arc<Interrupts>) -> Result<Self, Failure> {
         let over = Arc::new(AtomicBool::new(false));
         let (is_over, interrupts) = (Arc::clone(&over), Arc::clone(interrupts));
         threads::spawn("overtime", move || {
             while !interrupts.have_come() {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL);
                 if is_over.load(Ordering::Acquire) {
                     return;
                 }
             }
             std::thread::sleep(LIMIT);
             if !is_over.load(Ordering::Acquire) {
-                let hint = "it hangs in a call that doesn't return: see dmesg";
+                let hint = "it hangs in a system call that does not return: see dmesg";
                 output::warn(Failure::interrupted(what).hint(hint));
                 std::process::exit(Exit::Interrupted.code().into());
             }
@@ -47,7 +47,7 @@ impl Overtime {
         Ok(Self(over))
     }
 
-    /// The command has come to its end: what is still to do waits for nothing.
+    /// Stops watching: the rest of the command does not block.
     pub fn end(&self) {
         self.0.store(true, Ordering::Release);
     }

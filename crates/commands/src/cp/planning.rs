@@ -1,4 +1,4 @@
-//! The plan of a copy to nodes: which blocks go by which lanes, and where the lanes lead.
+//! Plans a copy to nodes: which blocks go over which lanes, and the routes of the lanes.
 
 use garland_core::cluster::Node;
 use garland_core::plan::{Plan, Stripes};
@@ -10,12 +10,12 @@ use super::shape::shaped;
 use super::source::CopySource;
 use garland_terminal::failure::Failure;
 
-/// The most nodes that read parts of a shared source: each part is a lane, which takes a thread and
+/// The most nodes that read parts of a shared source. Each part is a lane, which needs a thread and
 /// memory on every node.
 const READERS: u16 = 16;
 
-/// Plans the copy of `given` to `path` on nodes, in their order. It has as many lanes as the user or the
-/// cluster file say, else as the lab has.
+/// Plans the copy of `given` to `path` on `nodes`, in their order. The number of lanes is that of `--rails`,
+/// else that of the nodes' addresses or of the lab's rails.
 pub fn plan(
     request: &CopyRequest<'_>,
     (given, path): (&CopySource, &[u8]),
@@ -28,7 +28,7 @@ pub fn plan(
     let rails = request.args.rails.unwrap_or(u16::try_from(rails).unwrap_or(1));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     if request.args.shared {
-        can_be_shared(given, path)?;
+        refuse_unshareable(given, path)?;
         let layout = given.layout(block)?;
         let plan = Plan::shared(layout, &names, READERS, rails).map_err(Failure::usage)?;
         return Ok((plan, None));
@@ -49,15 +49,15 @@ pub fn plan(
     Ok((plan, Some(stripes)))
 }
 
-/// Whether nodes can read parts of what is given by themselves, and put them to `path`.
-fn can_be_shared(given: &CopySource, path: &[u8]) -> Result<(), Failure> {
+/// Refuses a shared copy unless it is of a regular file and to a file.
+fn refuse_unshareable(given: &CopySource, path: &[u8]) -> Result<(), Failure> {
     let is_plain = given.file().is_some_and(|(path, _)| path.is_file());
     let wrong = if !is_plain {
-        "--shared is for one plain file, which nodes see at the same path"
+        "--shared applies only to one regular file, which nodes see at the same path"
     } else if path == b"-" || path.starts_with(b"|") || path == b"/dev/null" {
-        "--shared is for copies that go to files"
+        "--shared applies only to copies to files"
     } else {
         return Ok(());
     };
-    Err(Failure::usage(wrong).hint("leave --shared out"))
+    Err(Failure::usage(wrong).hint("omit --shared"))
 }

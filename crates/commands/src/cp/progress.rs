@@ -1,5 +1,5 @@
-//! How far a copy is: a line for each node where all fit the screen, their number by state where
-//! they don't, and a line for all with rate and time left.
+//! The progress of a copy: a line for each node if all fit on the screen, else the number of nodes in each
+//! state; and a line about all of them, with the rate and the time left.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,54 +14,46 @@ use crate::cp::progress_lines::{Line, NodeLine, ProgressLines};
 use garland_fleet::context::Context;
 use garland_terminal::screen::Screen;
 
-/// The rate is that of the last so many nanoseconds.
+/// The time over which the rate is computed, in nanoseconds.
 const WINDOW_NS: u64 = 3_000_000_000;
 
-/// How often it is looked for nodes that are stuck.
-const LOOK_NS: u64 = 200_000_000;
+/// Interval between checks for stuck nodes, in nanoseconds.
+const POLL_NS: u64 = 200_000_000;
 
 /// Columns of a bar.
 const BAR: u64 = 24;
 
-/// The length of a stream.
+/// The length of a stream, in bytes.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The longest name that is shown whole.
+/// The most characters of a name that are shown.
 const NAME_MAX: usize = 24;
 
-/// The states by the words that are shown for them, in their order.
+/// The names of the states, in order.
 const WORDS: [&str; 7] = ["starting", "receiving", "stuck", "finishing", "done", "failed", "dead"];
 
 /// The progress of one copy.
 pub struct Bars {
     screen: Screen,
     names: Vec<String>,
-    /// Bytes that each node gets or gives.
+    /// Bytes that each node receives or sends.
     lengths: Vec<u64>,
-    /// Bytes of the file that every node gets; none where each has bytes of its own.
+    /// Bytes of the file if every node receives all of it; `None` if each node has a file or part of its own.
     every: Option<u64>,
-    /// When the slowest node had how many bytes.
+    /// Pairs of a time and the bytes that the slowest node had then.
     past: VecDeque<(u64, u64)>,
-    /// Not even where there are no lines is it said who is waited for.
+    /// Print nothing at all, not even the nodes that the copy waits for.
     silent: bool,
-    /// Since when somebody is waited for.
+    /// When the copy began to wait for busy nodes.
     waiting_since: Option<u64>,
-    /// Who was said to be stuck, and when it was looked for those last.
+    /// The nodes that were reported as stuck, and the time of the last check.
     stuck: BTreeSet<NodeId>,
-    looked_ns: u64,
-    /// For programs, too.
+    checked_ns: u64,
+    /// The reports for programs, if they are wanted.
     lines: Option<ProgressLines>,
 }
 
-/// One node at one moment.
-struct At<'a> {
-    name: &'a str,
-    word: &'static str,
-    held: u64,
-    length: u64,
-}
-
-/// How far one node is.
+/// The progress of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeNow {
     word: &'static str,
@@ -69,10 +61,10 @@ pub struct NodeNow {
 }
 
 impl NodeNow {
-    /// A node that is still to be asked.
+    /// A node whose copy has not begun.
     pub const WAITING: Self = Self { word: WORDS[0], held: 0 };
 
-    /// How far the nodes of a copy by `plan` are.
+    /// Returns the progress of all nodes of a copy, in the order of its plan.
     pub fn all(plan: &Plan, progress: &Progress<'_>) -> Vec<Self> {
         let states = progress.head.states().enumerate().skip(1);
         let now = |(at, state): (usize, &NodeState)| {
@@ -89,75 +81,74 @@ impl NodeNow {
         };
         states.map(now).collect()
     }
+
+    /// Returns the node's line; its name is padded or cut to `width` columns.
+    fn line(&self, (name, width): (&str, usize), length: u64) -> String {
+        let name: String = name.chars().take(width).collect();
+        let held = bytes::format(self.held);
+        if length == UNKNOWN {
+            return format!("{name:<width$} {:<9} {held:>10}", self.word);
+        }
+        let percent = share(self.held, length, 100);
+        let bar = "=".repeat(share(self.held, length, BAR) as usize);
+        let bar_width = BAR as usize;
+        format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
+    }
 }
 
 impl Bars {
-    /// The progress of a copy by `plan`.
-    pub fn new(plan: &Plan, quiet: bool) -> Self {
-        let names = plan.nodes.iter().skip(1).map(|node| node.name.clone()).collect();
+    /// The progress of a copy by `plan`, shown as the options ask for it.
+    pub fn new(plan: &Plan, context: &Context, cp: &Cp) -> Self {
         let open = plan.layout.open;
         let length = |id| if open { UNKNOWN } else { plan.bytes_of(id) };
-        let lengths: Vec<u64> = plan.receivers().map(|(id, _)| length(id)).collect();
+        let nodes = plan.receivers().map(|(id, node)| (node.name.clone(), length(id)));
         let every = if open { UNKNOWN } else { plan.layout.length };
-        let all = lengths.iter().all(|&length| length == every);
-        let bars = Self::of_parts(names, lengths, quiet);
+        let bars = Self::of_parts(nodes, context, cp);
+        let all = bars.lengths.iter().all(|&length| length == every);
         Self { every: all.then_some(every), ..bars }
     }
 
-    /// The progress of nodes that have bytes of their own, so many each.
-    pub fn of_parts(names: Vec<String>, lengths: Vec<u64>, quiet: bool) -> Self {
+    /// The progress of nodes of which each has its own number of bytes. If there are reports or a result for
+    /// programs, nothing is shown to people.
+    pub fn of_parts(
+        nodes: impl Iterator<Item = (String, u64)>,
+        context: &Context,
+        cp: &Cp,
+    ) -> Self {
+        let for_programs = cp.progress.is_some();
+        let (names, lengths) = nodes.unzip();
         Self {
-            screen: Screen::new(quiet),
+            screen: Screen::new(cp.quiet || context.json || for_programs),
             names,
             lengths,
             every: None,
             past: VecDeque::new(),
-            silent: false,
+            silent: cp.quiet || for_programs,
             waiting_since: None,
             stuck: BTreeSet::new(),
-            looked_ns: 0,
-            lines: None,
+            checked_ns: 0,
+            lines: for_programs.then(ProgressLines::default),
         }
     }
 
-    /// Shows nothing if `silent`.
-    pub fn silent(mut self, silent: bool) -> Self {
-        self.silent = silent;
-        self
-    }
-
-    /// The progress of a copy by `plan`, as the user wants to see it; nothing for people beside an
-    /// object for programs.
-    pub fn wanted(plan: &Plan, context: &Context, cp: &Cp) -> Self {
-        let told = cp.progress.is_some();
-        let bars = Self::new(plan, cp.quiet || context.json || told);
-        bars.silent(cp.quiet || told).for_programs(told)
-    }
-
-    /// Also reports to programs if `told`.
-    pub fn for_programs(mut self, told: bool) -> Self {
-        self.lines = told.then(ProgressLines::default);
-        self
-    }
-
-    /// Shows how far the copy by `plan` is.
+    /// Shows the progress of the copy by `plan`.
     pub fn show(&mut self, plan: &Plan, progress: &Progress<'_>) {
         let now = progress.now_ns;
         if !progress.waiting.is_empty() {
             return self.show_waiting(now, &progress.waiting);
         }
-        self.tell_stuck(plan, progress);
+        self.report_stuck(plan, progress);
         if self.is_due(now) {
             self.draw(now, &NodeNow::all(plan, progress));
         }
     }
 
-    /// Names every node whose disk doesn't answer, once.
-    fn tell_stuck(&mut self, plan: &Plan, progress: &Progress<'_>) {
-        if self.silent || progress.now_ns.saturating_sub(self.looked_ns) < LOOK_NS {
+    /// Reports each node whose disk does not respond, once.
+    fn report_stuck(&mut self, plan: &Plan, progress: &Progress<'_>) {
+        if self.silent || progress.now_ns.saturating_sub(self.checked_ns) < POLL_NS {
             return;
         }
-        self.looked_ns = progress.now_ns;
+        self.checked_ns = progress.now_ns;
         for (id, node) in plan.receivers() {
             let Some(call) = progress.head.hangs_in(id) else { continue };
             if progress.head.verdict(id).is_some() || !self.stuck.insert(id) {
@@ -172,39 +163,37 @@ impl Bars {
         }
     }
 
-    /// Shows how far the nodes are, in their order, when it is time to.
+    /// Shows the progress of the nodes, in their order, if a redraw is due.
     pub fn show_nodes(&mut self, now: u64, nodes: &[NodeNow]) {
         if self.is_due(now) {
             self.draw(now, nodes);
         }
     }
 
-    /// Programs are told the last state, too, whenever that comes.
+    /// Reports for programs are always due, since the last one must be complete.
     fn is_due(&self, now: u64) -> bool {
         self.lines.is_some() || self.screen.is_due(now)
     }
 
     fn draw(&mut self, now: u64, nodes: &[NodeNow]) {
-        let named = nodes.iter().zip(&self.names).zip(&self.lengths);
-        let nodes: Vec<At<'_>> = named
-            .map(|((node, name), &length)| At { name, word: node.word, held: node.held, length })
-            .collect();
         let living = nodes.iter().filter(|node| !matches!(node.word, "failed" | "dead"));
         let (what, so_far, length) = match self.every {
             Some(length) => ("every node", living.map(|node| node.held).min().unwrap_or(0), length),
             None => ("together", living.map(|node| node.held).sum(), self.lengths.iter().sum()),
         };
         if let Some(lines) = &mut self.lines {
-            let nodes = nodes.iter().map(At::for_programs).collect();
-            lines.tell(now, Line::new(now, (so_far, known(length)), nodes));
+            let nodes = named(&self.names, nodes);
+            lines.tell(now, Line::new(now, (so_far, known(length)), nodes, Vec::new()));
         }
         if !self.screen.is_due(now) {
             return;
         }
         let mut lines = if nodes.len() < self.screen.room() {
-            nodes.iter().map(|node| node.line(&self.names)).collect()
+            let rows = nodes.iter().zip(&self.names).zip(&self.lengths);
+            let width = self.name_width();
+            rows.map(|((node, name), &length)| node.line((name, width), length)).collect()
         } else {
-            vec![tally(&nodes)]
+            vec![tally(nodes)]
         };
         self.past.push_back((now, so_far));
         while self.past.len() > 2 && self.past[0].0 + WINDOW_NS < now {
@@ -214,19 +203,16 @@ impl Bars {
         self.screen.draw(now, &lines);
     }
 
-    /// Says who is waited for: once where nobody watches, else as it changes.
+    /// Shows which nodes the copy waits for; without a screen, prints them once.
     fn show_waiting(&mut self, now: u64, nodes: &[NodeId]) {
         let place = |id: &NodeId| id.index().checked_sub(1);
         let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
         let names: Vec<&str> = names.collect();
         if let Some(lines) = &mut self.lines {
-            let nodes = self
-                .names
-                .iter()
-                .map(|name| At { name, word: WORDS[0], held: 0, length: 0 }.for_programs());
+            let nodes = named(&self.names, &vec![NodeNow::WAITING; self.names.len()]);
             let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
             let waiting = names.iter().map(|&name| name.to_owned()).collect();
-            lines.tell(now, Line::new(now, (0, known(length)), nodes.collect()).waiting(waiting));
+            lines.tell(now, Line::new(now, (0, known(length)), nodes, waiting));
         }
         let verb = if names.len() == 1 { "is" } else { "are" };
         let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));
@@ -238,44 +224,39 @@ impl Bars {
         self.screen.draw(now, &[format!("waiting: {text} ({waited})")]);
     }
 
-    /// Takes all lines off the screen, and tells programs what they haven't heard.
+    fn name_width(&self) -> usize {
+        let longest = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        longest.clamp("every node".len(), NAME_MAX)
+    }
+
+    /// Removes all lines from the screen, and writes the last report for programs.
     pub fn clear(&mut self) {
         self.lines.iter_mut().for_each(ProgressLines::write);
         self.screen.clear();
     }
 }
 
-impl At<'_> {
-    fn for_programs(&self) -> NodeLine {
-        NodeLine { name: self.name.to_owned(), state: self.word, bytes: self.held }
-    }
-
-    fn line(&self, names: &[String]) -> String {
-        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let width = longest.clamp("every node".len(), NAME_MAX);
-        let (percent, filled) =
-            (share(self.held, self.length, 100), share(self.held, self.length, BAR));
-        let bar = "=".repeat(filled as usize);
-        let name: String = self.name.chars().take(width).collect();
-        let held = bytes::format(self.held);
-        if self.length == UNKNOWN {
-            return format!("{name:<width$} {:<9} {held:>10}", self.word);
-        }
-        let bar_width = BAR as usize;
-        format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
-    }
+/// Returns the nodes as they are reported to programs.
+fn named(names: &[String], nodes: &[NodeNow]) -> Vec<NodeLine> {
+    let nodes = names.iter().zip(nodes);
+    let line = |(name, node): (&String, &NodeNow)| NodeLine {
+        name: name.clone(),
+        state: node.word,
+        bytes: node.held,
+    };
+    nodes.map(line).collect()
 }
 
-/// How many nodes are in which state.
-fn tally(nodes: &[At<'_>]) -> String {
+/// Returns the number of nodes in each state, as a line.
+fn tally(nodes: &[NodeNow]) -> String {
     let count = |word: &&str| nodes.iter().filter(|node| node.word == *word).count();
     let counts = WORDS.iter().map(|word| (count(word), word)).filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
     format!("{} nodes: {}", nodes.len(), counts.join(", "))
 }
 
-/// What every node has, or all together: the share, the time left, the rate, and the bytes, what matters most first
-/// since a narrow terminal cuts the rest.
+/// Returns the line about all nodes: the share, the time left, the rate, and the bytes. The most important
+/// is first, since a narrow terminal cuts the rest off.
 fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     let (Some(&(then, before)), Some(&(now, least))) = (past.front(), past.back()) else {
         return String::new();
@@ -297,12 +278,12 @@ fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     line + &format!("  {} of {}", bytes::format(least), bytes::format(length))
 }
 
-/// A length, if it is known.
+/// Returns a length unless it is that of a stream.
 fn known(length: u64) -> Option<u64> {
     Some(length).filter(|length| *length != UNKNOWN)
 }
 
-/// Whole seconds, and minutes where there are many: more would only flicker.
+/// Formats a duration as whole seconds, or as minutes or hours if it is long: finer units would flicker.
 fn countdown(ns: u128) -> String {
     match ns.div_ceil(1_000_000_000) {
         seconds @ 0..100 => format!("{seconds} s"),
@@ -311,7 +292,7 @@ fn countdown(ns: u128) -> String {
     }
 }
 
-/// `part` of `whole` in `parts`; all of them of nothing.
+/// Returns `part` of `whole` in units of `1 / parts`, rounded down; `parts` if `whole` is 0.
 fn share(part: u64, whole: u64, parts: u64) -> u64 {
     let parts = u128::from(parts);
     let share = (u128::from(part) * parts).checked_div(u128::from(whole)).unwrap_or(parts);
@@ -335,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_for_all_tells_rate_and_time_left() {
+    fn the_line_about_all_nodes_has_rate_and_time_left() {
         let mib = 1 << 20;
         let past = VecDeque::from([(0, 10 * mib), (2_000_000_000, 30 * mib)]);
         assert_eq!(
@@ -361,13 +342,13 @@ mod tests {
 
     #[test]
     fn many_nodes_are_counted_by_state() {
-        let at = |word| At { name: "n", word, held: 0, length: 0 };
+        let at = |word| NodeNow { word, held: 0 };
         let nodes = [at("dead"), at("receiving"), at("done"), at("receiving")];
         assert_eq!(tally(&nodes), "4 nodes: 2 receiving, 1 done, 1 dead");
     }
 
     #[test]
-    fn time_left_doesn_t_flicker() {
+    fn time_left_does_not_flicker() {
         let seconds = |seconds: u128| countdown(seconds * 1_000_000_000);
         assert_eq!([seconds(0), seconds(99), seconds(150)], ["0 s", "99 s", "3 min"]);
         assert_eq!(seconds(7000), "2 h");

@@ -1,4 +1,4 @@
-//! What `garland cp` was asked to do: its arguments, parsed and checked once.
+//! The request of `garland cp`: its arguments, parsed and checked once.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use garland_control::Pipeline;
 use garland_core::tree::Pattern;
 use garland_core::units::bytes;
-use garland_dataplane::{Packing, Tracing};
+use garland_dataplane::Tracing;
 use garland_lab::Lab;
 use garland_protocol::{Cut, Policy, ReadBack, SlowNodes};
 use garland_sys::mptcp::Transport;
@@ -14,17 +14,17 @@ use garland_sys::tcp;
 
 use super::options::{kind_of, refuse_without_effect};
 use super::task::Task;
-use crate::args::{CompressName, Cp, SlowName};
+use crate::args::Cp;
 use garland_terminal::failure::Failure;
 
-/// A copy that the user asked for. Options without effect on its kind were refused, and values parsed;
-/// what depends on the nodes or on what is at a path is refused where that is known.
+/// A copy that the user asked for. Options without effect on its kind are refused, and values parsed.
+/// Conflicts that depend on the nodes or on the type of a file are refused once these are known.
 pub struct CopyRequest<'a> {
     /// The arguments as they were typed.
     pub args: &'a Cp,
-    /// What is to be done.
+    /// What to do.
     pub task: Task,
-    /// What is to be left out of trees.
+    /// The patterns of paths to skip in trees.
     pub excludes: Vec<Pattern>,
     /// Bytes of a block. `None` if the user does not say: then the length of the source decides.
     pub block_size: Option<u32>,
@@ -54,19 +54,14 @@ impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
 }
 
 impl CopyRequest<'_> {
-    /// What is read back and proved at the end.
+    /// What is read back and verified at the end.
     pub fn read_back(&self) -> ReadBack {
         self.args.checks.read_back()
     }
 
-    /// How blocks are encoded.
-    pub fn packing(&self) -> Packing {
-        match self.args.compress {
-            CompressName::None => Packing::None,
-            CompressName::Lz4 => Packing::Lz4,
-            CompressName::Zstd => Packing::Zstd,
-            CompressName::Auto => Packing::Auto,
-        }
+    /// The patterns of `--exclude`, as bytes.
+    pub fn raw_excludes(&self) -> Vec<Vec<u8>> {
+        self.args.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect()
     }
 
     /// The congestion controls to ask for, best first.
@@ -90,45 +85,40 @@ impl CopyRequest<'_> {
         Transport::mptcp_if(args.checks.pace() == 0 && args.launch.speaks_mptcp(lab, lanes))
     }
 
-    /// How the copy is traced, if it is; its times begin at `started_ns`.
+    /// How the copy is traced, if it is; its times are relative to `started_ns`.
     pub fn tracing(&self, lab: Option<&Lab>, started_ns: u64) -> Option<Tracing> {
         (!self.args.no_trace).then(|| Tracing { started_ns, emulated: lab.is_some() })
     }
 
-    /// How a copy to `nodes` nodes deals with slow ones. A node of a striped copy has no substitute, and
-    /// what a node drops of a stream cannot be read again.
+    /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes, and a node of a
+    /// stream cannot be detached, since nothing can be read again for it.
     pub fn policy(&self, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         let below = self.args.slow_below;
-        let slow = match self.args.on_slow {
-            SlowName::Detach => SlowNodes::Detach,
-            SlowName::Wait => SlowNodes::Wait,
-            SlowName::Fail => SlowNodes::Fail,
-        };
         let policy = Policy::for_nodes(nodes).with_stuck_after(self.args.stuck_after);
-        match policy.with_slow(slow, below) {
+        match policy.with_slow(self.args.on_slow, below) {
             policy if is_striped => policy.striped(),
             policy if is_stream => policy.with_slow(SlowNodes::Wait, below),
             policy => policy,
         }
     }
 
-    /// Refuses to want more nodes than the `nodes` that there are.
+    /// Checks `--min-ok` against the number of nodes.
     ///
     /// # Errors
-    /// When `--min-ok` does.
+    /// When it is larger than `nodes`.
     pub fn refuse_unreachable(&self, nodes: usize) -> Result<(), Failure> {
         match self.args.min_ok {
             Some(wanted) if wanted > nodes => {
                 let are =
                     if nodes == 1 { "is 1 node".to_owned() } else { format!("are {nodes} nodes") };
-                Err(Failure::usage(format!("--min-ok {wanted} can't be reached: there {are}"))
+                Err(Failure::usage(format!("--min-ok {wanted} cannot be reached: there {are}"))
                     .hint(format!("--min-ok {nodes} at most")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Refuses to read back what is not kept; `message` says where it goes.
+    /// Refuses to read back data that is not kept; `message` names its destination.
     ///
     /// # Errors
     /// When `--verify` or `--checksum` asks for it.
@@ -136,14 +126,14 @@ impl CopyRequest<'_> {
         if self.read_back() == ReadBack::default() {
             return Ok(());
         }
-        Err(Failure::usage(message).hint("leave --verify and --checksum out"))
+        Err(Failure::usage(message).hint("omit --verify and --checksum"))
     }
 }
 
 fn refuse_missing_source(args: &Cp) -> Result<(), Failure> {
     if args.sources().is_empty() {
         let only = args.destination().to_string_lossy();
-        let message = format!("a copy has a SOURCE and a DESTINATION, and there is only {only}");
+        let message = format!("a copy needs a SOURCE and a DESTINATION, and only {only} was given");
         return Err(Failure::usage(message).hint("such as garland cp FILE 'n[01-20]:/path'"));
     }
     if args.sources().iter().any(|source| source.as_os_str().is_empty()) {
@@ -168,7 +158,7 @@ fn block_size(text: &str) -> Result<u32, Failure> {
 
 fn pipeline(args: &Cp) -> Result<Pipeline, Failure> {
     let cut = |text: &String| match bytes::parse(text).map_err(Failure::usage)? {
-        0 => Err(Failure::usage("an operation of no bytes: --op-size is at least 1")),
+        0 => Err(Failure::usage("--op-size must be at least 1")),
         size => Ok(Cut { size, overlap: args.op_overlap }),
     };
     let cut = args.op_size.as_ref().map(cut).transpose()?;

@@ -1,4 +1,4 @@
-//! Whether a copy's lanes branch: as the user says, or as takes less time.
+//! Chooses between a chain and a tree: as the user says, or the one that is predicted to be faster.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::cp::limit;
 use crate::cp::request::CopyRequest;
 use garland_terminal::failure::Failure;
 
-/// Bytes per second that wires are taken to carry where nobody says: 1 Gbit/s.
+/// The rate of wires that is assumed if it is unknown, in bytes per second: TCP payload of 1 Gbit/s.
 const USUAL_RATE: f64 = 117.7e6;
 
-/// What a node is taken to need until it passes on what has come in: waking up, and the wire.
+/// The assumed time from the arrival of data at a node to its arrival at the next: wake-up and wire.
 const HOP: Duration = Duration::from_micros(100);
 
-/// The plan in the shape that was asked for, or that takes less time; and why.
+/// Returns the plan in the shape of `--shape`, with the reason if it became a tree.
 pub fn shaped(request: &CopyRequest<'_>, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
-    // Nobody knows how long a stream is.
+    // The length of a stream is unknown, and with it the time of either shape.
     if plan.layout.open {
         return Ok(plan);
     }

@@ -1,4 +1,4 @@
-//! What is given to nodes: a file, files and folders as one, or a stream.
+//! The source of a copy to nodes: a file, an object, a tree, or a stream.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -21,21 +21,21 @@ use crate::cp::request::CopyRequest;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// What is given.
+/// An open source.
 pub enum CopySource {
     /// One file.
     File(PathBuf, Arc<Source>),
-    /// One that is elsewhere.
+    /// A remote object or URL.
     Elsewhere(Arc<Elsewhere>),
-    /// Files and folders.
+    /// Files and directories, as one sequence of bytes.
     Tree(Arc<TreeSource>),
-    /// Bytes that come once, with a name if they have one.
+    /// Bytes that can be read only once; the name is empty unless it is a named pipe.
     Stream(Vec<u8>, Layout, Arc<StreamSource>),
 }
 
 impl CopySource {
-    /// Opens what the user named, on a disk of so many bytes per second if it is an emulated one;
-    /// looks at all of a tree.
+    /// Opens the sources that the user named; scans all of a tree. `disk` is the rate of an emulated disk in
+    /// bytes per second.
     pub fn open(
         request: &CopyRequest<'_>,
         interrupts: &Arc<Interrupts>,
@@ -45,7 +45,7 @@ impl CopySource {
             return Ok(Self::Elsewhere(Arc::new(elsewhere)));
         }
         if request.args.delete {
-            is_one_folder(request.args.sources())?;
+            refuse_unless_one_directory(request.args.sources())?;
         }
         match request.args.sources() {
             sources if sources.iter().any(|source| ends::is_stream(source)) => {
@@ -57,7 +57,9 @@ impl CopySource {
             }
             _ if !request.args.recursive => {
                 let count = request.args.sources().len();
-                Err(Failure::usage(format!("{count} sources go into one folder, by -r")))
+                Err(Failure::usage(format!(
+                    "several sources ({count}) need -r, which copies them into one directory"
+                )))
             }
             sources => {
                 let options = ScanOptions {
@@ -67,19 +69,19 @@ impl CopySource {
                     root: &Root::Free,
                     stop: &|| interrupts.have_come(),
                 };
-                let tree = TreeSource::open(sources, &options).map_err(unscanned)?;
+                let tree = TreeSource::open(sources, &options).map_err(scan_failure)?;
                 Ok(Self::Tree(Arc::new(tree.on_disk_of(disk))))
             }
         }
     }
 
-    /// Opens the one stream that is given.
+    /// Opens a stream, which must be the only source.
     fn stream(request: &CopyRequest<'_>) -> Result<Self, Failure> {
         let [source] = request.args.sources() else {
-            return Err(Failure::usage("a stream is copied alone, not beside other sources"));
+            return Err(Failure::usage("a stream cannot be copied together with other sources"));
         };
         if request.args.stripe.is_some() {
-            return Err(Failure::usage("a stream can't be striped: nobody knows its length")
+            return Err(Failure::usage("a stream cannot be striped: its length is unknown")
                 .hint("write it to a file first"));
         }
         let block = request.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
@@ -87,10 +89,9 @@ impl CopySource {
         let (name, opened) = match target::parse(source.as_os_str()) {
             Ok(Target::Pipe) => (Vec::new(), open_input(layout)),
             Ok(Target::Command(line)) if line.trim_ascii().is_empty() => {
-                return Err(Failure::usage("there is no command behind `|`")
-                    .hint("such as '|pg_dump data'"));
+                return Err(Failure::usage("no command after `|`").hint("such as '|pg_dump data'"));
             }
-            // A plan doesn't need its bytes.
+            // A plan does not need the bytes.
             Ok(Target::Command(_)) if request.args.dry_run => (Vec::new(), open_input(layout)),
             Ok(Target::Command(line)) => {
                 (Vec::new(), StreamSource::of_command(&line, None, layout))
@@ -104,7 +105,7 @@ impl CopySource {
         Ok(Self::Stream(name, layout, Arc::new(stream)))
     }
 
-    /// How it is cut into blocks, of `block` bytes if the user says so.
+    /// Returns how it is cut into blocks, of `block` bytes if the user gave a size.
     pub fn layout(&self, block: Option<u32>) -> Result<Layout, Failure> {
         match (self, block) {
             (Self::Stream(_, layout, _), _) => Ok(*layout),
@@ -113,7 +114,7 @@ impl CopySource {
         }
     }
 
-    /// The file that is given, if it is one.
+    /// The path and the open file, if it is a file.
     pub fn file(&self) -> Option<(&Path, &Arc<Source>)> {
         match self {
             Self::File(path, source) => Some((path, source)),
@@ -131,7 +132,7 @@ impl CopySource {
         }
     }
 
-    /// What became of a tree on this machine's side.
+    /// The result of a tree on this machine: what was read of it, and what was not.
     pub fn tree(&self) -> Option<TreeResult> {
         match self {
             Self::File(..) | Self::Elsewhere(_) | Self::Stream(..) => None,
@@ -142,7 +143,7 @@ impl CopySource {
         }
     }
 
-    /// A plan by which it was copied: who joined is in it, and what was a stream has a length now.
+    /// Completes the plan after the copy, with the nodes that joined and the length of a stream.
     pub fn ended(&self, plan: Plan, outcome: &Outcome) -> Plan {
         let planned = plan.receivers().count();
         let joined = outcome.nodes.iter().skip(planned).map(|node| node.name.as_str());
@@ -150,7 +151,7 @@ impl CopySource {
         if plan.layout.open { plan.ended_at(self.content().length()) } else { plan }
     }
 
-    /// It and where it goes on nodes, `path` there, with a `manifest` beside it if there is one.
+    /// The two ends of a copy to `path` on nodes, with the `manifest` of a striped one.
     pub fn ends(
         &self,
         request: &CopyRequest<'_>,
@@ -161,29 +162,33 @@ impl CopySource {
         Ok(Ends::Out { source: self.content(), destination, manifest })
     }
 
-    /// Where it goes on nodes, `path` there.
+    /// The destination at `path` on nodes.
     fn destination(&self, request: &CopyRequest<'_>, path: &[u8]) -> Result<Destination, Failure> {
         let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
         if streams {
-            let message = "what goes to a pipe, a command or nowhere can't be read back";
+            let message = "data that goes to a pipe, a command or /dev/null cannot be read back";
             request.refuse_to_read_back(message)?;
         }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
             (b"-", _) if request.args.stripe.is_some() => {
-                return Err(Failure::usage("stripes can't go to standard output"));
+                return Err(Failure::usage("a striped copy cannot go to standard output"));
             }
             (b"-", Self::Tree(_)) => {
-                return Err(Failure::usage("a tree goes to a folder, not to standard output")
-                    .hint("for its bytes as one stream: tar"));
+                return Err(Failure::usage(
+                    "a tree can be copied only to a directory, not to standard output",
+                )
+                .hint("for a stream, use tar"));
             }
             (b"-", Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => Destination::Output,
             ([b'|', ..], _) if request.args.stripe.is_some() => {
-                return Err(Failure::usage("stripes can't go to commands"));
+                return Err(Failure::usage("a striped copy cannot go to commands"));
             }
             ([b'|', ..], Self::Tree(_)) => {
-                return Err(Failure::usage("a tree goes to a folder, not to a command")
-                    .hint("for its bytes as one stream: tar c . | garland cp - 'n[1-3]:|tar x'"));
+                return Err(Failure::usage(
+                    "a tree can be copied only to a directory, not to a command",
+                )
+                .hint("for a stream, use tar: tar c . | garland cp - 'n[1-3]:|tar x'"));
             }
             ([b'|', line @ ..], _) => Destination::Command(line.to_vec()),
             (path, Self::Tree(_)) => Destination::Tree(TreeDestination {
@@ -213,7 +218,7 @@ impl CopySource {
         })
     }
 
-    /// Bytes that a file of it takes on a disk: all that come, where nobody knows of holes.
+    /// Bytes that the file needs on a disk; `u64::MAX`, which stands for its length, if its holes are unknown.
     fn room(&self) -> u64 {
         match self {
             Self::File(_, source) => source.room(),
@@ -221,18 +226,18 @@ impl CopySource {
         }
     }
 
-    /// What is known of the one file.
+    /// Returns the name, mode and modification time of a single file.
     fn facts(&self) -> Result<FileFacts, Failure> {
         let nameless = || Failure::usage("the source has no name");
         match self {
             Self::File(file, source) => Ok(FileFacts {
                 name: file.file_name().ok_or_else(nameless)?.as_bytes().to_vec(),
-                mode: source.mode().or_nothing("asking for the source's mode")?,
+                mode: source.mode().or_nothing("reading the mode of the source")?,
                 modified: Some(source.modified()),
             }),
             Self::Elsewhere(elsewhere) => Ok(FileFacts {
                 name: elsewhere.file_name().ok_or_else(|| {
-                    nameless().hint("its URL ends in a folder: name one that ends in a file")
+                    nameless().hint("its URL ends in `/`: name one that ends in a file name")
                 })?,
                 mode: MODE,
                 modified: elsewhere.modified(),
@@ -240,16 +245,16 @@ impl CopySource {
             Self::Stream(name, ..) => {
                 Ok(FileFacts { name: name.clone(), mode: 0o666, modified: None })
             }
-            Self::Tree(_) => Err(Failure::usage("a tree can't be striped")),
+            Self::Tree(_) => Err(Failure::usage("a tree cannot be striped")),
         }
     }
 
-    /// What is to lie beside every stripe, but for what isn't known yet: the digests.
+    /// The manifest that is stored with every stripe, without the digests, which are not known yet.
     pub fn manifest(&self, plan: &Plan, stripes: Stripes) -> Result<Manifest, Failure> {
         let FileFacts { name, mode, modified } = self.facts()?;
         let name = String::from_utf8(name).map_err(|_| {
-            Failure::usage("the source's name isn't valid UTF-8, and a manifest is text")
-                .hint("copy it under another name, by a link")
+            Failure::usage("the name of the source is not valid UTF-8, which the manifest requires")
+                .hint("copy it under another name, through a symbolic link")
         })?;
         let server = |name: &str| StripeServer { name: name.to_owned(), digest: [0; 32] };
         Ok(Manifest {
@@ -266,42 +271,43 @@ impl CopySource {
     }
 }
 
-/// What is known of one file.
+/// The name, mode and modification time of a single file.
 struct FileFacts {
     name: Vec<u8>,
     mode: u32,
     modified: Option<(i64, u32)>,
 }
 
-/// What is removed elsewhere is told by one folder.
-fn is_one_folder(sources: &[PathBuf]) -> Result<(), Failure> {
-    let folder = |path: &PathBuf| {
+/// Refuses `--delete` unless the source is one directory, which determines what is removed.
+fn refuse_unless_one_directory(sources: &[PathBuf]) -> Result<(), Failure> {
+    let is_directory = |path: &PathBuf| {
         let followed = path.as_os_str().as_bytes().ends_with(b"/");
         let stat = if followed { path.metadata() } else { path.symlink_metadata() };
         stat.is_ok_and(|stat| stat.is_dir())
     };
     match sources {
-        [source] if folder(source) => Ok(()),
-        _ => Err(Failure::usage("--delete takes one folder of this machine as its source")),
+        [source] if is_directory(source) => Ok(()),
+        _ => Err(Failure::usage("--delete needs exactly one source, a directory of this machine")),
     }
 }
 
-/// This command's standard input.
+/// Opens this command's standard input as a stream.
 fn open_input(layout: Layout) -> io::Result<StreamSource> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(StreamSource::of(input, "standard input", layout))
 }
 
-/// One plain file is copied alike with and without `-r`.
+/// Whether a path is a regular file, which is copied in the same way with and without `-r`.
 fn is_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|stat| stat.is_file())
 }
 
-fn unscanned(error: ScanError) -> Failure {
+fn scan_failure(error: ScanError) -> Failure {
     match error {
-        ScanError::Interrupted => Failure::interrupted("looking at the source"),
-        ScanError::Twice(_) => Failure::usage(error)
-            .hint("copy one after the other; of `folder/` only what is in it is copied"),
+        ScanError::Interrupted => Failure::interrupted("scanning the source"),
+        ScanError::Twice(_) => Failure::usage(error).hint(
+            "copy one after the other; `directory/` copies only the contents of the directory",
+        ),
         ScanError::Io { .. } | ScanError::Kind { .. } | ScanError::TooMany => {
             Failure::nothing(error)
         }

@@ -1,4 +1,4 @@
-//! What `garland cp` has to do, of the three things that one command line can ask for.
+//! The three tasks of `garland cp`: a copy to nodes, a copy from nodes, and joining a copy.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use super::elsewhere;
 use crate::args::Cp;
 use garland_terminal::failure::Failure;
 
-/// The direction of a copy, or that nodes join one.
+/// The task of a command line.
 pub enum Task {
-    /// Nodes join the copy of this run.
+    /// Add nodes to the running copy of this run.
     Join(String),
-    /// Files of this machine, or of elsewhere, go to nodes.
+    /// Copy local or remote files to nodes.
     Out,
-    /// What is at `path` on the nodes of `list` comes to this machine.
+    /// Copy `path` from the nodes of `list` to this machine.
     In {
         /// The node list, as it was written.
         list: String,
@@ -24,7 +24,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// The task of a command line.
+    /// Determines the task of a command line.
     ///
     /// # Errors
     /// When a source looks like a URL and cannot be parsed as one.
@@ -39,7 +39,7 @@ impl Task {
     }
 }
 
-/// The nodes that a copy comes from, and the path there, if it comes from nodes.
+/// Returns the nodes and the path of the source, if it is on nodes.
 ///
 /// # Errors
 /// When a source looks like a URL and cannot be parsed as one.

@@ -1,4 +1,4 @@
-//! What `garland cp` prints: its plan, or its result.
+//! Prints the plan or the result of `garland cp`.
 
 use serde::Serialize;
 
@@ -11,8 +11,8 @@ use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// Prints the result. Standard output is left to the bytes themselves where `path` is `-`, and to the
-/// digests where they were asked for.
+/// Prints the result: to standard error if standard output has the bytes of the copy (`path` is `-`) or the
+/// digests of `--checksum`.
 pub fn tell(
     context: &Context,
     request: &CopyRequest<'_>,
@@ -37,15 +37,14 @@ pub fn tell(
     }
 }
 
-/// Saves what is planned to the file of `--save-plan`.
+/// Saves a plan to the file of `--save-plan`.
 pub fn save(request: &CopyRequest<'_>, planned: &impl Serialize) -> Result<(), Failure> {
     let Some(file) = &request.args.save_plan else { return Ok(()) };
     let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
     std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
-/// Prints a plan, the reason for its order, and what it brings of a tree and removes, instead of
-/// following it.
+/// Prints a plan, the reason for its order, and what it copies and removes of a tree (`--dry-run`).
 pub fn tell_plan(
     (context, request): (&Context, &CopyRequest<'_>),
     plan: &Plan,
@@ -59,15 +58,15 @@ pub fn tell_plan(
         why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
         if request.args.delete {
-            // Which names those are only the nodes know.
-            let line = "delete  what these folders have on nodes and not here (nobody was asked)\n";
+            // Only the nodes know which names those are, and a dry run does not contact them.
+            let line = "delete  files on the nodes that these directories here do not have (not checked)\n";
             output::print(line)?;
         }
     }
     Ok(Exit::Done)
 }
 
-/// Prints the plans of a copy from nodes, instead of following them.
+/// Prints the plans of a copy from nodes (`--dry-run`).
 pub fn tell_plans(context: &Context, plans: &[&Plan]) -> Result<(), Failure> {
     match plans {
         [plan] if context.json => print_json(plan),

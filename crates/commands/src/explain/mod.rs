@@ -1,18 +1,16 @@
-//! `garland explain`: where a run's time went.
+//! `garland explain`: shows where the time of a copy went.
 
 use garland_analysis::ledger;
 
 use crate::args::Explain;
 use garland_fleet::context::Context;
-use garland_results::explain::ExplainResult;
-use garland_results::explain::Kept;
-use garland_results::head::{Phases, print_json};
+use garland_results::explain::{ExplainResult, Kept};
+use garland_results::head::{Phases, show};
 use garland_results::places::Places;
 use garland_results::traces::Traced;
 use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
-/// Explains the time of a copy. Gives whether every trace could be read, too.
+/// Explains the time of a copy. The second value is whether every trace could be read.
 pub fn explained(traced: &Traced, mut phases: Phases) -> Result<(ExplainResult, bool), Failure> {
     let kept = Kept::read(traced)?;
     phases.end("read");
@@ -29,10 +27,6 @@ pub fn run(context: &Context, asked: &Explain) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let traced = Traced::find_copy(&Places::open()?, &asked.run, asked.node.as_deref())?;
     let (result, is_whole) = explained(&traced, phases)?;
-    if context.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    show(context.json, &result)?;
     Ok(if is_whole { Exit::Done } else { Exit::SomeFailed })
 }

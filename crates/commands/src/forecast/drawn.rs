@@ -1,8 +1,9 @@
-//! A topology as it would be with other nodes, rates and NICs.
+//! Topologies with other numbers of nodes, rates and NICs than in their file.
 
 use std::collections::HashMap;
 
 use garland_core::units::Rate;
+use garland_sys::error::reason;
 use garland_topology::Topology;
 use garland_topology::file::parse;
 use toml::{Table, Value};
@@ -10,22 +11,22 @@ use toml::{Table, Value};
 use crate::topology;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The most nodes beside the first that can be drawn.
+/// The most nodes of a topology, besides the first.
 pub const MOST: u32 = 1000;
 
-/// The text of a topology, which can be drawn again.
+/// The text of a topology, from which variants can be generated.
 pub struct Drawn {
     name: String,
     text: String,
-    /// Those that were drawn, by their nodes beside the first.
+    /// The generated topologies, by their number of nodes besides the first.
     known: HashMap<u32, Topology>,
 }
 
-/// Shapes that need nothing but nodes and a rate.
+/// Shapes without parameters except nodes and rate.
 const PLAIN: [&str; 6] = ["hub", "switch", "star", "ring", "full-mesh", "rail"];
 
 impl Drawn {
-    /// The topology that a user names, with another rate or number of NICs if these are asked for.
+    /// Loads a topology file, scenario or plain shape, with another rate or number of NICs if given.
     pub fn load(name: &str, rate: Option<&str>, nics: Option<u16>) -> Result<Self, Failure> {
         let text = match topology::text(name).filter(|_| !topology::is_file(name)) {
             Some(text) => text.to_owned(),
@@ -33,25 +34,25 @@ impl Drawn {
                 format!("version = 1\n[topology]\nshape = \"{name}\"\nnodes = 1\n")
             }
             None => std::fs::read_to_string(name).map_err(|error| {
-                Failure::usage(format!("reading the topology {name}: {error}"))
+                Failure::usage(format!("cannot read the topology {name}: {}", reason(&error)))
                     .hint(format!("name a file, a scenario, or a shape: {}", PLAIN.join(", ")))
             })?,
         };
         let mut drawn = Self { name: name.to_owned(), text, known: HashMap::new() };
         if let Some(rate) = rate {
             let _: Rate = rate.parse().map_err(Failure::usage)?;
-            drawn.change(|topology| {
+            drawn.text = drawn.changed(|topology| {
                 topology.insert("rate".to_owned(), Value::String(rate.to_owned()));
                 Ok(())
             })?;
         }
         if let Some(nics) = nics.filter(|nics| *nics > 1) {
-            drawn.change(|topology| with_nics(topology, nics))?;
+            drawn.text = drawn.changed(|topology| with_nics(topology, nics))?;
         }
         Ok(drawn)
     }
 
-    /// With so many nodes beside the first.
+    /// Returns the topology with `nodes` nodes besides the first.
     pub fn with(&mut self, nodes: u32) -> Result<&Topology, Failure> {
         let nodes = nodes.clamp(1, MOST);
         if !self.known.contains_key(&nodes) {
@@ -60,25 +61,17 @@ impl Drawn {
                 Ok(())
             })?;
             let drawn = parse(&text, &self.name).map_err(|error| {
-                Failure::usage(format!("{} can't be drawn with {nodes} nodes: {error}", self.name))
-                    .hint("node counts are varied by the key nodes of [topology]; what names single nodes can't be")
+                Failure::usage(format!("cannot change {} to {nodes} nodes: {error}", self.name))
+                    .hint("the number of nodes is changed by the key `nodes` of [topology]; files that name single nodes cannot be changed")
             })?;
             self.known.insert(nodes, drawn.topology);
         }
         Ok(&self.known[&nodes])
     }
 
-    /// As it is written.
+    /// Returns the topology with the nodes of its file.
     pub fn as_written(&self) -> Result<Topology, Failure> {
         Ok(parse(&self.text, &self.name).map_err(Failure::usage)?.topology)
-    }
-
-    fn change(
-        &mut self,
-        change: impl FnOnce(&mut Table) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.text = self.changed(change)?;
-        Ok(())
     }
 
     fn changed(
@@ -86,7 +79,7 @@ impl Drawn {
         change: impl FnOnce(&mut Table) -> Result<(), Failure>,
     ) -> Result<String, Failure> {
         let wrong = || Failure::usage(format!("{} has no [topology] of its own", self.name));
-        // What is wrong with a file is said best by who reads it.
+        // The parser of topologies has the better error messages.
         let mut document: Table = match self.text.parse() {
             Ok(document) => document,
             Err(_) => {
@@ -99,7 +92,7 @@ impl Drawn {
     }
 }
 
-/// The shape with more NICs a node.
+/// Changes a shape to one with `nics` NICs for each node.
 fn with_nics(topology: &mut Table, nics: u16) -> Result<(), Failure> {
     let shape = topology.get("shape").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut set = |key: &str, value: Value| topology.insert(key.to_owned(), value);
@@ -116,8 +109,10 @@ fn with_nics(topology: &mut Table, nics: u16) -> Result<(), Failure> {
             }
         }
         other => {
-            return Err(Failure::usage(format!("a {other} has its NICs by its shape"))
-                .hint("--nics is for hub, switch, rail and bonded"));
+            return Err(Failure::usage(format!(
+                "--nics has no effect on the shape {other}, which determines the number of NICs"
+            ))
+            .hint("--nics works with hub, switch, rail and bonded"));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Farms as the simulator runs them: every job over the topology's wires.
+//! Simulated farms: every job over the topology's wires.
 
 use garland_analysis::forecast::Floor;
 use garland_predict::{Farm, Files, Job, Machine, Network, NoWay, farm};
@@ -6,23 +6,23 @@ use garland_topology::Topology;
 
 use super::drawn::{Drawn, MOST};
 
-/// A farm of more jobs, or on more nodes, takes longer to simulate than anybody waits.
+/// The most jobs and nodes that are simulated; more would take too long.
 const JOBS: usize = 2000;
 const NODES: u32 = 128;
 
-/// Jobs that nobody has measured one by one are taken to differ by so much each way: those that are all
-/// alike would want the wires together for ever.
+/// Jobs without own measurements are assumed to differ by up to this share from the mean: equal jobs would all
+/// use the wires at the same time for ever.
 const SPREAD: f64 = 0.1;
 
-/// The jobs of a farm, and how many a node has at once.
+/// The jobs of a farm, and the number of jobs that a node runs at once.
 pub struct Jobs {
     jobs: Vec<Job>,
     slots: u32,
 }
 
 impl Jobs {
-    /// Those that were measured, of a work that takes a node `alone` seconds without what is shared: where
-    /// files were read through a mount, the jobs' own times have both.
+    /// Measured jobs, scaled so that one node alone takes `alone` seconds without shared resources: the times of
+    /// jobs that read through a mount include these.
     pub fn measured(jobs: &[Job], alone: f64) -> Option<Self> {
         let all: f64 = jobs.iter().map(|job| job.seconds).sum();
         let sound = !jobs.is_empty() && jobs.len() <= JOBS && all > 0.0 && alone > 0.0;
@@ -32,11 +32,11 @@ impl Jobs {
         sound.then(|| Self { jobs: jobs.iter().map(own).collect(), slots: slots as u32 })
     }
 
-    /// So many that compute for `seconds` in all, and move so many bytes.
+    /// `count` similar jobs that compute for `seconds` in total, and transfer these bytes in total.
     pub fn alike(count: u32, seconds: f64, (bytes_in, bytes_out): (f64, f64)) -> Option<Self> {
         let all = f64::from(count);
         let each = |place: u32| {
-            // Evenly spread, in an order without a pattern.
+            // Evenly spread, in an irregular order (multiples of the golden ratio).
             let turn = f64::from(place) * 0.618_033_988_749_894_9;
             let factor = 1.0 + SPREAD * (2.0 * turn.fract() - 1.0);
             Job {
@@ -49,8 +49,8 @@ impl Jobs {
         sound.then(|| Self { jobs: (0..count).map(each).collect(), slots: 1 })
     }
 
-    /// What they take on so many nodes beside the first, which has the files; none where that can't be
-    /// drawn, or would take too long.
+    /// Simulates the jobs on `nodes` nodes besides the first, which has the files. Returns `None` if the topology
+    /// cannot have that many, or the simulation would take too long.
     pub fn on(&self, drawn: &mut Drawn, nodes: u32) -> Option<Floor> {
         if nodes > NODES.min(MOST) {
             return None;

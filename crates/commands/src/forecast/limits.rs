@@ -1,4 +1,4 @@
-//! What is known to limit a work: from the topology, by the simulator, and from the user.
+//! The limits of a work: from the topology, by the simulator, and from the user.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use super::measured::seconds;
 use crate::args::{Forecast, PlanName};
 use garland_terminal::failure::Failure;
 
-/// A head's nodes when it is asked how its resources are shared: they matter by their shares only.
+/// The number of nodes for which the shares of resources are computed; the shares do not depend on it.
 const MANY: u32 = 8;
 
-/// What the whole work of a farm asks of what nodes share.
+/// Returns for how long the whole work of a farm keeps each shared resource busy.
 pub fn demands(
     asked: &Forecast,
     drawn: Option<&mut Drawn>,
@@ -35,7 +35,7 @@ pub fn demands(
     Ok(demands)
 }
 
-/// Bytes that all jobs get and give back: what the user says counts; else what the runs have moved.
+/// Returns the bytes that all jobs receive and send back: those of `--in` and `--out`, else those of the runs.
 pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure> {
     let amount = |text: &Option<String>, moved: u64| match text {
         Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
@@ -44,18 +44,18 @@ pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure>
     Ok((amount(&asked.bytes_in, moved.0)?, amount(&asked.bytes_out, moved.1)?))
 }
 
-/// Reads `disk=100s`.
+/// Parses a limit such as `disk=100s`.
 fn limit(text: &str) -> Result<Demand, Failure> {
     let parts = text.split_once('=').and_then(|(name, time)| Some((name.trim(), seconds(time)?)));
     let (name, seconds) = parts.filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-        Failure::usage(format!("{text:?} is no limit"))
-            .hint("write what is shared and how long the whole work keeps it busy: disk=100s")
+        Failure::usage(format!("{text:?} is not a limit"))
+            .hint("write the name of the resource and the time for which the whole work keeps it busy: disk=100s")
     })?;
     Ok(Demand { name: name.to_owned(), seconds })
 }
 
-/// Seconds in which the first node's traffic with all others keeps each resource busy that several
-/// of them share.
+/// Returns for how long the traffic between the first node and all others keeps each resource busy that
+/// several of them share.
 fn of_wires(topology: &Topology, bytes_in: f64, bytes_out: f64) -> Result<Vec<Demand>, NoWay> {
     let others = topology.nodes.len().saturating_sub(1).max(1);
     let mut network = Network::new();
@@ -88,7 +88,7 @@ fn no_way(way: &NoWay) -> Failure {
     Failure::usage(format!("{way} in this topology"))
 }
 
-/// The least time of copies of a file to any number of nodes, by the simulator.
+/// The shortest possible time of a copy to any number of nodes, by the simulator.
 pub struct CopyFloor {
     drawn: RefCell<Drawn>,
     known: RefCell<HashMap<u32, Option<CopyRun>>>,
@@ -97,16 +97,16 @@ pub struct CopyFloor {
 }
 
 impl CopyFloor {
-    /// Copies of `length` bytes over this topology; refuses what can't be drawn or has no way.
+    /// Copies of `length` bytes over a topology; fails if it cannot be varied, or lacks a route.
     pub fn new(mut drawn: Drawn, length: u64, plan: PlanName) -> Result<Self, Failure> {
         let run = simulate(drawn.with(2)?, length, plan, 2).map_err(|way| {
-            no_way(&way).hint("such a topology needs --plan star, or nodes that forward")
+            no_way(&way).hint("use --plan star, or a topology whose nodes forward packets")
         })?;
         let known = RefCell::new(HashMap::from([(2, Some(run))]));
         Ok(Self { drawn: RefCell::new(drawn), known, length, plan })
     }
 
-    /// What the wires and disks alone take, beyond 1000 nodes as if it went on so.
+    /// Returns the time that wires and disks alone need; beyond 1000 nodes it is extrapolated.
     pub fn to(&self, nodes: u32) -> Floor {
         let floor = |nodes: u32| {
             let run = self.run(nodes);
@@ -134,7 +134,7 @@ impl CopyFloor {
     }
 }
 
-/// Simulates a copy to the first so many nodes of a topology.
+/// Simulates a copy to the first `nodes` nodes of a topology, after its head.
 fn simulate(
     topology: &Topology,
     length: u64,

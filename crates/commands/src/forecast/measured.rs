@@ -1,4 +1,4 @@
-//! What was measured: kept runs, and times that the user gives.
+//! Measurements: kept runs, and times that the user gives.
 
 use garland_analysis::forecast::Point;
 use garland_core::units::Nanos;
@@ -12,30 +12,30 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::Failure;
 
-/// Measured points, and what they are of.
+/// Measured points, and facts about the work they are of.
 #[derive(Default)]
 pub struct Measured {
     /// The points.
     pub points: Vec<Point>,
-    /// Where each is from.
+    /// The source of each point.
     pub sources: Vec<String>,
-    /// The bytes of the copies, if they are of copies.
+    /// The bytes of a copy, if the points are of copies.
     pub copied: Option<u64>,
-    /// How many jobs the work consists of, if it is of jobs.
+    /// The number of jobs, if the points are of farms.
     pub jobs: Option<u32>,
-    /// Bytes that all jobs got, and gave back.
+    /// Bytes that all jobs received, and sent back.
     pub moved: (u64, u64),
-    /// What each job was in the run on the fewest nodes, where its records say so.
+    /// The jobs of the run on the fewest nodes, if it has records of them.
     pub each: Vec<Job>,
-    /// What was left out, in words.
+    /// Messages about runs that were left out.
     pub notes: Vec<String>,
 }
 
-/// What of a farm's result matters here.
+/// The part of a farm's result that is used here.
 #[derive(Deserialize)]
 struct KeptFarm {
-    nodes: Vec<KeptNode>,
-    /// Seconds until its last job, and how many jobs there were and were done.
+    nodes: Vec<NodeEnd>,
+    /// Seconds until the end of its last job; the numbers of all jobs and of completed ones.
     total: Option<f64>,
     jobs: Option<u32>,
     done: Option<u32>,
@@ -53,12 +53,6 @@ struct KeptRecord {
     ended: Option<f64>,
 }
 
-#[derive(Deserialize)]
-struct KeptNode {
-    #[serde(flatten)]
-    end: NodeEnd,
-}
-
 impl KeptRecord {
     fn job(&self) -> Option<Job> {
         let seconds = self.ended? - self.started?;
@@ -67,14 +61,14 @@ impl KeptRecord {
     }
 }
 
-/// The result of a farm, which can be forecast from as copies can.
+/// The schema of a farm's result.
 const FARM: &str = "garland.farm/2";
 
-/// Files of copies that are of one length differ by no more than this share.
+/// Copies are of the same work if their lengths differ by no more than this share.
 const ALIKE: f64 = 0.01;
 
 impl Measured {
-    /// Reads these runs, and then these points.
+    /// Reads runs and points.
     pub fn read(places: &Places, runs: &[String], points: &[String]) -> Result<Self, Failure> {
         let mut measured = Self::default();
         for asked in runs {
@@ -94,16 +88,14 @@ impl Measured {
         match kept.schema() {
             COPY => self.add_copy(name, &kept.parse()?),
             FARM => self.add_farm(name, &kept.parse()?),
-            schema => {
-                Err(Failure::usage(format!("{name} is a {schema}, and can't be forecast from"))
-                    .hint(format!("{COPY} and {FARM} can; give other times by --points")))
-            }
+            schema => Err(Failure::usage(format!("cannot forecast from {name}: it is a {schema}"))
+                .hint(format!("use runs of {COPY} or {FARM}; give other times by --points"))),
         }
     }
 
     fn add_farm(&mut self, name: &str, kept: &KeptFarm) -> Result<(), Failure> {
         let (Some(total), Some(jobs)) = (kept.total, kept.jobs) else {
-            return Err(Failure::usage(format!("{name} doesn't say how long its jobs took")));
+            return Err(Failure::usage(format!("the result of {name} lacks the time of its jobs")));
         };
         if kept.done != Some(jobs) {
             self.notes.push(format!("{name} is left out: not all of its {jobs} jobs were done"));
@@ -111,14 +103,13 @@ impl Measured {
         }
         if self.copied.is_some() || self.jobs.is_some_and(|before| before != jobs) {
             return Err(Failure::usage(format!(
-                "{name} had {jobs} jobs, and the runs before it something else: these aren't runs of \
-                 one work"
+                "{name} had {jobs} jobs, unlike the runs before it: these are not runs of the same work"
             )));
         }
         self.jobs = Some(jobs);
         let sum = |of: fn(&KeptRecord) -> u64| kept.records.iter().map(of).sum::<u64>();
         self.moved = (sum(|record| record.bytes_in), sum(|record| record.bytes_out));
-        let nodes = kept.nodes.iter().filter(|node| node.end.is_ok()).count();
+        let nodes = kept.nodes.iter().filter(|node| node.is_ok()).count();
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
         if self.points.iter().all(|point| point.nodes > nodes) {
             self.each = kept.records.iter().filter_map(KeptRecord::job).collect();
@@ -131,7 +122,7 @@ impl Measured {
     fn add_copy(&mut self, name: &str, kept: &CopyResult) -> Result<(), Failure> {
         if self.jobs.is_some() {
             return Err(Failure::usage(format!(
-                "{name} is a copy, and the runs before it are farms"
+                "{name} is a copy, but the runs before it are farms"
             )));
         }
         let ok = kept.nodes.iter().filter(|node| node.end.is_ok()).count();
@@ -151,7 +142,7 @@ impl Measured {
             && (kept.bytes as f64 - before as f64).abs() > before as f64 * ALIKE
         {
             return Err(Failure::usage(format!(
-                "{name} copied {} bytes, and the runs before it {before}: these aren't runs of one work",
+                "{name} copied {} bytes, but the runs before it {before}: these are not runs of the same work",
                 kept.bytes
             )));
         }
@@ -163,10 +154,10 @@ impl Measured {
     }
 }
 
-/// Reads `4=395s`.
+/// Parses a point such as `4=395s`.
 fn point(text: &str) -> Result<Point, Failure> {
     let wrong = || {
-        Failure::usage(format!("{text:?} is no measured point"))
+        Failure::usage(format!("{text:?} is not a measured point"))
             .hint("write nodes and time, such as 4=395s or 4=6:35")
     };
     let (nodes, time) = text.split_once('=').ok_or_else(wrong)?;
@@ -174,7 +165,7 @@ fn point(text: &str) -> Result<Point, Failure> {
     Ok(Point { nodes, seconds: seconds(time).ok_or_else(wrong)? })
 }
 
-/// Reads `90`, `90s`, `1.5ms`, `24:10`, `1:02:03`, `12m30s`; in seconds.
+/// Parses times such as `90`, `90s`, `1.5ms`, `24:10`, `1:02:03` and `12m30s`; returns seconds.
 pub fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     if text.contains(':') {
@@ -193,18 +184,18 @@ pub fn seconds(text: &str) -> Option<f64> {
     plain(text).or_else(|| Some(text.parse::<Nanos>().ok()?.as_secs_f64()))
 }
 
-/// A number without sign or exponent.
+/// Parses a number without sign or exponent.
 fn plain(text: &str) -> Option<f64> {
     let sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     sound.then(|| text.parse().ok())?
 }
 
-/// Reads `1..64`, `8,16,24`, or both: `1..4,8,16`.
+/// Parses node counts such as `1..64`, `8,16,24` or `1..4,8,16`.
 pub fn counts(text: &str) -> Result<Vec<u32>, Failure> {
-    /// So many are a curve that nobody reads.
+    /// The most node counts.
     const MOST: usize = 10_000;
     let wrong = |part: &str| {
-        Failure::usage(format!("{part:?} is no node count"))
+        Failure::usage(format!("{part:?} is not a node count"))
             .hint("write counts and ranges, such as 1..64 or 8,16,24")
     };
     let mut counts = Vec::new();
@@ -219,7 +210,7 @@ pub fn counts(text: &str) -> Result<Vec<u32>, Failure> {
         }
         if counts.len() + (last - first) as usize >= MOST {
             return Err(Failure::usage(format!("more than {MOST} node counts"))
-                .hint("name some of them: 1,10,100,1000"));
+                .hint("give fewer, such as 1,10,100,1000"));
         }
         counts.extend(first..=last);
     }

@@ -1,4 +1,4 @@
-//! `garland forecast`: what more nodes would buy.
+//! `garland forecast`: predicts the gain from more nodes.
 
 mod drawn;
 mod farms;
@@ -8,7 +8,7 @@ mod result;
 mod table;
 
 use garland_analysis::forecast::{
-    Demand, Forecast as Told, Point, Prices, Question, Work, forecast,
+    Demand, Forecast as Prediction, Point, Prices, Question, Work, forecast,
 };
 use garland_core::units::bytes;
 use serde::Serialize;
@@ -20,10 +20,9 @@ use self::measured::{Measured, counts};
 use self::result::{ForecastResult, Simulated};
 use crate::args::Forecast;
 use garland_fleet::context::Context;
-use garland_results::head::{Phases, print_json};
+use garland_results::head::{Phases, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// Forecasts from the runs or points that `asked` names.
 pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
@@ -41,11 +40,7 @@ pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
         Some(length) => of_copies(asked, &mut measured, drawn, (length, &ahead), phases)?,
         None => of_farm(asked, &mut measured, drawn, &ahead, phases)?,
     };
-    if context.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }
 
@@ -58,49 +53,49 @@ fn of_farm(
 ) -> Result<ForecastResult, Failure> {
     let demands = demands(asked, drawn.as_mut(), measured.moved)?;
     let work = Work::Fixed { jobs: asked.jobs.or(measured.jobs), demands: &demands };
-    let mut told = answer(asked, &measured.points, work, ahead)?;
+    let mut forecast = predict(asked, &measured.points, work, ahead)?;
     let (simulated, miss) = match &mut drawn {
-        Some(drawn) => simulated(asked, measured, drawn, (&told, &demands), ahead),
+        Some(drawn) => simulated(asked, measured, drawn, (&forecast, &demands), ahead),
         None => (Vec::new(), 0.0),
     };
     for one in &simulated {
-        told.hold(one.nodes, one.seconds, miss);
+        forecast.hold(one.nodes, one.seconds, miss);
     }
     phases.end("forecast");
     let mut result = ForecastResult::new(phases, "fixed", measured, &demands);
-    result.forecast = Some(told);
+    result.forecast = Some(forecast);
     result.simulated = simulated;
     if miss > OFF {
         result.notes.push(format!(
-            "jobs over these wires are {:.0} % off in the simulator where the answer is known, so what it \
-             says of other node counts isn't shown: jobs differ in another way than it takes them to",
+            "the simulator is {:.0} % off for the measured node counts, so its times for others are not \
+             shown: the jobs vary in another way than it assumes",
             miss * 100.0
         ));
     }
     if drawn.is_some() && demands.is_empty() {
         result.notes.push(
-            "the topology says nothing without --in and --out, the bytes that all jobs move"
+            "the topology has no effect without --in and --out, the bytes that all jobs transfer"
                 .to_owned(),
         );
     }
     Ok(result)
 }
 
-/// A simulation that is farther off than this on average is of no use.
+/// The largest mean error of a simulation that is used, as a share.
 const OFF: f64 = 0.1;
 
-/// Simulates the farm job by job over the topology's wires. Gives the times of other node counts, none if
-/// the simulation is off, and its mean error where the answer is known, as a share.
+/// Simulates the farm job by job over the topology's wires. Returns the times of the node counts `ahead`,
+/// empty if the error is too large, and the mean error for the measured node counts, as a share.
 fn simulated(
     asked: &Forecast,
     measured: &Measured,
     drawn: &mut Drawn,
-    (told, demands): (&Told, &[Demand]),
+    (forecast, demands): (&Prediction, &[Demand]),
     ahead: &[u32],
 ) -> (Vec<Simulated>, f64) {
     let moved = limits::moved(asked, measured.moved).unwrap_or_default();
     let shared: f64 = demands.iter().map(|demand| demand.seconds).sum();
-    let own = told.work_seconds - shared;
+    let own = forecast.work_seconds - shared;
     let jobs = asked.jobs.or(measured.jobs);
     let alike = || Jobs::alike(jobs?, own, moved);
     let Some(jobs) = Jobs::measured(&measured.each, own).or_else(alike) else {
@@ -108,7 +103,7 @@ fn simulated(
     };
     let mut on = |nodes: u32| {
         let mut floor = jobs.on(drawn, nodes)?;
-        floor.seconds += told.fixed_seconds;
+        floor.seconds += forecast.fixed_seconds;
         Some(Simulated::new(nodes, &floor, 0))
     };
     let errors: Vec<f64> = measured
@@ -137,47 +132,47 @@ fn of_copies(
         None => Vec::new(),
     };
     let alone = measured.points.is_empty() && floor.is_some();
-    let told = match alone {
+    let forecast = match alone {
         true => None,
-        false => Some(answer(asked, &measured.points, Work::Growing { floor: &to }, ahead)?),
+        false => Some(predict(asked, &measured.points, Work::Growing { floor: &to }, ahead)?),
     };
     phases.end("forecast");
     let mut result = ForecastResult::new(phases, "growing", measured, &[]);
     result.bytes = Some(length);
-    result.forecast = told;
+    result.forecast = forecast;
     result.simulated = simulated;
     if alone {
         result.notes.push(
-            "nothing was measured: this is what wires and disks allow, and no copy is faster"
+            "nothing was measured: these are bounds from wires and disks; no copy can be faster"
                 .to_owned(),
         );
     }
     Ok(result)
 }
 
-fn answer(
+fn predict(
     asked: &Forecast,
     points: &[Point],
     work: Work<'_>,
     ahead: &[u32],
-) -> Result<Told, Failure> {
+) -> Result<Prediction, Failure> {
     let prices =
         asked.node_price.map(|node| Prices { node, fixed: asked.fixed_price.unwrap_or_default() });
     if prices.is_some_and(|prices| !(prices.node >= 0.0 && prices.fixed >= 0.0)) {
-        return Err(Failure::usage("a price is 0 or more"));
+        return Err(Failure::usage("a price must be at least 0"));
     }
     forecast(&Question { points, work, ahead, prices }).map_err(|refusal| {
         let failure = Failure::usage(refusal);
         if points.is_empty() {
             failure
-                .hint("garland forecast --points 1=24:10,2=12:30,4=6:35,8=3:50, or names of runs")
+                .hint("give measured times, such as --points 1=24:10,2=12:30,4=6:35,8=3:50, or names of runs")
         } else {
             failure
         }
     })
 }
 
-/// What runs of one work on different node counts allow, without anything that the user knows besides.
+/// Makes a forecast from runs of the same work on different node counts alone.
 pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<>, Failure> {
     let mut phases = Phases::begin();
     let mut measured = Measured::read(places, runs, &[])?;

@@ -11,21 +11,21 @@ use garland_results::head::{Head, Phases};
 pub struct ForecastResult {
     #[serde(flatten)]
     pub head: Head,
-    /// `fixed`: nodes share the work; `growing`: each has its own.
+    /// `fixed`: nodes share the work; `growing`: each node adds its own.
     pub work: &'static str,
     pub points: Vec<PointResult>,
     /// Bytes of each copy.
     pub bytes: Option<u64>,
-    /// What nodes share, and how long the whole work keeps it busy.
+    /// Shared resources, and how long the whole work keeps each busy.
     pub limits: Vec<Demand>,
-    /// None where nothing was measured.
+    /// `None` if nothing was measured.
     pub forecast: Option<Forecast>,
-    /// What wires and disks alone take.
+    /// The times that wires and disks alone need.
     pub simulated: Vec<Simulated>,
     pub notes: Vec<String>,
 }
 
-/// A point and where it is from.
+/// A point and its source.
 #[derive(Serialize)]
 pub struct PointResult {
     #[serde(flatten)]
@@ -33,19 +33,19 @@ pub struct PointResult {
     pub source: String,
 }
 
-/// A copy as it was simulated.
+/// A simulated copy or farm.
 #[derive(Serialize)]
 pub struct Simulated {
     pub nodes: u32,
     pub seconds: f64,
     /// Bytes per second.
     pub rate: f64,
-    /// What is busy all the time.
+    /// The bottleneck: the resource that is busy all the time.
     pub limit: String,
 }
 
 impl Simulated {
-    /// What the simulator says of a copy of `length` bytes to so many nodes.
+    /// The simulated time of a copy of `length` bytes to `nodes` nodes.
     pub fn new(nodes: u32, floor: &Floor, length: u64) -> Self {
         let rate = if floor.seconds > 0.0 { length as f64 / floor.seconds } else { 0.0 };
         Self { nodes, seconds: floor.seconds, rate, limit: floor.name.clone() }
@@ -53,7 +53,7 @@ impl Simulated {
 }
 
 impl ForecastResult {
-    /// One without an answer yet.
+    /// A result without a forecast yet.
     pub fn new(
         phases: Phases,
         work: &'static str,

@@ -1,4 +1,4 @@
-//! What `garland forecast` prints for people.
+//! The table of `garland forecast`.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use garland_core::units::{Nanos, Rate, bytes};
 
 use super::result::{ForecastResult, Simulated};
 
-/// A curve of more rows than this is told by some of them.
+/// The most rows of a curve that are all printed.
 const ROWS: usize = 16;
 
 impl fmt::Display for ForecastResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_title(f)?;
         match &self.forecast {
-            Some(told) => {
-                write_curve(f, told, &self.simulated)?;
-                write_words(f, told)?;
+            Some(forecast) => {
+                write_curve(f, forecast, &self.simulated)?;
+                write_facts(f, forecast)?;
             }
             None => self.write_simulated(f)?,
         }
         for limit in &self.limits {
             writeln!(f, "limit   {}: {}", limit.name, time(limit.seconds))?;
         }
-        let told = self.forecast.iter().flat_map(|told| &told.notes);
-        told.chain(&self.notes).try_for_each(|note| writeln!(f, "note    {note}"))
+        let notes = self.forecast.iter().flat_map(|forecast| &forecast.notes);
+        notes.chain(&self.notes).try_for_each(|note| writeln!(f, "note    {note}"))
     }
 }
 
@@ -37,8 +37,8 @@ impl ForecastResult {
         if self.points.is_empty() {
             return writeln!(f, "{what}, by the simulator alone\n");
         }
-        let points = self.points.iter().map(|told| {
-            let point = told.point;
+        let points = self.points.iter().map(|measured| {
+            let point = measured.point;
             format!("{} {}", point.nodes, time(point.seconds))
         });
         let points = points.collect::<Vec<_>>().join(", ");
@@ -57,28 +57,28 @@ impl ForecastResult {
     }
 }
 
-/// Seconds for people.
+/// Formats a time.
 fn time(seconds: f64) -> String {
     Nanos((seconds * 1e9).round() as u64).to_string()
 }
 
-/// The rows that are told: all of few, else powers of two and the last.
+/// Returns the rows to print: all if they are few, else powers of two, multiples of 8 up to 64, and the last.
 fn chosen(count: usize, nodes: impl Fn(usize) -> u32) -> Vec<usize> {
-    let told = |row: &usize| {
+    let is_shown = |row: &usize| {
         count <= ROWS
             || nodes(*row).is_power_of_two()
             || nodes(*row).is_multiple_of(8) && nodes(*row) <= 64
             || row + 1 == count
     };
-    (0..count).filter(told).collect()
+    (0..count).filter(is_shown).collect()
 }
 
 fn write_curve(
     f: &mut fmt::Formatter<'_>,
-    told: &Forecast,
+    forecast: &Forecast,
     simulated: &[Simulated],
 ) -> fmt::Result {
-    let priced = told.curve.iter().any(|at| at.cost.is_some());
+    let priced = forecast.curve.iter().any(|at| at.cost.is_some());
     write!(
         f,
         "{:>6} {:>11} {:>25} {:>8} {:>11} {:>11}",
@@ -91,8 +91,8 @@ fn write_curve(
         write!(f, " {:>11}  busiest", "simulated")?;
     }
     writeln!(f)?;
-    for row in chosen(told.curve.len(), |row| told.curve[row].nodes) {
-        let at = &told.curve[row];
+    for row in chosen(forecast.curve.len(), |row| forecast.curve[row].nodes) {
+        let at = &forecast.curve[row];
         write_row(f, at)?;
         match simulated.iter().find(|one| one.nodes == at.nodes) {
             Some(one) => writeln!(f, " {:>11}  {}", time(one.seconds), one.limit)?,
@@ -123,22 +123,22 @@ fn write_row(f: &mut fmt::Formatter<'_>, at: &At) -> fmt::Result {
     Ok(())
 }
 
-fn write_words(f: &mut fmt::Formatter<'_>, told: &Forecast) -> fmt::Result {
-    match &told.knee {
+fn write_facts(f: &mut fmt::Formatter<'_>, forecast: &Forecast) -> fmt::Result {
+    match &forecast.knee {
         Some(knee) => {
             writeln!(f, "knee    {:.1} nodes: {}; {}", knee.nodes, knee.resource, knee.why)?
         }
-        None => writeln!(f, "knee    none in sight")?,
+        None => writeln!(f, "knee    none within the predicted range")?,
     }
-    if let Some(enough) = told.enough {
-        writeln!(f, "enough  {enough} nodes: all beyond them bring less than 5 %")?;
+    if let Some(enough) = forecast.enough {
+        writeln!(f, "enough  {enough} nodes: more of them gain less than 5 %")?;
     }
-    let miss = told.miss * 100.0;
-    writeln!(f, "law     {}; {miss:.1} % from the points on average", told.law.describe())?;
-    for rival in &told.rivals {
-        writeln!(f, "rival   {}: the points don't rule it out", rival.describe())?;
+    let miss = forecast.miss * 100.0;
+    writeln!(f, "law     {}; {miss:.1} % from the points on average", forecast.law.describe())?;
+    for rival in &forecast.rivals {
+        writeln!(f, "rival   {}: the points do not rule it out", rival.describe())?;
     }
-    if let Some(test) = told.back_test {
+    if let Some(test) = forecast.back_test {
         let (predicted, measured) = (time(test.predicted), time(test.measured));
         writeln!(
             f,
@@ -147,7 +147,7 @@ fn write_words(f: &mut fmt::Formatter<'_>, told: &Forecast) -> fmt::Result {
             test.error * 100.0
         )?;
     }
-    [told.amdahl, told.usl].iter().flatten().try_for_each(|fit| write_fit(f, fit))
+    [forecast.amdahl, forecast.usl].iter().flatten().try_for_each(|fit| write_fit(f, fit))
 }
 
 fn write_fit(f: &mut fmt::Formatter<'_>, fit: &Fit) -> fmt::Result {
@@ -157,13 +157,17 @@ fn write_fit(f: &mut fmt::Formatter<'_>, fit: &Fit) -> fmt::Result {
     };
     let (one, miss) = (share(fit.contention), fit.miss * 100.0);
     match fit.curve {
-        Curve::Amdahl => write!(f, "amdahl  {one} is done by one node at a time")?,
+        Curve::Amdahl => write!(f, "amdahl  {one} of the work is serial")?,
         Curve::Usl => {
             let pairs = share(fit.coherency);
             let peak = fit.peak.map(|peak| format!(", most power with {peak:.0} nodes"));
-            write!(f, "usl     {one} one at a time, {pairs} a pair{}", peak.unwrap_or_default())?;
+            write!(
+                f,
+                "usl     {one} serial, {pairs} for each pair of nodes{}",
+                peak.unwrap_or_default()
+            )?;
         }
     }
-    let held = if fit.held { "; what came out below 0 is held there" } else { "" };
+    let held = if fit.held { "; a parameter below 0 was set to 0" } else { "" };
     writeln!(f, "; {miss:.1} % from the points{held}")
 }

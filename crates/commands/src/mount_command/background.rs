@@ -1,53 +1,37 @@
-//! A mount that outlives its command: a process of its own, which tells when the folder can be used.
+//! Mounts in the background: a separate process serves the mount, and reports when it is ready.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Command, Stdio};
+use std::io::{self, Write};
 
-use garland_sys::{process, random};
+use garland_sys::process;
 
-use garland_fleet::launch::own_binary;
+use crate::background;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// What it says on its standard output.
+/// The line that the process prints once it has mounted.
 const MOUNTED: &str = "mounted";
 
-/// Starts the same command in the background, and waits until the folder is mounted; its complaints
-/// until then are this command's.
+/// Starts the same command in the background, and waits until the directory is mounted. Messages of the
+/// process until then are printed.
 pub fn start() -> Result<Exit, Failure> {
-    let tag: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
-    let log = Places::open()?.folder("mounts")?.join(format!("{tag}.log"));
-    let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&log);
-    let file = file.or_nothing(format!("opening the mount's log {}", log.display()))?;
-    let mut child = Command::new(own_binary())
-        .args(std::env::args_os().skip(1))
-        .arg("--background")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(file)
-        .spawn()
-        .or_nothing("starting the mount's process")?;
-    let mut line = String::new();
-    let output = child.stdout.take().ok_or_else(|| Failure::nothing("no output from the mount"))?;
-    BufReader::new(output).read_line(&mut line).or_nothing("waiting for the mount")?;
-    let said = std::fs::read_to_string(&log).unwrap_or_default();
-    output::warn(said);
+    let log = Places::open()?.folder("mounts")?.join(background::log_name());
+    let arguments = std::env::args_os().skip(1).chain(["--background".into()]);
+    let (mut child, line) = background::start(arguments, &log)?;
+    output::warn(std::fs::read_to_string(&log).unwrap_or_default());
     if line.trim_end() == MOUNTED {
         return Ok(Exit::Done);
     }
-    let status = child.wait().or_nothing("waiting for the mount")?;
-    // What it said has been passed on.
+    let status = child.wait().or_nothing("waiting for the mount's process")?;
+    // Its messages have been printed.
     let _ = std::fs::remove_file(log);
     Ok(Exit::Code(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(3)))
 }
 
-/// Tells whoever has started this process in the background that the folder is mounted.
-pub fn tell() {
-    // The terminal's Ctrl-C isn't for it any more. A process that leads a session already stays in it.
+/// Reports to the command that started this process that the directory is mounted.
+pub fn report_ready() {
+    // Ctrl-C on the terminal must not reach it any more. This fails if it leads a session already.
     let _ = process::leave_session();
-    // Whoever isn't there any more needn't know.
+    // The command may have ended.
     let _ = writeln!(io::stdout(), "{MOUNTED}").and_then(|()| io::stdout().flush());
 }

@@ -1,4 +1,4 @@
-//! What is kept of a mount, as of any command that moves bytes: a run, with a trace.
+//! The run of a mount, with its trace.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ struct MountResult {
     /// The nodes, in the list's order.
     nodes: Vec<String>,
     sealed: bool,
-    /// `unmounted`, or `in use`: it was to end while it was.
+    /// `unmounted`, or `in use` if it was ended while in use.
     ended: &'static str,
     account: Account,
 }
@@ -55,12 +55,12 @@ impl Kept {
         self.run.name()
     }
 
-    /// Keeps what was noted so far.
+    /// Stores the trace so far.
     pub fn keep(&self, trace: &Trace) {
         self.run.keep_traces(&self.places, None, std::slice::from_ref(trace));
     }
 
-    /// Keeps what came of it.
+    /// Stores the result.
     pub fn end(self, served: &Served, phases: Phases) -> Result<(), Failure> {
         let Self { run, dir, nodes, sealed, .. } = self;
         let ended = match served.ended {

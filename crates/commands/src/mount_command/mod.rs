@@ -1,4 +1,4 @@
-//! `garland mount`: any node's files under one folder.
+//! `garland mount`: the files of all nodes below one directory.
 
 mod background;
 mod kept;
@@ -29,15 +29,15 @@ use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// How long a mount's process may take to notice that it isn't needed any more.
-const BY_ITSELF: Duration = Duration::from_secs(1);
+/// How long a mount's process may take to end after its mount is gone.
+const GRACE: Duration = Duration::from_secs(1);
 
-/// Mounts, unmounts, or shows what is mounted.
+/// Mounts, unmounts, or shows mounts.
 pub fn run(context: &Context, mount: &Mount) -> Result<Exit, Failure> {
     if mount.status {
         return status::run(context, mount.dir.as_deref());
     }
-    let Some(dir) = &mount.dir else { return Err(Failure::usage("say which folder")) };
+    let Some(dir) = &mount.dir else { return Err(Failure::usage("no directory is given")) };
     if mount.unmount {
         return unmount(dir);
     }
@@ -52,21 +52,24 @@ fn unmount(dir: &Path) -> Result<Exit, Failure> {
     match garland_mount::unmount(&path).map_err(Failure::nothing)? {
         Ended::Unmounted => end_server(&path)?,
         Ended::InUse => {
-            garland_terminal::errln!("{} is in use: it goes when it isn't any more", dir.display());
+            garland_terminal::errln!(
+                "{} is in use: it will be unmounted once it is not",
+                dir.display()
+            );
         }
     }
     Ok(Exit::Done)
 }
 
-/// Has the process end that served what nobody uses any more. It does so by itself, unless another mount
-/// namespace, which was made meanwhile, has a copy of the mount: a container's, or a lab's.
+/// Ends the process that served a mount. It ends by itself, unless another mount namespace that was created
+/// meanwhile, of a container or a lab, has a copy of the mount.
 fn end_server(path: &Path) -> Result<(), Failure> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let records = Record::all(&Places::open()?)?;
     for record in records.iter().filter(|record| record.dir == path) {
-        // What can't be looked at or asked is left alone.
+        // Errors are ignored: the process is then left alone.
         if let Ok(Some(server)) = record.server().handle()
-            && matches!(server.wait(BY_ITSELF), Ok(false))
+            && matches!(server.wait(GRACE), Ok(false))
         {
             let _ = server.ask_to_end();
         }
@@ -89,13 +92,13 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
         emulated: lab_found.is_some(),
     };
     let (listed, sealed) = (job.names.clone(), job.sealed);
-    // In this order: where it is mounted is seen by everybody, and the lab's network by nobody else.
+    // Mount before entering the lab: the mount must be visible to all processes, the lab's network only here.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
     let mounted = garland_mount::mount(job).map_err(refused)?;
     let begun = lab::enter(&nodes, &places, lab)
         .and_then(|_| Kept::begin(&places, mounted.dir().to_owned(), listed, sealed));
     let kept = begun.inspect_err(|_| {
-        // The first error is the one worth telling.
+        // The first error is the one reported.
         let _ = garland_mount::unmount(dir);
     })?;
     let interrupts = Interrupts::catch().or_nothing("waiting for Ctrl-C")?;
@@ -103,7 +106,7 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     phases.end("set-up");
     let ready = || {
         if mount.background {
-            background::tell();
+            background::report_ready();
         }
     };
     let served = mounted.serve(&interrupts, ready, |trace| kept.keep(trace));
@@ -113,7 +116,7 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     match served.ended {
         Ended::Unmounted => {}
         Ended::InUse => {
-            garland_terminal::errln!("{} was in use: who uses it gets errors now", dir.display())
+            garland_terminal::errln!("{} was in use: accesses fail from now on", dir.display())
         }
     }
     kept.end(&served, phases)?;
@@ -124,12 +127,13 @@ fn refused(error: garland_mount::MountError) -> Failure {
     let is_device = error.is_device();
     let failure = Failure::nothing(error);
     if is_device {
-        return failure.hint("/dev/fuse must be there and open to this user (mode 666 as usual)");
+        return failure
+            .hint("/dev/fuse must exist and be accessible to this user (its usual mode is 666)");
     }
     failure
 }
 
-/// The nodes that are meant, in their order.
+/// Returns the nodes to mount, in their order.
 fn nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>, Failure> {
     let inventory = Inventory::open(context)?;
     let nodes = match (&mount.nodes, inventory.cluster(), &mount.lab) {
@@ -138,25 +142,26 @@ fn nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>,
         (None, ..) => standing_nodes(places, mount.lab.as_deref())?,
     };
     if nodes.is_empty() {
-        return Err(Failure::usage("no nodes: there is no cluster file, and no agent stays")
-            .hint("name the nodes, or start agents by `garland up NODES`"));
+        return Err(Failure::usage("no nodes: there is no cluster file, and no standing agent")
+            .hint("name the nodes, or start agents with `garland up NODES`"));
     }
     Ok(nodes)
 }
 
-/// The node that this machine is, if it is one of them.
+/// Returns the name of this machine's node, if it is one of them.
 fn here(nodes: &[Node]) -> Option<String> {
     let host = process::host_name();
     let host = host.split('.').next().unwrap_or_default();
     nodes.iter().map(|node| node.name.as_str()).find(|name| *name == host).map(str::to_owned)
 }
 
-/// How a node is called in the mount: a lab's without its prefix.
+/// Returns a node's name in the mount: without the prefix of a lab.
 fn shown(name: &str) -> &str {
     name.strip_prefix(LAB_PREFIX).unwrap_or(name)
 }
 
-/// How agents are found: by their records, which are read anew each time, since agents come and go.
+/// Returns the function that connects to a node's agent. It reads the agent's record each time, since agents
+/// start and end meanwhile.
 fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Failure> {
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let (places, lab) = (places.clone(), lab.map(str::to_owned));
@@ -164,7 +169,7 @@ fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Fa
     Ok(Arc::new(move |place| {
         let shelf = Shelf::open(&places, lab.as_deref());
         let shelf = shelf.map_err(|failure| failure.message().to_owned())?;
-        let record = Standing::find(&shelf, &names[place]).ok_or("no agent is up there")?;
+        let record = Standing::find(&shelf, &names[place]).ok_or("no standing agent")?;
         record.connect(&keys).map_err(|error| error.to_string())
     }))
 }

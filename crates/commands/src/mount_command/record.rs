@@ -1,4 +1,4 @@
-//! What is mounted, kept where every command of this user finds it.
+//! The records of mounts, which other commands of the same user read.
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,9 @@ const SCHEMA: &str = "garland.mounted/1";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     schema: String,
-    /// The folder.
+    /// The directory.
     pub dir: PathBuf,
-    /// The process that serves it, and when it started, in which boot.
+    /// The process that serves it. `start` and `boot` tell it from a later one with the same id.
     pub pid: u32,
     start: u64,
     boot: String,
@@ -33,10 +33,10 @@ pub struct Record {
 }
 
 impl Record {
-    /// Keeps the record of this process's mount.
+    /// Writes the record of this process's mount.
     pub fn keep(places: &Places, dir: &Path, nodes: String, run: &str) -> Result<Self, Failure> {
         let Identity { pid, start, boot } =
-            Identity::own().or_nothing("looking at this process")?;
+            Identity::own().or_nothing("reading the start time of this process")?;
         let file = places.folder("mounts")?.join(format!("{pid}.json"));
         let (schema, since_ns) = (SCHEMA.to_owned(), clock::wall_ns());
         let (dir, run) = (dir.to_owned(), run.to_owned());
@@ -47,10 +47,9 @@ impl Record {
         Ok(record)
     }
 
-    /// All records, by folder.
+    /// Reads all records, in the order of their directories.
     pub fn all(places: &Places) -> Result<Vec<Self>, Failure> {
-        let folder = places.folder("mounts")?;
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(places.folder("mounts")?).into_iter().flatten().flatten();
         let mut records: Vec<Self> = entries
             .filter_map(|entry| {
                 let record: Self =
@@ -62,9 +61,9 @@ impl Record {
         Ok(records)
     }
 
-    /// Forgets it.
+    /// Removes it.
     pub fn forget(&self) {
-        // It may be gone already.
+        // The file may be missing already.
         let _ = std::fs::remove_file(&self.file);
     }
 

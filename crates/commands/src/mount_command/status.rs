@@ -1,4 +1,4 @@
-//! `garland mount --status`: what is mounted, and what crossed the wires for it.
+//! `garland mount --status`: shows mounts and their traffic.
 
 use garland_sys::threads;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,26 @@ use serde::Serialize;
 
 use super::record::Record;
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, Phases, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
 
-/// How long a mount may take to tell.
+/// Timeout of a mount's status.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is mounted.
+/// The result object `garland.mount-status/2`.
 #[derive(Serialize)]
 pub struct StatusResult {
     #[serde(flatten)]
     head: Head,
-    /// The mounts, by folder.
+    /// The mounts, in the order of their directories.
     pub mounts: Vec<MountState>,
 }
 
 /// One mount.
 #[derive(Serialize)]
 pub struct MountState {
-    /// The folder.
+    /// The directory.
     pub dir: PathBuf,
     /// The nodes, folded.
     pub nodes: String,
@@ -40,14 +39,13 @@ pub struct MountState {
     pub since_ns: u64,
     /// Its run, which keeps its trace.
     pub run: String,
-    /// `up`, `silent` (its process is there and doesn't answer) or `dead` (it was killed: mount again,
-    /// or unmount).
+    /// `up`, `silent` (its process does not answer) or `dead` (its process was killed).
     pub state: &'static str,
-    /// What it tells; nothing unless it is up.
+    /// Its status; `None` unless it is up.
     pub account: Option<Account>,
 }
 
-/// Shows the mount on `dir`, or all.
+/// Shows the mount on `dir`, or all mounts.
 pub fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let records = Record::all(&Places::open()?)?;
@@ -66,26 +64,22 @@ pub fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
         return Err(Failure::nothing(format!("nothing is mounted on {}", wanted.display())));
     }
     let result = StatusResult { head: Head::new("garland.mount-status/2", None, phases), mounts };
-    if context.json {
-        print_json(&result)?
-    } else {
-        output::print(&result)?
-    }
+    show(context.json, &result)?;
     let all_up = result.mounts.iter().all(|mount| mount.state == "up");
     Ok(if all_up { Exit::Done } else { Exit::SomeFailed })
 }
 
-/// Asks a mount; one that is no more is forgotten.
+/// Reads the status of a mount; removes its record and returns `None` if it does not exist any more.
 fn ask(record: Record) -> Result<Option<MountState>, Failure> {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let path = record.dir.join(STATUS_NAME);
-    // From a thread of its own: a mount whose process is stopped answers nobody.
+    // In a separate thread, since the read blocks if the mount's process is stopped.
     let begun = threads::spawn("status", move || {
-        // Nobody may listen any more.
-        let _ = tell.send(std::fs::read(path));
+        // The receiver may have timed out.
+        let _ = sender.send(std::fs::read(path));
     });
     begun.or_nothing("asking a mount for its status")?;
-    let (state, account) = match told.recv_timeout(PATIENCE) {
+    let (state, account) = match receiver.recv_timeout(PATIENCE) {
         Err(_) => ("silent", None),
         Ok(Ok(text)) => match serde_json::from_slice::<Account>(&text) {
             Ok(account) => ("up", Some(account)),

@@ -1,4 +1,4 @@
-//! What is mounted, for people.
+//! The table of `garland mount --status`.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::status::{MountState, StatusResult};
 impl fmt::Display for StatusResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.mounts.is_empty() {
-            return writeln!(f, "nothing is mounted; mount by: garland mount DIR NODES");
+            return writeln!(f, "nothing is mounted; to mount, use: garland mount DIR NODES");
         }
         self.mounts.iter().try_for_each(|mount| show(f, mount))
     }
@@ -20,7 +20,7 @@ fn show(f: &mut fmt::Formatter<'_>, mount: &MountState) -> fmt::Result {
     let MountState { dir, nodes, pid, run, state, account, .. } = mount;
     writeln!(f, "{}  {nodes}  {state}, process {pid}, run {run}", dir.display())?;
     let Some(account) = account else {
-        return writeln!(f, "  take it away by: garland mount --unmount {}", dir.display());
+        return writeln!(f, "  to remove it, use: garland mount --unmount {}", dir.display());
     };
     let Account { reads, reads_ahead, writes, lookups, opens, opens_unchanged, .. } = account;
     writeln!(
@@ -37,10 +37,10 @@ fn show_node(f: &mut fmt::Formatter<'_>, node: &NodeAccount) -> fmt::Result {
     let standing = match (connected, reason) {
         (true, _) => "up".to_owned(),
         (false, Some(reason)) => reason.clone(),
-        (false, None) => "not asked yet".to_owned(),
+        (false, None) => "not used yet".to_owned(),
     };
     let [read, written] = [node.bytes_read, node.bytes_written].map(bytes::format);
-    write!(f, "  {name:<12} {asked} questions, {read} read, {written} written; {standing}")?;
+    write!(f, "  {name:<12} {asked} requests, {read} read, {written} written; {standing}")?;
     if *lost > 0 {
         write!(f, "; lost {lost} times")?;
     }

@@ -1,4 +1,4 @@
-//! What the wires of a topology allow, for the loads that show what it is good for.
+//! The rates that the wires of a topology allow for typical loads.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use garland_topology::bounds::{
 };
 use serde::Serialize;
 
-/// A load and its bounds; rates are bits per second of TCP payload. An infinite one is `null` in
-/// JSON: no wire on its way has a rate.
+/// A load and its bounds, in bits per second of TCP payload. A bound is infinite (`null` in JSON) if no wire
+/// on the route has a rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bound {
     #[serde(flatten)]
     load: TrafficPattern,
-    /// What each connection gets, in the order of the load's.
+    /// The rate of each connection, in the load's order.
     each: Vec<f64>,
     /// Their sum.
     total: f64,
-    /// The sum when hashes choose by chance; `None` where nothing is chosen by hash.
+    /// The expected sum if flows are placed by random hashes; `None` if none is placed by hash.
     by_chance: Option<f64>,
 }
 
-/// All bounds, those over several rails after the others.
+/// Returns the bounds of all loads; those over several rails are last.
 pub fn bounds(topology: &Topology) -> Vec<Bound> {
     let loads = loads(topology);
     let mut all: Vec<Bound> = loads
@@ -51,7 +51,7 @@ impl Bound {
     }
 }
 
-/// A row of the table: the load, how many flows, what each gets, and all together.
+/// Writes a row of the table: the load, the number of flows, the rate of each, and the sum.
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let low = self.each.iter().copied().fold(f64::INFINITY, f64::min);
@@ -65,7 +65,7 @@ impl fmt::Display for Bound {
         let bytes =
             if self.total.is_infinite() { "-".to_owned() } else { three_digits(self.total / 8e6) };
         write!(f, "{name:<44}{count:>5}{each:>18}{:>12}{bytes:>10}", megabits(self.total))?;
-        // Hardly less than at best needs no word.
+        // A difference below 1 % is not shown.
         if let Some(total) = self.by_chance.filter(|total| *total < 0.99 * self.total) {
             write!(f, "  by chance {}", megabits(total))?;
         }
@@ -73,11 +73,11 @@ impl fmt::Display for Bound {
     }
 }
 
-/// Mbit/s with three digits, or what there is instead.
+/// Formats a rate as Mbit/s with three digits.
 fn megabits(rate: f64) -> String {
     match rate {
         rate if rate.is_infinite() => "no bound".to_owned(),
-        rate if rate <= 0.0 => "no way".to_owned(),
+        rate if rate <= 0.0 => "no route".to_owned(),
         rate => three_digits(rate / 1e6),
     }
 }

@@ -1,4 +1,4 @@
-//! A file as it is and as it is to be, and how one becomes the other.
+//! Changes of files: what a file is, what it should be, and how to apply and undo the change.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A file that isn't as it is to be.
+/// A file that differs from the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The file.
     pub path: PathBuf,
-    /// What it is; none when it isn't there.
+    /// Its present content; `None` if it does not exist.
     pub old: Option<Content>,
-    /// What it is to be; none when it is to go.
+    /// Its planned content; `None` if it is to be removed.
     pub new: Option<Content>,
 }
 
@@ -32,8 +32,8 @@ pub struct Content {
 }
 
 impl Change {
-    /// What must change below `root` so that `files` are there, and those of an earlier topology in
-    /// this format aren't.
+    /// Returns the changes below `root` that install `files`, and remove files of this format that an earlier
+    /// topology left.
     pub fn all(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Vec<Self>, Failure> {
         let mut changes = Vec::new();
         for file in files {
@@ -59,12 +59,12 @@ impl Change {
         Ok(changes)
     }
 
-    /// Makes the file what it is to be.
-    pub fn make(&self) -> Result<(), Failure> {
+    /// Gives the file its planned content.
+    pub fn apply(&self) -> Result<(), Failure> {
         put(&self.path, self.new.as_ref())
     }
 
-    /// Makes the file what it was.
+    /// Restores the former content of the file.
     pub fn undo(&self) -> Result<(), Failure> {
         put(&self.path, self.old.as_ref())
     }
@@ -84,10 +84,10 @@ impl fmt::Display for Change {
     }
 }
 
-/// Writes a file by temporary name and rename. Where something is mounted on the file itself, as
-/// containers do with `/etc/hosts`, it is written in place.
-pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    // A tool that looks meanwhile passes over names that begin with a dot.
+/// Writes a file under a temporary name and renames it. A file that is a mount point itself, as `/etc/hosts`
+/// in containers, cannot be renamed to and is written in place.
+fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    // Network tools ignore names that begin with a dot.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.garland-part"));
     let written = || {
@@ -112,11 +112,13 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-fn put(path: &Path, content: Option<&Content>) -> Result<(), Failure> {
+/// Gives the file `path` this content, and creates its directory; removes it if there is none.
+pub fn put(path: &Path, content: Option<&Content>) -> Result<(), Failure> {
     match content {
         Some(content) => {
-            let folder = path.parent().unwrap_or(Path::new("/"));
-            fs::create_dir_all(folder).or_nothing(format!("making {}", folder.display()))?;
+            let directory = path.parent().unwrap_or(Path::new("/"));
+            fs::create_dir_all(directory)
+                .or_nothing(format!("creating {}", directory.display()))?;
             write(path, &content.bytes, content.mode)
                 .or_nothing(format!("writing {}", path.display()))
         }
@@ -141,13 +143,13 @@ fn read(path: &Path) -> Result<Option<Content>, Failure> {
     }
 }
 
-/// The format's own files that are there, as paths from the root.
+/// Returns the existing files that belong to the format, as absolute paths relative to `root`.
 fn ours(root: &Path, format: Format) -> Result<Vec<String>, Failure> {
-    let folder = below(root, format.folder())?;
-    let entries = match fs::read_dir(&folder) {
+    let directory = below(root, format.folder())?;
+    let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).or_nothing(format!("reading {}", folder.display())),
+        Err(error) => return Err(error).or_nothing(format!("reading {}", directory.display())),
     };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut paths: Vec<String> = names.map(|name| format!("{}{name}", format.folder())).collect();
@@ -156,8 +158,8 @@ fn ours(root: &Path, format: Format) -> Result<Vec<String>, Failure> {
     Ok(paths)
 }
 
-/// Where a path from the root is. Symbolic links of this machine's own root are followed; those of
-/// another are refused, since they would lead out of it.
+/// Resolves an absolute path below `root`. Symbolic links are followed if `root` is `/`, and refused
+/// otherwise, since they could lead out of it.
 fn below(root: &Path, path: &str) -> Result<PathBuf, Failure> {
     let mut whole = root.to_owned();
     for part in Path::new(path).components() {
@@ -167,12 +169,12 @@ fn below(root: &Path, path: &str) -> Result<PathBuf, Failure> {
             if root != Path::new("/") {
                 let link = whole.display();
                 return Err(Failure::usage(format!(
-                    "{link} is a symbolic link, which may lead out of --root"
+                    "{link} is a symbolic link, which could lead out of --root"
                 ))
-                .hint("replace it by what it points to, or write with --output"));
+                .hint("replace it by its target, or write the files with --output"));
             }
             whole =
-                fs::canonicalize(&whole).or_nothing(format!("following {}", whole.display()))?;
+                fs::canonicalize(&whole).or_nothing(format!("resolving {}", whole.display()))?;
         }
     }
     Ok(whole)

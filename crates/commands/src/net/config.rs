@@ -1,24 +1,23 @@
-//! `garland net config`: the files that a real node needs, printed, compared or installed.
+//! `garland net config`: prints, compares or installs the configuration files of a real node.
 
-use std::fs;
 use std::path::Path;
 
 use garland_sys::process;
 use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
 use garland_topology::{NodeId, Topology};
 
-use super::change::Change;
+use super::change::{Change, Content, put};
 use super::tool::{self, DevicesPresent};
 use super::{diff, guard};
-use crate::args::{FormatName, NetConfig};
+use crate::args::NetConfig;
 use crate::topology;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
-/// Writes the configuration of one node or of all.
+/// Runs `garland net config` for one node or for all.
 pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     let topology = topology::load(&options.topology)?;
-    let format = format(options.format);
+    let format = options.format;
     let names = nic_names(&options.map)?;
     if options.all {
         return all(options, &topology, format);
@@ -32,20 +31,19 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     if options.install {
         let changes = Change::all(&options.root, format, &files)?;
         if options.dry_run {
-            return Ok(preview(options, format, &config, &changes));
+            preview(options, &config, &changes);
+            return Ok(Exit::Done);
         }
         return guard::install(options, format, &config, changes);
     }
     match &options.output {
-        Some(folder) => {
-            write_below(folder, &files, options.dry_run)?;
-        }
+        Some(directory) => write_below(directory, &files, options.dry_run)?,
         None => print(&files),
     }
     Ok(Exit::Done)
 }
 
-/// Writes or prints the files of every node. Nothing is written unless all can be.
+/// Writes or prints the files of every node. Nothing is written unless all files can be made.
 fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit, Failure> {
     let mut nodes = Vec::new();
     for (node, this) in topology.nodes.iter().enumerate() {
@@ -54,7 +52,7 @@ fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit,
     }
     for (node, files) in nodes {
         match &options.output {
-            Some(folder) => write_below(&folder.join(&node.name), &files, options.dry_run)?,
+            Some(directory) => write_below(&directory.join(&node.name), &files, options.dry_run)?,
             None => {
                 garland_terminal::outln!("##### {}", node.name);
                 print(&files);
@@ -70,23 +68,19 @@ fn print(files: &[ConfigFile]) {
     }
 }
 
-fn write_below(folder: &Path, files: &[ConfigFile], dry_run: bool) -> Result<(), Failure> {
+fn write_below(directory: &Path, files: &[ConfigFile], dry_run: bool) -> Result<(), Failure> {
     for file in files {
-        let path = folder.join(file.path.trim_start_matches('/'));
+        let path = directory.join(file.path.trim_start_matches('/'));
         if !dry_run {
-            let parent = path.parent().unwrap_or(folder);
-            fs::create_dir_all(parent).or_nothing(format!("making {}", parent.display()))?;
-            let text = file.over(None);
-            super::change::write(&path, text.as_bytes(), file.mode)
-                .or_nothing(format!("writing {}", path.display()))?;
+            put(&path, Some(&Content { bytes: file.over(None).into_bytes(), mode: file.mode }))?;
         }
         garland_terminal::outln!("{}", path.display());
     }
     Ok(())
 }
 
-/// What `--install` would do.
-fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[Change]) -> Exit {
+/// Prints what `--install` would do.
+fn preview(options: &NetConfig, config: &NodeConfig, changes: &[Change]) {
     for change in changes {
         garland_terminal::outln!("{change}");
     }
@@ -94,7 +88,7 @@ fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[
         garland_terminal::outln!("all files are as planned");
     }
     if options.root == Path::new("/") {
-        for command in tool::apply(format, config, &DevicesPresent::planned(config)) {
+        for command in tool::apply(options.format, config, &DevicesPresent::planned(config)) {
             garland_terminal::outln!("run {command}");
         }
         garland_terminal::outln!(
@@ -102,10 +96,9 @@ fn preview(options: &NetConfig, format: Format, config: &NodeConfig, changes: &[
             options.confirm_within
         );
     }
-    Exit::Done
 }
 
-/// The node that is meant: the one that is named, else the one that has this machine's name.
+/// Returns the node that is named, else the one with this machine's name.
 fn node(topology: &Topology, given: Option<&str>) -> Result<NodeId, Failure> {
     let host = process::host_name();
     let short = host.split('.').next().unwrap_or(&host);
@@ -118,10 +111,10 @@ fn node(topology: &Topology, given: Option<&str>) -> Result<NodeId, Failure> {
         Some(name) => Failure::usage(format!("{} has no node {name}", topology.name))
             .hint(format!("its nodes are {nodes}")),
         None => Failure::usage(format!(
-            "which node? {} has none of this machine's name, {short}",
+            "{} has no node with this machine's name, {short}",
             topology.name
         ))
-        .hint(format!("say --node NAME, or --all; its nodes are {nodes}")),
+        .hint(format!("give --node NAME or --all; its nodes are {nodes}")),
     })
 }
 
@@ -129,21 +122,11 @@ fn nic_names(map: &[String]) -> Result<NicNames, Failure> {
     let mut names = NicNames::new();
     for pair in map {
         let (nic, name) = pair.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("--map {pair}: say NIC=NAME, such as eth0=enp3s0"))
+            Failure::usage(format!("--map {pair}: write NIC=NAME, such as eth0=enp3s0"))
         })?;
         if names.insert(nic.to_owned(), name.to_owned()).is_some() {
             return Err(Failure::usage(format!("--map names {nic} twice")));
         }
     }
     Ok(names)
-}
-
-fn format(name: FormatName) -> Format {
-    match name {
-        FormatName::Ifupdown => Format::Ifupdown,
-        FormatName::Networkd => Format::Networkd,
-        FormatName::Netplan => Format::Netplan,
-        FormatName::Networkmanager => Format::NetworkManager,
-        FormatName::Iproute2 => Format::Iproute2,
-    }
 }

@@ -1,4 +1,4 @@
-//! What would change: installed files beside planned ones.
+//! `garland net config --diff`: compares installed files with planned ones.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::change::Change;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
-/// Prints a unified difference for each file that isn't as planned. Any is a fault.
+/// Prints a unified diff for each file that differs from the plan. Any difference is a fault.
 pub fn run(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Exit, Failure> {
     let changes = Change::all(root, format, files)?;
     for change in &changes {

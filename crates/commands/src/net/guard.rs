@@ -1,6 +1,6 @@
-//! An installation with a deadline: a process of its own does it, waits for the confirmation, and
-//! undoes it when none comes. It has no terminal, so it outlives the login that a wrong
-//! configuration cuts off.
+//! Installs a configuration with a deadline: a separate process, the guard, installs it, waits for the
+//! confirmation, and undoes it if none comes. The guard has no terminal, so it outlives a login session that
+//! a wrong configuration cuts off.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, IsTerminal};
@@ -24,14 +24,14 @@ use super::tool::{self, DevicesPresent};
 use crate::args::NetConfig;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// How often a stage is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval between checks of the stage.
+const POLL: Duration = Duration::from_millis(50);
 
 /// The shortest and longest wait for a confirmation.
 const SHORTEST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Installs `changes`. Below another root than `/` files are written and no more.
+/// Installs `changes`. If the root is not `/`, files are written and nothing is applied.
 pub fn install(
     options: &NetConfig,
     format: Format,
@@ -40,7 +40,7 @@ pub fn install(
 ) -> Result<Exit, Failure> {
     if options.root != Path::new("/") {
         for change in &changes {
-            change.make()?;
+            change.apply()?;
             garland_terminal::outln!("{change}");
         }
         return Ok(Exit::Done);
@@ -66,11 +66,11 @@ pub fn install(
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(installation.log());
     let log = log.or_nothing(format!("opening {}", installation.log().display()))?;
     let mut child = Command::new("/proc/self/exe");
-    child.arg0("garland").args(["net", "guard"]).arg(installation.folder());
-    // Its input is the lock, which it holds to its end.
+    child.arg0("garland").args(["net", "guard"]).arg(installation.directory());
+    // Its standard input is the lock, which it holds until it ends.
     child.stdin(lock).stdout(Stdio::null()).stderr(log).current_dir("/");
     child.spawn().or_nothing("starting the process that guards the installation")?;
-    drop(child); // It has the lock too.
+    drop(child); // `Command` holds the lock's descriptor too.
     follow(&installation, patience)
 }
 
@@ -82,38 +82,38 @@ fn may_install(format: Format) -> Result<(), Failure> {
     let (programs, package) = tool::needs(format);
     match programs.iter().find(|program| find(program).is_none()) {
         None => Ok(()),
-        Some(program) => {
-            Err(Failure::usage(format!("{} needs {program}, which isn't here", format.name()))
-                .hint(format!("on Debian it is in the package {package}")))
-        }
+        Some(program) => Err(Failure::usage(format!(
+            "{} needs {program}, which is not installed",
+            format.name()
+        ))
+        .hint(format!("on Debian, install the package {package}"))),
     }
 }
 
 fn patience(text: &str) -> Result<Duration, Failure> {
     let wrong = |why: String| {
         Failure::usage(format!("--confirm-within {text}: {why}"))
-            .hint("say something from 2s to 1h, such as 60s or 5min")
+            .hint("give a time from 2s to 1h, such as 60s or 5min")
     };
     let duration: jiff::SignedDuration = text.parse().map_err(|error| wrong(format!("{error}")))?;
-    let duration =
-        Duration::try_from(duration).map_err(|_| wrong("it is below zero".to_owned()))?;
+    let duration = Duration::try_from(duration).map_err(|_| wrong("it is negative".to_owned()))?;
     if (SHORTEST..=LONGEST).contains(&duration) {
         Ok(duration)
     } else {
-        Err(wrong("it is too short or too long".to_owned()))
+        Err(wrong("it is out of range".to_owned()))
     }
 }
 
-/// Tells how an installation goes, and confirms it when the user presses Enter.
+/// Reports the progress of an installation, and confirms it when the user presses Enter.
 fn follow(installation: &Installation, patience: Duration) -> Result<Exit, Failure> {
-    let mut told = false;
+    let mut announced = false;
     let entered = Arc::new(AtomicBool::new(false));
-    // The process that was started can't be slower than this unless it is gone.
+    // No installation takes longer than this unless its guard is stuck.
     let end = clock::boot_ns() + 2 * LONGEST.as_nanos() as u64;
     while clock::boot_ns() < end {
         match installation.stage() {
-            Some(Stage::Pending) if !told => {
-                told = true;
+            Some(Stage::Pending) if !announced => {
+                announced = true;
                 let seconds = patience.as_secs();
                 if std::io::stdin().is_terminal() {
                     garland_terminal::outln!(
@@ -135,20 +135,24 @@ fn follow(installation: &Installation, patience: Duration) -> Result<Exit, Failu
             }
             Some(Stage::Undone) => {
                 let reason =
-                    installation.reason().unwrap_or_else(|| "for no known reason".to_owned());
+                    installation.reason().unwrap_or_else(|| "the guard left no reason".to_owned());
                 return Err(Failure::nothing(format!("undone: {reason}")));
             }
             _ => {}
         }
         if installation.is_deserted()? {
             let log = installation.log();
-            return Err(Failure::nothing("the process that guards the installation is gone").hint(
-                format!("its complaints are in {}, the old files beside it", log.display()),
-            ));
+            return Err(Failure::nothing(
+                "the process that guards the installation has ended unexpectedly",
+            )
+            .hint(format!(
+                "its messages are in {}; the former files are in record.json beside it",
+                log.display()
+            )));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL);
     }
-    Err(Failure::nothing("the installation came to no end"))
+    Err(Failure::nothing("timed out waiting for the end of the installation"))
 }
 
 fn read_enter(entered: Arc<AtomicBool>) -> Result<(), Failure> {
@@ -157,15 +161,15 @@ fn read_enter(entered: Arc<AtomicBool>) -> Result<(), Failure> {
         let read = std::io::stdin().lock().read_line(&mut line);
         entered.store(read.is_ok_and(|read| read > 0), Ordering::Relaxed);
     });
-    begun.map(drop).or_nothing("waiting for Enter (`garland net confirm` keeps it as well)")
+    begun.map(drop).or_nothing("waiting for Enter (use `garland net confirm` instead)")
 }
 
-/// The process that guards: installs, waits, and undoes unless it is confirmed.
-pub fn run(folder: &Path) -> Result<Exit, Failure> {
-    // The login's end must not end this, nor its terminal's Ctrl-C.
+/// Runs the guard: installs, waits, and undoes the installation unless it is confirmed.
+pub fn run(directory: &Path) -> Result<Exit, Failure> {
+    // Neither the end of the login session nor its Ctrl-C may end the guard.
     let _ = process::leave_session();
     let interrupts = Interrupts::catch().or_nothing("catching signals")?;
-    let installation = Installation::at(folder);
+    let installation = Installation::at(directory);
     let record = installation.record()?;
     let deadline = match make(&record) {
         Ok(()) => {
@@ -184,7 +188,7 @@ pub fn run(folder: &Path) -> Result<Exit, Failure> {
             "interrupted before it was confirmed".clone_into(&mut reason);
             break;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL);
     }
     if installation.go(Stage::Pending, Stage::Undoing)? {
         return undo(&installation, &record, &reason);
@@ -194,35 +198,35 @@ pub fn run(folder: &Path) -> Result<Exit, Failure> {
 
 fn make(record: &Record) -> Result<(), Failure> {
     record.let_go.iter().try_for_each(Program::run)?;
-    record.changes.iter().try_for_each(Change::make)?;
+    record.changes.iter().try_for_each(Change::apply)?;
     record.apply.iter().try_for_each(Program::run)
 }
 
-/// Puts back what was there: as much as can be, whatever fails.
+/// Restores the former state: as much of it as possible, even if a part fails.
 fn undo(installation: &Installation, record: &Record, reason: &str) -> Result<Exit, Failure> {
-    let mut complaints = Vec::new();
-    let mut complain = |outcome: Result<(), Failure>| {
-        complaints.extend(outcome.err().map(|failure| failure.message().to_owned()));
+    let mut errors = Vec::new();
+    let mut check = |outcome: Result<(), Failure>| {
+        errors.extend(outcome.err().map(|failure| failure.message().to_owned()));
     };
-    record.let_go.iter().for_each(|command| complain(command.run()));
-    record.changes.iter().for_each(|change| complain(change.undo()));
+    record.let_go.iter().for_each(|command| check(command.run()));
+    record.changes.iter().for_each(|change| check(change.undo()));
     record.before.restore_settings();
-    record.go_back.iter().for_each(|command| complain(command.run()));
+    record.go_back.iter().for_each(|command| check(command.run()));
     match record.format() {
-        // No daemon puts right what these don't know.
+        // These tools have no daemon that restores addresses and routes.
         Some(Format::Ifupdown | Format::Iproute2) | None => {
-            record.before.restore().iter().for_each(|command| complain(command.run()));
+            record.before.restore().iter().for_each(|command| check(command.run()));
         }
         Some(Format::Networkd | Format::Netplan | Format::NetworkManager) => {
             for bond in record.before.new_devices() {
                 let delete = Program::new("ip", ["link", "delete", "dev", bond]);
-                complain(delete.may_fail().run());
+                check(delete.may_fail().run());
             }
         }
     }
     let mut whole = reason.to_owned();
-    if !complaints.is_empty() {
-        whole = format!("{whole}; and putting back: {}", complaints.join("; "));
+    if !errors.is_empty() {
+        whole = format!("{whole}; errors while restoring: {}", errors.join("; "));
     }
     garland_terminal::errln!("undone: {whole}");
     installation.keep_reason(&whole);

@@ -1,9 +1,8 @@
-//! What is kept of an installation: the old files, what the kernel had, and how far it got.
+//! The record of an installation: the former files and kernel state, and its stage.
 //!
-//! An installation is a folder below `/var/lib/garland/net` of mode 0700. How far it got is the name
-//! of one empty file in it, which changes by rename: when a confirmation and the deadline come at
-//! once, one of them wins and the other sees it. While an installation isn't decided, a process
-//! holds the lock beside the folders.
+//! An installation is a directory of mode 0700 below `/var/lib/garland/net`. Its stage is the name of one
+//! empty file in it, which changes by rename: if a confirmation and the deadline come at once, one rename
+//! fails. Until an installation is confirmed or undone, its guard holds the lock beside the directories.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
@@ -21,21 +20,21 @@ use super::tool::DevicesPresent;
 use garland_results::places::write_private;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Where installations are.
+/// The parent directory of all installations.
 const PLACE: &str = "/var/lib/garland/net";
 
-/// How far an installation got.
+/// The stage of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Files are being written and the tool is at work.
+    /// Files are being written and applied.
     Applying,
-    /// Done, and waiting for a confirmation.
+    /// Installed, and waiting for a confirmation.
     Pending,
-    /// Confirmed: it stays.
+    /// Confirmed: it is kept.
     Confirmed,
-    /// What was there before is being put back.
+    /// The former state is being restored.
     Undoing,
-    /// All is as before.
+    /// The former state is restored.
     Undone,
 }
 
@@ -44,30 +43,24 @@ impl Stage {
         [Self::Applying, Self::Pending, Self::Confirmed, Self::Undoing, Self::Undone];
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Applying => "applying",
-            Self::Pending => "pending",
-            Self::Confirmed => "confirmed",
-            Self::Undoing => "undoing",
-            Self::Undone => "undone",
-        }
+        ["applying", "pending", "confirmed", "undoing", "undone"][self as usize]
     }
 }
 
-/// All that is needed to install and to undo.
+/// Everything that is needed to install and to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The format's name.
     pub format: String,
-    /// The files, with what they were.
+    /// The files, with their former contents.
     pub changes: Vec<Change>,
-    /// Run before the files change.
+    /// Commands before the files change.
     pub let_go: Vec<Command>,
-    /// Run after.
+    /// Commands after the files have changed.
     pub apply: Vec<Command>,
-    /// Run when the old files are back.
+    /// Commands after the former files are restored.
     pub go_back: Vec<Command>,
-    /// What the kernel had.
+    /// The former state of the kernel.
     pub before: Before,
     /// The devices.
     pub live: DevicesPresent,
@@ -82,36 +75,36 @@ impl Record {
     }
 }
 
-/// One installation's folder.
+/// The directory of an installation.
 #[derive(Clone, Debug)]
 pub struct Installation {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Installation {
-    /// Begins one; the lock is to be handed to whoever decides it.
+    /// Creates an installation, and returns it with the lock for its guard.
     ///
     /// # Errors
-    /// When another isn't decided yet.
+    /// When another installation is still pending.
     pub fn begin(record: &Record) -> Result<(Self, File), Failure> {
         let place = Path::new(PLACE);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(place);
-        made.or_nothing(format!("making {PLACE}"))?;
-        let owner = fs::symlink_metadata(place).or_nothing(format!("asking about {PLACE}"))?.uid();
+        made.or_nothing(format!("creating {PLACE}"))?;
+        let owner = fs::symlink_metadata(place).or_nothing(format!("inspecting {PLACE}"))?.uid();
         if owner != process::user_id() {
-            return Err(Failure::usage(format!("{PLACE} belongs to somebody else")));
+            return Err(Failure::usage(format!("{PLACE} belongs to another user")));
         }
         let lock = lock(place)?.ok_or_else(|| {
-            Failure::usage("another installation waits for its confirmation")
+            Failure::usage("another installation is waiting for its confirmation")
                 .hint("confirm it with `garland net confirm`, or wait until it is undone")
         })?;
         let stamp = clock::wall_ns() / 1_000_000;
-        let folder = place.join(format!("{stamp}-{}", std::process::id()));
+        let directory = place.join(format!("{stamp}-{}", std::process::id()));
         DirBuilder::new()
             .mode(0o700)
-            .create(&folder)
-            .or_nothing(format!("making {}", folder.display()))?;
-        let this = Self { folder };
+            .create(&directory)
+            .or_nothing(format!("creating {}", directory.display()))?;
+        let this = Self { directory };
         let text = serde_json::to_vec(record).or_nothing("writing the installation's record")?;
         write_private(&this.record_path(), &text)
             .or_nothing(format!("writing {}", this.record_path().display()))?;
@@ -120,80 +113,80 @@ impl Installation {
         Ok((this, lock))
     }
 
-    /// An installation's folder, for the process that was started for it.
-    pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+    /// Opens the installation in `directory`, for its guard.
+    pub fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
     }
 
-    /// The one that waits for a confirmation; none when no process waits.
+    /// Returns the installation whose guard is running; `None` if there is no guard.
     pub fn waiting() -> Result<Option<Self>, Failure> {
         let place = Path::new(PLACE);
         if !place.exists() || lock(place)?.is_some() {
             return Ok(None);
         }
         let entries = fs::read_dir(place).or_nothing(format!("reading {PLACE}"))?;
-        let all = entries.flatten().map(|entry| Self { folder: entry.path() });
+        let all = entries.flatten().map(|entry| Self { directory: entry.path() });
         Ok(all.filter(|one| matches!(one.stage(), Some(Stage::Applying | Stage::Pending))).last())
     }
 
-    /// Whether the process that was to decide it is gone.
+    /// Whether its guard has ended without confirming or undoing it.
     pub fn is_deserted(&self) -> Result<bool, Failure> {
         Ok(lock(Path::new(PLACE))?.is_some()
             && self.stage() != Some(Stage::Confirmed)
             && self.stage() != Some(Stage::Undone))
     }
 
-    /// Its folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Its directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
-    /// Where its process complains.
+    /// The file for messages of its guard.
     pub fn log(&self) -> PathBuf {
-        self.folder.join("log")
+        self.directory.join("log")
     }
 
-    /// What is kept of it.
+    /// Reads its record.
     pub fn record(&self) -> Result<Record, Failure> {
         let path = self.record_path();
         let bytes = fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
         serde_json::from_slice(&bytes).or_nothing(format!("reading {}", path.display()))
     }
 
-    /// How far it got.
+    /// Its stage.
     pub fn stage(&self) -> Option<Stage> {
         Stage::ALL.into_iter().find(|stage| self.stage_path(*stage).exists())
     }
 
-    /// Goes from one stage to another; false when it isn't at the first.
+    /// Goes from one stage to another; returns false if it is not at the first.
     pub fn go(&self, from: Stage, to: Stage) -> Result<bool, Failure> {
         match fs::rename(self.stage_path(from), self.stage_path(to)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error).or_nothing(format!("writing in {}", self.folder.display())),
+            Err(error) => Err(error).or_nothing(format!("writing in {}", self.directory.display())),
         }
     }
 
-    /// Keeps why it was undone, for the one who asked for it.
+    /// Stores why it was undone, for the command that started it.
     pub fn keep_reason(&self, reason: &str) {
-        let _ = fs::write(self.folder.join("reason"), reason);
+        let _ = fs::write(self.directory.join("reason"), reason);
     }
 
     /// Why it was undone.
     pub fn reason(&self) -> Option<String> {
-        fs::read_to_string(self.folder.join("reason")).ok()
+        fs::read_to_string(self.directory.join("reason")).ok()
     }
 
     fn record_path(&self) -> PathBuf {
-        self.folder.join("record.json")
+        self.directory.join("record.json")
     }
 
     fn stage_path(&self, stage: Stage) -> PathBuf {
-        self.folder.join(stage.name())
+        self.directory.join(stage.name())
     }
 }
 
-/// The lock, or none when another process has it.
+/// Takes the lock; returns `None` if another process holds it.
 fn lock(place: &Path) -> Result<Option<File>, Failure> {
     let path = place.join("lock");
     let open = OpenOptions::new()

@@ -1,6 +1,7 @@
-//! The kernel's addresses, routes and settings before an installation, so that they can come back.
+//! Saves the kernel's addresses, routes and settings before an installation, and restores them.
 //!
-//! Only for the tools that keep no daemon: networkd and NetworkManager put right what they know.
+//! Addresses and routes are restored only for tools without a daemon; networkd and NetworkManager restore
+//! theirs.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -12,31 +13,31 @@ use super::program::{Command, flush, output};
 use super::tool::DevicesPresent;
 use garland_terminal::failure::Failure;
 
-/// What was there.
+/// The former state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     devices: Vec<Device>,
-    /// `ip route replace`'s words, routes that addresses make aside.
+    /// Arguments of `ip route replace`, without the routes that addresses create.
     routes: Vec<String>,
-    /// The address that the loopback device gets and didn't have.
+    /// The address that the installation adds to the loopback device, if it is new.
     loopback: Option<Ipv4Addr>,
-    /// Kernel settings: the file under /proc/sys, and its text.
+    /// Kernel settings: paths below /proc/sys and their contents.
     settings: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Device {
     name: String,
-    /// Whether it was there: bonds are made.
+    /// Whether it existed: bonds may be created.
     is_there: bool,
     is_up: bool,
     mtu: u32,
-    /// `ip address replace`'s words.
+    /// Arguments of `ip address replace`.
     addresses: Vec<String>,
 }
 
 impl Before {
-    /// Asks the kernel about the devices and settings that `config` is going to change.
+    /// Reads the state of the devices and settings that `config` will change.
     pub fn read(config: &NodeConfig, live: &DevicesPresent) -> Result<Self, Failure> {
         let lo = live.loopback.then_some("lo");
         let names: Vec<&str> = live.devices().chain(lo).collect();
@@ -59,15 +60,15 @@ impl Before {
         Ok(Self { devices, routes, loopback, settings })
     }
 
-    /// Settings back to what they were.
+    /// Restores the settings.
     pub fn restore_settings(&self) {
         for (path, text) in &self.settings {
             let _ = fs::write(path, text);
         }
     }
 
-    /// The commands that give the devices what they had and nothing else. Some may have nothing to
-    /// do, and fail.
+    /// Returns the commands that restore the former addresses and routes of the devices, and remove all
+    /// others. Commands that have nothing to do may fail.
     pub fn restore(&self) -> Vec<Command> {
         let mut commands = Vec::new();
         if let Some(address) = self.loopback {
@@ -99,13 +100,13 @@ impl Before {
         commands
     }
 
-    /// The bonds that weren't there.
+    /// The bonds that did not exist.
     pub fn new_devices(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().filter(|device| !device.is_there).map(|device| device.name.as_str())
     }
 }
 
-/// sysctl(8)'s dots are slashes of a path, and the other way round.
+/// Exchanges dots and slashes, as sysctl(8) does between keys and paths.
 fn swap(letter: char) -> char {
     match letter {
         '.' => '/',
@@ -116,13 +117,13 @@ fn swap(letter: char) -> char {
 
 impl Device {
     fn read(name: &str) -> Result<Self, Failure> {
-        let folder = format!("/sys/class/net/{name}");
-        let Ok(flags) = fs::read_to_string(format!("{folder}/flags")) else {
+        let directory = format!("/sys/class/net/{name}");
+        let Ok(flags) = fs::read_to_string(format!("{directory}/flags")) else {
             let name = name.to_owned();
             return Ok(Self { name, is_there: false, is_up: false, mtu: 0, addresses: Vec::new() });
         };
         let flags = u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).unwrap_or(0);
-        let mtu = fs::read_to_string(format!("{folder}/mtu")).unwrap_or_default();
+        let mtu = fs::read_to_string(format!("{directory}/mtu")).unwrap_or_default();
         let list = output(&Command::new("ip", ["-o", "-4", "address", "show", "dev", name]))?;
         Ok(Self {
             name: name.to_owned(),
@@ -134,8 +135,8 @@ impl Device {
     }
 }
 
-/// `2: eth0    inet 10.0.0.1 peer 10.0.0.2/32 brd 10.0.0.255 scope global eth0\ valid..` as the
-/// words that make it again.
+/// Converts a line of `ip -o address`, such as `2: eth0    inet 10.0.0.1 peer 10.0.0.2/32 brd 10.0.0.255
+/// scope global eth0\ valid..`, to the arguments that add the address again.
 fn address(line: &str) -> Option<String> {
     let (_, rest) = line.split_once(" inet ")?;
     let mut words = rest.split_whitespace();
@@ -150,7 +151,7 @@ fn address(line: &str) -> Option<String> {
     Some(made.join(" "))
 }
 
-/// A route without the signs of its state.
+/// Converts a line of `ip -o route` to arguments: without its state flags.
 fn route(line: &str) -> String {
     let line = line.replace('\\', " ");
     let words = line.split_whitespace();

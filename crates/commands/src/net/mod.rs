@@ -19,7 +19,7 @@ use crate::args::NetCommand;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
 
-/// Does what the user asked of a network.
+/// Runs a `garland net` command.
 pub fn run(context: &Context, command: &NetCommand) -> Result<Exit, Failure> {
     match command {
         NetCommand::Show(show) => show::run(context, show),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A command and its words.
+/// A command and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     program: String,
@@ -45,24 +45,25 @@ impl fmt::Display for Command {
     }
 }
 
-/// Takes the addresses of a device away, and with them its routes.
+/// Returns a command that removes the addresses of a device, and with them its routes.
 pub fn flush(device: &str) -> Command {
     Command::new("ip", ["-4", "address", "flush", "dev", device, "scope", "global"])
 }
 
-/// Where a program is. Ordinary users often lack the system folders in their search path.
+/// Finds a program in the search path, and in the system directories that ordinary users often lack there.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from))
-        .map(|folder| folder.join(program))
+        .map(|directory| directory.join(program))
         .find(|file| file.is_file())
 }
 
-/// Runs a command to its end, and gives what it printed.
+/// Runs a command to its end, and returns its output.
 pub fn output(command: &Command) -> Result<String, Failure> {
-    let program = find(&command.program)
-        .ok_or_else(|| Failure::usage(format!("there is no program {}", command.program)))?;
+    let program = find(&command.program).ok_or_else(|| {
+        Failure::usage(format!("cannot run {}: it is not installed", command.program))
+    })?;
     let mut child = std::process::Command::new(program);
     release_in(&mut child);
     let output = child

@@ -1,4 +1,4 @@
-//! `garland net show`: what a topology looks like, takes and gives.
+//! `garland net show`: the drawing, parts and bounds of a topology.
 
 use std::fmt::Write;
 use std::fs;
@@ -27,14 +27,14 @@ struct ShowResult {
     topology: Topology,
 }
 
-/// Shows a topology, and draws it into a file if that is asked for.
+/// Shows a topology, and writes a drawing to a file with `--svg`.
 pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let topology = topology::load(&show.topology)?;
     phases.end("read");
     if let Some(file) = &show.svg {
         fs::write(file, drawing::svg(&topology)).map_err(|error| {
-            Failure::nothing(format!("writing the drawing {}: {error}", file.display()))
+            Failure::nothing(format!("cannot write the drawing {}: {error}", file.display()))
         })?;
     }
     if !context.json {
@@ -49,7 +49,7 @@ pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// All that is shown for people.
+/// Returns the text that is shown for people.
 fn page(topology: &Topology, all: bool) -> String {
     let mut page = format!("{}\n\n{}\n", topology.name, drawing::text(topology));
     page.push_str(&tables::nics(topology, all));
@@ -61,7 +61,7 @@ fn page(topology: &Topology, all: bool) -> String {
     page.push('\n');
     page.push_str(&tables::inventory(&Inventory::of(topology)));
     page.push('\n');
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(
         page,
         "{:<44}{:>5}{:>18}{:>12}{:>10}",

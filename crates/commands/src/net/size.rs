@@ -1,4 +1,4 @@
-//! `garland net size`: how many nodes point-to-point stars allow.
+//! `garland net size`: computes how many nodes point-to-point stars allow.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ struct SizeResult {
     clusters: Vec<Row>,
 }
 
-/// A row: how the stars are joined, and what that takes.
+/// A row: how the stars are joined, and the parts that this takes.
 #[derive(Serialize)]
 struct Row {
     cluster: String,
@@ -31,7 +31,7 @@ struct Row {
     size: Size,
 }
 
-/// Prints sizes of one star and of two that are joined in the usual ways.
+/// Prints the sizes of one star and of two stars joined in the usual ways.
 pub fn run(context: &Context, size: &NetSize) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let server = Server { slots: size.slots, ports: size.ports, onboard: size.onboard };
@@ -43,7 +43,8 @@ pub fn run(context: &Context, size: &NetSize) -> Result<Exit, Failure> {
     };
     let ports = server.all_ports();
     if ports == 0 {
-        return Err(Failure::usage("a server without ports has no star").hint("--onboard 1"));
+        return Err(Failure::usage("a server without ports cannot be the centre of a star")
+            .hint("add ports, for instance by --onboard 1"));
     }
     let clusters = rows(&server, &prices, size.nodes).map_err(Failure::usage)?;
     phases.end("compute");
@@ -69,7 +70,7 @@ fn rows(server: &Server, prices: &Prices, nodes: Option<u64>) -> Result<Vec<Row>
             Join::Ports(by) => format!("two, joined by {by} bonded wires"),
             Join::Faster => "two, joined by a faster card".to_owned(),
         };
-        // A server that is too small for it has no such row.
+        // Joins for which the server is too small are left out.
         rows.extend(server.joined(join, prices).ok().map(|size| row(name, size)));
     }
     Ok(rows)
@@ -83,7 +84,7 @@ fn table(server: &Server, rows: &[Row]) -> String {
     );
     let priced = rows.iter().any(|row| row.size.price != Price::default());
     let price = if priced { "price" } else { "" };
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let mut line = |line: String| writeln!(text, "{}", line.trim_end());
     let _ = line(format!(
         "{:<30}{:>6}{:>7}{:>6}{:>8}{:>16}{price:>11}",
@@ -100,7 +101,7 @@ fn table(server: &Server, rows: &[Row]) -> String {
     text
 }
 
-/// An amount of money, to the hundredth.
+/// Parses a price, to the hundredth.
 fn price(option: &str, amount: f64) -> Result<Price, Failure> {
     if !(0.0..=1e9).contains(&amount) {
         return Err(Failure::usage(format!("{option} {amount}: a price is 0 to 1000000000")));

@@ -1,4 +1,4 @@
-//! A topology's NICs and routes as tables, and what it takes to buy.
+//! Tables of a topology's NICs and routes, and its list of parts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -7,10 +7,10 @@ use std::net::Ipv4Addr;
 use garland_core::cluster::nodelist;
 use garland_topology::{Inventory, Nic, NicId, NodeId, Price, Reach, Route, Selector, Topology};
 
-/// Rows of a table that are printed unless all are asked for.
+/// The most rows of a table without `--all`.
 const ROWS: usize = 40;
 
-/// One row a NIC: whose, which, its medium, its address and whom it reaches without a route.
+/// Returns a table with a row for each NIC: node, name, medium, address, and what it reaches without a route.
 pub fn nics(topology: &Topology, all: bool) -> String {
     let rows = topology.nics.iter().enumerate().map(|(id, nic)| {
         let node = &topology.nodes[nic.node];
@@ -27,7 +27,7 @@ pub fn nics(topology: &Topology, all: bool) -> String {
     table(head, rows.collect(), "NICs", all)
 }
 
-/// The NIC's address, or that of the bond it is part of.
+/// Returns the NIC's address, or that of its bond.
 fn address(topology: &Topology, id: NicId, nic: &Nic) -> String {
     if let Some(address) = nic.address {
         return address.to_string();
@@ -36,13 +36,13 @@ fn address(topology: &Topology, id: NicId, nic: &Nic) -> String {
     bond.map_or_else(String::new, |bond| format!("{} ({})", bond.address, bond.name))
 }
 
-/// One row for all nodes that forward, have an address of their own, or have the same routes by the
-/// same next hops; empty when there are none.
+/// Returns a table of routes, with one row for all nodes that have the same routes over the same next hops,
+/// that forward, or that have an address on lo. Empty if there are none.
 pub fn routes(topology: &Topology, all: bool) -> String {
     let owners = owners(topology);
     let mut by_node: Vec<Vec<&Route>> = vec![Vec::new(); topology.nodes.len()];
     topology.routes.iter().for_each(|route| by_node[route.node].push(route));
-    // In order of the first node that has the row.
+    // In the order of the first node with each row.
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (id, node) in topology.nodes.iter().enumerate() {
@@ -64,7 +64,7 @@ pub fn routes(topology: &Topology, all: bool) -> String {
     table(head, rows.collect(), "routes", all)
 }
 
-/// What a node does with packets for others, and its routes, those by the same hops in one.
+/// Returns the rows of one node: whether it forwards, and its routes, with those over the same hops in one.
 fn of_node(topology: &Topology, owners: &Owners, id: NodeId, routes: &[&Route]) -> Vec<String> {
     let node = &topology.nodes[id];
     let has = topology.nics_of(id).any(|(_, nic)| nic.address == Some(node.address))
@@ -91,8 +91,8 @@ fn of_node(topology: &Topology, owners: &Owners, id: NodeId, routes: &[&Route]) 
     rows
 }
 
-/// `via n1 eth0`, `via n1 eth0 or n4 eth1, packet by packet`, `on eth0` for a route straight to a
-/// node.
+/// Formats the hops of a route: `via n1 eth0`, `via n1 eth0 or n4 eth1, packet by packet`, or `on eth0` for
+/// a direct route to a node.
 fn hops(topology: &Topology, owners: &Owners, route: &Route) -> String {
     let straight = |via| route.prefix == 32 && owners.get(&via) == owners.get(&route.to);
     let hops: Vec<String> = route
@@ -114,7 +114,7 @@ fn hops(topology: &Topology, owners: &Owners, route: &Route) -> String {
     format!("{}{chosen}", hops.join(" or "))
 }
 
-/// The nodes by their addresses, on NICs or their own.
+/// Nodes by the addresses of their NICs and their own addresses.
 type Owners = HashMap<Ipv4Addr, NodeId>;
 
 fn owners(topology: &Topology) -> Owners {
@@ -123,7 +123,7 @@ fn owners(topology: &Topology) -> Owners {
     nics.chain(own).collect()
 }
 
-/// Addresses as the nodes that have them, folded.
+/// Formats addresses as the nodes that have them, folded.
 fn names(topology: &Topology, owners: &Owners, addresses: &[Ipv4Addr]) -> String {
     let name = |address: &Ipv4Addr| match owners.get(address) {
         Some(node) => topology.nodes[*node].name.clone(),
@@ -135,7 +135,7 @@ fn names(topology: &Topology, owners: &Owners, addresses: &[Ipv4Addr]) -> String
 
 fn table(head: String, mut rows: Vec<String>, what: &str, all: bool) -> String {
     let more = rows.len().saturating_sub(ROWS);
-    // A table isn't cut for a few rows.
+    // A table is not cut for a few rows.
     if !all && more > 8 {
         rows.truncate(ROWS);
         rows.push(format!("... {more} more {what}: --all"));
@@ -149,7 +149,7 @@ fn table(head: String, mut rows: Vec<String>, what: &str, all: bool) -> String {
     text
 }
 
-/// Counts, and prices where there are any.
+/// Formats the numbers of parts, with prices if there are any.
 pub fn inventory(inventory: &Inventory) -> String {
     let mut parts = Vec::new();
     let mut part = |count: usize, one: &str, many: &str, price: Price| {
@@ -170,7 +170,7 @@ pub fn inventory(inventory: &Inventory) -> String {
     let mut text = parts.join(", ");
     let kinds: Vec<String> =
         inventory.cables.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, ": {}", kinds.join(", "));
     if inventory.price().0 > 0 {
         let _ = writeln!(text, "price {} in all", inventory.price());

@@ -1,4 +1,4 @@
-//! The tools behind the formats: what they are asked to do once files have changed.
+//! The commands that make the tool of each format apply changed files.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::program::{Command, flush, output};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A node's devices as this machine has them.
+/// The names of a node's devices on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevicesPresent {
     /// The NICs' names.
@@ -20,7 +20,7 @@ pub struct DevicesPresent {
 }
 
 impl DevicesPresent {
-    /// The devices by the names that the files have.
+    /// The devices with their names in the planned files.
     pub fn planned(config: &NodeConfig) -> Self {
         let name = |device: &Device| device.name.clone();
         Self {
@@ -30,10 +30,10 @@ impl DevicesPresent {
         }
     }
 
-    /// The devices as they are found.
+    /// Finds the devices on this machine, by name or Ethernet address.
     ///
     /// # Errors
-    /// When this machine doesn't have one of the NICs.
+    /// When this machine lacks one of the NICs.
     pub fn find(config: &NodeConfig) -> Result<Self, Failure> {
         let entries = fs::read_dir("/sys/class/net").or_nothing("reading /sys/class/net")?;
         let mut names: Vec<String> =
@@ -53,26 +53,30 @@ impl DevicesPresent {
                     Some(ethernet) => format!("NIC with the Ethernet address {ethernet}"),
                 };
                 Failure::usage(format!("this machine has no {what}; {} needs it", config.node))
-                    .hint(format!("say --map {}=NAME; there are {}", device.name, names.join(", ")))
+                    .hint(format!(
+                        "map it by --map {}=NAME; the devices are {}",
+                        device.name,
+                        names.join(", ")
+                    ))
             })
         };
         let nics = config.interfaces.iter().map(|nic| find(&nic.device));
         Ok(Self { nics: nics.collect::<Result<_, _>>()?, ..Self::planned(config) })
     }
 
-    /// NICs and bonds.
+    /// The names of all NICs and bonds.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         self.nics.iter().chain(&self.bonds).map(String::as_str)
     }
 
-    /// What ifupdown brings up: NICs of a bond come with it.
+    /// The interfaces that ifupdown brings up: bonds, which bring up their NICs, and all other NICs.
     fn stanzas(&self, config: &NodeConfig) -> Vec<String> {
         let own = config.interfaces.iter().zip(&self.nics).filter(|(nic, _)| nic.address.is_some());
         own.map(|(_, name)| name.clone()).chain(self.bonds.iter().cloned()).collect()
     }
 }
 
-/// The programs that `format` needs, and the Debian package they come in.
+/// Returns the programs that `format` needs, and their Debian package.
 pub fn needs(format: Format) -> (&'static [&'static str], &'static str) {
     match format {
         Format::Ifupdown => (&["ifup", "ifdown", "ip", "sysctl"], "ifupdown"),
@@ -83,7 +87,7 @@ pub fn needs(format: Format) -> (&'static [&'static str], &'static str) {
     }
 }
 
-/// What makes the tool do what the new files say.
+/// Returns the commands that apply the new files.
 pub fn apply(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<Command> {
     let mut commands = Vec::new();
     if format != Format::Iproute2 && !config.settings().is_empty() {
@@ -91,7 +95,7 @@ pub fn apply(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<
     }
     match format {
         Format::Ifupdown => {
-            // Of what others have put there nothing may stay.
+            // No address of another configuration may remain.
             commands.extend(live.devices().map(|device| flush(device).may_fail()));
             if live.loopback {
                 commands.push(Command::new("ifup", ["--force", "lo"]));
@@ -119,7 +123,7 @@ pub fn apply(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<
     commands
 }
 
-/// What is done while the files are still there that are about to go: ifdown reads them.
+/// Returns the commands to run before the files are replaced: ifdown reads the old ones.
 pub fn let_go(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec<Command> {
     match format {
         Format::Ifupdown => {
@@ -133,8 +137,8 @@ pub fn let_go(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec
     }
 }
 
-/// What makes the tool do what the old files said, once they are back: `was_up` are the devices or
-/// connections that it had up.
+/// Returns the commands that apply the former files after they are restored. `was_up` are the interfaces or
+/// connections that were up.
 pub fn go_back(format: Format, live: &DevicesPresent, was_up: &[String]) -> Vec<Command> {
     match format {
         Format::Ifupdown => {
@@ -144,7 +148,7 @@ pub fn go_back(format: Format, live: &DevicesPresent, was_up: &[String]) -> Vec<
         Format::Netplan => vec![Command::new("netplan", ["apply"])],
         Format::NetworkManager => {
             let reload = Command::new("nmcli", ["connection", "reload"]);
-            // A lease may take long, or not come: that was so before.
+            // A DHCP lease may take long or fail, as before the installation: do not wait for it.
             let up = |uuid: &String| {
                 let words = ["--wait", "0", "connection", "up", "uuid", uuid.as_str()];
                 Command::new("nmcli", words).may_fail()
@@ -155,7 +159,7 @@ pub fn go_back(format: Format, live: &DevicesPresent, was_up: &[String]) -> Vec<
     }
 }
 
-/// What the tool has up now, of what `live` names.
+/// Returns the interfaces or connections on the devices `live` that the tool has brought up.
 pub fn up_now(format: Format, live: &DevicesPresent) -> Vec<String> {
     let lines = |program: &str, words: &[&str]| {
         let said = output(&Command::new(program, words.iter().copied())).unwrap_or_default();
@@ -164,7 +168,7 @@ pub fn up_now(format: Format, live: &DevicesPresent) -> Vec<String> {
     match format {
         Format::Ifupdown => {
             let known = lines("ifquery", &["--state"]);
-            // "eth0=eth0", the name and the stanza it was brought up by.
+            // Lines such as "eth0=eth0": the device, and the stanza that brought it up.
             let names = known.iter().filter_map(|line| line.split('=').next());
             names
                 .filter(|name| live.devices().any(|device| device == *name))

@@ -1,4 +1,4 @@
-//! `garland plan suggest`: which plan suits a copy, and why.
+//! `garland plan suggest`: finds the fastest plan for a copy.
 
 mod table;
 
@@ -12,9 +12,8 @@ use serde::Serialize;
 use super::forecast::Drawn;
 use crate::args::{PlanCommand, PlanSuggest};
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, Phases, show};
 use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// The result object `garland.plan-suggest/2`.
 #[derive(Serialize)]
@@ -23,14 +22,14 @@ struct SuggestResult {
     head: Head,
     bytes: u64,
     nodes: u32,
-    /// Words for `garland cp`.
+    /// Options for `garland cp`.
     options: String,
     why: String,
-    /// The quickest first.
+    /// The fastest first.
     plans: Vec<Tried>,
 }
 
-/// A plan that was simulated.
+/// A simulated plan.
 #[derive(Clone, Serialize)]
 struct Tried {
     shape: String,
@@ -41,24 +40,24 @@ struct Tried {
     fill: f64,
     stream: f64,
     drain: f64,
-    /// What is busy all the time.
+    /// The bottleneck: the resource that is busy all the time.
     limit: Option<String>,
 }
 
-/// The blocks that are tried, in bytes.
+/// The block sizes that are tried, in bytes.
 const BLOCKS: [u32; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 
-/// How many others a node feeds in the trees that are tried.
+/// The fan-outs of the trees that are tried.
 const FANOUTS: [usize; 4] = [2, 3, 4, 8];
 
-/// What a node opens and writes, in bytes per second, where nobody has measured it: the last block
-/// waits for that.
+/// The assumed rate at which a node decrypts and writes, in bytes per second. It delays the end by the last
+/// block.
 const OPENS: f64 = 2e9;
 
-/// Each block costs its header, its seal and some system calls at both ends, in seconds.
+/// The cost of a block at both ends (header, seal, system calls), in seconds.
 const BLOCK: f64 = 20e-6;
 
-/// A plan must save so much to be better than a simpler one.
+/// A plan is preferred to a simpler one only if it takes less than this share of its time.
 const BETTER: f64 = 0.98;
 
 /// Suggests a plan.
@@ -70,7 +69,7 @@ pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     phases.end("read");
     let plans = tried(&topology, length, nodes).map_err(|way| {
         Failure::usage(format!(
-            "no plan reaches all nodes: none leads from {} to {}",
+            "no plan reaches all nodes: there is no route from {} to {}",
             way.from, way.to
         ))
     })?;
@@ -78,18 +77,14 @@ pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     phases.end("simulate");
     let head = Head::new("garland.plan-suggest/2", None, phases);
     let result = SuggestResult { head, bytes: length, nodes, options, why, plans };
-    if context.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }
 
 fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
     let mut drawn = Drawn::load(&asked.topology, asked.rate.as_deref(), asked.nics)?;
     if let Some(nodes) = asked.nodes {
-        // What is written with enough nodes is taken as it is.
+        // A topology with enough nodes is used unchanged.
         let written = drawn.as_written().ok().filter(|t| t.nodes.len() > nodes as usize);
         return Ok((written.map_or_else(|| drawn.with(nodes).cloned(), Ok)?, nodes));
     }
@@ -98,7 +93,7 @@ fn topology(asked: &PlanSuggest) -> Result<(Topology, u32), Failure> {
     Ok((topology, nodes))
 }
 
-/// All plans that reach everybody, the quickest first; those that are as quick, the simplest.
+/// Simulates all plans that reach every node. The fastest is first; of nearly equal ones, the simplest.
 fn tried(topology: &Topology, length: u64, nodes: u32) -> Result<Vec<Tried>, NoWay> {
     let names: Vec<String> =
         topology.nodes.iter().skip(1).take(nodes as usize).map(|node| node.name.clone()).collect();
@@ -126,10 +121,10 @@ fn tried(topology: &Topology, length: u64, nodes: u32) -> Result<Vec<Tried>, NoW
         return Err(lost.unwrap_or_else(none));
     }
     plans.sort_by(|a: &Tried, b| a.seconds.total_cmp(&b.seconds));
-    // Of plans that take nearly the same the one comes first that is tried first.
-    let quickest = plans[0].seconds;
+    // Of plans that take nearly as long as the fastest, the simplest comes first.
+    let fastest = plans[0].seconds;
     let simple = |plan: &Tried| (plan.fanout > 1, plan.lanes > 1, plan.fanout);
-    let near = plans.iter().enumerate().filter(|(_, plan)| plan.seconds * BETTER <= quickest);
+    let near = plans.iter().enumerate().filter(|(_, plan)| plan.seconds * BETTER <= fastest);
     let first =
         near.min_by_key(|(place, plan)| (simple(plan), *place)).map_or(0, |(place, _)| place);
     plans[..=first].rotate_right(1);
@@ -152,7 +147,7 @@ impl Tried {
         };
         let blocks = layout.length.div_ceil(u64::from(layout.block_size).max(1)) as f64;
         let stream = run.stream + blocks * BLOCK / plan.lanes.len().max(1) as f64;
-        // The last block is opened when all of it has come.
+        // The last block is decrypted once all of it has arrived.
         let last = f64::from(layout.block_size).min(layout.length as f64);
         let wire = if layout.length > 0 { run.stream / layout.length as f64 } else { 0.0 };
         let drain = run.drain + last * wire;
@@ -170,7 +165,7 @@ impl Tried {
     }
 }
 
-/// Words for `garland cp`, and why.
+/// Returns the options for `garland cp`, and the reasons.
 fn reasons(plans: &[Tried], length: u64) -> (String, String) {
     let best = &plans[0];
     let shape = if best.fanout == 1 { "chain" } else { "tree" };
@@ -179,13 +174,13 @@ fn reasons(plans: &[Tried], length: u64) -> (String, String) {
     if best.lanes > 1 {
         options.push_str(&format!(" --rails {}", best.lanes));
     }
-    let limit = best.limit.as_deref().unwrap_or("nothing that has a rate");
+    let limit = best.limit.as_deref().unwrap_or("no resource with a known rate");
     let mut why = format!("{limit} is busy for {:.3} s of {:.3} s", best.stream, best.seconds);
     let same = |plan: &&Tried| plan.block_size == best.block_size;
     let other = plans.iter().filter(same).find(|plan| (plan.fanout == 1) != (best.fanout == 1));
     if let Some(other) = other {
         why.push_str(&format!(
-            "; a {} takes {:.3} s, {:.3} s of it until its last node has a first byte",
+            "; a {} takes {:.3} s, of which {:.3} s pass before the first byte reaches its last node",
             other.shape, other.seconds, other.fill
         ));
     }
@@ -193,9 +188,7 @@ fn reasons(plans: &[Tried], length: u64) -> (String, String) {
         why.push_str(&format!("; one lane takes {:.3} s", one.seconds));
     }
     if best.fill > best.stream && length > 0 {
-        why.push_str(
-            "; most of the time the file is on its way through nodes, so fewer hops count",
-        );
+        why.push_str("; most of the time is latency of the hops, so fewer hops are faster");
     }
     (options, why)
 }

@@ -1,4 +1,4 @@
-//! What `garland plan suggest` prints for people.
+//! The table of `garland plan suggest`.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use garland_core::units::{Nanos, bytes};
 
 use super::{SuggestResult, Tried};
 
-/// So many plans are told.
-const TOLD: usize = 8;
+/// The most plans that are printed.
+const SHOWN: usize = 8;
 
 impl fmt::Display for SuggestResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,15 +17,15 @@ impl fmt::Display for SuggestResult {
             "{:<12} {:>5} {:>9} {:>11} {:>11} {:>11}  busy all the time",
             "shape", "lanes", "blocks", "time", "until first", "stream"
         )?;
-        // Of each shape the best, and all of the best shape.
+        // The best plan of each shape, and all plans of the best shape.
         let best = &self.plans[0];
-        let is_told = |(place, plan): &(usize, &Tried)| {
+        let is_shown = |(place, plan): &(usize, &Tried)| {
             let mut before = self.plans[..*place].iter();
             plan.shape == best.shape && plan.lanes == best.lanes
                 || !before.any(|other| other.shape == plan.shape && other.lanes == plan.lanes)
         };
-        let told = self.plans.iter().enumerate().filter(is_told).take(TOLD);
-        told.map(|(_, plan)| plan).try_for_each(|plan| write!(f, "{plan}"))?;
+        let shown = self.plans.iter().enumerate().filter(is_shown).take(SHOWN);
+        shown.map(|(_, plan)| plan).try_for_each(|plan| write!(f, "{plan}"))?;
         writeln!(f, "\nplan    garland cp {} FILE NODES:PATH", self.options)?;
         writeln!(f, "why     {}", self.why)
     }

@@ -1,4 +1,4 @@
-//! What a run's folder holds, for a page. Whatever is missing is said there, and no reason for none.
+//! Reads a run's directory for a page. What is missing or unreadable is noted on the page and is no error.
 
 use std::fs;
 
@@ -14,9 +14,9 @@ use garland_results::run::{LAST, Run, TRACES};
 use garland_results::traces::Traced;
 use garland_terminal::failure::Failure;
 
-/// All of the run that `asked` names.
+/// Returns the page's data of the run that `asked` names.
 pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
-    // A run that was named is told of even if it ended before it had a result.
+    // A run that was named is reported even if it has no result.
     let needed = if asked == LAST { "result.json" } else { "." };
     let run = Run::find(places, asked, needed, "a result")?;
     let mut notes = Vec::new();
@@ -25,7 +25,7 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     let pictures = wiring::pictures(topology.as_ref(), &result);
     let (mut explained, mut timeline) = (None, Timeline::of_jobs(&result));
     if run.folder().join(TRACES).is_dir() {
-        match told(places, asked, (&result, topology.as_ref()), &mut notes) {
+        match from_traces(places, asked, (&result, topology.as_ref()), &mut notes) {
             Ok((ledger, line)) => (explained, timeline) = (ledger, Some(line)),
             Err(failure) => notes.push(failure.message().to_owned()),
         }
@@ -40,16 +40,16 @@ fn result(run: &Run, notes: &mut Vec<String>) -> Value {
     let path = run.folder().join("result.json");
     let read = fs::read(&path).map_err(|error| garland_sys::error::reason(&error));
     let parsed = read.and_then(|text| {
-        serde_json::from_slice(&text).map_err(|error| format!("it is no JSON: {error}"))
+        serde_json::from_slice(&text).map_err(|error| format!("invalid JSON: {error}"))
     });
     parsed.unwrap_or_else(|reason| {
-        notes.push(format!("its result can't be read: {reason}"));
+        notes.push(format!("cannot read its result: {reason}"));
         Value::Null
     })
 }
 
-/// What the traces tell: the ledger, if all of them can be read at once, and the timeline.
-fn told(
+/// Returns the ledger, if all traces can be read at once, and the timeline.
+fn from_traces(
     places: &Places,
     asked: &str,
     (result, topology): (&Value, Option<&Topology>),

@@ -1,7 +1,7 @@
-//! `garland report`: runs as one HTML file that opens anywhere.
+//! `garland report`: writes runs as one self-contained HTML file.
 
 mod collect;
-mod foretold;
+mod prediction;
 mod wiring;
 
 use std::fmt;
@@ -15,10 +15,9 @@ use serde::Serialize;
 use super::trace::Target;
 use crate::args::Report;
 use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
+use garland_results::head::{Head, Phases, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// The result object `garland.report/2`.
 #[derive(Serialize)]
@@ -33,7 +32,7 @@ struct ReportResult {
     warnings: Vec<String>,
 }
 
-/// What of a run is in the report.
+/// The parts of a run that are in the report.
 #[derive(Serialize)]
 struct RunResult {
     name: String,
@@ -45,21 +44,17 @@ struct RunResult {
 pub fn run(context: &Context, asked: &Report) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
-    let told = write(&places, &asked.runs, &asked.output, asked.forecast.as_deref(), &mut phases)?;
+    let written =
+        write(&places, &asked.runs, &asked.output, asked.forecast.as_deref(), &mut phases)?;
     let head = Head::new("garland.report/2", None, phases);
-    let result = ReportResult { head, ..told };
-    if context.json {
-        print_json(&result)?;
-    } else {
-        output::print(&result)?;
-    }
+    let result = ReportResult { head, ..written };
+    show(context.json, &result)?;
     Ok(Exit::Done)
 }
 
-/// Writes a report of these runs to a file; how large it is, for people.
+/// Writes a report of these runs to a file; returns its summary.
 pub fn of_runs(runs: &[String], file: &Path) -> Result<String, Failure> {
-    let told = write(&Places::open()?, runs, file, None, &mut Phases::begin())?;
-    Ok(told.to_string())
+    Ok(write(&Places::open()?, runs, file, None, &mut Phases::begin())?.to_string())
 }
 
 fn write(
@@ -73,8 +68,8 @@ fn write(
         runs.iter().map(|asked| collect::sheet(places, asked)).collect::<Result<Vec<_>, _>>()?;
     let mut warnings: Vec<String> = Vec::new();
     let forecast = match forecast {
-        Some(file) => Some(foretold::read(file)?),
-        None => foretold::of(places, &sheets, &mut warnings),
+        Some(file) => Some(prediction::read(file)?),
+        None => prediction::of(places, &sheets, &mut warnings),
     };
     phases.end("read");
     let mut target = Target::open(Some(file))?;

@@ -1,33 +1,34 @@
-//! What joined a run's nodes, as the run kept it: the pictures of a page, and which NIC is whose.
+//! The topology of a run: the pictures of a page, and the NICs of its nodes.
 
 use std::fs;
 
 use garland_core::trace::{Origin, Role};
 use garland_report::page::{Joint, Nics, Picture};
 use garland_topology::bounds::rails;
-use garland_topology::{Medium, MediumKind, Topology};
+use garland_topology::{Medium, Topology};
 use serde_json::Value;
 
+use crate::lab_result::kind;
 use crate::topology;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::run::{Run, TOPOLOGY};
 use garland_topology::drawing;
 
-/// A picture of more nodes isn't one that can be seen.
+/// The most nodes that are drawn; a picture of more is too dense to read.
 const DRAWN: usize = 100;
 
-/// The topology of a run in a lab; none elsewhere.
+/// Reads the topology of a run in a lab; returns `None` for other runs.
 pub fn topology(run: &Run, notes: &mut Vec<String>) -> Option<Topology> {
     let text = fs::read(run.folder().join(TOPOLOGY)).ok()?;
     let topology = serde_json::from_slice::<Topology>(&text).ok();
     let sound = topology.filter(|topology| topology.check().is_ok());
     if sound.is_none() {
-        notes.push("what joined its nodes can't be read".to_owned());
+        notes.push("cannot read its topology".to_owned());
     }
     sound
 }
 
-/// The pictures of a run: of its lab, or of all labs that its scenario had.
+/// Returns the pictures of a run's lab, or of all labs of its scenario.
 pub fn pictures(topology: Option<&Topology>, result: &Value) -> Vec<Picture> {
     if let Some(topology) = topology {
         return vec![picture(topology)];
@@ -39,11 +40,7 @@ pub fn pictures(topology: Option<&Topology>, result: &Value) -> Vec<Picture> {
 fn picture(topology: &Topology) -> Picture {
     let joint = |(id, medium): (usize, &Medium)| Joint {
         name: medium.name.clone(),
-        kind: match medium.kind {
-            MediumKind::Hub { .. } => "hub",
-            MediumKind::Switch { .. } => "switch",
-            MediumKind::Wire => "wire",
-        },
+        kind: kind(medium.kind),
         bits_per_second: medium.rate.map(garland_core::units::Rate::bits_per_second),
         stations: topology
             .stations(id)
@@ -59,13 +56,13 @@ fn picture(topology: &Topology) -> Picture {
     }
 }
 
-/// The NICs of a node, given which address each lane uses. Of a lab they have names; elsewhere they are
-/// numbered, and a single one that isn't known has none.
+/// Returns the NICs of a node; `lanes` are the addresses that the lanes use. In a lab they have names;
+/// elsewhere they are numbered, and a single one has no name.
 pub fn nics(topology: Option<&Topology>, lanes: &[u16], origin: &Origin, is_moved: bool) -> Nics {
     let most = lanes.iter().max().map_or(1, |rail| usize::from(*rail) + 1);
     let known = topology.and_then(|topology| {
         let id = match origin.role {
-            // A command that was sent from another node has that one's NICs.
+            // A head that was moved to another node (--from) uses that node's NICs.
             Role::Head if is_moved => return None,
             Role::Head => 0,
             Role::Agent => {
@@ -74,7 +71,7 @@ pub fn nics(topology: Option<&Topology>, lanes: &[u16], origin: &Origin, is_move
             }
         };
         let own: Vec<_> = topology.nics_of(id).map(|(_, nic)| nic).collect();
-        // What goes over a bond, or over several hops, uses any of them.
+        // Traffic over a bond, or over several hops, uses any of them.
         let certain = own.len() == 1 || rails(topology) == own.len();
         (certain && own.len() >= most).then(|| own.iter().map(|nic| nic.name.clone()).collect())
     });

@@ -1,4 +1,4 @@
-//! What nodes' clocks said when the head's said something.
+//! Converts times of the nodes' clocks to the head's clock.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use garland_report::Moment;
 /// The clocks of a run's nodes.
 pub struct Clocks {
     known: clock::Clocks,
-    /// What to take for the clocks of others: their begins stand at the first node's.
+    /// The assumed offsets of clocks that were not compared: their traces begin with the first node's.
     shifts: BTreeMap<u16, i64>,
     errors: BTreeMap<u16, u64>,
 }
 
-/// When a trace began and ended, by its node's clock.
+/// The begin and end of a trace, on its node's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Stay {
     begin_ns: u64,
@@ -23,7 +23,7 @@ pub struct Stay {
 }
 
 impl Stay {
-    /// That of a trace.
+    /// Returns the begin and end of a trace.
     pub fn of(trace: &Trace) -> Self {
         let begin_ns = trace.origin.started_ns;
         let end = |record: &Record| match record {
@@ -36,7 +36,7 @@ impl Stay {
 }
 
 impl Clocks {
-    /// What is `known`, for these nodes in the plan's order.
+    /// The `known` relations of clocks, for these nodes in the plan's order.
     pub fn new<'a>(known: clock::Clocks, nodes: impl Iterator<Item = (&'a Origin, Stay)>) -> Self {
         let (mut shifts, mut errors) = (BTreeMap::new(), BTreeMap::new());
         let mut first_ns = None;
@@ -51,19 +51,18 @@ impl Clocks {
                 (Some(begin), Some(end)) => {
                     errors.insert(place, begin.max(end));
                 }
-                // All nodes of a lab have the machine's clock.
-                _ if origin.emulated => {
-                    shifts.insert(place, 0);
-                }
                 _ => {
-                    shifts.insert(place, first_ns - reading(origin.started_ns));
+                    // All nodes of a lab share this machine's clock.
+                    let begin_ns =
+                        if origin.emulated { first_ns } else { reading(origin.started_ns) };
+                    shifts.insert(place, first_ns - begin_ns);
                 }
             }
         }
         Self { known, shifts, errors }
     }
 
-    /// The head's time when the clock of the node at `place` showed `at_ns`.
+    /// Converts `at_ns` on the clock of the node at `place` to the head's clock.
     pub fn on_head(&self, place: u16, at_ns: u64) -> Moment {
         let at = reading(at_ns);
         let (at, error_ns) = match self.known.to_head(usize::from(place), at) {
@@ -73,18 +72,18 @@ impl Clocks {
         Moment { at_ns: u64::try_from(at).unwrap_or(0), error_ns }
     }
 
-    /// By how much that may be off at the trace's ends; none where nobody knows.
+    /// The error of converted times at the ends of the node's trace, in nanoseconds; `None` if unknown.
     pub fn error_ns(&self, place: u16) -> Option<u64> {
         self.errors.get(&place).copied()
     }
 
-    /// That in words.
+    /// Describes the error of the node's times.
     pub fn label(&self, place: u16) -> String {
         match self.error_ns(place) {
-            Some(0) => "its clock is the one that all times are of".to_owned(),
+            Some(0) => "all times are on its clock".to_owned(),
             Some(error_ns) => format!("clock within {}", Nanos(error_ns)),
             None if self.shifts.get(&place) == Some(&0) => "clock not compared".to_owned(),
-            None => "clock not compared: it begins where the first node does".to_owned(),
+            None => "clock not compared: assumed to begin with the first node".to_owned(),
         }
     }
 }

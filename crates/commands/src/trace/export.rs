@@ -1,9 +1,9 @@
-//! `garland trace export`: a copy's timeline in a format that other programs read.
+//! `garland trace export`: writes a copy's timeline in a format that other programs read.
 //!
-//! Traces are read twice, one at a time: first to learn who is there and what their clocks said,
-//! then to write them down. So a run of a thousand nodes takes hardly more memory than its largest
-//! trace. Only where all of them together are small are clocks told by every block besides the round
-//! trips, and is the critical path written: the ledger needs all traces at once.
+//! Traces are read twice, one at a time: first for the nodes and their clocks, then to write them. So a run
+//! of a thousand nodes needs hardly more memory than its largest trace. Only if all traces together are
+//! small are clocks compared by every block, besides the round trips, and is the critical path written: the
+//! ledger needs all traces at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,19 +17,19 @@ use garland_report::{Export, Kind, Step, Totals};
 use super::clocks::{Clocks, Stay};
 use super::path;
 use super::result::{ExportResult, NodeResult, stages};
-use super::target::{Target, is_enough};
-use crate::args::{ExportFormat, TraceExport};
+use super::target::{Target, is_closed_pipe};
+use crate::args::TraceExport;
 use garland_fleet::context::Context;
-use garland_results::head::{Head, NodeVerdict, Phases, print_json};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_results::places::Places;
 use garland_results::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// So many bytes of traces are small.
+/// The most bytes of traces that are read into memory at once.
 const SMALL: u64 = 128 << 20;
 
-/// A trace that can be read.
+/// A readable trace.
 pub(super) struct Known {
     pub(super) path: PathBuf,
     pub(super) origin: Origin,
@@ -38,10 +38,10 @@ pub(super) struct Known {
     cut: Option<String>,
 }
 
-/// All that the first reading has told.
+/// The outcome of the first reading.
 pub(super) struct Survey {
     pub(super) known: Vec<Known>,
-    /// Nodes whose traces can't be read, and those that have left none.
+    /// Nodes whose traces are missing or cannot be read.
     missing: Vec<NodeResult>,
     names: BTreeMap<u16, String>,
     pub(super) clocks: Clocks,
@@ -54,17 +54,19 @@ pub(super) struct Survey {
 pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let to_terminal = export.output.is_none() && io::stdout().is_terminal();
-    if to_terminal && export.format == ExportFormat::Perfetto {
-        return Err(Failure::usage("Perfetto's format is nothing for a terminal")
-            .hint("name a file: garland trace export --format perfetto -o copy.pftrace"));
+    if to_terminal && export.format == Kind::Perfetto {
+        return Err(Failure::usage(
+            "Perfetto's format is binary and cannot be written to a terminal",
+        )
+        .hint("name a file: garland trace export --format perfetto -o copy.pftrace"));
     }
     let traced = Traced::find(&Places::open()?, &export.run, export.node.as_deref())?;
-    let survey = look(&traced)?;
+    let survey = survey(&traced)?;
     phases.end("read");
     let mut target = Target::open(export.output.as_deref())?;
     let totals = match write(&survey, export.format, &mut target) {
         Ok(totals) => totals?,
-        Err(error) if export.output.is_none() && is_enough(&error) => return Ok(Exit::Done),
+        Err(error) if export.output.is_none() && is_closed_pipe(&error) => return Ok(Exit::Done),
         Err(error) => return Err(target.failure(&error)),
     };
     let bytes = target.finish()?;
@@ -76,14 +78,14 @@ pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     match (&export.output, context.json) {
         (Some(_), true) => print_json(&result)?,
         (Some(_), false) => output::print(&result)?,
-        // The export itself is on standard output.
+        // Standard output has the export itself.
         (None, _) => output::warn(result.doubts()),
     }
     Ok(result.exit())
 }
 
 /// Reads all traces once.
-pub(super) fn look(traced: &Traced) -> Result<Survey, Failure> {
+pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
     let Traced { run, planned, peers, .. } = traced;
     let known_names = if planned.is_empty() { peers } else { planned };
     let mut names: BTreeMap<u16, String> = (0..).zip(known_names.iter().cloned()).collect();
@@ -111,8 +113,8 @@ pub(super) fn look(traced: &Traced) -> Result<Survey, Failure> {
         }
     }
     if known.is_empty() {
-        let reason = missing.iter().find_map(|node| node.reason.clone()).unwrap_or_default();
-        return Err(Failure::nothing(format!("no trace of {} can be read: {reason}", run.name())));
+        let reason = missing.iter().find_map(|node| node.end.reason.clone()).unwrap_or_default();
+        return Err(Failure::nothing(format!("cannot read any trace of {}: {reason}", run.name())));
     }
     known.sort_by_key(|known| known.origin.index);
     let is_there = |name: &String| {
@@ -125,24 +127,19 @@ pub(super) fn look(traced: &Traced) -> Result<Survey, Failure> {
         gone.into_iter().map(|name| NodeResult::without(name, NodeVerdict::Skipped, reason())),
     );
     let places = names.keys().next_back().map_or(0, |last| usize::from(*last) + 1);
-    let told = evidence.clocks(places);
-    let path = if small { path::of(traced, &told) } else { Vec::new() };
-    let clocks = Clocks::new(told, known.iter().map(|known| (&known.origin, known.stay)));
+    let compared = evidence.clocks(places);
+    let path = if small { path::of(traced, &compared) } else { Vec::new() };
+    let clocks = Clocks::new(compared, known.iter().map(|known| (&known.origin, known.stay)));
     Ok(Survey { known, missing, names, clocks, path, small })
 }
 
-/// Writes all traces down; the outer error is the target's.
+/// Writes all traces; the outer error is that of writing, the inner one that of reading.
 fn write(
     survey: &Survey,
-    format: ExportFormat,
+    format: Kind,
     target: &mut Target,
 ) -> io::Result<Result<Totals, Failure>> {
-    let kind = match format {
-        ExportFormat::Perfetto => Kind::Perfetto,
-        ExportFormat::Chrome => Kind::Chrome,
-        ExportFormat::Csv => Kind::Csv,
-    };
-    let mut export = Export::begin(kind, target, survey.names.clone())?;
+    let mut export = Export::begin(format, target, survey.names.clone())?;
     for known in &survey.known {
         let read =
             traces::read(&known.path).or_nothing(format!("reading {}", known.path.display()));
@@ -161,7 +158,7 @@ fn write(
 }
 
 impl Survey {
-    /// When the first trace began, by the head's clock.
+    /// The begin of the first trace, on the head's clock.
     pub(super) fn begin_ns(&self) -> u64 {
         let begins = self
             .known
@@ -170,7 +167,7 @@ impl Survey {
         begins.min().unwrap_or(0)
     }
 
-    /// What is to be known of a node besides its spans.
+    /// The labels of a node: its role, processors, clock, and where its trace was cut.
     fn labels(&self, known: &Known) -> Vec<String> {
         let part = match known.origin.role {
             Role::Head => "head",
@@ -185,8 +182,7 @@ impl Survey {
     fn results(&self) -> Vec<NodeResult> {
         let known = self.known.iter().map(|known| NodeResult {
             name: known.origin.node.clone(),
-            verdict: NodeVerdict::Ok,
-            reason: None,
+            end: NodeEnd::new(NodeVerdict::Ok, None),
             cut: known.cut.clone(),
             records: known.records,
             clock_error_ns: self.clocks.error_ns(known.origin.index),
@@ -195,15 +191,16 @@ impl Survey {
     }
 }
 
-/// A file's name without its end: the node's, unless that holds what a file's name can't.
+/// Returns a trace file's name without extension: the node's name, with the characters replaced that a file
+/// name cannot have.
 fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn viewer(format: ExportFormat) -> &'static str {
+fn viewer(format: Kind) -> &'static str {
     match format {
-        ExportFormat::Perfetto => "https://ui.perfetto.dev, which keeps it on this machine",
-        ExportFormat::Chrome => "chrome://tracing or https://ui.perfetto.dev",
-        ExportFormat::Csv => "any spreadsheet",
+        Kind::Perfetto => "https://ui.perfetto.dev (the file stays on this machine)",
+        Kind::Chrome => "chrome://tracing or https://ui.perfetto.dev",
+        Kind::Csv => "any spreadsheet",
     }
 }

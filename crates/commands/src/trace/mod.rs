@@ -1,4 +1,4 @@
-//! `garland trace`: what a copy recorded of itself.
+//! `garland trace`: exports what a copy recorded.
 
 mod clocks;
 mod export;
@@ -14,7 +14,7 @@ use crate::args::TraceCommand;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
 
-/// Does what the user asked of a trace.
+/// Runs a `garland trace` command.
 pub fn run(context: &Context, command: &TraceCommand) -> Result<Exit, Failure> {
     match command {
         TraceCommand::Export(export) => export::run(context, export),

@@ -1,4 +1,4 @@
-//! The critical path, as the ledger has it: what everybody waited for, moment by moment.
+//! The critical path of a copy, from the ledger: the cause of the time at every moment.
 
 use garland_analysis::clock::Clocks;
 use garland_analysis::ledger::{self, Segment};
@@ -7,7 +7,7 @@ use garland_report::Step;
 use garland_results::explain::Kept;
 use garland_results::traces::Traced;
 
-/// The path of a copy; none where its run's folder doesn't hold all that the ledger is made from.
+/// Returns the critical path of a copy; empty if its run's directory lacks something that the ledger needs.
 pub fn of(traced: &Traced, clocks: &Clocks) -> Vec<Step> {
     let Ok(kept) = Kept::read(traced) else { return Vec::new() };
     let of = kept.run();

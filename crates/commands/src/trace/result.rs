@@ -1,4 +1,4 @@
-//! What `garland trace export` tells of the file that it wrote.
+//! The result of `garland trace export`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use garland_core::units::{Nanos, bytes};
 use garland_report::{Total, Totals};
 use serde::Serialize;
 
-use garland_results::head::{Head, NodeVerdict};
+use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
 /// The result object `garland.trace-export/2`.
 #[derive(Serialize)]
 pub struct ExportResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The file.
@@ -23,9 +23,9 @@ pub struct ExportResult {
     pub bytes: u64,
     /// The nodes of the plan, in its order.
     pub nodes: Vec<NodeResult>,
-    /// What all nodes' spans sum to, by stage.
+    /// The sums of all nodes' spans, by stage.
     pub stages: Vec<StageResult>,
-    /// What to open it with.
+    /// The program to open it with.
     #[serde(skip)]
     pub viewer: &'static str,
 }
@@ -35,19 +35,18 @@ pub struct ExportResult {
 pub struct NodeResult {
     /// The node.
     pub name: String,
-    /// Whether it is in the export.
-    pub verdict: NodeVerdict,
-    /// Why it isn't.
-    pub reason: Option<String>,
+    /// Whether it is in the export, and why not.
+    #[serde(flatten)]
+    pub end: NodeEnd,
     /// Where its trace was cut short.
     pub cut: Option<String>,
     /// Its spans and samples.
     pub records: usize,
-    /// By how much its times may be off from the head's; none where nobody knows.
+    /// The error of its times on the head's clock; `None` if unknown.
     pub clock_error_ns: Option<u64>,
 }
 
-/// A stage's sums.
+/// The sums of a stage.
 #[derive(Serialize)]
 pub struct StageResult {
     stage: &'static str,
@@ -56,14 +55,22 @@ pub struct StageResult {
 }
 
 impl NodeResult {
-    /// A node that has left no trace, or none that can be read.
+    /// A node whose trace is missing or cannot be read.
     pub fn without(name: String, verdict: NodeVerdict, reason: String) -> Self {
-        let reason = Some(reason);
-        Self { name, verdict, reason, cut: None, records: 0, clock_error_ns: None }
+        let end = NodeEnd::new(verdict, Some(reason));
+        Self { name, end, cut: None, records: 0, clock_error_ns: None }
     }
 }
 
-/// The stages of an export.
+impl NodeResult {
+    /// The verdict for the table, with the place of a cut as the reason if there is no other.
+    fn verdict(&self) -> (&str, Option<&str>, &str) {
+        let (word, reason, name) = self.end.of(&self.name);
+        (word, reason.or(self.cut.as_deref()), name)
+    }
+}
+
+/// Returns the sums of all stages.
 pub fn stages(totals: &Totals) -> Vec<StageResult> {
     totals.stages().map(|(stage, total)| StageResult { stage: stage.name(), total }).collect()
 }
@@ -71,32 +78,28 @@ pub fn stages(totals: &Totals) -> Vec<StageResult> {
 impl ExportResult {
     /// How the command ends.
     pub fn exit(&self) -> Exit {
-        let all = self.nodes.iter().all(|node| node.verdict == NodeVerdict::Ok);
+        let all = self.nodes.iter().all(|node| node.end.is_ok());
         if all { Exit::Done } else { Exit::SomeFailed }
     }
 
-    /// Whose trace is missing or cut short, for those who look at the export alone.
+    /// Returns the lines about nodes whose trace is missing or cut short; empty if there are none.
     pub fn doubts(&self) -> String {
-        let doubtful = self.nodes.iter().filter_map(|node| {
-            let reason = node.reason.as_deref().or(node.cut.as_deref())?;
-            Some((node.verdict.as_str(), Some(reason), node.name.as_str()))
-        });
-        folded(doubtful)
+        folded(self.nodes.iter().map(NodeResult::verdict).filter(|(_, reason, _)| reason.is_some()))
     }
 
     fn clocks(&self) -> String {
-        let known = self.nodes.iter().filter(|node| node.verdict == NodeVerdict::Ok);
+        let known = self.nodes.iter().filter(|node| node.end.is_ok());
         let errors: Option<Vec<u64>> = known.map(|node| node.clock_error_ns).collect();
         match errors.map(|errors| errors.into_iter().max().unwrap_or(0)) {
-            Some(error_ns) => format!("all times are the head's, within {}", Nanos(error_ns)),
+            Some(error_ns) => {
+                format!("all times are on the head's clock, within {}", Nanos(error_ns))
+            }
             None => {
-                let unknown = self
-                    .nodes
-                    .iter()
-                    .filter(|n| n.verdict == NodeVerdict::Ok && n.clock_error_ns.is_none());
+                let unknown =
+                    self.nodes.iter().filter(|n| n.end.is_ok() && n.clock_error_ns.is_none());
                 let names: Vec<&str> = unknown.map(|node| node.name.as_str()).collect();
                 let names = garland_core::cluster::nodelist::fold(&names);
-                format!("nobody knows how far these are off from the head's: {names}")
+                format!("unknown offset from the head's clock: {names}")
             }
         }
     }
@@ -109,11 +112,7 @@ impl fmt::Display for ExportResult {
         let (file, length) = (self.file.display(), bytes::format(self.bytes));
         writeln!(f, "{file}: {length}, {} spans", sum(|total| total.spans))?;
         writeln!(f, "clocks  {}", self.clocks())?;
-        let verdicts = self.nodes.iter().map(|node| {
-            let reason = node.reason.as_deref().or(node.cut.as_deref());
-            (node.verdict.as_str(), reason, node.name.as_str())
-        });
-        write!(f, "{}", folded(verdicts))?;
+        write!(f, "{}", folded(self.nodes.iter().map(NodeResult::verdict)))?;
         writeln!(f, "open    {}", self.viewer)
     }
 }

@@ -1,5 +1,5 @@
-//! Where an export goes: a file, whole or not at all, or what can't be renamed to: a pipe, a device,
-//! standard output.
+//! The output of an export: a file, which appears whole or not at all, or a pipe, a device or standard
+//! output, which are written in place.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Bytes that are gathered before they are written.
+/// The size of the output buffer, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// Where an export goes.
+/// The output of an export.
 pub struct Target {
     output: BufWriter<Box<dyn Write>>,
-    /// The file's name until it is whole, and the one it gets then.
+    /// The temporary name of the file, and its final one.
     names: Option<(PathBuf, PathBuf)>,
     what: String,
     written: u64,
@@ -34,28 +34,28 @@ impl Target {
                 let mut temporary = path.as_os_str().to_owned();
                 temporary.push(format!(".tmp{}", std::process::id()));
                 let temporary = PathBuf::from(temporary);
-                let file = File::create(&temporary).or_nothing(format!("making {what}"))?;
+                let file = File::create(&temporary).or_nothing(format!("creating {what}"))?;
                 (Box::new(file), Some((temporary, path.to_owned())))
             }
         };
         Ok(Self { output: BufWriter::with_capacity(BUFFER, output), names, what, written: 0 })
     }
 
-    /// What could not be written, and why. That a reader of standard output is gone is told as such.
+    /// Converts an error of writing to a failure that names the output.
     pub fn failure(&self, error: &io::Error) -> Failure {
         Failure::nothing(format!("writing {}: {}", self.what, garland_sys::error::reason(error)))
     }
 
-    /// All is written: the file gets its name. How many bytes it has.
+    /// Flushes the output and gives the file its final name. Returns its length in bytes.
     pub fn finish(mut self) -> Result<u64, Failure> {
         self.output.flush().map_err(|error| self.failure(&error))?;
         if let Some((temporary, path)) = self.names.take() {
             let named = fs::rename(&temporary, &path);
             if named.is_err() {
-                // It is of no use; the failure to name it is what is told.
+                // The failure to rename is the error that is reported.
                 let _ = fs::remove_file(&temporary);
             }
-            named.or_nothing(format!("naming {}", self.what))?;
+            named.or_nothing(format!("renaming to {}", self.what))?;
         }
         Ok(self.written)
     }
@@ -76,13 +76,13 @@ impl Write for Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some((temporary, _)) = self.names.take() {
-            // Part of an export; why it isn't whole is told elsewhere.
+            // The error that left it incomplete is reported elsewhere.
             let _ = fs::remove_file(temporary);
         }
     }
 }
 
-/// Whether an error says that whoever read has read what he wanted.
-pub fn is_enough(error: &io::Error) -> bool {
+/// Whether an error means that the reader of a pipe has closed it.
+pub fn is_closed_pipe(error: &io::Error) -> bool {
     error.kind() == ErrorKind::BrokenPipe
 }

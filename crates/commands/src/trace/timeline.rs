@@ -1,21 +1,21 @@
-//! The timeline of a report, from the same reading as an export.
+//! The timeline of a report, from the same data as an export.
 
 use garland_core::trace::Origin;
 use garland_report::page::{Nics, Timeline};
 
-use super::export::look;
+use super::export::survey;
 use garland_results::traces::{self, Traced};
 use garland_terminal::failure::Failure;
 
-/// The timeline of a copy whose command took so long, one trace after another; and whether all traces
-/// together are small. `nics` are those of a node.
+/// Returns the timeline of a copy whose command took `elapsed_ns`, and whether all traces together are small
+/// enough for the ledger. `nics` returns the NICs of a node. Problems are added to `notes`.
 pub fn timeline(
     traced: &Traced,
     elapsed_ns: u64,
     nics: &dyn Fn(&Origin) -> Nics,
     notes: &mut Vec<String>,
 ) -> Result<(Timeline, bool), Failure> {
-    let survey = look(traced)?;
+    let survey = survey(traced)?;
     let first = survey.path.first().map(|step| step.begin_ns);
     let begin_ns = first.unwrap_or_else(|| survey.begin_ns());
     let mut timeline = Timeline::new(begin_ns, elapsed_ns, survey.known.len());

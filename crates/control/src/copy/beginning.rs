@@ -116,7 +116,12 @@ impl Driver<'_> {
         let agents = self.agents.into_connections().zip(self.addresses).zip(ended);
         let seated = agents.zip(self.job.plan.receivers());
         let seated = seated.map(|(((connection, addresses), ended), (_, node))| {
-            let gone = || Box::new(NodeOutcome::failed(&node.name, "its agent is gone".to_owned()));
+            let gone = || {
+                Box::new(NodeOutcome::failed(
+                    &node.name,
+                    "its agent exited or was killed".to_owned(),
+                ))
+            };
             match ended {
                 Some(outcome) => Err(Box::new(outcome)),
                 None => Ok(Agent { connection: connection.ok_or_else(gone)?, addresses }),

@@ -36,13 +36,13 @@ impl Scaling {
                 rows.push(self.farm(lab, topology, nodes, &list)?);
             }
             phases.end("measured");
-            let foretold = self.forecast(lab, topology, &rows)?;
+            let prediction = self.forecast(lab, topology, &rows)?;
             phases.end("forecast");
             for &nodes in &self.job.forecast {
                 rows.push(self.farm(lab, topology, nodes, &list)?);
             }
             phases.end("tried");
-            Ok(Table::new(self, Common { scale, foretold }, rows))
+            Ok(Table::new(self, Common { scale, prediction }, rows))
         })
     }
 

@@ -19,7 +19,7 @@ pub struct Common {
     /// Bytes and times as a share of the scenario's.
     pub scale: f64,
     /// The forecast from the measured node counts.
-    pub foretold: ScalingForecast,
+    pub prediction: ScalingForecast,
 }
 
 /// All jobs on a number of nodes.
@@ -61,7 +61,7 @@ impl Table {
             blank.map(|(row, _)| format!("{} nodes were forecast without an interval", row.nodes))
         };
         let nameless = || {
-            let none = self.common.foretold.forecast.knee.is_none();
+            let none = self.common.prediction.forecast.knee.is_none();
             none.then(|| "no knee was found, so nothing was named that nodes share".to_owned())
         };
         outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
@@ -83,7 +83,7 @@ impl Table {
 
     /// Seconds by the simulation of single jobs.
     fn simulated(&self, nodes: u32) -> Option<f64> {
-        let simulated = self.common.foretold.simulated.iter().find(|one| one.nodes == nodes);
+        let simulated = self.common.prediction.simulated.iter().find(|one| one.nodes == nodes);
         simulated.map(|one| one.seconds)
     }
 
@@ -104,7 +104,8 @@ impl Table {
         let counts = &self.experiment.job.forecast;
         let tried = self.rows.iter().filter(|row| counts.contains(&row.nodes));
         tried.filter_map(|row| {
-            let at = self.common.foretold.forecast.curve.iter().find(|at| at.nodes == row.nodes)?;
+            let at =
+                self.common.prediction.forecast.curve.iter().find(|at| at.nodes == row.nodes)?;
             Some((row, at))
         })
     }
@@ -142,7 +143,7 @@ impl fmt::Display for Table {
             let (nodes, now) = (row.nodes, took(row.seconds));
             writeln!(f, "{nodes:>5} |{then:>10} |{told} |{now:>10}{power:>7.1}")?;
         }
-        if let Some(knee) = &self.common.foretold.forecast.knee {
+        if let Some(knee) = &self.common.prediction.forecast.knee {
             writeln!(
                 f,
                 "\nknee, as the first {} tell: {:.1} nodes: {}",

@@ -104,7 +104,7 @@ impl Stage {
         let wanted = StatRequest { path: there.clone(), stripes: false, tree: None };
         let seen = stat(vec![Ok(self.connect(node)?)], &wanted, None);
         let seen = seen.map_err(|error| garland_sys::error::reason(&error))?.pop();
-        let (agent, sights) = seen.ok_or("its agent is gone")??;
+        let (agent, sights) = seen.ok_or("its agent exited or was killed")??;
         let sight = sights.into_iter().next().ok_or("its agent saw no file")?;
         let length = sight.length.ok_or("it is no file")?;
         let plan = Plan::broadcast(Layout::fitting(length), &self.names[node..=node], 1);

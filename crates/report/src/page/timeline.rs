@@ -145,7 +145,7 @@ impl Timeline {
         self.nodes.push(Line { name, error_ns: None, rows, rates: None, nic: None, nics });
     }
 
-    /// Says who was waited for, by steps in their order: neighbours with one cause and place are one.
+    /// Adds the critical path; adjacent steps with equal cause and place become one bar.
     pub fn path(&mut self, steps: &[Step]) {
         let mut bars: Vec<Bar> = Vec::new();
         for step in steps {

@@ -75,7 +75,7 @@ impl ExplainResult {
     }
 
     fn write_path(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "who was waited for")?;
+        writeln!(f, "critical path")?;
         for stretch in &self.path {
             let at = Nanos(u64::try_from(stretch.begin_ns).unwrap_or(0)).to_string();
             let long = Nanos(u64::try_from(stretch.ns).unwrap_or(0)).to_string();

@@ -1,4 +1,4 @@
-//! What is drawn, on terminals of all sizes.
+//! The screen on terminals of all sizes.
 
 use garland_protocol::{
     Account, CopyId, CopyView, JobView, KernelCounts, LaneView, NicCounts, NodeView, Waits,
@@ -11,7 +11,7 @@ use garland_terminal::keys::Key;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A node in the middle of a copy over two lanes, and of a job; `at` seconds after the first look.
+/// A node in the middle of a copy over two lanes, and of a job; `at` seconds after the first sample.
 fn view(node: u64, at: u64) -> Box<NodeView> {
     let nic = NicCounts {
         name: "eth0".to_owned(),
@@ -42,12 +42,12 @@ fn view(node: u64, at: u64) -> Box<NodeView> {
     Box::new(NodeView { at_ns: (at + 1) * SECOND, kernel, account, silent: 0 })
 }
 
-/// So many nodes, all of them looked at twice.
+/// A board of `nodes` nodes with two samples each.
 fn board(nodes: u64) -> Board {
     let mut board = Board::new((1..=nodes).map(|node| format!("n{node:03}")));
     for at in 0..nodes {
-        assert!(!board.take(at as usize, view(at, 0)));
-        assert!(board.take(at as usize, view(at, 1)));
+        assert!(!board.add(at as usize, view(at, 0)));
+        assert!(board.add(at as usize, view(at, 1)));
     }
     board
 }
@@ -63,7 +63,7 @@ fn drawn(board: &Board, panes: &mut Panes, (width, height): (u16, u16)) -> Strin
 #[test]
 fn a_screen_has_nodes_lanes_and_jobs() {
     let mut board = board(2);
-    board.lose(1, "its agent is gone".to_owned());
+    board.lose(1, "its agent exited or was killed".to_owned());
     insta::assert_snapshot!(drawn(&board, &mut Panes::default(), (130, 24)));
 }
 
@@ -73,7 +73,7 @@ fn what_has_no_room_is_counted_and_can_be_scrolled_to() {
     let mut panes = Panes::default();
     let screen = drawn(&board, &mut panes, (100, 40));
     assert!(screen.contains(" 1 nodes: 2000 ") && screen.contains("n001 "), "{screen}");
-    // 38 lines are left: a third each for lanes and jobs, without what is around them.
+    // Of 38 lines, a third each is for lanes and jobs, including their borders.
     assert!(screen.contains(" 1 to 11, and 1989 more "), "{screen}");
     assert!(screen.contains("lanes over nodes: 4000, of 1 copy"), "{screen}");
     assert!(screen.contains(" 1 to 9, and 3991 more "), "{screen}");

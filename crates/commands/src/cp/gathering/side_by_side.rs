@@ -1,4 +1,4 @@
-//! Several copies at once, each by itself: what becomes of one doesn't touch the others.
+//! Runs several copies at once. They are independent: the failure of one does not affect the others.
 
 use parking_lot::Mutex;
 
@@ -6,74 +6,63 @@ use garland_control::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
 use garland_core::plan::Plan;
 use garland_core::trace::Trace;
 use garland_dataplane::{Packing, Tracing};
-use garland_protocol::ReadBack;
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
 use crate::cp::gathering::tasks::GatherTask;
 use crate::cp::progress::{Bars, NodeNow};
+use crate::cp::request::CopyRequest;
 use garland_fleet::at_once::{ASKED, at_once};
+use garland_fleet::context::Context;
 use garland_results::copied::Copied;
 
-/// What all copies of a command have in common.
+/// What the copies of a command have in common.
 pub struct Common<'a> {
-    /// Whether blocks are sealed.
-    pub sealed: bool,
-    /// Congestion controls to ask for, best first.
-    pub congestion: Vec<String>,
-    /// What data links speak.
+    /// The options of all commands.
+    pub context: &'a Context,
+    /// The request.
+    pub request: &'a CopyRequest<'a>,
+    /// The transport of data links.
     pub transport: Transport,
-    /// What is found out about every file before it gets its name.
-    pub read_back: ReadBack,
     /// How copies are traced.
     pub tracing: Option<Tracing>,
     /// Keeps a copy's traces.
     pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
-    /// What tells that the user gave up.
+    /// The user's interrupts.
     pub interrupts: &'a Interrupts,
-    /// Without a word on the terminal but who is waited for.
-    pub quiet: bool,
-    /// Without any.
-    pub silent: bool,
-    /// Programs are told how far all are.
-    pub for_programs: bool,
 }
 
-/// How far all copies are.
+/// The progress of all copies.
 struct Shown {
     bars: Bars,
-    /// By copy.
+    /// The nodes of each copy.
     nodes: Vec<Vec<NodeNow>>,
 }
 
-/// Makes all copies, and shows how far they are.
-pub fn take_all(takes: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
-    let all = takes.iter().flat_map(|take| {
-        let nodes = take.plan.receivers();
-        nodes.map(|(id, node)| (node.name.clone(), take.plan.bytes_of(id)))
+/// Runs all copies, and shows their progress.
+pub fn run_all(tasks: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
+    let all = tasks.iter().flat_map(|task| {
+        let nodes = task.plan.receivers();
+        nodes.map(|(id, node)| (node.name.clone(), task.plan.bytes_of(id)))
     });
-    let (names, lengths) = all.unzip();
-    let waiting = |take: &GatherTask| vec![NodeNow::WAITING; take.plan.nodes.len() - 1];
+    let waiting = |task: &GatherTask| vec![NodeNow::WAITING; task.plan.nodes.len() - 1];
     let shown = Mutex::new(Shown {
-        bars: Bars::of_parts(names, lengths, common.quiet)
-            .silent(common.silent)
-            .for_programs(common.for_programs),
-        nodes: takes.iter().map(waiting).collect(),
+        bars: Bars::of_parts(all, common.context, common.request.args),
+        nodes: tasks.iter().map(waiting).collect(),
     });
     let items: Vec<_> =
-        takes.into_iter().enumerate().map(|(at, take)| (at, Mutex::new(Some(take)))).collect();
-    let copies = at_once(&items, ASKED, |(at, take)| {
-        // Each is taken once, by whoever works on it.
-        let take = take.lock().take()?;
-        Some(make(take, *at, common, &shown))
+        tasks.into_iter().enumerate().map(|(at, task)| (at, Mutex::new(Some(task)))).collect();
+    let copies = at_once(&items, ASKED, |(at, task)| {
+        // Each task is taken once, by the thread that works on it.
+        Some(run(task.lock().take()?, *at, common, &shown))
     });
     shown.into_inner().bars.clear();
     copies.into_iter().flatten().collect()
 }
 
-fn make(take: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
-    let GatherTask { plan, agents, ends, stripes, pipeline, policy, .. } = take;
+fn run(task: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
+    let GatherTask { plan, agents, ends, stripes, pipeline, policy, .. } = task;
     let mut outcome = match agents {
         Err(reason) => failed(&plan, &reason),
         Ok(agents) => {
@@ -84,10 +73,10 @@ fn make(take: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) 
                 stripes,
                 known: None,
                 pipeline,
-                read_back: common.read_back,
-                sealed: common.sealed,
+                read_back: common.request.read_back(),
+                sealed: !common.request.args.no_encrypt,
                 packing: Packing::None,
-                congestion: common.congestion.clone(),
+                congestion: common.request.congestion(),
                 transport: common.transport,
                 policy,
                 tracing: common.tracing,
@@ -107,7 +96,7 @@ fn make(take: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) 
     Copied { plan, outcome }
 }
 
-/// How a copy has ended that never began.
+/// Returns the outcome of a copy that never began.
 fn failed(plan: &Plan, reason: &str) -> Outcome {
     let now = clock::now_ns();
     let moments = Moments {

@@ -1,4 +1,4 @@
-//! What is to be taken from which nodes, by what they have.
+//! Plans the copies from nodes, given what the nodes have.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,97 +15,84 @@ use garland_protocol::{
 use crate::cp::request::CopyRequest;
 use garland_terminal::failure::Failure;
 
-/// Bytes that all blocks on their way from nodes may have together in this machine's memory.
+/// The most memory of this machine for the blocks in flight of all copies, in bytes.
 const MEMORY: u64 = 96 << 20;
 
-/// The fewest buffers of a node's lane, and the most that are of use.
+/// The fewest buffers of a lane, and the most that are useful.
 const BUFFERS: std::ops::RangeInclusive<u64> = 3..=24;
 
-/// Where things go on this machine.
+/// The source path, and its destination on this machine.
 pub struct Here<'a> {
-    /// The path on the nodes, in the system's bytes.
+    /// The path on the nodes, as bytes.
     pub source: &'a [u8],
-    /// Its last part.
+    /// Its last component.
     name: &'a OsStr,
     place: Place<'a>,
-    /// Each node's file goes to a folder of its own.
+    /// Each node's file goes to a directory of its own.
     by_node: bool,
 }
 
 /// A place on this machine.
-#[derive(Clone, Copy)]
 pub enum Place<'a> {
-    /// A path; `/dev/null` drops the bytes.
+    /// A path.
     Path(&'a Path),
-    /// Standard output.
-    Output,
-    /// The standard input of a command, in the system's bytes.
-    Command(&'a [u8]),
+    /// A destination that keeps nothing: `/dev/null`, standard output, or a command.
+    Sink(Destination),
 }
 
-/// One copy from one node, or from all that have stripes of one file.
+/// One copy: from one node, or from all nodes that have stripes of one file.
 pub struct GatherTask {
-    /// What is to happen.
+    /// The plan.
     pub plan: Plan,
-    /// The agents in the plan's order; or why its only node can't give anything.
+    /// The agents in the plan's order; or why its only node cannot send anything.
     pub agents: Result<Vec<Result<Agent, String>>, String>,
     /// The two ends.
     pub ends: Ends,
     /// How the nodes' files are stripes of one.
     pub stripes: Option<Stripes>,
-    /// What may be under way.
+    /// Buffers and rate of each lane.
     pub pipeline: Pipeline,
-    /// What the head may decide.
+    /// How the head deals with slow and stuck nodes.
     pub policy: Policy,
-    /// How much a tree has.
+    /// The number of files in a tree.
     pub tally: Option<Tally>,
 }
 
 impl<'a> Here<'a> {
-    /// Puts what `nodes` have at `source` to `place`.
+    /// A copy of `source` on `nodes` to `place`.
     pub fn new(
         place: Place<'a>,
         source: &'a Path,
         nodes: &[Node],
         request: &CopyRequest<'_>,
     ) -> Result<Self, Failure> {
-        if !matches!(place, Place::Path(_)) {
-            is_one_stream(nodes.len(), request)?;
+        if matches!(place, Place::Sink(Destination::Output | Destination::Command(_))) {
+            refuse_unless_one_stream(nodes.len(), request)?;
         }
         let recursive = request.args.recursive;
         let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
         let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
-            Failure::usage(format!("{} names no file", source.display()))
-                .hint("folders come with -r")
+            Failure::usage(format!("{} does not name a file", source.display()))
+                .hint("directories are copied with -r")
         })?;
         Ok(Self { source: source.as_os_str().as_bytes(), name, place, by_node: nodes.len() > 1 })
     }
 
     /// Whether the bytes go to standard output.
     pub fn is_output(&self) -> bool {
-        matches!(self.place, Place::Output)
+        matches!(self.place, Place::Sink(Destination::Output))
     }
 
-    /// Whether they can be read again here.
+    /// Whether the bytes can be read back.
     pub fn is_kept(&self) -> bool {
-        matches!(self.place, Place::Path(path) if path.as_os_str() != "/dev/null")
+        matches!(self.place, Place::Path(_))
     }
 
-    /// The path for what is kept; or where else it goes.
-    fn path(&self) -> Result<&'a Path, Destination> {
-        match self.place {
-            Place::Path(path) if path.as_os_str() == "/dev/null" => Err(Destination::Null),
-            Place::Path(path) => Ok(path),
-            Place::Output => Err(Destination::Output),
-            Place::Command(line) => Err(Destination::Command(line.to_vec())),
-        }
-    }
-
-    /// Where a tree goes, and what its stream may do there: nothing that wasn't asked for.
+    /// The destination of a tree, and what its stream may do there: only what was asked for.
     fn tree(&self, request: &CopyRequest<'_>, node: &Node) -> Destination {
-        let path = match self.path() {
-            Ok(path) => path,
-            Err(elsewhere) => return elsewhere,
+        let path = match &self.place {
+            Place::Path(path) => path,
+            Place::Sink(sink) => return sink.clone(),
         };
         let top = name_of(Path::new(OsStr::from_bytes(self.source)));
         Destination::Tree(TreeDestination {
@@ -117,12 +104,12 @@ impl<'a> Here<'a> {
                 removes: false,
                 attributes: request.args.xattrs,
                 top: top.map(|name| name.as_bytes().to_vec()),
-                excludes: request.args.exclude.iter().map(|it| it.as_bytes().to_vec()).collect(),
+                excludes: request.raw_excludes(),
             },
         })
     }
 
-    /// Where one file goes, with its source's mode and, if asked for, time.
+    /// The destination of a file, with the mode of its source and, with `--preserve`, its time.
     fn file(
         &self,
         request: &CopyRequest<'_>,
@@ -130,9 +117,9 @@ impl<'a> Here<'a> {
         mode: u32,
         modified: (i64, u32),
     ) -> Destination {
-        let path = match self.path() {
-            Ok(path) => path,
-            Err(elsewhere) => return elsewhere,
+        let path = match &self.place {
+            Place::Path(path) => path,
+            Place::Sink(sink) => return sink.clone(),
         };
         Destination::File {
             path: path.as_os_str().as_bytes().to_vec(),
@@ -148,24 +135,26 @@ impl<'a> Here<'a> {
 
     /// The node's own directory, if each has one.
     fn below(&self, node: &Node) -> Option<Vec<u8>> {
-        self.by_node.then(|| folder_of(node).into_bytes())
+        self.by_node.then(|| directory_of(node).into_bytes())
     }
 }
 
-/// What goes through a pipe comes from one node, or as the stripes of one file.
-fn is_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(), Failure> {
+/// Refuses to write anything but one file to a pipe: from one node, or the stripes of one file.
+fn refuse_unless_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(), Failure> {
     if request.args.recursive {
-        return Err(Failure::usage("a tree can't go through a pipe")
-            .hint("for its bytes as they come: garland exec NODE -- tar c PATH"));
+        return Err(Failure::usage("a tree cannot be written to a pipe")
+            .hint("for a stream, use tar: garland exec NODE -- tar c PATH"));
     }
     if nodes > 1 && request.args.stripe.is_none() {
-        let message = format!("the files of {nodes} nodes can't all go through one pipe");
-        return Err(Failure::usage(message).hint("name one node, or a folder"));
+        let message = format!("the files of {nodes} nodes cannot be written to one pipe");
+        return Err(
+            Failure::usage(message).hint("name one node, or a directory as the destination")
+        );
     }
     Ok(())
 }
 
-/// All copies that what was asked for takes.
+/// Plans all copies of a request.
 pub fn all(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
@@ -179,7 +168,7 @@ pub fn all(
     }
 }
 
-/// Every node's file: a copy for each, so that none waits for another.
+/// Plans a copy for each node's file or tree, so that none waits for another.
 fn files(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
@@ -188,16 +177,16 @@ fn files(
 ) -> Result<Vec<GatherTask>, Failure> {
     let block = request.block_size;
     let count = nodes.len() as u64;
-    let take = |(node, seen): (&Node, Stats)| {
-        let (sight, agents) = match seen {
-            Ok((agent, sights)) => match asked_for(sights, request.args.recursive) {
-                Ok(sight) => (Some(sight), Ok(vec![Ok(agent)])),
+    let plan = |(node, seen): (&Node, Stats)| {
+        let (reply, agents) = match seen {
+            Ok((agent, replies)) => match asked_for(replies, request.args.recursive) {
+                Ok(reply) => (Some(reply), Ok(vec![Ok(agent)])),
                 Err(reason) => (None, Err(reason)),
             },
             Err(reason) => (None, Err(reason)),
         };
-        let (length, modified, mode, tree) = sight.map_or((0, (0, 0), 0, None), |sight| {
-            (sight.length.unwrap_or(0), sight.modified, sight.mode, sight.tree)
+        let (length, modified, mode, tree) = reply.map_or((0, (0, 0), 0, None), |reply| {
+            (reply.length.unwrap_or(0), reply.modified, reply.mode, reply.tree)
         });
         let layout = match block {
             None => Layout::fitting(length),
@@ -222,91 +211,82 @@ fn files(
             agents,
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
-            pipeline: Pipeline {
-                buffers: request.args.buffers.or(fitting),
-                cut: None,
-                pace: request.args.checks.pace(),
-            },
+            pipeline: Pipeline { buffers: request.args.buffers.or(fitting), ..request.pipeline },
             policy: Policy::for_nodes(1).with_stuck_after(request.args.stuck_after),
             tally,
         })
     };
-    nodes.iter().zip(seen).map(take).collect()
+    nodes.iter().zip(seen).map(plan).collect()
 }
 
-/// Says of stripes whether they are those from before a copy that failed.
-fn tell_of_unfinished(shown: &str, is_unfinished: bool) {
-    if is_unfinished {
-        garland_terminal::errln!(
-            "{shown}: a later copy of it was not finished on all nodes; this is the one before"
-        );
-    }
-}
-
-/// What a node has, if that is what it was asked for.
-fn asked_for(sights: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
-    match sights.into_iter().next() {
-        // A tree would go where a file was to go, with names of the node's choice.
-        Some(sight) if sight.tree.is_some() && !recursive => {
+/// Checks that a node offers what it was asked for.
+fn asked_for(replies: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
+    match replies.into_iter().next() {
+        // A tree would write names of the node's choice where a file was expected.
+        Some(reply) if reply.tree.is_some() && !recursive => {
             Err("its agent offers a tree, but one file was asked for (without -r)".to_owned())
         }
-        Some(sight) if sight.length.is_some() => Ok(sight),
-        _ => Err("its agent saw no file and no fault".to_owned()),
+        Some(reply) if reply.length.is_some() => Ok(reply),
+        _ => Err("protocol error: its agent reported neither a file nor an error".to_owned()),
     }
 }
 
-/// The stripes of one file: one copy from all nodes that have any.
+/// Plans the one copy of a striped file from all nodes that have a stripe.
 fn stripes(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Stats>,
 ) -> Result<GatherTask, Failure> {
-    let (mut found, mut places, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut found, mut places, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     let mut agents: Vec<Option<Agent>> = Vec::new();
     for (place, (node, seen)) in nodes.iter().zip(seen).enumerate() {
-        let (agent, sights) = match seen {
-            Ok((agent, sights)) => (Some(agent), sights),
+        let (agent, replies) = match seen {
+            Ok((agent, replies)) => (Some(agent), replies),
             Err(reason) => {
-                unseen.push(format!("{}: {reason}", node.name));
+                failures.push(format!("{}: {reason}", node.name));
                 (None, Vec::new())
             }
         };
         agents.push(agent);
-        for sight in sights {
+        for reply in replies {
             found.push(FoundStripe {
                 node: node.name.clone(),
-                suffix: String::from_utf8_lossy(&sight.suffix).into_owned(),
-                length: sight.length,
-                text: String::from_utf8_lossy(&sight.manifest).into_owned(),
+                suffix: String::from_utf8_lossy(&reply.suffix).into_owned(),
+                length: reply.length,
+                text: String::from_utf8_lossy(&reply.manifest).into_owned(),
             });
-            places.push((place, sight));
+            places.push((place, reply));
         }
     }
     let shown = OsStr::from_bytes(here.source).to_string_lossy();
     let set = StripeSet::assemble(&found).map_err(|error| {
         let failure = Failure::nothing(format!("{shown}: {error}"));
-        unseen.iter().fold(failure, |failure, node| failure.hint(node))
+        failures.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
-    tell_of_unfinished(&shown, !request.args.quiet && set.has_aside(&found));
+    if !request.args.quiet && set.has_aside(&found) {
+        garland_terminal::errln!(
+            "{shown}: the last striped copy did not finish on all nodes; this is the file from before it"
+        );
+    }
     let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
     let (mut names, mut origins, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for place in set.stripes {
-        let (node, sight) = &places[place];
+        let (node, reply) = &places[place];
         let agent = agents[*node].take();
         let Some(agent) = agent else {
             let name = &nodes[*node].name;
             return Err(Failure::nothing(format!(
                 "{shown}: {name} has more than one of its stripes"
             ))
-            .hint("a node gives one stripe; move one of them, with its manifest, elsewhere"));
+            .hint("a node can send only one stripe: move one of them, with its manifest, to another directory"));
         };
         names.push(nodes[*node].name.clone());
-        let length = sight.length.unwrap_or(0);
+        let length = reply.length.unwrap_or(0);
         origins.push(Origin {
             path: [here.source, found[place].aside().as_bytes()].concat(),
             length,
-            modified: sight.modified,
+            modified: reply.modified,
             tree: None,
         });
         chosen.push(Ok(agent));
@@ -322,18 +302,14 @@ fn stripes(
         agents: Ok(chosen),
         ends: Ends::In { origins, destination, digests },
         stripes: Some(stripes),
-        pipeline: Pipeline {
-            buffers: request.args.buffers,
-            cut: None,
-            pace: request.args.checks.pace(),
-        },
+        pipeline: request.pipeline,
         policy,
         tally: None,
     })
 }
 
-/// The directory of a node: its name without the lab's prefix.
-fn folder_of(node: &Node) -> String {
+/// Returns the name of a node's directory: the node's name without the lab's prefix.
+fn directory_of(node: &Node) -> String {
     let own = node.name.strip_prefix(garland_fleet::inventory::LAB_PREFIX).unwrap_or(&node.name);
     own.replace(['/', ':'], "_")
 }
@@ -342,7 +318,7 @@ fn folder_of(node: &Node) -> String {
 mod tests {
     use super::*;
 
-    fn sight(tree: Option<TreeStat>) -> StatReply {
+    fn reply(tree: Option<TreeStat>) -> StatReply {
         let (suffix, manifest) = (Vec::new(), Vec::new());
         StatReply { suffix, length: Some(1), modified: (0, 0), mode: 0o644, manifest, tree }
     }
@@ -350,10 +326,10 @@ mod tests {
     #[test]
     fn a_tree_is_taken_only_if_one_was_asked_for() {
         let tree = || Some(TreeStat { number: 0, files: 1, folders: 0, links: 0 });
-        assert!(asked_for(vec![sight(None)], false).is_ok());
-        assert!(asked_for(vec![sight(None)], true).is_ok());
-        assert!(asked_for(vec![sight(tree())], true).is_ok());
-        let refused = asked_for(vec![sight(tree())], false).map(|sight| sight.length);
+        assert!(asked_for(vec![reply(None)], false).is_ok());
+        assert!(asked_for(vec![reply(None)], true).is_ok());
+        assert!(asked_for(vec![reply(tree())], true).is_ok());
+        let refused = asked_for(vec![reply(tree())], false).map(|reply| reply.length);
         let wanted = "its agent offers a tree, but one file was asked for (without -r)";
         assert_eq!(refused, Err(wanted.to_owned()));
         assert!(asked_for(Vec::new(), true).is_err());

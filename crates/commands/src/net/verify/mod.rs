@@ -1,4 +1,4 @@
-//! `garland net verify`: is the real network cabled and set up as planned?
+//! `garland net verify`: compares the cabling and configuration of a real network with its plan.
 
 mod outcome;
 mod pairs;
@@ -8,6 +8,7 @@ mod surveying;
 
 use garland_fleet::args::DEFAULT_LAB;
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use garland_control::{Agent, Survey};
@@ -31,7 +32,7 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// Compares a network with its plan.
+/// Runs `garland net verify`.
 pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
@@ -43,19 +44,25 @@ pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     let lab = options.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "net-verify")?;
     let quiet = options.quiet || context.json;
-    let muster = FleetBuilder {
+    let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet,
         beside_wires: true,
         ..FleetBuilder::new(&nodes, &inventory, &places, &options.launch, &run, lab.as_ref())
     };
     phases.end("set-up");
-    let fleet = muster.assemble()?;
+    let fleet = builder.assemble()?;
     phases.end("start");
-    let reached = Reached::of(fleet.agents);
-    let survey = Survey::new(reached.agents, Some(&interrupts));
-    let mut surveying = Surveying::new(&topology, survey, quiet, reached.reasons);
-    surveying.all(&mut phases, &reached.addresses).map_err(gave_up)?;
+    let reasons = fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
+    let agents: Vec<Option<Agent>> = fleet.agents.into_iter().map(Result::ok).collect();
+    let known = agents.iter().enumerate().filter_map(|(node, agent)| Some((node, agent.as_ref()?)));
+    let address = |(node, agent): (usize, &Agent)| {
+        agent.addresses.iter().map(move |address| (node, address.ip())).collect::<Vec<_>>()
+    };
+    let addresses: BTreeSet<(usize, IpAddr)> = known.flat_map(address).collect();
+    let survey = Survey::new(agents, Some(&interrupts));
+    let mut surveying = Surveying::new(&topology, survey, quiet, reasons);
+    surveying.all(&mut phases, &addresses).map_err(gave_up)?;
     let (seen, cabling) = surveying.into_seen();
     let findings = judge(&topology, &seen.observed, &cabling);
     fleet.children.end(FAREWELL, |_| false);
@@ -78,24 +85,24 @@ fn gave_up(error: std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::Interrupted {
         return Failure::interrupted("comparing the network with its plan");
     }
-    Failure::nothing(format!("asking agents: {}", garland_sys::error::reason(&error)))
+    Failure::nothing(format!("cannot query the agents: {}", garland_sys::error::reason(&error)))
 }
 
-/// Whether the lab of the name that is asked for was built from this topology.
+/// Whether the lab of `--lab`, or the default lab, was built from this topology.
 fn is_of_lab(places: &Places, topology: &Topology, options: &NetVerify) -> Result<bool, Failure> {
     let name = options.launch.lab();
     match Lab::open(&lab::state(places)?, name) {
         Ok(lab) if lab.spec().topology == *topology => Ok(true),
         Ok(_) if name != DEFAULT_LAB => {
             Err(Failure::usage(format!("lab {name} was built from another topology"))
-                .hint("name the file that it was built from: garland lab status"))
+                .hint("give the file that it was built from; see `garland lab status`"))
         }
         Err(error) if name != DEFAULT_LAB => Err(Failure::nothing(error)),
         Ok(_) | Err(_) => Ok(false),
     }
 }
 
-/// The topology's nodes as their launcher knows them.
+/// Returns the topology's nodes with their names for the launcher.
 fn nodes(inventory: &Inventory, topology: &Topology, prefix: &str) -> Result<Vec<Node>, Failure> {
     let own = process::host_name();
     let node = |name: &str| {
@@ -103,29 +110,7 @@ fn nodes(inventory: &Inventory, topology: &Topology, prefix: &str) -> Result<Vec
             return Ok(Node::named(name));
         }
         let mut found = inventory.nodes(&format!("{prefix}{name}"))?;
-        found.pop().ok_or_else(|| Failure::usage(format!("{name} is no node's name")))
+        found.pop().ok_or_else(|| Failure::usage(format!("{name} is not the name of a node")))
     };
     topology.nodes.iter().map(|known| node(&known.name)).collect()
-}
-
-/// The agents, or why there are none.
-struct Reached {
-    agents: Vec<Option<Agent>>,
-    reasons: Vec<Option<String>>,
-    /// Where agents take orders: a node's place, and an address there.
-    addresses: BTreeSet<(usize, std::net::IpAddr)>,
-}
-
-impl Reached {
-    fn of(all: Vec<Result<Agent, String>>) -> Self {
-        let (mut agents, mut reasons) = (Vec::new(), Vec::new());
-        let mut addresses = BTreeSet::new();
-        for (place, agent) in all.into_iter().enumerate() {
-            let known = agent.iter().flat_map(|agent| &agent.addresses);
-            addresses.extend(known.map(|address| (place, address.ip())));
-            reasons.push(agent.as_ref().err().cloned());
-            agents.push(agent.ok());
-        }
-        Self { agents, reasons, addresses }
-    }
 }

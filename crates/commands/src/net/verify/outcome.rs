@@ -1,4 +1,4 @@
-//! What a survey of a network saw.
+//! The observations of a survey of a network.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,28 +7,28 @@ use garland_core::nic_facts::NicFacts;
 use garland_topology::verify::{Observed, Port};
 use serde::Serialize;
 
-/// What was seen, and on what it rests.
+/// The observations, and the evidence for them.
 pub struct SurveyOutcome {
-    /// What was seen of NICs and wires.
+    /// Observations of NICs and wires.
     pub observed: Observed,
-    /// On what the verdict of the cabling rests.
+    /// The kind of probes behind the verdict on the cabling.
     pub evidence: Evidence,
-    /// Why a node has no part in it.
+    /// Why a node does not take part, for each node.
     pub reasons: Vec<Option<String>>,
 }
 
-/// On what the cabling's verdict rests.
+/// The kind of probes behind the verdict on the cabling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evidence {
-    /// Frames past all of IP.
+    /// Ethernet frames, which bypass IP.
     Frames,
-    /// Datagrams to everybody, since some agent may not send frames: a firewall or a NIC in a bond
-    /// may have kept them back.
+    /// Broadcast datagrams, because an agent is not permitted to send frames. A firewall or a bond may have
+    /// suppressed some.
     Datagrams,
 }
 
-/// The NICs of a node that have one of its agent's addresses.
+/// Returns the NICs that have one of the addresses of their node's agent.
 pub fn management(
     addresses: &BTreeSet<(usize, IpAddr)>,
     nodes: &[Option<Vec<NicFacts>>],

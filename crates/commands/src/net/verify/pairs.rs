@@ -1,16 +1,17 @@
-//! Which pairs of nodes are asked to send each other something.
+//! Chooses the pairs of nodes that send each other packets.
 
 use garland_topology::NodeId;
 
-/// The most pairs: each takes some 30 ms.
+/// The most pairs; each takes about 30 ms.
 const MOST: usize = 400;
 
-/// All ordered pairs of these nodes; of very many, each node's with so many that follow it.
+/// Returns all ordered pairs of `nodes`; if these are too many, each node paired with an equal number of
+/// others.
 pub fn pairs(nodes: &[NodeId]) -> Vec<(NodeId, NodeId)> {
     let count = nodes.len();
     let each = if count * count.saturating_sub(1) <= MOST { count } else { (MOST / count).max(1) };
     let of = |place: usize| {
-        // Spread over all: neighbours in the list are often neighbours on the floor.
+        // Spread over the list: its neighbours are often physical neighbours.
         let step = (count / (each + 1)).max(1);
         (1..count).step_by(step).take(each).map(move |by| (place, (place + by) % count))
     };

@@ -1,4 +1,4 @@
-//! The result: a table of links, findings in words, and what wasn't reached.
+//! The result of `garland net verify`: a table of links, findings, and unreachable nodes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
-/// Findings of one kind that are shown in words; more are in the result object.
+/// The most findings of one kind that are printed; all are in the result object.
 const SHOWN: usize = 12;
 
 /// The result object `garland.net-verify/2`.
@@ -29,7 +29,7 @@ pub struct VerifyResult {
     pub findings: Vec<VerifyFinding>,
 }
 
-/// What became of a node.
+/// The verdict of a node.
 #[derive(Serialize)]
 pub struct NodeResult {
     pub name: String,
@@ -37,14 +37,14 @@ pub struct NodeResult {
     pub end: NodeEnd,
 }
 
-/// A planned cable: a wire, or a NIC's to its hub or switch.
+/// A planned cable: a wire, or the cable from a NIC to its hub or switch.
 #[derive(Serialize)]
 pub struct LinkResult {
     pub nics: Vec<NicName>,
     pub medium: String,
-    /// Who was found there instead; none where it is as planned or nothing is known.
+    /// The NICs found at the other end instead; `None` if it is as planned or unknown.
     pub found: Option<Vec<NicName>>,
-    /// Bits per second of TCP payload: of a wire's slower direction, of a station with its best peer.
+    /// Bits per second of TCP payload: of the slower direction of a wire, or of a NIC with its best peer.
     pub measured: Option<f64>,
     pub planned: Option<f64>,
     /// The largest packet that passed, of the planned `mtu`.
@@ -53,7 +53,7 @@ pub struct LinkResult {
     pub verdict: String,
 }
 
-/// A finding with its words.
+/// A finding with its text and hint.
 #[derive(Serialize)]
 pub struct VerifyFinding {
     #[serde(flatten)]
@@ -81,7 +81,7 @@ impl VerifyResult {
     }
 }
 
-/// The verdict of each node.
+/// Returns the verdict of each node.
 pub fn node_results(topology: &Topology, seen: &SurveyOutcome) -> Vec<NodeResult> {
     let nodes = topology.nodes.iter().zip(&seen.reasons);
     let result = nodes.map(|(node, reason)| NodeResult {
@@ -91,7 +91,7 @@ pub fn node_results(topology: &Topology, seen: &SurveyOutcome) -> Vec<NodeResult
     result.collect()
 }
 
-/// All planned cables.
+/// Returns the results of all planned cables.
 pub fn links(
     topology: &Topology,
     observed: &Observed,
@@ -131,8 +131,8 @@ impl Rows<'_> {
             [one, two] => (from, to) == (*one, *two) || (from, to) == (*two, *one),
             _ => ends.contains(&from) || ends.contains(&to),
         };
-        // A wire is as good as its worse direction; a station as good as with its best peer, since
-        // what it does worse with another may be the other's.
+        // A wire is judged by its worse direction, a NIC on a hub or switch by its best peer: worse results
+        // with other peers may be the fault of the peers.
         let wire = ends.len() > 1;
         let rates = self.observed.rates.iter().filter(|seen| of(seen.from, seen.to));
         let by_rate = |one: &&RateSeen, two: &&RateSeen| one.measured.total_cmp(&two.measured);
@@ -153,7 +153,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Whom the ends hear that they shouldn't, or nobody where they should.
+    /// Returns the unexpected NICs that the ends hear; an empty list if they hear none at all.
     fn elsewhere(&self, ends: &[NicId]) -> Option<Vec<NicName>> {
         if !ends.iter().any(|nic| self.cabling.accuses(*nic)) {
             return None;
@@ -201,39 +201,43 @@ impl fmt::Display for VerifyResult {
             )?;
         }
         let (pairs, all) = (self.pairs, self.all_pairs);
-        writeln!(f, "\n{pairs} of {all} pairs of nodes sent each other packets that were counted")?;
+        writeln!(f, "\nroutes were checked for {pairs} of {all} pairs of nodes")?;
         if self.evidence == Evidence::Datagrams {
             writeln!(
                 f,
-                "some agent may not send frames (CAP_NET_RAW): who hears whom rests on datagrams, \
-                 which firewalls and bonds may keep back"
+                "an agent is not permitted to send frames (CAP_NET_RAW): connections were detected by datagrams, \
+                 which firewalls and bonds may suppress"
             )?;
         }
         let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
         f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
-        self.words(f)
+        self.write_findings(f)
     }
 }
 
 impl VerifyResult {
-    /// Findings, each kind with its hint once.
-    fn words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes the findings by kind, each kind with its hint.
+    fn write_findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.findings.is_empty() {
             return match self.exit() {
                 Exit::Done => writeln!(f, "{}: as planned", self.topology),
-                _ => writeln!(f, "{}: what was reached is as planned", self.topology),
+                _ => writeln!(
+                    f,
+                    "{}: as planned, except for nodes that were not reached",
+                    self.topology
+                ),
             };
         }
         let mut hints: Vec<&str> = Vec::new();
-        for told in &self.findings {
-            if !hints.contains(&told.hint) {
-                hints.push(told.hint);
+        for finding in &self.findings {
+            if !hints.contains(&finding.hint) {
+                hints.push(finding.hint);
             }
         }
         for hint in hints {
             let all: Vec<&VerifyFinding> =
-                self.findings.iter().filter(|told| told.hint == hint).collect();
-            all.iter().take(SHOWN).try_for_each(|told| writeln!(f, "{}", told.text))?;
+                self.findings.iter().filter(|finding| finding.hint == hint).collect();
+            all.iter().take(SHOWN).try_for_each(|finding| writeln!(f, "{}", finding.text))?;
             if let Some(more @ 1..) = all.len().checked_sub(SHOWN) {
                 writeln!(f, "... {more} more: --json")?;
             }
@@ -256,7 +260,7 @@ fn cells(link: &LinkResult) -> [String; 6] {
     let found = match &link.found {
         None if link.verdict == "not looked at" => "?".to_owned(),
         None => "as planned".to_owned(),
-        Some(others) if others.is_empty() => "nobody".to_owned(),
+        Some(others) if others.is_empty() => "nothing".to_owned(),
         Some(others) if others.len() > 4 => format!("{} NICs", others.len()),
         Some(others) => names(others),
     };

@@ -1,14 +1,15 @@
-//! Which links are measured at a time: none shares a sender, a NIC or a hub with another.
+//! Groups links into rounds. Links of a round are measured at the same time; no two share a sender, a
+//! receiver or a hub.
 
 use std::collections::BTreeSet;
 
 use garland_topology::verify::Link;
 use garland_topology::{MediumKind, NodeId, Topology};
 
-/// The most at a time: beyond it the machine that emulates them, or the head's, may be the limit.
+/// The most links of a round: with more, the machine that emulates them, or the head, may be the bottleneck.
 const MOST: usize = 8;
 
-/// The places of all links, round by round.
+/// Returns the indices of all links, round by round.
 pub fn rounds(topology: &Topology, links: &[Link]) -> Vec<Vec<usize>> {
     let mut left: Vec<usize> = (0..links.len()).collect();
     let mut rounds = Vec::new();
@@ -29,7 +30,7 @@ pub fn rounds(topology: &Topology, links: &[Link]) -> Vec<Vec<usize>> {
     rounds
 }
 
-/// What a link takes while it is measured.
+/// A resource that a link occupies while it is measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Busy {
     Sender(NodeId),
@@ -40,7 +41,7 @@ enum Busy {
 fn busy_of(topology: &Topology, link: &Link) -> Vec<Busy> {
     let (from, to) = (&topology.nics[link.from], &topology.nics[link.to]);
     let mut taken = vec![Busy::Sender(from.node), Busy::Receiver(to.node)];
-    // Behind uplinks there may be a hub, and uplinks are shared themselves.
+    // An uplink is shared itself, and may lead to a hub.
     let segments = topology.segments();
     let segment = segments[from.medium];
     let alone = |medium: usize| {

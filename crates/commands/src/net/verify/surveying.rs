@@ -1,4 +1,4 @@
-//! The survey, step by step: NICs, who hears whom, packets, rates, ways.
+//! The steps of a survey: NICs, neighbours, packet sizes, rates, routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -20,27 +20,27 @@ use super::rounds::rounds;
 use garland_results::head::Phases;
 use garland_terminal::screen::Screen;
 
-/// How long an answer that needs no time may take.
+/// Timeout of an answer that needs no measurement.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a link is measured.
+/// Duration of the measurement of a link, in milliseconds.
 const MILLIS: u32 = 400;
 
-/// How often what isn't as planned is tried again, alone, before it is accused.
+/// How often a measurement that differs from the plan is repeated, alone, before it is reported.
 const AGAIN: usize = 3;
 
-/// Datagrams of a burst.
+/// Datagrams in a burst.
 const COUNT: u32 = 200;
 
-/// The port of probes that are datagrams: the number of the frames' EtherType.
+/// The port of datagram probes: the number of the EtherType of frame probes.
 const PORT: u16 = garland_sys::packet::EXPERIMENTAL;
 
-/// A survey on its way.
+/// A survey in progress.
 pub struct Surveying<'a> {
     topology: &'a Topology,
     survey: Survey<'a>,
     screen: Screen,
-    /// Where each node's agent answers datagrams and connections.
+    /// The UDP and TCP ports of each node's agent.
     ports: BTreeMap<NodeId, (u16, u16)>,
     seen: SurveyOutcome,
     cabling: Cabling,
@@ -49,7 +49,7 @@ pub struct Surveying<'a> {
 type Answers = BTreeMap<usize, Result<SurveyAnswer, String>>;
 
 impl<'a> Surveying<'a> {
-    /// Of the agents of all nodes, in their order; `reasons` say why there is none.
+    /// A survey by the agents of all nodes, in their order; `reasons` say why an agent is missing.
     pub fn new(
         topology: &'a Topology,
         survey: Survey<'a>,
@@ -63,16 +63,16 @@ impl<'a> Surveying<'a> {
         Self { topology, survey, screen, ports: BTreeMap::new(), seen, cabling }
     }
 
-    /// What was seen.
+    /// Returns the observations.
     pub fn into_seen(mut self) -> (SurveyOutcome, Cabling) {
         self.screen.clear();
         (self.seen, self.cabling)
     }
 
-    /// All steps.
+    /// Runs all steps.
     ///
     /// # Errors
-    /// When this host can't wait for agents, or the user gave up.
+    /// When waiting for the agents fails, or the user interrupts.
     pub fn all(
         &mut self,
         phases: &mut Phases,
@@ -97,7 +97,7 @@ impl<'a> Surveying<'a> {
         self.screen.draw(clock::now_ns(), &[text]);
     }
 
-    /// The nodes that take part.
+    /// Returns the nodes that take part.
     fn reached(&self) -> Vec<NodeId> {
         self.ports.keys().copied().collect()
     }
@@ -120,16 +120,17 @@ impl<'a> Surveying<'a> {
                     self.seen.observed.nodes[node] = Some(nics);
                     self.ports.insert(node, (udp, tcp));
                 }
-                Ok(_) => self.seen.reasons[node] = Some(NONSENSE.to_owned()),
+                Ok(_) => self.seen.reasons[node] = Some(UNEXPECTED.to_owned()),
                 Err(reason) => self.seen.reasons[node] = Some(reason),
             }
         }
         Ok(())
     }
 
-    /// Who hears whom: by frames, and where any agent may not send them by datagrams too.
+    /// Finds out which NICs hear each other: by frames, and also by datagrams if an agent is not permitted to
+    /// send frames.
     fn probe(&mut self) -> io::Result<()> {
-        self.show("listening who hears whom".to_owned());
+        self.show("probing which NICs hear each other".to_owned());
         let token = random::bytes();
         let place = |node: NodeId| u32::try_from(node).unwrap_or(u32::MAX);
         let answers = self.ask(|node| SurveyOrder::Frames(token, place(node)), PATIENCE)?;
@@ -156,13 +157,13 @@ impl<'a> Surveying<'a> {
                     }
                 }
                 Ok(SurveyAnswer::Refused(_)) => {}
-                Ok(_) => self.drop_out(node, NONSENSE.to_owned()),
+                Ok(_) => self.drop_out(node, UNEXPECTED.to_owned()),
                 Err(reason) => self.drop_out(node, reason),
             }
         }
     }
 
-    /// A node whose agent fails has no further part: nothing is known of what it hears.
+    /// Excludes a node whose agent failed; its observations are incomplete.
     fn drop_out(&mut self, node: NodeId, reason: String) {
         self.seen.observed.nodes[node] = None;
         self.seen.reasons[node] = Some(reason);
@@ -174,7 +175,7 @@ impl<'a> Surveying<'a> {
         self.cabling.ports.get(&nic).map_or(planned, |port| &port.nic).clone()
     }
 
-    /// Full packets over every link, all senders at once.
+    /// Sends packets of the planned MTU over every link, from all senders at once.
     fn packets(&mut self, links: &[Link]) -> io::Result<()> {
         self.show(format!("sending full packets over {} links", links.len()));
         let mut by_node: BTreeMap<NodeId, Vec<(&Link, MtuProbe)>> = BTreeMap::new();
@@ -204,8 +205,8 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// What every link carries; one that seems slow is measured again alone, since whatever else
-    /// went on may have slowed it.
+    /// Measures the rate of every link. One that seems slow is measured again alone, since other measurements
+    /// may have slowed it.
     fn rates(&mut self, links: &[Link]) -> io::Result<()> {
         let mut best: BTreeMap<usize, RateSeen> = BTreeMap::new();
         let mut rounds = rounds(self.topology, links);
@@ -255,8 +256,8 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// A burst for every pair; one that went as it shouldn't is sent again, since other traffic is
-    /// counted too.
+    /// Sends a burst for every pair, to see its route in the counters of NICs. A burst on an unplanned route is
+    /// repeated, since other traffic is counted too.
     fn ways(&mut self) -> io::Result<()> {
         let (topology, cabling) = (self.topology, self.cabling.clone());
         let judge = WayJudge::new(topology, &cabling);
@@ -278,7 +279,7 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// Waits until what was measured before has left all queues.
+    /// Waits until the packets of earlier measurements have left all queues.
     fn settle(&mut self) -> io::Result<()> {
         const QUIET: u64 = 20;
         let mut before = self.counts(0)?.0;
@@ -294,7 +295,7 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// A burst, with every node's counters before and after.
+    /// Sends a burst, and reads every node's counters before and after.
     fn burst(&mut self, from: NodeId, to: NodeId, number: u32) -> io::Result<Option<BurstSeen>> {
         let Some(&(udp, _)) = self.ports.get(&to) else { return Ok(None) };
         let before = self.counts(0)?.0;
@@ -303,7 +304,7 @@ impl<'a> Surveying<'a> {
         let answer = self.survey.ask(vec![(from, order)], PATIENCE)?.remove(&from);
         let Some(Ok(SurveyAnswer::Sent(sent))) = answer else { return Ok(None) };
         let (mut after, mut arrived) = (BTreeMap::new(), 0);
-        // What is still on its way gets a little longer.
+        // Wait longer if datagrams are still in flight.
         for wait in [5, 50, 200] {
             std::thread::sleep(Duration::from_millis(wait));
             let (counts, all) = self.counts(number)?;
@@ -317,7 +318,7 @@ impl<'a> Surveying<'a> {
         Ok(Some(BurstSeen { from, to, sent: COUNT, arrived, carried }))
     }
 
-    /// What every NIC has sent, and what of a burst came to every node.
+    /// Returns the frames that every NIC has sent, and the datagrams of a burst that every node has received.
     fn counts(&mut self, burst: u32) -> io::Result<(BTreeMap<Port, u32>, BTreeMap<NodeId, u32>)> {
         let (mut sent, mut arrived) = (BTreeMap::new(), BTreeMap::new());
         for (node, answer) in self.ask(|_| SurveyOrder::Counts(burst), PATIENCE)? {
@@ -330,7 +331,7 @@ impl<'a> Surveying<'a> {
     }
 }
 
-/// Frames that each NIC sent in between.
+/// Returns the frames that each NIC sent between two readings.
 fn differences(before: &BTreeMap<Port, u32>, after: &BTreeMap<Port, u32>) -> Vec<(Port, u64)> {
     let sent = after.iter().map(|(port, now)| {
         let then = before.get(port).copied().unwrap_or(*now);
@@ -339,5 +340,5 @@ fn differences(before: &BTreeMap<Port, u32>, after: &BTreeMap<Port, u32>) -> Vec
     sent.collect()
 }
 
-/// Why an agent is left out that answers what it wasn't asked.
-const NONSENSE: &str = "protocol error: its agent answered what it was not asked";
+/// Why a node is excluded whose agent sent an answer of the wrong kind.
+const UNEXPECTED: &str = "protocol error: unexpected answer to a survey request";

@@ -1,4 +1,4 @@
-//! The forecast of a report: one that was kept, or what its runs allow.
+//! The forecast of a report: one from a file, or one made from its runs.
 
 use std::fs;
 use std::path::Path;
@@ -10,18 +10,18 @@ use super::super::forecast;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Reads what `garland forecast --json` has told.
+/// Reads a result of `garland forecast --json`.
 pub fn read(file: &Path) -> Result<Value, Failure> {
     let text = fs::read(file).or_nothing(format!("reading {}", file.display()))?;
-    let told: Option<Value> = serde_json::from_slice(&text).ok();
-    told.filter(|told| told["schema"] == "garland.forecast/2").ok_or_else(|| {
-        Failure::usage(format!("{} is no forecast", file.display()))
-            .hint("garland forecast --json ... > FILE makes one")
+    let forecast: Option<Value> = serde_json::from_slice(&text).ok();
+    forecast.filter(|forecast| forecast["schema"] == "garland.forecast/2").ok_or_else(|| {
+        Failure::usage(format!("{} is not a forecast", file.display()))
+            .hint("make one by: garland forecast --json ... > FILE")
     })
 }
 
-/// Of runs of one work on different node counts a forecast; if they don't carry one, why. Where there
-/// are several works, of the one with the most runs.
+/// Makes a forecast from the runs of the same work on different node counts; of the work with the most runs,
+/// if there are several. Problems are added to `warnings`.
 pub fn of(places: &Places, sheets: &[Sheet], warnings: &mut Vec<String>) -> Option<Value> {
     let mut works: Vec<(Work<'_>, Vec<String>)> = Vec::new();
     for sheet in sheets {
@@ -36,7 +36,7 @@ pub fn of(places: &Places, sheets: &[Sheet], warnings: &mut Vec<String>) -> Opti
         return None;
     }
     match forecast::of_runs(places, &names) {
-        Ok(told) => serde_json::to_value(told).ok(),
+        Ok(forecast) => serde_json::to_value(forecast).ok(),
         Err(failure) => {
             warnings.push(format!("no forecast: {}", failure.message()));
             None
@@ -44,7 +44,7 @@ pub fn of(places: &Places, sheets: &[Sheet], warnings: &mut Vec<String>) -> Opti
     }
 }
 
-/// What makes runs those of one work: the kind, and the bytes or jobs.
+/// What runs of the same work have in common: the kind, and the number of bytes or jobs.
 type Work<'a> = (&'a str, u64);
 
 fn work(result: &Value) -> Option<Work<'_>> {

@@ -1,0 +1,39 @@
+//! Processes of this program in the background.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use garland_sys::random;
+
+use garland_fleet::launch::own_binary;
+use garland_terminal::failure::{Failure, OrFailure};
+
+/// Returns a random name for a log.
+pub fn log_name() -> String {
+    random::bytes::<4>().map(|byte| format!("{byte:02x}")).concat() + ".log"
+}
+
+/// Starts this program with `arguments` and its messages in `log`. Returns the process and the first line of its
+/// output, which is empty if it ended without one.
+pub fn start(
+    arguments: impl Iterator<Item = OsString>,
+    log: &Path,
+) -> Result<(Child, String), Failure> {
+    // Readable too, since an agent truncates a long log to its end.
+    let file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(log);
+    let mut child = Command::new(own_binary())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(file.or_nothing(format!("opening the log {}", log.display()))?)
+        .spawn()
+        .or_nothing("starting a background process")?;
+    let output = child.stdout.take().ok_or_else(|| Failure::nothing("no output to read"))?;
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).or_nothing("waiting for a background process")?;
+    Ok((child, line))
+}
