@@ -1,5 +1,5 @@
-//! The hidden subcommands of the keeper, warden and probe processes. Keeper and probe must be started by
-//! an exec, since they need a single-threaded process.
+//! The hidden subcommands that run the keeper, warden and probe processes. Keeper and probe need a
+//! single-threaded process, so this program executes itself again.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use crate::role::{KEEPER, PROBE, WARDEN};
 use crate::{keeper, probe, takedown};
 
-/// Runs the keeper, the warden or the probe if `arguments` (with the program's name first) are those of
-/// one; returns `None` otherwise. A program that uses labs calls this first in its `main`, before it
-/// makes a thread.
+/// Runs the keeper, the warden or the probe if `arguments` (the program's name first) select one of
+/// them; returns `None` otherwise. A program that uses labs must call this first in its `main`,
+/// before it starts a thread.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let part = arguments.into_iter().nth(1)?;
     if part == OsStr::new(KEEPER) {

@@ -1,13 +1,13 @@
-//! The keeper: the one process on which a lab hangs.
+//! The keeper: the process that keeps a lab alive.
 //!
-//! It makes the lab's namespaces, is the first process of the lab's PID namespace, and sleeps. The
-//! namespaces' names live on a memory file system in its own mount namespace, so nothing else keeps
-//! them alive: when the keeper ends, even by SIGKILL, the kernel kills every process of the lab and
-//! then drops the mounts, the networks and their devices.
+//! The keeper creates the namespaces of the lab, is the first process of the lab's PID namespace,
+//! and sleeps. The files that name the namespaces are on a tmpfs in the keeper's own mount
+//! namespace, so nothing else keeps them alive. When the keeper ends, even by SIGKILL, the kernel
+//! kills all processes of the lab and removes its mounts, networks and devices.
 //!
-//! It talks with `lab up` over standard input and output: it reads a line with the description, writes a line
-//! with a [`Reply`], and reads a line that orders it to stay. If `lab up` dies before, the keeper ends at the
-//! end of its input.
+//! The keeper communicates with `lab up` over standard input and output: it reads a line with the
+//! description, writes a line with a [`Reply`], and reads a line that orders it to stay. If `lab
+//! up` dies before, the keeper ends at the end of its input.
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -23,16 +23,16 @@ use crate::record::Keeper;
 use crate::share::{self, Shares};
 use crate::{LabError, Spec, apply, feature, plan, role};
 
-/// What the keeper answers.
+/// The keeper's reply to `lab up`.
 #[derive(Debug, Serialize, Deserialize)]
 enum Reply {
-    /// The lab stands.
+    /// The lab is built.
     Ready(Keeper),
-    /// The kernel refused the namespaces.
+    /// The kernel refused to create the namespaces.
     Refused { reason: String, hint: String },
-    /// The kernel lacks something.
+    /// The kernel lacks features.
     Lacking { features: String, works: String },
-    /// No control group may be made for shares of a processor.
+    /// The control groups that limit CPU time cannot be created.
     NoShares { reason: String, hint: String },
     /// A step failed.
     Failed(String),
@@ -42,7 +42,11 @@ enum Reply {
 pub fn main() -> ExitCode {
     let spec = match read_spec() {
         Ok(spec) => spec,
-        Err(error) => return refuse(&Reply::Failed(format!("read the description: {error}"))),
+        Err(error) => {
+            return refuse(&Reply::Failed(format!(
+                "the keeper cannot read the description: {error}"
+            )));
+        }
     };
     let mut shares = None;
     let reply = match isolate() {
@@ -56,7 +60,7 @@ pub fn main() -> ExitCode {
         shares.into_iter().for_each(Shares::remove);
         return refuse(&reply);
     }
-    // They are claimed for as long as this process lives.
+    // `shares` must live as long as this process: it holds the claim on the control groups.
     if say(&reply).is_ok() && told_to_stay() && init::silence().is_ok() {
         return serve(&spec);
     }
@@ -64,13 +68,13 @@ pub fn main() -> ExitCode {
 }
 
 fn refuse(reply: &Reply) -> ExitCode {
-    // It fails if the starting process has ended.
+    // This fails if the starting process has ended.
     let _ = say(reply);
     ExitCode::FAILURE
 }
 
-/// What the keeper does while the lab stands: it reaps. A second process keeps the rates of hubs
-/// with collisions, and ends with the first as all of the lab.
+/// Reaps processes as long as the lab runs. If hubs have collisions, a second process adjusts their
+/// rates; it ends with this one, like all processes of the lab.
 fn serve(spec: &Spec) -> ExitCode {
     if collisions::are_wanted(&spec.topology) {
         match init::fork() {
@@ -82,7 +86,7 @@ fn serve(spec: &Spec) -> ExitCode {
     init::reap_for_ever()
 }
 
-/// A keeper whose lab stands and that still ends unless [`Started::stay`] is called.
+/// A keeper whose lab is built. It ends with its starter unless [`Started::stay`] is called.
 pub(crate) struct Started {
     input: ChildStdin,
     /// The keeper process.
@@ -90,15 +94,18 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Lets the keeper live on without its starter.
+    /// Lets the keeper outlive its starter.
     pub(crate) fn stay(mut self) -> io::Result<()> {
         self.input.write_all(b"stay\n")
     }
 }
 
-/// Starts a keeper and waits until its lab stands.
+/// Starts a keeper and waits until it has built its lab.
 pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
-    let failed = |reason: String| LabError::Keeper { name: spec.name.clone(), reason };
+    let failed = |reason: String| LabError::Keeper {
+        name: spec.name.clone(),
+        reason: format!("failed to start: {reason}"),
+    };
     let mut child = role::command(role::KEEPER, &spec.name)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -106,7 +113,7 @@ pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let answer = converse(&mut child, spec);
-    // The process started here has forked the keeper, or failed: either way it ends at once.
+    // The child has forked the keeper or failed; in both cases it ends now.
     child.wait().map_err(|error| failed(error.to_string()))?;
     let (input, reply) = answer.map_err(|error| failed(error.to_string()))?;
     match reply {
@@ -133,7 +140,7 @@ fn converse(child: &mut Child, spec: &Spec) -> io::Result<(ChildStdin, Reply)> {
     let mut answer = String::new();
     io::BufReader::new(output).read_line(&mut answer)?;
     if answer.is_empty() {
-        return Err(io::Error::other("the keeper ended without a word"));
+        return Err(io::Error::other("the keeper ended without an error message"));
     }
     Ok((input, serde_json::from_str(&answer)?))
 }
@@ -157,14 +164,14 @@ fn told_to_stay() -> bool {
     io::stdin().lock().read_line(&mut line).is_ok() && line == "stay\n"
 }
 
-/// Makes the lab's own namespaces; the child is the first process of the PID namespace. Also returns
-/// whether a user namespace was needed.
+/// Creates the namespaces of the lab and forks; the child is the first process of the PID
+/// namespace. Also returns whether a user namespace was needed.
 fn isolate() -> io::Result<(Forked, bool)> {
     const KINDS: [Kind; 4] = [Kind::Mount, Kind::Net, Kind::Uts, Kind::Pid];
     garland_sys::process::leave_session()?;
     std::env::set_current_dir("/")?;
     let (user, group) = namespace::effective_ids();
-    // Root in a container may lack the right too, and is then an ordinary user.
+    // Root in a container may lack the right as well; it is treated like an ordinary user then.
     let rootless = user != 0 || namespace::unshare(&KINDS).is_err();
     if rootless {
         namespace::unshare(&[Kind::User])?;
@@ -180,7 +187,7 @@ fn isolate() -> io::Result<(Forked, bool)> {
     Ok((init::fork()?, rootless))
 }
 
-/// Makes the control groups of nodes that have a share of a processor; returns the failure, if any.
+/// Creates the control groups of a lab whose nodes have CPU limits; returns the failure, if any.
 fn share(spec: &Spec, shares: &mut Option<Shares>) -> Option<Reply> {
     match share::make(&spec.name, &spec.topology) {
         Ok(made) => {
@@ -202,7 +209,7 @@ fn build(spec: &Spec, rootless: bool, shares: Option<&Shares>) -> Reply {
         Err(error) => return failed(error),
     }
     if let Err(error) = namespace::set_host_name("media") {
-        return Reply::Failed(format!("set the host name: {error}"));
+        return Reply::Failed(format!("failed to set the host name: {error}"));
     }
     if let Err(error) = apply::apply(&plan::steps(spec)) {
         return failed(error);
@@ -212,12 +219,14 @@ fn build(spec: &Spec, rootless: bool, shares: Option<&Shares>) -> Reply {
             let shares = shares.map(|shares| shares.path().to_owned());
             Reply::Ready(Keeper::new(identity, rootless, shares))
         }
-        Err(error) => Reply::Failed(format!("look at the keeper itself: {error}")),
+        Err(error) => {
+            Reply::Failed(format!("failed to read the keeper's own process information: {error}"))
+        }
     }
 }
 
-/// What an ordinary user's administrator has to change, judged by the settings that forbid
-/// namespaces on the known distributions.
+/// Returns what an administrator must change so that ordinary users can create namespaces. It is
+/// derived from the kernel settings by which known distributions forbid them.
 fn hint() -> String {
     const SWITCHES: [(&str, &str, &str); 4] = [
         ("user/max_user_namespaces", "0", "user.max_user_namespaces=15000"),
@@ -237,11 +246,11 @@ fn hint() -> String {
         })
         .map_or_else(
             || {
-                "run as root, or where users may make namespaces (not in most containers)"
+                "run it as root, or on a system where users may create namespaces (most containers forbid it)"
                     .to_owned()
             },
             |(_, _, setting)| {
-                format!("users may not make namespaces here: as root, `sysctl -w {setting}`")
+                format!("users may not create namespaces on this system; to allow it, run as root: sysctl -w {setting}")
             },
         )
 }

@@ -8,7 +8,7 @@ use garland_sys::process;
 use crate::warden::{Charge, DISMISSED};
 use crate::{Lab, StateDir, state};
 
-/// Plays the warden's part; see [`hidden::main`].
+/// Runs the warden; see [`crate::hidden::main`].
 pub(crate) fn main() -> ExitCode {
     let mut input = io::stdin().lock();
     let Ok(charge) = listen(&mut input) else { return ExitCode::FAILURE };
@@ -30,7 +30,7 @@ fn listen(input: &mut impl BufRead) -> io::Result<Charge> {
 fn take_down(charge: Charge) -> ExitCode {
     let Charge { state, name, keeper, folders } = charge;
     let ended = Lab::end_kept_by(&StateDir(state), &name, &keeper);
-    // Nobody is left to report failures to.
+    // Failures are not reported, since the command that would print them has ended.
     let removed = folders.iter().filter(|folder| state::remove(folder).is_ok()).count();
     if ended.is_ok() && removed == folders.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,17 +1,17 @@
-//! Makes steps of one place.
+//! Creates the steps of one place.
 
 use garland_topology::{NodeId, Topology};
 
 use crate::step::{Place, Step};
 
-/// Makes steps of one place.
+/// Creates the steps of one place.
 pub(crate) struct Writer(Place);
 
-/// Makes steps in the namespace of the media.
+/// Creates steps in the namespace of the media.
 pub(crate) const MEDIA: Writer = Writer(Place::Media);
 
 impl Writer {
-    /// A writer for the node.
+    /// Returns a writer for a node.
     pub(crate) fn of(topology: &Topology, node: NodeId) -> Writer {
         Writer(Place::Node(topology.nodes[node].name.clone()))
     }

@@ -1,8 +1,8 @@
-//! Switches that are joined in loops, such as leaves that have several spines.
+//! Switches that are joined in loops, such as leaves with several spines.
 //!
-//! A real switch spreads flows over equal paths. A bridge knows one port for each station, so each station
-//! is given one of the shortest paths in turn: paths are spread by receiver. Frames without a known
-//! receiver, such as ARP requests, follow a tree.
+//! A real switch spreads flows over paths of equal length. A bridge has one port per station, so
+//! one of the shortest paths is assigned to each station in turn: paths are spread by receiver.
+//! Frames without a known receiver, such as ARP requests, follow a tree.
 
 use garland_topology::{MediumId, NicId, Topology};
 
@@ -11,7 +11,7 @@ use crate::device;
 use crate::step::Step;
 use crate::writer::MEDIA;
 
-/// Fixed paths for all stations of media that are joined in a loop.
+/// Returns the steps that set fixed paths to all stations of media that are joined in a loop.
 pub(super) fn ways(topology: &Topology) -> Vec<Step> {
     let segments = topology.segments();
     let looped = loops(topology, &segments);
@@ -31,7 +31,7 @@ pub(super) fn ways(topology: &Topology) -> Vec<Step> {
     steps
 }
 
-/// The segments with more uplinks than a tree of their media has.
+/// Returns the segments whose media form a loop: they have more uplinks than a tree.
 fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
     let count = |segment: MediumId, of: &mut dyn Iterator<Item = MediumId>| {
         of.filter(|medium| segments[*medium] == segment).count()
@@ -49,7 +49,7 @@ fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
     looped
 }
 
-/// Turns learning off on all uplinks, and flooding on those outside of the tree from `root`.
+/// Disables learning on all uplinks, and flooding on uplinks outside of the tree from `root`.
 fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut open = std::collections::VecDeque::from([root]);
@@ -104,7 +104,7 @@ fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
     steps
 }
 
-/// The uplinks at a medium, and the media at their other ends.
+/// Returns the uplinks of a medium, each with the medium at its other end.
 fn leaving(topology: &Topology, here: MediumId) -> impl Iterator<Item = (usize, MediumId)> {
     topology.uplinks.iter().enumerate().filter_map(move |(place, uplink)| {
         if uplink.from == here {

@@ -1,4 +1,4 @@
-//! The switch: a learning bridge whose every port has a token bucket.
+//! The switch: a learning bridge with a token bucket at every port.
 
 use garland_core::units::Rate;
 use garland_topology::{Medium, MediumId};
@@ -9,7 +9,8 @@ use crate::step::Step;
 use crate::writer::MEDIA;
 use crate::{device, shaping};
 
-/// The ports' buckets; with a backplane that can't carry all ports, all frames pass one more.
+/// Returns the steps that create the token buckets of the ports. If the backplane has a rate, all
+/// frames pass one more token bucket.
 pub(super) fn queues(
     id: MediumId,
     medium: &Medium,

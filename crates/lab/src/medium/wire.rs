@@ -1,7 +1,7 @@
 //! The wire: a bridge of two ports.
 //!
-//! A pair of veths from node to node would do for carrying frames. With a port for each end, both
-//! can be cut, counted and slowed like those of every other medium.
+//! A veth pair between two nodes could carry the frames as well. With a bridge, both ends can be
+//! cut, counted and slowed down like those of other media.
 
 use garland_topology::Medium;
 
@@ -9,7 +9,7 @@ use super::Port;
 use super::queue::shape;
 use crate::step::Step;
 
-/// Both ends' buckets.
+/// Returns the steps that create the token buckets of both ends.
 pub(super) fn queues(medium: &Medium, ports: &[Port], exact: bool) -> Vec<Step> {
     ports.iter().filter_map(|port| shape(port, medium.buffer, exact)).collect()
 }

@@ -1,76 +1,78 @@
 use thiserror::Error;
 
-/// The most nodes: a head and as many as the ports of a Linux bridge (1023) leave room for.
+/// The maximum number of nodes, with the head. A Linux bridge has 1023 ports.
 pub const MOST_NODES: usize = 1001;
 
-/// The longest name of a network device in bytes (`IFNAMSIZ` less its closing zero).
+/// The maximum length of the name of a network device in bytes (`IFNAMSIZ` without the final NUL).
 pub const LONGEST_DEVICE: usize = 15;
 
-/// Why a topology can't be. Things are named as the topology names them: `n3`, `eth0 of n3`.
+/// A fault of a topology. Nodes and devices are named as in the topology: `n3`, `eth0 of n3`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyFault {
     /// It has no node.
-    #[error("there are no nodes: name two at least, the head first")]
+    #[error("the topology has no nodes: name at least two, the head first")]
     NoNodes,
     /// It has one node.
-    #[error("node {0} is alone: a topology joins two nodes at least")]
+    #[error("node {0} is the only node: a topology needs at least two")]
     Alone(String),
     /// It has more nodes than a lab can have.
     #[error(
-        "{0} nodes: the most is {MOST_NODES} with the head, for a Linux bridge has 1023 ports; take fewer"
+        "{0} nodes: a topology has at most {MOST_NODES} with the head, since a Linux bridge has 1023 ports; use fewer nodes"
     )]
     TooManyNodes(usize),
-    /// An index leads nowhere.
+    /// An index is out of range.
     #[error(
-        "{thing} refers to {what} {place}, but there are only {count}: they are counted from 0"
+        "{thing} refers to {what} {place}, but the topology has only {count}; they are numbered from 0"
     )]
     Dangling {
-        /// What refers.
+        /// The referring object.
         thing: String,
-        /// To what kind of thing.
+        /// The kind of the referenced object.
         what: &'static str,
         /// The index.
         place: usize,
-        /// How many there are.
+        /// The number of such objects.
         count: usize,
     },
-    /// A node's name can't be a host's.
+    /// The name of a node is not a valid host name.
     #[error(
-        "{0:?} can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most"
+        "{0:?} is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes"
     )]
     HostName(String),
-    /// A NIC's, bond's or medium's name can't be a network device's.
+    /// The name of a NIC, bond or medium is not a valid device name.
     #[error(
-        "{name:?} can't name {what}: a network device's name begins with a letter, goes on with letters, digits, `-` and `_`, and has {LONGEST_DEVICE} bytes at most"
+        "{name:?} is not a valid name for {what}: the name of a network device begins with a letter, consists of letters, digits, `-` and `_`, and has at most {LONGEST_DEVICE} bytes"
     )]
     DeviceName {
-        /// What is named.
+        /// The kind of the named object.
         what: String,
         /// The name.
         name: String,
     },
-    /// Two things have one name.
-    #[error("two {what} are called {name}: rename one of them")]
+    /// Two objects have the same name.
+    #[error("two {what} have the name {name}: rename one of them")]
     SameName {
-        /// What they are.
+        /// The kind of the objects.
         what: String,
         /// The name.
         name: String,
     },
     /// A hub without a rate.
     #[error(
-        "medium {0} is a hub without a rate, which all its stations share: give it one, such as 10mbit"
+        "medium {0} is a hub without a rate; a hub needs one, since all its stations share it: set `rate`, for instance to 10mbit"
     )]
     HubWithoutRate(String),
     /// A rate of zero.
-    #[error("medium {0} has the rate 0: nothing would arrive; leave it out for one without limit")]
+    #[error(
+        "medium {0} has the rate 0, which passes no packets: set another rate, or omit `rate` for no limit"
+    )]
     NoRate(String),
     /// A wire with other than two ends.
-    #[error("wire {wire} has NICs at {ends} ends: plug exactly two into it")]
+    #[error("wire {wire} needs exactly two NICs, but has {ends}")]
     WireEnds {
         /// The wire.
         wire: String,
-        /// How many NICs.
+        /// The number of NICs.
         ends: usize,
     },
     /// A wire from a node to itself.
@@ -81,21 +83,23 @@ pub enum TopologyFault {
         /// The node.
         node: String,
     },
-    /// An uplink that isn't from a switch to a hub or switch.
-    #[error("the uplink from {from} to {to} can't be: {reason}")]
+    /// An uplink that does not lead from a switch to a hub or switch.
+    #[error("the uplink from {from} to {to} is not possible: {reason}")]
     Uplink {
-        /// One medium.
+        /// The medium at one end.
         from: String,
-        /// The other one.
+        /// The medium at the other end.
         to: String,
-        /// Why not, and what to do.
+        /// What is wrong, and what to do.
         reason: &'static str,
     },
-    /// Nothing is plugged into a medium.
-    #[error("medium {0} joins nothing: plug NICs into it, or leave it out")]
+    /// A medium without NICs and uplinks.
+    #[error("medium {0} connects nothing: plug NICs into it, or remove it")]
     Empty(String),
-    /// A node that no wire joins to the head.
-    #[error("node {node} isn't connected to {head}: no medium joins them, not even over others")]
+    /// A node that no cables connect to the head.
+    #[error(
+        "node {node} is not connected to {head}: no path of media and other nodes leads there; add a cable"
+    )]
     Unconnected {
         /// The node.
         node: String,
@@ -103,55 +107,55 @@ pub enum TopologyFault {
         head: String,
     },
     /// An address that no host can have.
-    #[error("{thing} can't have the address {address}: {reason}")]
+    #[error("{thing} has the invalid address {address}: {reason}")]
     Address {
-        /// Whose it would be.
+        /// The node or NIC.
         thing: String,
         /// The address.
         address: String,
-        /// Why not.
+        /// What is wrong, and what to do.
         reason: &'static str,
     },
-    /// Two nodes, or two NICs that mustn't, have one address.
-    #[error("{first} and {second} both have the address {address}: give one of them another")]
+    /// Two nodes or NICs have the same address.
+    #[error("{first} and {second} have the same address {address}: change one of them")]
     AddressClash {
         /// The address.
         address: String,
-        /// Whose it is.
+        /// A node or NIC that has it.
         first: String,
-        /// Whose it is as well.
+        /// Another one that has it.
         second: String,
     },
-    /// What a NIC says of its address, its neighbours or its frames doesn't fit.
+    /// The properties of a NIC do not fit together.
     #[error("{nic}: {reason}")]
     Nic {
         /// The NIC.
         nic: String,
-        /// What doesn't fit, and what to do.
+        /// What is wrong, and what to do.
         reason: String,
     },
-    /// A bond that can't be.
+    /// A bond that is not possible.
     #[error("bond {bond} of {node}: {reason}")]
     Bond {
         /// The bond.
         bond: String,
-        /// Whose it is.
+        /// Its node.
         node: String,
-        /// What doesn't fit, and what to do.
+        /// What is wrong, and what to do.
         reason: String,
     },
-    /// A route that can't be.
+    /// A route that is not possible.
     #[error("the route of {node} to {to}: {reason}")]
     Route {
-        /// Whose it is.
+        /// Its node.
         node: String,
-        /// Where it leads.
+        /// Its destination.
         to: String,
-        /// What doesn't fit, and what to do.
+        /// What is wrong, and what to do.
         reason: String,
     },
-    /// Packets go round.
-    #[error("packets from {from} to {to} go round: {way}; change a route on the way")]
+    /// A routing loop.
+    #[error("packets from {from} to {to} loop: {way}; change one of these routes")]
     Loop {
         /// The sender.
         from: String,
@@ -160,14 +164,14 @@ pub enum TopologyFault {
         /// The nodes, the first one again at the end.
         way: String,
     },
-    /// Packets don't arrive.
-    #[error("packets from {from} to {to} don't arrive: {reason}")]
+    /// Packets do not arrive.
+    #[error("packets from {from} to {to} do not arrive: {reason}")]
     NoWay {
         /// The sender.
         from: String,
         /// The receiver.
         to: String,
-        /// Where they stop and why, and what to do.
+        /// Where and why they are dropped, and what to do.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Media that carry something, and join all nodes.
+//! Checks media: their rates and cables, and that they connect all nodes.
 
 use super::super::{MediumKind, Topology, Uplink};
 use super::TopologyFault;
@@ -47,20 +47,20 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
 fn check_uplink(topology: &Topology, uplink: &Uplink) -> Result<(), TopologyFault> {
     let (from, to) = (&topology.media[uplink.from], &topology.media[uplink.to]);
     let reason = if uplink.from == uplink.to {
-        "it leads back to itself; join two media"
+        "both ends are the same medium; join two media"
     } else if !matches!(from.kind, MediumKind::Switch { .. }) {
-        "only a switch has uplinks; turn it round, or make it a switch"
+        "only a switch has uplinks; exchange `from` and `to`, or make it a switch"
     } else if to.kind == MediumKind::Wire {
-        "a wire has no port for it; make it a hub or a switch"
+        "`to` is a wire, which has no port for it; make it a hub or a switch"
     } else if uplink.rate.is_some_and(|rate| rate.bits_per_second() == 0) {
-        "its rate is 0; leave it out for that of the slower medium"
+        "its rate is 0; omit `rate` for that of the slower medium"
     } else {
         return Ok(());
     };
     Err(TopologyFault::Uplink { from: from.name.clone(), to: to.name.clone(), reason })
 }
 
-/// Whether cables lead from the head to every node, over whatever media and other nodes.
+/// Checks that cables lead from the head to every node, over any media and other nodes.
 fn connected(topology: &Topology) -> Result<(), TopologyFault> {
     let segments = topology.segments();
     let mut on = vec![Vec::new(); topology.media.len()];

@@ -1,11 +1,12 @@
-//! Names that hosts and network devices can have, each once.
+//! Checks names: they are valid for hosts and network devices, and unique.
 
 use std::collections::HashSet;
 
 use super::super::Topology;
 use super::{LONGEST_DEVICE, TopologyFault};
 
-/// The longest name of a host: a label of the DNS (RFC 1035, 2.3.4), which Linux' 64 bytes hold.
+/// The maximum length of a host name in bytes: that of a DNS label (RFC 1035, 2.3.4); Linux allows
+/// 64.
 const LONGEST_HOST: usize = 63;
 
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
@@ -14,7 +15,7 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
         if !is_host(&node.name) {
             return Err(TopologyFault::HostName(node.name.clone()));
         }
-        // Host names are the same in any case (RFC 1035, 2.3.3).
+        // Host names are case-insensitive (RFC 1035, 2.3.3).
         once(&mut hosts, "nodes", node.name.to_ascii_lowercase())?;
     }
     let mut media = HashSet::new();

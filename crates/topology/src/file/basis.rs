@@ -8,7 +8,7 @@ use crate::shapes::Basis;
 use crate::{MOST_NODES, Subnet, TopologyFault};
 use garland_core::form::{Alone, Section, expand_text, wrong_kind};
 
-/// Nodes, rate and addresses.
+/// Reads the nodes, the rate and the subnet.
 pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
     let nodes = nodes(file, section, name)?;
     let subnet = section.read("subnet", str::parse::<Subnet>)?.unwrap_or_default();
@@ -24,7 +24,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basi
     Ok(Basis { rate: rate(section, "rate")?, subnet, ..nodes })
 }
 
-/// The nodes of a number or a list, no more than there can be.
+/// Reads the nodes, as a number or a node list, and checks their maximum number.
 fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
     const EXAMPLE: &str = "`nodes = \"n[0-3]\"`, or 3 for n0 to n3";
     let value = section.value("nodes").ok_or_else(|| section.missing("nodes", EXAMPLE))?;
@@ -46,7 +46,8 @@ fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> 
             Basis::named(name, names)
         }
         other => {
-            let expected = "a node list such as \"n[0-3]\", or the number of nodes beside n0";
+            let expected =
+                "a node list such as \"n[0-3]\", or the number of nodes without the head n0";
             return Err(wrong_kind("nodes", expected, other, value.span()).into());
         }
     };

@@ -6,33 +6,33 @@ use crate::TopologyFault;
 use garland_core::form::{FileError, FormProblem, Placed};
 use garland_core::nearest::hint;
 
-/// A topology file that can't be used: what is wrong and where, as `file:line:column: reason`.
+/// An error in a topology file, printed as `file:line:column: reason`.
 pub type TopologyFileError = FileError<TopologyFileProblem>;
 
-/// What can be wrong with a topology file.
+/// The reason of an error in a topology file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyFileProblem {
-    /// What can be wrong with any file.
+    /// A reason that is common to all files.
     #[error(transparent)]
     Form(#[from] FormProblem),
-    /// The topology can't be.
+    /// The topology has a fault.
     #[error(transparent)]
     Fault(#[from] TopologyFault),
-    /// More nodes than the shape takes.
-    #[error("{found} nodes: a {shape} has {most} at most, for {reason}")]
+    /// More nodes than the shape allows.
+    #[error("{found} nodes: a {shape} has at most {most}, since {reason}")]
     TooMany {
         /// The shape.
         shape: &'static str,
-        /// How many nodes.
+        /// The number of nodes.
         found: usize,
-        /// How many there may be.
+        /// The maximum number of nodes.
         most: usize,
-        /// Why not more.
+        /// The reason of the maximum.
         reason: &'static str,
     },
-    /// Rows and columns don't make the nodes.
+    /// The number of nodes is not rows times columns.
     #[error(
-        "{rows} rows x {columns} columns are {} nodes, but `nodes` stands for {nodes}; with n0 as the head, {} would",
+        "{rows} rows x {columns} columns are {} nodes, but `nodes` gives {nodes} nodes with the head; write {} if it is a number",
         rows * columns,
         (rows * columns).saturating_sub(1)
     )]
@@ -41,74 +41,78 @@ pub enum TopologyFileProblem {
         rows: u32,
         /// The columns.
         columns: u32,
-        /// How many nodes there are.
+        /// The number of nodes.
         nodes: usize,
     },
-    /// A key that means something only with another one.
-    #[error("`{key}` means nothing here: {reason}")]
+    /// A key that is allowed only with another one.
+    #[error("`{key}` is not allowed here: {reason}")]
     OutOfPlace {
         /// The key.
         key: &'static str,
-        /// With what it would.
+        /// Where it is allowed, and what to do.
         reason: &'static str,
     },
     /// The subnet is too small.
-    #[error("{subnet} has addresses for {room} nodes, not for {nodes}: take a shorter prefix")]
+    #[error(
+        "{subnet} has addresses for {room} nodes, but the topology has {nodes}: use a shorter prefix"
+    )]
     Narrow {
         /// The subnet.
         subnet: String,
-        /// How many nodes it has room for.
+        /// The number of its addresses for nodes.
         room: u32,
-        /// How many there are.
+        /// The number of nodes.
         nodes: usize,
     },
-    /// A name that nothing has.
-    #[error("{name} is no {what}{}", hint(near.as_deref()))]
+    /// An unknown name.
+    #[error("{name} is not the name of a {what}{}", hint(near.as_deref()))]
     Unknown {
-        /// What it should be: `node of this topology`, `NIC of n1`.
+        /// The kind of the named object: `node of this topology`, `NIC of n1`.
         what: String,
         /// The name.
         name: String,
-        /// The one that was perhaps meant.
+        /// A similar known name.
         near: Option<String>,
     },
-    /// Addresses and nodes don't go in step.
+    /// The numbers of addresses and nodes differ.
     #[error(
-        "`{key}` stands for {found} addresses, but `nodes` for {nodes} nodes: every node needs one"
+        "`{key}` gives {found} addresses, but `nodes` gives {nodes} nodes: write one address per node"
     )]
     Count {
         /// The key.
         key: &'static str,
-        /// How many addresses.
+        /// The number of addresses.
         found: usize,
-        /// How many nodes.
+        /// The number of nodes.
         nodes: usize,
     },
-    /// A node without any address.
+    /// A node without an address.
     #[error(
-        "node {0} has no address: give it a NIC or a bond with one, or `address` below `[[topology.node]]`"
+        "node {0} has no address: add a NIC or a bond with an address, or set `address` in a section `[[topology.node]]`"
     )]
     NoAddress(String),
-    /// A route's hop that no NIC of the node leads to.
-    #[error("{hop} is no neighbour of {node}: none of its NICs has a network or peer with it")]
+    /// A next hop that is not a neighbour of the node.
+    #[error(
+        "{hop} is not a neighbour of {node}: none of its NICs is in the network of this address, or has it as its peer"
+    )]
     NoNeighbour {
-        /// The hop.
+        /// The address of the next hop.
         hop: String,
         /// The node.
         node: String,
     },
 }
 
-/// A problem and the bytes of the file it is about.
+/// A problem and its position in the file.
 pub(super) struct Fault(Placed<TopologyFileProblem>);
 
 impl Fault {
-    /// `problem` at `span`.
+    /// Creates a fault at the bytes `span`.
     pub(super) fn new(span: Range<usize>, problem: TopologyFileProblem) -> Self {
         Self(Placed::new(span, problem))
     }
 
-    /// The error for the user, with line and column of `text`.
+    /// Converts it to an error for the user, with line and column in `text`.
     pub(super) fn in_file(self, text: &str, file: &str) -> TopologyFileError {
         self.0.in_file(text, file)
     }

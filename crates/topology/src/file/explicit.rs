@@ -1,4 +1,4 @@
-//! The explicit shape: media, NICs, bonds and uplinks are listed.
+//! The shape `explicit`, in which media, NICs, bonds and uplinks are listed.
 
 use std::net::Ipv4Addr;
 
@@ -47,7 +47,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<T
     Ok(topology)
 }
 
-/// Reads the names and kinds of media; the overrides have their other properties.
+/// Reads the names and kinds of media. Their other properties are read by `overrides`.
 fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
     let mut media = Vec::new();
     for entry in section.open_sections("medium", "[[topology.medium]]")? {
@@ -61,7 +61,7 @@ fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
         let kind = entry.word("kind", &kinds)?;
         let kind = kind.ok_or_else(|| entry.missing("kind", "`kind = \"switch\"`"))?;
         if backplane.is_some() && !matches!(kind, MediumKind::Switch { .. }) {
-            let (key, reason) = ("backplane", "only a switch has one; drop it");
+            let (key, reason) = ("backplane", "only a switch has one; remove it");
             let problem = TopologyFileProblem::OutOfPlace { key, reason };
             return Err(Fault::new(entry.span_of(key), problem));
         }
@@ -107,7 +107,7 @@ fn nics(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<()
                 (None, Some(prefix), _) => Reach::Subnet(prefix),
                 (None, None, None) => Reach::Nobody,
                 (None, None, Some(_)) => {
-                    let reason = "it needs its network's prefix, as in 10.0.0.1/24, or a `peer`";
+                    let reason = "the prefix of its network is missing; write it as in 10.0.0.1/24, or a `peer`";
                     return Err(value(&entry, "address", reason));
                 }
             };
@@ -150,7 +150,7 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
             let (address, prefix) = match (&addresses, of_first) {
                 (Some(Addresses { list, prefix: Some(prefix) }), _) => (list[place], *prefix),
                 (Some(_), _) => {
-                    let reason = "it needs its network's prefix, as in 10.0.0.1/24";
+                    let reason = "the prefix of its network is missing; write it as in 10.0.0.1/24";
                     return Err(value(&entry, "address", reason));
                 }
                 (None, Some((address, Reach::Subnet(prefix)))) if selector == Selector::Subflow => {
@@ -167,7 +167,7 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
     Ok(())
 }
 
-/// Sets each node's address: the one given, or that of its first bond or NIC.
+/// Sets the address of each node: the one in its section, or that of its first bond or NIC.
 fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     for entry in section.open_sections("node", "[[topology.node]]")? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
@@ -203,7 +203,7 @@ struct Addresses {
     prefix: Option<u8>,
 }
 
-/// The addresses at `key`, with an optional prefix: `10.0.0.[1-4]/24`.
+/// Reads the addresses at `key`, with an optional prefix: `10.0.0.[1-4]/24`.
 fn addresses(
     file: &str,
     entry: &Section<'_>,
@@ -217,7 +217,7 @@ fn addresses(
         None => (text.clone(), None),
         Some((list, prefix)) => {
             let prefix = prefix.parse::<u8>().ok().filter(|prefix| *prefix <= 32);
-            let prefix = prefix.ok_or_else(|| value(entry, key, "a prefix can be 0 to 32"))?;
+            let prefix = prefix.ok_or_else(|| value(entry, key, "the prefix must be 0 to 32"))?;
             (Text { value: list, ..text.clone() }, Some(prefix))
         }
     };
@@ -232,7 +232,7 @@ fn addresses(
     Ok(Some(Addresses { list, prefix }))
 }
 
-/// The addresses at `key`, without a prefix.
+/// Reads the addresses at `key`, without a prefix.
 fn addresses_of(
     file: &str,
     entry: &Section<'_>,
@@ -241,7 +241,7 @@ fn addresses_of(
 ) -> Result<Option<Addresses>, Fault> {
     match addresses(file, entry, key, nodes)? {
         Some(Addresses { prefix: Some(_), .. }) => {
-            Err(value(entry, key, "it has no prefix; drop it"))
+            Err(value(entry, key, "no prefix is allowed here; remove it"))
         }
         other => Ok(other),
     }

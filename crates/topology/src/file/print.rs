@@ -5,7 +5,7 @@ use crate::{Selector, Topology};
 use garland_core::cluster::nodelist::{NoSources, expand, fold};
 use garland_core::units::Rate;
 
-/// A shape with what it starts from. Printed, it is a topology file.
+/// A shape with its basis. It is printed as a topology file.
 ///
 /// ```
 /// use garland_topology::file::{Sketch, parse};
@@ -25,7 +25,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// Its topology.
+    /// Returns the topology of the shape.
     pub fn draw(&self) -> Topology {
         self.shape.draw(&self.basis)
     }
@@ -90,7 +90,8 @@ fn grid(f: &mut fmt::Formatter<'_>, mesh: &Mesh, nodes: usize) -> fmt::Result {
     }
 }
 
-/// The folded list, if it keeps the order: the first node is the head.
+/// Returns the folded node list if it keeps the order of the nodes, since the first one is the
+/// head.
 fn names(nodes: &[String]) -> String {
     let folded = fold(nodes);
     let kept = expand(&folded, &NoSources).is_ok_and(|names| names == nodes);

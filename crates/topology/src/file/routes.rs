@@ -36,7 +36,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The destination of a route: an address, a network, or the address of a named node.
+/// Parses the destination of a route: an address, a network, or the name of a node.
 fn destination(
     topology: &Topology,
     entry: &Section<'_>,
@@ -57,7 +57,8 @@ fn destination(
     Ok((subnet.network(), subnet.prefix()))
 }
 
-/// A next hop: the address of a neighbour, or the name of a NIC on whose medium the destination is.
+/// Parses a next hop: the address of a neighbour, or the name of a NIC whose medium the destination
+/// is on.
 fn hop(topology: &Topology, node: NodeId, via: &Text<'_>) -> Result<NextHop, Fault> {
     let Ok(address) = via.value.parse::<Ipv4Addr>() else {
         return Ok(NextHop { nic: nic(topology, node, via)?, via: None });

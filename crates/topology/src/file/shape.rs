@@ -110,7 +110,7 @@ fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
         Some(2) => Some(selector.unwrap_or_default()),
         _ if selector.is_some() => {
             let reason =
-                "with one route there is nothing to choose; write `routes = 2`, or drop it";
+                "with one route there is nothing to choose; write `routes = 2`, or remove it";
             return Err(out_of_place(section, "selector", reason));
         }
         _ => None,
@@ -128,7 +128,7 @@ fn joined(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
     let wires = section.integer("wires", 1..=MOST_NETS)?.unwrap_or(1);
     let selector = section.word("selector", &SELECTORS[..2])?;
     if wires == 1 && selector.is_some() {
-        let reason = "with one wire there is nothing to choose; write `wires = 2`, or drop it";
+        let reason = "with one wire there is nothing to choose; write `wires = 2`, or remove it";
         return Err(out_of_place(section, "selector", reason));
     }
     let first = section.integer("first", 1..=nodes.saturating_sub(1).max(1))?;
@@ -146,7 +146,7 @@ fn ring(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
         basis,
         "ring",
         128,
-        "a packet lives for 64 hops, and half of the ring is the longest way",
+        "a packet passes at most 64 hops, and the longest path is half of the ring",
     )?;
     Ok(Shape::Ring)
 }

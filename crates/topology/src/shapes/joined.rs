@@ -1,4 +1,4 @@
-//! Two point-to-point stars whose servers are joined.
+//! Two point-to-point stars whose servers are connected.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,22 +7,22 @@ use super::Basis;
 use super::draft::Draft;
 use garland_core::units::Rate;
 
-/// The measures of two joined stars.
+/// The parameters of two joined stars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinedStars {
-    /// Nodes of the first star with its server, which is the head; the next node is the second
-    /// star's server.
+    /// The number of nodes of the first star, including its server, which is the head. The next
+    /// node is the server of the second star.
     pub first: u32,
-    /// The rate of each wire between the servers; that of all others when none is given.
+    /// The rate of each wire between the servers; `None` for the rate of the other wires.
     pub trunk: Option<Rate>,
-    /// Wires between the servers: with several they are bonded.
+    /// The number of wires between the servers; several wires are bonded.
     pub wires: u32,
-    /// What chooses among them: packets or flows.
+    /// How one of them is selected: by packet or by flow.
     pub selector: Selector,
 }
 
-/// Two stars: in each the server has one address on the NICs of all its nodes and forwards. The
-/// stars have networks of their own, and so has a bond between the servers.
+/// Returns two joined stars. In each star the server has the same address on the NICs to all its
+/// nodes, and forwards. Each star has a network of its own, and so has a bond between the servers.
 pub fn joined_stars(basis: &Basis, measures: &JoinedStars) -> Topology {
     let mut draft = Draft::new(basis);
     let count = draft.nodes();
@@ -61,7 +61,7 @@ pub fn joined_stars(basis: &Basis, measures: &JoinedStars) -> Topology {
     draft.done()
 }
 
-/// One server's NICs towards the other, and its route to the other's star.
+/// Adds the NICs of a server to the other server, and its route to the other star.
 fn join(
     draft: &mut Draft<'_>,
     trunk: &[MediumId],

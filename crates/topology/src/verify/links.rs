@@ -1,4 +1,4 @@
-//! The settings and rates of links: speed, duplex, MTU, goodput.
+//! Judges the settings and rates of links: speed, duplex, MTU, goodput.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -11,7 +11,7 @@ use super::names::{self, facts};
 use super::observed::{Observed, RateSeen};
 use garland_core::nic_facts::Duplex;
 
-/// Bytes per frame on the wire: Ethernet's overhead, IPv4 and TCP headers, and on a hub the share of an
+/// Bytes on the wire per frame: Ethernet's overhead, IPv4 and TCP headers, and on a hub half of an
 /// acknowledgement; as in [`super::super::bounds`].
 const FRAME: f64 = 38.0;
 const HEADERS: f64 = 52.0;
@@ -33,8 +33,8 @@ pub struct Link {
 }
 
 impl Cabling {
-    /// The links to measure: each NIC of a segment sends to the next, so that all ports are measured in
-    /// both directions.
+    /// Returns the links to measure. Each NIC of a segment sends to the next one, so that all ports
+    /// are measured in both directions.
     pub fn links(&self, topology: &Topology) -> Vec<Link> {
         let mut links = Vec::new();
         for nics in self.home.values() {
@@ -54,7 +54,7 @@ impl Cabling {
     }
 }
 
-/// The TCP goodput from a NIC to another one of its segment, in bits per second.
+/// Returns the planned TCP goodput from a NIC to another one of its segment, in bits per second.
 fn goodput(topology: &Topology, from: NicId, to: NicId, mtu: u16) -> Option<f64> {
     let way = crossings(topology, from, to).into_iter().next()?;
     let mtu = f64::from(mtu.max(576));
@@ -91,14 +91,14 @@ impl Judge<'_> {
         self.segments[self.topology.nics[nic].medium]
     }
 
-    /// The names of the NICs that a NIC should reach.
+    /// Returns the names of the NICs that a NIC should reach.
     fn peers(&self, nic: NicId) -> Vec<NicName> {
         let nics = 0..self.topology.nics.len();
         let peers = nics.filter(|peer| *peer != nic && self.segment(*peer) == self.segment(nic));
         peers.map(|peer| self.name(peer)).collect()
     }
 
-    /// Judges the settings of a NIC.
+    /// Compares the settings of a NIC with the plan.
     fn settings(&self, id: NicId) -> Vec<Finding> {
         let Some(facts) = facts(self.observed, &self.cabling.ports[&id]) else { return Vec::new() };
         let nic = &self.topology.nics[id];
@@ -133,7 +133,7 @@ impl Judge<'_> {
         let lost = self.observed.mtus.iter().filter_map(|seen| {
             let nics = &self.topology.nics;
             let planned = nics[seen.from].mtu.min(nics[seen.to].mtu);
-            // Without any answer the size isn't the cause.
+            // If no packet was answered, the size is not the cause.
             let passes = seen.passes.filter(|bytes| *bytes < planned)?;
             (right(seen.from) && right(seen.to)).then(|| Finding::LinkMtu {
                 from: self.name(seen.from),
