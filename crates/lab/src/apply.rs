@@ -23,6 +23,7 @@ pub(crate) fn path(kind: Kind, node: &str) -> PathBuf {
 
 /// Executes all steps. The caller must be in the namespaces of the media.
 pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
+    namespace::set_host_name("media").map_err(enter_failed("_media"))?;
     for folder in [NETWORKS, HOST_NAMES] {
         std::fs::create_dir_all(folder)
             .map_err(LabError::file("create directory", Path::new(folder)))?;
@@ -31,10 +32,7 @@ pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
         match &group[0] {
             Step::Namespace { node } => make(node)?,
             Step::Sysctl { place, .. } => write_settings(place, group)?,
-            Step::Ip { place, .. } => batch(Tool::Ip, place, group)?,
-            Step::Tc { place, .. } => batch(Tool::Tc, place, group)?,
-            Step::Bridge { place, .. } => batch(Tool::Bridge, place, group)?,
-            Step::Nft { place, .. } => batch(Tool::Nft, place, group)?,
+            Step::Batch { tool, place, .. } => batch(*tool, place, group)?,
         }
     }
     Ok(())
@@ -44,11 +42,10 @@ pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
 /// place.
 fn same_batch(one: &Step, other: &Step) -> bool {
     match (one, other) {
-        (Step::Ip { place: a, .. }, Step::Ip { place: b, .. })
-        | (Step::Tc { place: a, .. }, Step::Tc { place: b, .. })
-        | (Step::Bridge { place: a, .. }, Step::Bridge { place: b, .. })
-        | (Step::Nft { place: a, .. }, Step::Nft { place: b, .. })
-        | (Step::Sysctl { place: a, .. }, Step::Sysctl { place: b, .. }) => a == b,
+        (Step::Sysctl { place: a, .. }, Step::Sysctl { place: b, .. }) => a == b,
+        (Step::Batch { tool, place: a, .. }, Step::Batch { tool: other, place: b, .. }) => {
+            tool == other && a == b
+        }
         _ => false,
     }
 }
@@ -97,11 +94,8 @@ fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {
     let lines: String = steps
         .iter()
         .filter_map(|step| match step {
-            Step::Ip { line, .. } | Step::Tc { line, .. } | Step::Bridge { line, .. } => {
-                Some(format!("{line}\n"))
-            }
-            Step::Nft { rules, .. } => Some(rules.clone()),
-            _ => None,
+            Step::Batch { text, .. } => Some(format!("{text}\n")),
+            Step::Namespace { .. } | Step::Sysctl { .. } => None,
         })
         .collect();
     tool.run(command, &lines, &place.to_string()).map(drop)

@@ -51,34 +51,12 @@ pub enum LabError {
         /// The NIC as given.
         nic: String,
     },
-    /// The kernel refused to create the namespaces.
-    #[error("cannot create the namespaces of lab {name}: {reason}; {hint}")]
-    Namespaces {
-        /// The lab's name.
-        name: String,
-        /// The kernel's error.
-        reason: String,
-        /// What the user can do.
-        hint: String,
-    },
-    /// The kernel lacks features that the lab needs.
-    #[error("cannot start lab {name}: this kernel does not support {features}; {works}")]
-    Kernel {
-        /// The lab's name.
-        name: String,
-        /// The missing features, with the kernel options that provide them.
-        features: String,
-        /// What can be emulated without them.
-        works: String,
-    },
-    /// The control groups that limit the CPU time of nodes cannot be created.
-    #[error("cannot limit the CPU time of the nodes of lab {name} (`cpu`): {reason}; {hint}")]
-    Shares {
-        /// The lab's name.
-        name: String,
-        /// The paths that were tried, and the system's errors.
-        reason: String,
-        /// What the user can do.
+    /// The kernel lacks a feature that the lab needs, or does not permit its use.
+    #[error("{problem}; {hint}")]
+    Unavailable {
+        /// What the kernel does not support or permit, and its error.
+        problem: String,
+        /// What the user can do, or what works without it.
         hint: String,
     },
     /// A system tool is missing.
@@ -99,11 +77,21 @@ pub enum LabError {
         /// Its error message.
         reason: String,
     },
-    /// The keeper failed or ended early.
-    #[error("lab {name}: {reason}")]
-    Keeper {
+    /// A lab cannot be started.
+    #[error("cannot start lab {name}: {reason}")]
+    Start {
         /// The lab's name.
         name: String,
+        /// What failed, and why.
+        reason: String,
+    },
+    /// The keeper of a lab cannot be stopped.
+    #[error("cannot stop lab {name}: process {keeper}: {reason}")]
+    Stop {
+        /// The lab's name.
+        name: String,
+        /// The process ID of its keeper.
+        keeper: u32,
         /// What failed, and why.
         reason: String,
     },

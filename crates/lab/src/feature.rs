@@ -140,8 +140,8 @@ pub(crate) fn missing(features: &[Feature]) -> Result<Vec<Feature>, LabError> {
     Ok(missing)
 }
 
-/// Returns the names of the missing features, and a sentence about what works without them.
-pub(crate) fn explain(missing: &[Feature]) -> (String, &'static str) {
+/// Returns the error of missing features, which says what works without them.
+pub(crate) fn unavailable(missing: &[Feature]) -> LabError {
     let names: Vec<&str> = missing.iter().map(|feature| feature.name()).collect();
     let works = if missing.iter().any(|it| matches!(it, Feature::Veth | Feature::Bridge)) {
         "no lab works without this"
@@ -158,7 +158,8 @@ pub(crate) fn explain(missing: &[Feature]) -> (String, &'static str) {
     } else {
         "switches without a backplane, and wires, work without this"
     };
-    (names.join(", "), works)
+    let problem = format!("this kernel does not support {}", names.join(", "));
+    LabError::Unavailable { problem, hint: works.to_owned() }
 }
 
 #[cfg(test)]
@@ -180,8 +181,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_what_still_works() {
-        let (names, works) = explain(&[Feature::Ifb, Feature::Htb]);
-        assert_eq!(names, "ifb (CONFIG_IFB), htb (CONFIG_NET_SCH_HTB)");
-        assert_eq!(works, "switches without a backplane, and wires, work without this");
+        let error = unavailable(&[Feature::Ifb, Feature::Htb]);
+        assert_eq!(
+            error.to_string(),
+            "this kernel does not support ifb (CONFIG_IFB), htb (CONFIG_NET_SCH_HTB); switches \
+             without a backplane, and wires, work without this"
+        );
     }
 }

@@ -16,60 +16,43 @@ use std::process::{Child, ChildStdin, ExitCode, Stdio};
 use garland_sys::identity::Identity;
 use garland_sys::init::{self, Forked};
 use garland_sys::namespace::{self, Kind};
-use serde::{Deserialize, Serialize};
 
 use crate::medium::collisions;
 use crate::record::Keeper;
 use crate::share::{self, Shares};
 use crate::{LabError, Spec, apply, feature, plan, role};
 
-/// The keeper's reply to `lab up`.
-#[derive(Debug, Serialize, Deserialize)]
-enum Reply {
-    /// The lab is built.
-    Ready(Keeper),
-    /// The kernel refused to create the namespaces.
-    Refused { reason: String, hint: String },
-    /// The kernel lacks features.
-    Lacking { features: String, works: String },
-    /// The control groups that limit CPU time cannot be created.
-    NoShares { reason: String, hint: String },
-    /// A step failed.
-    Failed(String),
-}
+/// The keeper's reply to `lab up`: itself once the lab is built, or the error message.
+type Reply = Result<Keeper, String>;
 
 /// Runs the keeper; see [`crate::hidden::main`].
 pub fn main() -> ExitCode {
-    let spec = match read_spec() {
+    let spec = match role::read_line(&mut io::stdin().lock()) {
         Ok(spec) => spec,
-        Err(error) => {
-            return refuse(&Reply::Failed(format!(
-                "the keeper cannot read the description: {error}"
-            )));
-        }
+        Err(error) => return refuse(&format!("the keeper cannot read the description: {error}")),
     };
-    let mut shares = None;
-    let reply = match isolate() {
+    let built = match isolate() {
         Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
-        Ok((Forked::Child, rootless)) => {
-            share(&spec, &mut shares).unwrap_or_else(|| build(&spec, rootless, shares.as_ref()))
+        Ok((Forked::Child, rootless)) => build(&spec, rootless),
+        Err(error) => {
+            let problem = format!("creating namespaces failed: {error}");
+            Err(LabError::Unavailable { problem, hint: hint() })
         }
-        Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
     };
-    if !matches!(reply, Reply::Ready(_)) {
-        shares.into_iter().for_each(Shares::remove);
-        return refuse(&reply);
-    }
-    // `shares` must live as long as this process: it holds the claim on the control groups.
-    if say(&reply).is_ok() && told_to_stay() && init::silence().is_ok() {
+    // `_shares` must live as long as this process: it holds the claim on the control groups.
+    let (keeper, _shares) = match built {
+        Ok(built) => built,
+        Err(error) => return refuse(&error),
+    };
+    if say(&Ok(keeper)).is_ok() && told_to_stay() && init::silence().is_ok() {
         return serve(&spec);
     }
     ExitCode::FAILURE
 }
 
-fn refuse(reply: &Reply) -> ExitCode {
+fn refuse(reason: &impl ToString) -> ExitCode {
     // This fails if the starting process has ended.
-    let _ = say(reply);
+    let _ = say(&Err(reason.to_string()));
     ExitCode::FAILURE
 }
 
@@ -102,61 +85,31 @@ impl Started {
 
 /// Starts a keeper and waits until it has built its lab.
 pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
-    let failed = |reason: String| LabError::Keeper {
-        name: spec.name.clone(),
-        reason: format!("failed to start: {reason}"),
+    let failed = |reason: String| LabError::Start { name: spec.name.clone(), reason };
+    let begin = || -> io::Result<(ChildStdin, Reply)> {
+        let mut child = role::command(role::KEEPER, &spec.name)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let answer = converse(&mut child, spec);
+        // The child has forked the keeper or failed; in both cases it ends now.
+        child.wait()?;
+        answer
     };
-    let mut child = role::command(role::KEEPER, &spec.name)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| failed(error.to_string()))?;
-    let answer = converse(&mut child, spec);
-    // The child has forked the keeper or failed; in both cases it ends now.
-    child.wait().map_err(|error| failed(error.to_string()))?;
-    let (input, reply) = answer.map_err(|error| failed(error.to_string()))?;
-    match reply {
-        Reply::Ready(keeper) => Ok(Started { input, keeper }),
-        Reply::Failed(reason) => Err(failed(reason)),
-        Reply::Lacking { features, works } => {
-            Err(LabError::Kernel { name: spec.name.clone(), features, works })
-        }
-        Reply::NoShares { reason, hint } => {
-            Err(LabError::Shares { name: spec.name.clone(), reason, hint })
-        }
-        Reply::Refused { reason, hint } => {
-            Err(LabError::Namespaces { name: spec.name.clone(), reason, hint })
-        }
-    }
+    let (input, reply) = begin().map_err(|error| failed(error.to_string()))?;
+    Ok(Started { input, keeper: reply.map_err(failed)? })
 }
 
 fn converse(child: &mut Child, spec: &Spec) -> io::Result<(ChildStdin, Reply)> {
     let mut input = child.stdin.take().expect("standard input was asked for");
     let output = child.stdout.take().expect("standard output was asked for");
-    let mut line = serde_json::to_string(spec)?;
-    line.push('\n');
-    input.write_all(line.as_bytes())?;
-    let mut answer = String::new();
-    io::BufReader::new(output).read_line(&mut answer)?;
-    if answer.is_empty() {
-        return Err(io::Error::other("the keeper ended without an error message"));
-    }
-    Ok((input, serde_json::from_str(&answer)?))
-}
-
-fn read_spec() -> io::Result<Spec> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
+    role::write_line(&mut input, spec)?;
+    Ok((input, role::read_line(&mut io::BufReader::new(output))?))
 }
 
 fn say(reply: &Reply) -> io::Result<()> {
-    let mut line = serde_json::to_string(reply)?;
-    line.push('\n');
-    let mut output = io::stdout().lock();
-    output.write_all(line.as_bytes())?;
-    output.flush()
+    role::write_line(&mut io::stdout().lock(), reply)
 }
 
 fn told_to_stay() -> bool {
@@ -187,42 +140,31 @@ fn isolate() -> io::Result<(Forked, bool)> {
     Ok((init::fork()?, rootless))
 }
 
-/// Creates the control groups of a lab whose nodes have CPU limits; returns the failure, if any.
-fn share(spec: &Spec, shares: &mut Option<Shares>) -> Option<Reply> {
-    match share::make(&spec.name, &spec.topology) {
-        Ok(made) => {
-            *shares = made;
-            None
+/// Builds the lab; also returns the control groups of a lab whose nodes have CPU limits.
+fn build(spec: &Spec, rootless: bool) -> Result<(Keeper, Option<Shares>), LabError> {
+    let shares = share::make(&spec.name, &spec.topology)?;
+    let built = emulate(spec).and_then(|()| {
+        Identity::own().map_err(LabError::file("read process information in", Path::new("/proc")))
+    });
+    match built {
+        Ok(identity) => {
+            let path = shares.as_ref().map(|shares| shares.path().to_owned());
+            Ok((Keeper::new(identity, rootless, path), shares))
         }
-        Err(reason) => Some(Reply::NoShares { reason, hint: share::hint() }),
+        Err(error) => {
+            shares.into_iter().for_each(Shares::remove);
+            Err(error)
+        }
     }
 }
 
-fn build(spec: &Spec, rootless: bool, shares: Option<&Shares>) -> Reply {
-    let failed = |error: LabError| Reply::Failed(error.to_string());
-    match feature::missing(&feature::needed(&spec.topology)) {
-        Ok(missing) if missing.is_empty() => {}
-        Ok(missing) => {
-            let (features, works) = feature::explain(&missing);
-            return Reply::Lacking { features, works: works.to_owned() };
-        }
-        Err(error) => return failed(error),
+/// Executes the steps of the lab, if the kernel has the features that it needs.
+fn emulate(spec: &Spec) -> Result<(), LabError> {
+    let missing = feature::missing(&feature::needed(&spec.topology))?;
+    if !missing.is_empty() {
+        return Err(feature::unavailable(&missing));
     }
-    if let Err(error) = namespace::set_host_name("media") {
-        return Reply::Failed(format!("failed to set the host name: {error}"));
-    }
-    if let Err(error) = apply::apply(&plan::steps(spec)) {
-        return failed(error);
-    }
-    match Identity::own() {
-        Ok(identity) => {
-            let shares = shares.map(|shares| shares.path().to_owned());
-            Reply::Ready(Keeper::new(identity, rootless, shares))
-        }
-        Err(error) => {
-            Reply::Failed(format!("failed to read the keeper's own process information: {error}"))
-        }
-    }
+    apply::apply(&plan::steps(spec))
 }
 
 /// Returns what an administrator must change so that ordinary users can create namespaces. It is

@@ -321,7 +321,7 @@ impl Lab {
         Namespace::open(kind, path).map_err(|source| self.enter_failed(node, source))
     }
 
-    fn enter_failed(&self, node: &str, source: std::io::Error) -> LabError {
+    pub(crate) fn enter_failed(&self, node: &str, source: std::io::Error) -> LabError {
         LabError::Enter { lab: self.name().to_owned(), node: node.to_owned(), source }
     }
 }
@@ -331,51 +331,43 @@ impl Lab {
 fn build<T>(
     state: &StateDir,
     folder: &Path,
-    record: Record,
+    mut record: Record,
     watch: impl FnOnce(&str, &Keeper) -> Result<T, LabError>,
 ) -> Result<(Lab, T), LabError> {
     state::make_private(folder)?;
     record.write(folder)?;
     state::make_private(&record.roots)?;
     let roots = record.roots.clone();
-    populate(state, folder, record, watch).inspect_err(|_| {
+    let populate = || {
+        for node in record.spec.node_names() {
+            state::make_private(&record.roots.join(node))?;
+        }
+        let started = keeper::start(&record.spec)?;
+        let keeper = started.keeper.clone();
+        record.keeper = Some(keeper.clone());
+        record.write(folder)?;
+        let watched = watch(&record.spec.name, &keeper)?;
+        started.stay().map_err(|error| LabError::Start {
+            name: record.spec.name.clone(),
+            reason: format!("its keeper ended early: {error}"),
+        })?;
+        Ok((Lab { state: state.clone(), record, keeper }, watched))
+    };
+    populate().inspect_err(|_| {
         // Report the first error, as above.
         let _ = state::remove(&roots);
     })
 }
 
-fn populate<T>(
-    state: &StateDir,
-    folder: &Path,
-    mut record: Record,
-    watch: impl FnOnce(&str, &Keeper) -> Result<T, LabError>,
-) -> Result<(Lab, T), LabError> {
-    for node in record.spec.node_names() {
-        state::make_private(&record.roots.join(node))?;
-    }
-    let started = keeper::start(&record.spec)?;
-    let keeper = started.keeper.clone();
-    record.keeper = Some(keeper.clone());
-    record.write(folder)?;
-    let watched = watch(&record.spec.name, &keeper)?;
-    started.stay().map_err(|error| LabError::Keeper {
-        name: record.spec.name.clone(),
-        reason: format!("the keeper ended early: {error}"),
-    })?;
-    Ok((Lab { state: state.clone(), record, keeper }, watched))
-}
-
 fn kill(name: &str, keeper: &Keeper) -> Result<(), LabError> {
-    let failed = |reason: String| LabError::Keeper {
-        name: name.to_owned(),
-        reason: format!("failed to stop its keeper, process {}: {reason}", keeper.pid),
-    };
+    let failed =
+        |reason: String| LabError::Stop { name: name.to_owned(), keeper: keeper.pid, reason };
     let handle = keeper.identity().handle().map_err(|error| failed(error.to_string()))?;
     let Some(handle) = handle else { return Ok(()) };
     handle.kill().map_err(|error| failed(error.to_string()))?;
     match handle.wait(END) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(failed("timed out after 10 s waiting for its end".to_owned())),
+        Ok(false) => Err(failed("timed out after 10 s waiting for it to end".to_owned())),
         Err(error) => Err(failed(error.to_string())),
     }
 }

@@ -7,6 +7,7 @@ use crate::shaping::Shaping;
 use crate::{Spec, medium, node};
 
 pub use crate::step::{Place, Step};
+pub use crate::tool::Tool;
 
 /// Returns the steps that build the lab `spec`: media, nodes, cables, queues of media, network
 /// settings of nodes.

@@ -7,6 +7,7 @@ use garland_topology::{NextHop, NodeId, Reach, Route, Selector, Topology};
 
 use crate::bond;
 use crate::step::Step;
+use crate::tool::Tool;
 use crate::writer::Writer;
 
 /// The number of the first routing table, and the first packet mark, of next hops that are used in
@@ -52,7 +53,7 @@ pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<St
         table = tables.end;
         rules.push_str(&mark(*to, *prefix, &tables.collect::<Vec<_>>()));
     }
-    steps.push(write.nft(deal(&rules)));
+    steps.push(write.batch(Tool::Nft, deal(&rules)));
     steps
 }
 

@@ -14,6 +14,8 @@ use garland_sys::cgroup::{self, GIVEN, Group};
 use garland_sys::random;
 use garland_topology::{Node, Topology};
 
+use crate::LabError;
+
 /// The prefix of the names of the labs' control groups.
 const PREFIX: &str = "garland-lab-";
 
@@ -38,14 +40,18 @@ impl Shares {
 
 /// Creates the control groups; returns `None` if no node has a CPU limit. An error names the paths
 /// that were tried.
-pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, String> {
+pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, LabError> {
     if topology.nodes.iter().all(|node| node.cpu.is_none()) {
         return Ok(None);
     }
     let tag: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
     let name = format!("{PREFIX}{lab}-{tag}");
+    let failed = |reason: String| {
+        let problem = format!("limiting the CPU time of nodes (`cpu`) failed: {reason}");
+        LabError::Unavailable { problem, hint: hint() }
+    };
     let mut tried = Vec::new();
-    for place in cgroup::places().map_err(|error| error.to_string())? {
+    for place in cgroup::places().map_err(|error| failed(error.to_string()))? {
         let made = || -> io::Result<Shares> {
             let group = place.make(&name)?;
             let claim = group.claim()?.ok_or_else(|| io::Error::other("another lab uses it"))?;
@@ -64,7 +70,7 @@ pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, Str
             Err(error) => tried.push(format!("{}: {error}", place.path().display())),
         }
     }
-    Err(tried.join(", "))
+    Err(failed(tried.join(", ")))
 }
 
 /// Returns the group of a node in the lab's group `lab`, if there is one.
@@ -85,7 +91,7 @@ pub(crate) fn sweep() {
 }
 
 /// Returns what an administrator can do so that ordinary users can create control groups.
-pub(crate) fn hint() -> String {
+fn hint() -> String {
     let given = cgroup::places().ok().and_then(|places| {
         let last = places.last()?.path().to_owned();
         last.ends_with(GIVEN).then_some(last)

@@ -124,11 +124,7 @@ impl Lab {
     pub fn processes(&self, node: &str) -> Result<Vec<u32>, LabError> {
         let entry = self.entry(node)?;
         let net = entry.net.as_ref().expect("a node has a network");
-        let wanted = net.inode().map_err(|source| LabError::Enter {
-            lab: self.name().to_owned(),
-            node: node.to_owned(),
-            source,
-        })?;
+        let wanted = net.inode().map_err(|source| self.enter_failed(node, source))?;
         // Proxies, and processes that have only entered the network namespace, do not belong to the
         // lab.
         let lab = namespace_of(self.keeper().pid, "pid");

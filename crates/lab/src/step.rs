@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::tool::Tool;
+
 /// The namespaces in which a step is executed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
@@ -38,33 +40,14 @@ pub enum Step {
         /// The value.
         value: String,
     },
-    /// Executes a line of `ip -batch`.
-    Ip {
+    /// Runs a tool with a batch.
+    Batch {
+        /// The tool.
+        tool: Tool,
         /// The place.
         place: Place,
-        /// The line, without `ip`.
-        line: String,
-    },
-    /// Executes a line of `tc -batch`.
-    Tc {
-        /// The place.
-        place: Place,
-        /// The line, without `tc`.
-        line: String,
-    },
-    /// Executes a line of `bridge -batch`.
-    Bridge {
-        /// The place.
-        place: Place,
-        /// The line, without `bridge`.
-        line: String,
-    },
-    /// Loads rules with `nft -f`.
-    Nft {
-        /// The place.
-        place: Place,
-        /// The rules, any number of lines.
-        rules: String,
+        /// A line for ip, tc or bridge, without the name of the tool; any number of lines for nft.
+        text: String,
     },
 }
 
@@ -76,11 +59,11 @@ impl fmt::Display for Step {
             Step::Sysctl { place, key, value } => {
                 write!(out, "ip netns exec {place} sysctl -w {key}='{value}'")
             }
-            Step::Ip { place, line } => write!(out, "ip -n {place} {line}"),
-            Step::Tc { place, line } => write!(out, "tc -n {place} {line}"),
-            Step::Bridge { place, line } => write!(out, "bridge -n {place} {line}"),
-            Step::Nft { place, rules } => {
-                write!(out, "ip netns exec {place} nft '{}'", rules.trim_end())
+            Step::Batch { tool: Tool::Nft, place, text } => {
+                write!(out, "ip netns exec {place} nft '{}'", text.trim_end())
+            }
+            Step::Batch { tool, place, text } => {
+                write!(out, "{} -n {place} {text}", tool.name())
             }
         }
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use garland_sys::process;
 
 use crate::warden::{Charge, DISMISSED};
-use crate::{Lab, StateDir, state};
+use crate::{Lab, StateDir, role, state};
 
 /// Runs the warden; see [`crate::hidden::main`].
 pub(crate) fn main() -> ExitCode {
@@ -22,9 +22,7 @@ pub(crate) fn main() -> ExitCode {
 fn listen(input: &mut impl BufRead) -> io::Result<Charge> {
     process::leave_session()?;
     std::env::set_current_dir("/")?;
-    let mut line = String::new();
-    input.read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
+    role::read_line(input)
 }
 
 fn take_down(charge: Charge) -> ExitCode {

@@ -8,10 +8,14 @@ use crate::LabError;
 
 /// A tool that labs use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tool {
+pub enum Tool {
+    /// ip(8) of iproute2.
     Ip,
+    /// tc(8) of iproute2.
     Tc,
+    /// bridge(8) of iproute2.
     Bridge,
+    /// nft(8) of nftables.
     Nft,
 }
 

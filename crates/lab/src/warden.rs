@@ -48,14 +48,12 @@ impl Warden {
                 .stderr(Stdio::null())
                 .spawn()?;
             let mut pipe = child.stdin.take().expect("standard input was asked for");
-            let mut line = serde_json::to_string(charge)?;
-            line.push('\n');
-            pipe.write_all(line.as_bytes())?;
+            role::write_line(&mut pipe, charge)?;
             Ok(Warden { child, pipe })
         };
-        started().map_err(|error| LabError::Keeper {
+        started().map_err(|error| LabError::Start {
             name: charge.name.clone(),
-            reason: format!("failed to start its warden process: {error}"),
+            reason: format!("its warden process failed to start: {error}"),
         })
     }
 

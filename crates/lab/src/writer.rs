@@ -3,6 +3,7 @@
 use garland_topology::{NodeId, Topology};
 
 use crate::step::{Place, Step};
+use crate::tool::Tool;
 
 /// Creates the steps of one place.
 pub(crate) struct Writer(Place);
@@ -17,19 +18,15 @@ impl Writer {
     }
 
     pub(crate) fn ip(&self, line: String) -> Step {
-        Step::Ip { place: self.0.clone(), line }
+        self.batch(Tool::Ip, line)
     }
 
     pub(crate) fn tc(&self, line: String) -> Step {
-        Step::Tc { place: self.0.clone(), line }
+        self.batch(Tool::Tc, line)
     }
 
-    pub(crate) fn bridge(&self, line: String) -> Step {
-        Step::Bridge { place: self.0.clone(), line }
-    }
-
-    pub(crate) fn nft(&self, rules: String) -> Step {
-        Step::Nft { place: self.0.clone(), rules }
+    pub(crate) fn batch(&self, tool: Tool, text: String) -> Step {
+        Step::Batch { tool, place: self.0.clone(), text }
     }
 
     pub(crate) fn sysctl(&self, key: &str, value: impl ToString) -> Step {

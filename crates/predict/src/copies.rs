@@ -84,22 +84,13 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     let layout = &copy.plan.layout;
     let all = copy.plan.lanes.iter().map(|lane| lane.blocks.len()).sum::<u64>().max(1) as f64;
     let bytes = |lane: &Lane| layout.length as f64 * lane.blocks.len() as f64 / all;
-    let mut fluid = Fluid::new(network.capacity());
+    let mut fluid = Fluid::new(&network);
     for (number, (lane, uses)) in copy.plan.lanes.iter().zip(&routes).enumerate() {
         fluid.flow(number, bytes(lane), uses.clone());
     }
-    let mut left = routes.len();
-    while left > 0 {
-        let Some(ended) = fluid.next(None) else { break };
-        left -= ended.len();
-    }
+    while fluid.next(None).is_some() {}
     let stream = fluid.now;
-    let share = |(place, given): (usize, &f64)| {
-        let whole = network.capacity()[place] * stream;
-        (network.name(place).to_owned(), if whole > 0.0 { given / whole } else { 0.0 })
-    };
-    let mut busy: Vec<(String, f64)> = fluid.given.iter().enumerate().map(share).collect();
-    busy.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let busy = fluid.busy(stream);
     let limit = busy.first().filter(|(_, share)| *share > 0.0).map(|(name, _)| name.clone());
     let fill = copy.fill(&network, &routes);
     let block = f64::from(layout.block_size).min(layout.length as f64);

@@ -127,13 +127,7 @@ pub fn farm(farm: &Farm<'_>) -> FarmRun {
     let mut play = Play::new(farm);
     while play.step() {}
     let seconds = play.ran.iter().map(|ran| ran.staged_out).fold(0.0, f64::max);
-    let share = |(place, given): (usize, &f64)| {
-        let all = farm.network.capacity()[place] * seconds;
-        (farm.network.name(place).to_owned(), if all > 0.0 { given / all } else { 0.0 })
-    };
-    let mut busy: Vec<(String, f64)> = play.fluid.given.iter().enumerate().map(share).collect();
-    busy.sort_by(|a, b| b.1.total_cmp(&a.1));
-    FarmRun { ran: play.ran, seconds, busy }
+    FarmRun { busy: play.fluid.busy(seconds), ran: play.ran, seconds }
 }
 
 struct Play<'a> {
@@ -163,7 +157,7 @@ impl<'a> Play<'a> {
         moments.sort_by(|a, b| b.total_cmp(a));
         Self {
             farm,
-            fluid: Fluid::new(farm.network.capacity()),
+            fluid: Fluid::new(farm.network),
             waiting: (0..farm.jobs.len()).collect(),
             slots: slots.collect(),
             moments,

@@ -1,7 +1,8 @@
 //! Activities that progress at shared rates, in virtual time from event to event.
 
-use super::fair::rates;
-use super::network::Use;
+use garland_topology::bounds::{Use, fair_rates};
+
+use super::network::Network;
 
 /// A flow or a wait in progress.
 #[derive(Clone, Debug)]
@@ -17,21 +18,34 @@ struct Activity {
 
 /// All activities in progress, in virtual time.
 pub(super) struct Fluid<'n> {
-    capacity: &'n [f64],
+    network: &'n Network,
     active: Vec<Activity>,
     /// Whether the rates must be computed again.
     stale: bool,
     /// The current time, in seconds since the start.
     pub(super) now: f64,
     /// The amount that each resource has delivered so far.
-    pub(super) given: Vec<f64>,
+    given: Vec<f64>,
 }
 
 impl<'n> Fluid<'n> {
-    /// Creates an empty simulation with these rates of resources.
-    pub(super) fn new(capacity: &'n [f64]) -> Self {
-        let given = vec![0.0; capacity.len()];
-        Self { capacity, active: Vec::new(), stale: false, now: 0.0, given }
+    /// Creates an empty simulation with these resources.
+    pub(super) fn new(network: &'n Network) -> Self {
+        let given = vec![0.0; network.len()];
+        Self { network, active: Vec::new(), stale: false, now: 0.0, given }
+    }
+
+    /// Returns the name of each resource and the share of `seconds` that it was busy, 0 to 1, the
+    /// busiest first.
+    pub(super) fn busy(&self, seconds: f64) -> Vec<(String, f64)> {
+        let share = |(place, given): (usize, &f64)| {
+            let whole = self.network.capacity()[place] * seconds;
+            let share = if whole > 0.0 { given / whole } else { 0.0 };
+            (self.network.name(place).to_owned(), share)
+        };
+        let mut busy: Vec<(String, f64)> = self.given.iter().enumerate().map(share).collect();
+        busy.sort_by(|a, b| b.1.total_cmp(&a.1));
+        busy
     }
 
     /// Starts a flow of this number of bytes.
@@ -93,7 +107,7 @@ impl<'n> Fluid<'n> {
     fn share_out(&mut self) {
         let flows: Vec<&[Use]> =
             self.active.iter().filter_map(|activity| activity.uses.as_deref()).collect();
-        let mut shared = rates(self.capacity, &flows).into_iter();
+        let mut shared = fair_rates(self.network.capacity(), &flows).into_iter();
         for activity in self.active.iter_mut().filter(|activity| activity.uses.is_some()) {
             activity.rate = shared.next().unwrap_or(0.0);
         }

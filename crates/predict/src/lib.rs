@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 mod copies;
-mod fair;
 mod farm;
 mod fluid;
 mod network;

@@ -1,14 +1,11 @@
 //! The resources that flows compete for: the wires of a topology, and the disks of its nodes.
 
 use std::collections::HashMap;
-use std::fmt;
 
+pub use garland_topology::bounds::Use;
 use garland_topology::bounds::uses;
 use garland_topology::paths::{Path, Stream, Ways};
 use garland_topology::{NodeId, Resource, Topology};
-
-/// The index of a resource in the network, and how much of it a byte of payload takes.
-pub type Use = (usize, f64);
 
 /// What a byte takes of the resources from the head to a node, and from the node to the head.
 pub type ThereAndBack = (Vec<Use>, Vec<Use>);
@@ -39,18 +36,13 @@ pub struct Network {
 }
 
 /// The error that no packets from one node reach another one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no route from {from} to {to}")]
 pub struct NoWay {
     /// The sender's name.
     pub from: String,
     /// The receiver's name.
     pub to: String,
-}
-
-impl fmt::Display for NoWay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no route from {} to {}", self.from, self.to)
-    }
 }
 
 impl Network {

@@ -16,15 +16,12 @@ pub struct Transfer {
 /// infinite if a resource on its path has the rate 0.
 #[must_use]
 pub fn transfers(network: &Network, all: &[Transfer]) -> Vec<f64> {
-    let mut fluid = Fluid::new(network.capacity());
+    let mut fluid = Fluid::new(network);
     for (tag, one) in all.iter().enumerate() {
         fluid.flow(tag, one.bytes, one.uses.clone());
     }
     let mut ends = vec![f64::INFINITY; all.len()];
-    let mut left = all.len();
-    while left > 0 {
-        let Some(ended) = fluid.next(None) else { break };
-        left -= ended.len();
+    while let Some(ended) = fluid.next(None) {
         ended.into_iter().for_each(|tag| ends[tag] = fluid.now);
     }
     ends

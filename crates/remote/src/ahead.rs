@@ -63,8 +63,7 @@ impl Ahead {
             over: false,
         };
         let shared = Shared { origin, window: Mutex::new(window), moved: Condvar::new() };
-        let shared = Arc::new(shared);
-        let ahead = Self(shared);
+        let ahead = Self(Arc::new(shared));
         for place in 0..parts.min(WIDTH as u64) {
             let shared = Arc::clone(&ahead.0);
             match threads::spawn("part", move || shared.work()) {
@@ -118,16 +117,12 @@ impl Ahead {
 impl Drop for Ahead {
     /// Ends the fetching threads after their current part. They are not joined.
     fn drop(&mut self) {
-        self.0.window().over = true;
+        self.0.window.lock().over = true;
         self.0.moved.notify_all();
     }
 }
 
 impl Shared {
-    fn window(&self) -> MutexGuard<'_, FetchWindow> {
-        self.window.lock()
-    }
-
     /// Waits until the part `number` is being fetched, and returns it; `None` if it is no longer in
     /// memory.
     fn part(
@@ -135,7 +130,7 @@ impl Shared {
         number: u64,
         waiting: &Waiting<'_>,
     ) -> Result<Option<Arc<FetchedPart>>, Trouble> {
-        let mut window = self.window();
+        let mut window = self.window.lock();
         if number >= window.unclaimed + WIDTH as u64 {
             // Skip the parts before it, which are not needed now.
             window.unclaimed = number;
@@ -149,7 +144,7 @@ impl Shared {
 
     /// Removes a part that was read completely.
     fn forget(&self, number: u64) {
-        self.window().parts.remove(&number);
+        self.window.lock().parts.remove(&number);
         self.moved.notify_all();
     }
 
@@ -157,7 +152,7 @@ impl Shared {
         while let Some((number, part, begun)) = self.claim() {
             let fetched = self.fill(number, &part, begun);
             if let Err(trouble) = fetched {
-                part.bytes().trouble = Some(trouble);
+                part.state.lock().trouble = Some(trouble);
                 part.came.notify_all();
             }
         }
@@ -165,7 +160,7 @@ impl Shared {
 
     fn claim(&self) -> Option<(u64, Arc<FetchedPart>, Option<Stream>)> {
         let size = self.origin.pinned.size;
-        let mut window = self.window();
+        let mut window = self.window.lock();
         loop {
             if window.over {
                 return None;
@@ -195,9 +190,9 @@ impl Shared {
     fn fill(&self, number: u64, part: &FetchedPart, begun: Option<Stream>) -> Result<(), Trouble> {
         let start = number * PART;
         let range = start..start + part.length as u64;
-        part.bytes().here.reserve_exact(part.length);
+        part.state.lock().here.reserve_exact(part.length);
         let mut take = |bytes: &[u8]| {
-            part.bytes().here.extend_from_slice(bytes);
+            part.state.lock().here.extend_from_slice(bytes);
             part.came.notify_all();
             Ok(())
         };
@@ -206,15 +201,11 @@ impl Shared {
 }
 
 impl FetchedPart {
-    fn bytes(&self) -> MutexGuard<'_, Bytes> {
-        self.state.lock()
-    }
-
     /// Waits until the bytes before `end` are here, and returns the bytes.
     fn have(&self, end: usize, waiting: &Waiting<'_>) -> Result<MutexGuard<'_, Bytes>, Trouble> {
         let over = |bytes: &Bytes| bytes.here.len() >= end || bytes.trouble.is_some();
         let came = |bytes: &Bytes| bytes.here.len() as u64;
-        let bytes = waiting.until(&self.came, self.bytes(), over, came)?;
+        let bytes = waiting.until(&self.came, self.state.lock(), over, came)?;
         match bytes.trouble.clone().filter(|_| bytes.here.len() < end) {
             Some(trouble) => Err(trouble),
             None => Ok(bytes),

@@ -1,7 +1,7 @@
 //! Objects of servers without ranges: the whole object is read once, in order, into an unlinked
 //! temporary file, and reads are served from this file.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -34,12 +34,11 @@ impl Spool {
     /// Starts to read `origin`; `stream` is the stream of all its bytes.
     pub(crate) fn start(origin: Arc<Origin>, stream: Stream) -> Result<Self, Trouble> {
         let file = nameless().map_err(|error| unwritten(&origin, &error))?;
-        let shared = Shared { file, filling: Mutex::default(), came: Condvar::new() };
-        let shared = Arc::new(shared);
+        let shared = Arc::new(Shared { file, filling: Mutex::default(), came: Condvar::new() });
         let filler = Arc::clone(&shared);
         let begun = threads::spawn("spool", move || {
             if let Err(trouble) = filler.fill(&origin, stream) {
-                filler.filling().trouble = Some(trouble);
+                filler.filling.lock().trouble = Some(trouble);
                 filler.came.notify_all();
             }
         });
@@ -50,7 +49,7 @@ impl Spool {
     /// Waits until all bytes before `end` are in the file.
     pub(crate) fn wait(&self, end: u64, waiting: &Waiting<'_>) -> Result<(), Trouble> {
         let over = |filling: &Filling| filling.here >= end || filling.trouble.is_some();
-        let filling = self.0.filling();
+        let filling = self.0.filling.lock();
         let filling = waiting.until(&self.0.came, filling, over, |filling| filling.here)?;
         match filling.trouble.clone().filter(|_| filling.here < end) {
             Some(trouble) => Err(trouble),
@@ -75,21 +74,17 @@ impl Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        self.0.filling().over = true;
+        self.0.filling.lock().over = true;
     }
 }
 
 impl Shared {
-    fn filling(&self) -> MutexGuard<'_, Filling> {
-        self.filling.lock()
-    }
-
     fn fill(&self, origin: &Origin, stream: Stream) -> Result<(), Trouble> {
         let mut at = 0;
         let mut take = |bytes: &[u8]| {
             self.file.write_all_at(bytes, at).map_err(|error| unwritten(origin, &error))?;
             at += bytes.len() as u64;
-            let mut filling = self.filling();
+            let mut filling = self.filling.lock();
             filling.here = at;
             self.came.notify_all();
             if filling.over {

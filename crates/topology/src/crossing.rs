@@ -34,7 +34,7 @@ fn distances(topology: &Topology, from: MediumId) -> Vec<Option<u32>> {
     distances[from] = Some(0);
     let mut queue = VecDeque::from([(from, 0)]);
     while let Some((at, distance)) = queue.pop_front() {
-        for (_, next) in uplinks_of(topology, at) {
+        for (_, next) in topology.uplinks_at(at) {
             if distances[next].is_none() {
                 distances[next] = Some(distance + 1);
                 queue.push_back((next, distance + 1));
@@ -42,19 +42,6 @@ fn distances(topology: &Topology, from: MediumId) -> Vec<Option<u32>> {
         }
     }
     distances
-}
-
-/// Returns the uplinks of a medium, each as the resource that it is and the medium that it leads
-/// to.
-fn uplinks_of(
-    topology: &Topology,
-    medium: MediumId,
-) -> impl Iterator<Item = (Resource, MediumId)> + '_ {
-    topology.uplinks.iter().enumerate().flat_map(move |(id, uplink)| {
-        let up = (uplink.from == medium).then_some((Resource::Up(id), uplink.to));
-        let down = (uplink.to == medium).then_some((Resource::Down(id), uplink.from));
-        up.into_iter().chain(down)
-    })
 }
 
 /// Returns the first resources of a path: those of the medium of the sending NIC.
@@ -89,8 +76,10 @@ fn nearer(
     let Some(left) = distances[at].and_then(|distance| distance.checked_sub(1)) else {
         return vec![(at, way)];
     };
-    let next = uplinks_of(topology, at).filter(|(_, next)| distances[*next] == Some(left));
-    next.map(|(uplink, next)| {
+    let next = topology.uplinks_at(at).filter(|(_, next)| distances[*next] == Some(left));
+    next.map(|(id, next)| {
+        let up = topology.uplinks[id].from == at;
+        let uplink = if up { Resource::Up(id) } else { Resource::Down(id) };
         let more = [Some(uplink), through(topology, next)].into_iter().flatten();
         (next, way.iter().copied().chain(more).collect())
     })

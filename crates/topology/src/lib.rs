@@ -48,7 +48,7 @@ pub type NicId = usize;
 pub type MediumId = usize;
 
 /// Nodes, NICs and media, with addresses and routes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
     /// Its name.
     pub name: String,
@@ -118,7 +118,7 @@ pub enum Reach {
 }
 
 /// A hub, a switch or a wire. It connects NICs or other media.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Medium {
     /// Its name: a letter, followed by letters, digits, `-` and `_`.
     pub name: String,
@@ -138,7 +138,7 @@ pub struct Medium {
 }
 
 /// The kinds of media.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MediumKind {
     /// One shared half-duplex medium for all stations, such as a coaxial bus or a repeater.
@@ -154,6 +154,7 @@ pub enum MediumKind {
         backplane: Option<Rate>,
     },
     /// Two NICs, full duplex.
+    #[default]
     Wire,
 }
 
@@ -274,17 +275,33 @@ impl Topology {
     /// Returns for each medium the first one of the media that uplinks join it to, itself included.
     /// Media with the same first medium are one broadcast domain.
     pub fn segments(&self) -> Vec<MediumId> {
-        let mut first: Vec<MediumId> = (0..self.media.len()).collect();
-        let root = |first: &[MediumId], mut medium: MediumId| {
-            while first[medium] != medium {
-                medium = first[medium];
-            }
-            medium
-        };
-        for uplink in &self.uplinks {
-            let (a, b) = (root(&first, uplink.from), root(&first, uplink.to));
-            first[a.max(b)] = a.min(b);
-        }
-        (0..self.media.len()).map(|medium| root(&first, medium)).collect()
+        let uplinks = self.uplinks.iter().map(|uplink| (uplink.from, uplink.to));
+        first_connected(self.media.len(), uplinks)
     }
+
+    /// Returns the uplinks of a medium, each with the medium at its other end.
+    pub fn uplinks_at(&self, medium: MediumId) -> impl Iterator<Item = (usize, MediumId)> {
+        self.uplinks.iter().enumerate().filter_map(move |(id, uplink)| match medium {
+            medium if medium == uplink.from => Some((id, uplink.to)),
+            medium if medium == uplink.to => Some((id, uplink.from)),
+            _ => None,
+        })
+    }
+}
+
+/// Returns for each of `count` items the first one of those that `pairs` connect it to, itself
+/// included.
+fn first_connected(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+    let mut first: Vec<usize> = (0..count).collect();
+    let root = |first: &[usize], mut item: usize| {
+        while first[item] != item {
+            item = first[item];
+        }
+        item
+    };
+    for (one, two) in pairs {
+        let (one, two) = (root(&first, one), root(&first, two));
+        first[one.max(two)] = one.min(two);
+    }
+    (0..count).map(|item| root(&first, item)).collect()
 }

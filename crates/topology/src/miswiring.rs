@@ -7,11 +7,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{
-    Cable, Medium, MediumId, MediumKind, Nic, NicId, NicName, Price, Reach, Topology, Uplink,
-};
+use super::{Medium, MediumId, MediumKind, Nic, NicId, NicName, Price, Reach, Topology, Uplink};
 use garland_core::nic_facts::Ethernet;
-use garland_core::units::{Nanos, Rate};
+use garland_core::units::Rate;
 
 /// The minimum MTU of an IPv4 host.
 const LEAST_MTU: u16 = 576;
@@ -157,15 +155,7 @@ fn add_medium(
     rate: Option<Rate>,
 ) -> MediumId {
     let id = topology.media.len();
-    topology.media.push(Medium {
-        name: format!("{what}-{id}"),
-        kind,
-        rate,
-        latency: Nanos::ZERO,
-        buffer: None,
-        price: Price::default(),
-        cable: Cable::default(),
-    });
+    topology.media.push(Medium { name: format!("{what}-{id}"), kind, rate, ..Medium::default() });
     id
 }
 

@@ -40,7 +40,7 @@ pub enum Join {
 }
 
 /// The parts of a cluster of one or two stars.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Size {
     /// Machines, including the servers.
     pub nodes: u64,
@@ -157,9 +157,7 @@ impl Server {
 impl Size {
     /// Returns a size that contains only wires.
     fn wires(wires: u64) -> Self {
-        let (nics, cables) = (2 * wires, wires);
-        let none = Price::default();
-        Self { nodes: 0, servers: 0, cards: 0, nics, cables, nodes_per_join: 0.0, price: none }
+        Self { nics: 2 * wires, cables: wires, ..Self::default() }
     }
 }
 

@@ -11,6 +11,7 @@ use garland_topology::{Bond, MediumId, NicId, Selector, Topology};
 use crate::medium::{mtu, sends_from};
 use crate::shaping::Shaping;
 use crate::step::Step;
+use crate::tool::Tool;
 use crate::writer::Writer;
 
 /// A fixed seed, so that connections use the same NICs in every run.
@@ -43,7 +44,7 @@ pub(super) fn steps(
     steps.extend([&inner, name].map(|device| write.ip(format!("link set {device} up"))));
     steps.push(write.sysctl(&format!("net.ipv4.conf.{name}.rp_filter"), 0));
     let devices: Vec<&str> = nics.iter().map(|id| nic(id).name.as_str()).collect();
-    steps.push(write.nft(rules(name, &inner, &devices, bond.selector)));
+    steps.push(write.batch(Tool::Nft, rules(name, &inner, &devices, bond.selector)));
     steps
 }
 

@@ -4,19 +4,20 @@ use super::*;
 use crate::Spec;
 use crate::plan::steps;
 use crate::step::Place;
+use crate::tool::Tool;
 
 /// Returns the steps that concern the bond of a node, as commands.
 fn of_node(topology: Topology, node: &str) -> String {
     let place = Place::Node(node.to_owned());
     let spec = Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() };
     let about = |step: &Step| match step {
-        Step::Ip { place: at, line } => {
-            *at == place && ["bond", "arp off", "mptcp"].iter().any(|word| line.contains(word))
+        Step::Batch { tool: Tool::Ip, place: at, text } => {
+            *at == place && ["bond", "arp off", "mptcp"].iter().any(|word| text.contains(word))
         }
         Step::Sysctl { place: at, key, .. } => {
             *at == place && (key.contains("bond") || key.contains("mptcp"))
         }
-        Step::Nft { place: at, .. } => *at == place,
+        Step::Batch { tool: Tool::Nft, place: at, .. } => *at == place,
         _ => false,
     };
     let lines: Vec<String> =

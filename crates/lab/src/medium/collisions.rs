@@ -69,9 +69,9 @@ fn watch(hubs: &mut [Hub]) -> io::Result<()> {
         for hub in &mut *hubs {
             let queues = tc.ask(&format!("qdisc show dev {}", device::shared(hub.id)))?;
             if let Some(rate) = hub.judge(&queues)
-                && let Step::Tc { line, .. } = hub::whole(hub.id, "change", rate)
+                && let Step::Batch { text, .. } = hub::whole(hub.id, "change", rate)
             {
-                tc.tell(&line)?;
+                tc.tell(&text)?;
                 hub.now = rate;
             }
         }

@@ -9,6 +9,7 @@ use garland_topology::{MediumId, NicId, Topology};
 use super::port::sends_from;
 use crate::device;
 use crate::step::Step;
+use crate::tool::Tool;
 use crate::writer::MEDIA;
 
 /// Returns the steps that set fixed paths to all stations of media that are joined in a loop.
@@ -56,7 +57,7 @@ fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> 
     let mut seen = vec![false; topology.uplinks.len()];
     reached[root] = true;
     while let Some(here) = open.pop_front() {
-        for (place, next) in leaving(topology, here) {
+        for (place, next) in topology.uplinks_at(here) {
             if std::mem::replace(&mut seen[place], true) {
                 continue;
             }
@@ -83,13 +84,14 @@ fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
     let mut steps = Vec::new();
     while let Some(here) = open.pop_front() {
         let own = distance[here];
-        for (_, next) in leaving(topology, here) {
+        for (_, next) in topology.uplinks_at(here) {
             if distance[next].is_none() {
                 distance[next] = own.map(|own| own + 1);
                 open.push_back(next);
             }
         }
-        let nearer: Vec<String> = leaving(topology, here)
+        let nearer: Vec<String> = topology
+            .uplinks_at(here)
             .filter(|(_, next)| distance[*next].map(|next| next + 1) == own)
             .map(|(place, _)| {
                 let [from, to] = device::uplink(place);
@@ -98,21 +100,10 @@ fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
             .collect();
         if !nearer.is_empty() {
             let port = &nearer[nic % nearer.len()];
-            steps.push(MEDIA.bridge(format!("fdb add {ethernet} dev {port} master static")));
+            steps.push(
+                MEDIA.batch(Tool::Bridge, format!("fdb add {ethernet} dev {port} master static")),
+            );
         }
     }
     steps
-}
-
-/// Returns the uplinks of a medium, each with the medium at its other end.
-fn leaving(topology: &Topology, here: MediumId) -> impl Iterator<Item = (usize, MediumId)> {
-    topology.uplinks.iter().enumerate().filter_map(move |(place, uplink)| {
-        if uplink.from == here {
-            Some((place, uplink.to))
-        } else if uplink.to == here {
-            Some((place, uplink.from))
-        } else {
-            None
-        }
-    })
 }

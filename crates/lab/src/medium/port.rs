@@ -55,12 +55,7 @@ pub(super) fn senders(topology: &Topology, medium: MediumId, port: &Port) -> Vec
             let mut media = vec![medium, far];
             let mut at = 1;
             while let Some(&here) = media.get(at) {
-                for uplink in &topology.uplinks {
-                    let next = match here {
-                        here if here == uplink.from => uplink.to,
-                        here if here == uplink.to => uplink.from,
-                        _ => continue,
-                    };
+                for (_, next) in topology.uplinks_at(here) {
                     if !media.contains(&next) {
                         media.push(next);
                     }

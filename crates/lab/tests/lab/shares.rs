@@ -59,9 +59,9 @@ fn crashed(state: &StateDir) {
 /// An ordinary user gets an error that says what an administrator has to do.
 fn refused(state: &StateDir) {
     let Err(error) = Lab::up(state, spec()) else { panic!("nobody may make groups") };
-    assert!(matches!(error, LabError::Shares { .. }), "{error}");
+    assert!(matches!(error, LabError::Start { .. }), "{error}");
     let text = error.to_string();
-    for part in ["cgroup", "chown", "or omit `cpu`"] {
+    for part in ["CPU time of nodes (`cpu`)", "cgroup", "chown", "or omit `cpu`"] {
         assert!(text.contains(part), "{text}");
     }
     Lab::up(state, Spec::switch("shares", 2, None)).unwrap().down().unwrap();

@@ -10,11 +10,13 @@
 //! CPU time for forwarding, collisions and disks are not taken into account, so the figures are
 //! upper bounds.
 
+mod fair;
 mod loads;
 #[cfg(test)]
 mod tests;
 mod uses;
 
+pub use fair::{Use, fair_rates};
 pub use loads::{TrafficPattern, loads};
 pub use uses::uses;
 
@@ -25,12 +27,12 @@ use super::{NodeId, Reach, Resource, Topology};
 use garland_core::splitmix::SplitMix;
 
 /// Bytes on the wire per frame in addition to the packet.
-const FRAME: f64 = 38.0;
+pub(crate) const FRAME: f64 = 38.0;
 /// Bytes of IPv4 and TCP headers with time stamps.
-const HEADERS: f64 = 52.0;
+pub(crate) const HEADERS: f64 = 52.0;
 /// Bytes on the wire for acknowledgements per frame: half of an acknowledgement, since every second
 /// frame is acknowledged.
-const ACKNOWLEDGEMENT: f64 = (HEADERS + FRAME) / 2.0;
+pub(crate) const ACKNOWLEDGEMENT: f64 = (HEADERS + FRAME) / 2.0;
 
 /// Returns the share of a wire's bits that is TCP payload, 0 to 1, in packets of `packet` bytes and
 /// without acknowledgements.
@@ -222,48 +224,33 @@ fn costs(
     choice.legs.iter().flat_map(of_leg).collect()
 }
 
-/// Computes max-min fair rates of the streams: raises all rates together, and stops raising those
-/// that use a full resource.
+/// Returns the max-min fair rates of the streams; 0 for streams whose packets get lost.
 fn fill(topology: &Topology, streams: &[&Stream], picks: &[(usize, usize)]) -> Vec<f64> {
     let mut places: HashMap<Resource, usize> = HashMap::new();
-    let mut left: Vec<f64> = Vec::new();
-    let mut uses: Vec<Vec<(usize, f64)>> = Vec::with_capacity(streams.len());
-    let mut rates = vec![0.0; streams.len()];
-    let mut rising = Vec::new();
+    let mut capacity: Vec<f64> = Vec::new();
+    let mut flows: Vec<Vec<Use>> = Vec::with_capacity(streams.len());
+    let mut arriving = Vec::with_capacity(streams.len());
     for (stream, (at, pick)) in streams.iter().zip(picks).enumerate() {
         let (there, back) = (&at.there[pick.0], &at.back[pick.1]);
-        if !there.legs.is_empty() && !back.legs.is_empty() {
-            rising.push(stream);
+        if there.legs.is_empty() || back.legs.is_empty() {
+            continue;
         }
+        arriving.push(stream);
         let costs = data(there).into_iter().chain(acknowledgements(back));
         let costs = costs.filter(|(resource, _)| resource.capacity(topology).is_finite());
         let placed = costs.map(|(resource, weight)| {
             let place = *places.entry(resource).or_insert_with(|| {
-                left.push(resource.capacity(topology));
-                left.len() - 1
+                capacity.push(resource.capacity(topology));
+                capacity.len() - 1
             });
             (place, weight)
         });
-        uses.push(placed.collect());
+        flows.push(placed.collect());
     }
-    let capacity = left.clone();
-    while !rising.is_empty() {
-        let mut demand = vec![0.0; left.len()];
-        for &(place, weight) in rising.iter().flat_map(|&stream| &uses[stream]) {
-            demand[place] += weight;
-        }
-        let rooms = left.iter().zip(&demand).filter(|(_, demand)| **demand > 0.0);
-        let step = rooms.map(|(left, demand)| left / demand).fold(f64::INFINITY, f64::min);
-        rising.iter().for_each(|&stream| rates[stream] += step);
-        if step.is_infinite() {
-            break;
-        }
-        for (left, demand) in left.iter_mut().zip(&demand) {
-            *left -= step * demand;
-        }
-        // Rounding errors: sums of fractions rarely reach zero.
-        let full = |place: usize| left[place] <= capacity[place] * 1e-9;
-        rising.retain(|&stream| !uses[stream].iter().any(|&(place, _)| full(place)));
+    let flows: Vec<&[Use]> = flows.iter().map(Vec::as_slice).collect();
+    let mut rates = vec![0.0; streams.len()];
+    for (stream, rate) in arriving.into_iter().zip(fair_rates(&capacity, &flows)) {
+        rates[stream] = rate;
     }
     rates
 }

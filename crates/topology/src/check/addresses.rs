@@ -2,6 +2,7 @@
 //! NICs.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::net::Ipv4Addr;
 
 use super::super::subnet::mask;
@@ -16,11 +17,7 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     let mut claim = |address: Ipv4Addr, node: NodeId, thing: String| {
         possible(address, &thing)?;
         match owners.get(&address) {
-            Some((owner, first)) if *owner != node => Err(TopologyFault::AddressClash {
-                address: address.to_string(),
-                first: first.clone(),
-                second: thing,
-            }),
+            Some((owner, first)) if *owner != node => Err(clash(&address, first, &thing)),
             Some(_) => Ok(()),
             None => {
                 owners.insert(address, (node, thing));
@@ -58,13 +55,13 @@ fn possible(address: Ipv4Addr, thing: &str) -> Result<(), TopologyFault> {
     } else {
         return Ok(());
     };
-    let (thing, address) = (thing.to_owned(), address.to_string());
-    Err(TopologyFault::Address { thing, address, reason })
+    let fault = format!("{thing} has the invalid address {address}: {reason}");
+    Err(TopologyFault::Structure(fault))
 }
 
 /// Checks that the address, the reach and the MTU of a NIC fit together.
 fn nic_fits(topology: &Topology, id: NicId, nic: &Nic) -> Result<(), TopologyFault> {
-    let wrong = |reason: String| Err(TopologyFault::Nic { nic: topology.nic_name(id), reason });
+    let wrong = |reason: String| Err(TopologyFault::of_nic(topology, id, &reason));
     if nic.mtu < SMALLEST_MTU {
         return wrong(format!("its MTU is {}, but IPv4 needs at least {SMALLEST_MTU}", nic.mtu));
     }
@@ -111,7 +108,7 @@ fn apart(topology: &Topology) -> Result<(), TopologyFault> {
             let reason = format!(
                 "it leads to {network}/{prefix} like {other}, but the kernel would use only one of them: use another network, or bond them"
             );
-            return Err(TopologyFault::Nic { nic: topology.nic_name(id), reason });
+            return Err(TopologyFault::of_nic(topology, id, &reason));
         }
     }
     Ok(())
@@ -127,15 +124,19 @@ fn ethernet(topology: &Topology) -> Result<(), TopologyFault> {
                 "{} is not the Ethernet address of a NIC: use one such as 02:88:00:00:00:01",
                 nic.ethernet
             );
-            return Err(TopologyFault::Nic { nic: topology.nic_name(id), reason });
+            return Err(TopologyFault::of_nic(topology, id, &reason));
         }
         if let Some(first) = seen.insert(nic.ethernet, id) {
-            return Err(TopologyFault::AddressClash {
-                address: nic.ethernet.to_string(),
-                first: topology.nic_name(first),
-                second: topology.nic_name(id),
-            });
+            let (first, second) = (topology.nic_name(first), topology.nic_name(id));
+            return Err(clash(&nic.ethernet, &first, &second));
         }
     }
     Ok(())
+}
+
+/// Returns the fault of an address that two nodes or NICs have.
+fn clash(address: &impl Display, first: &str, second: &str) -> TopologyFault {
+    TopologyFault::Structure(format!(
+        "{first} and {second} have the same address {address}: change one of them"
+    ))
 }

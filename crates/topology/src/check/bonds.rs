@@ -15,21 +15,21 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
                     "{name} is part of {} already; a NIC can be in one bond only",
                     other.name
                 );
-                return Err(fault(topology, bond, reason));
+                return Err(fault(topology, bond, &reason));
             }
         }
         if let Some(reason) = fits(topology, bond) {
-            return Err(fault(topology, bond, reason));
+            return Err(fault(topology, bond, &reason));
         }
     }
     let idle = topology.nics.iter().enumerate();
     let mut idle = idle.filter(|(id, nic)| nic.reach == Reach::Nobody && !bonded.contains_key(id));
     match idle.next() {
         None => Ok(()),
-        Some((id, _)) => Err(TopologyFault::Nic {
-            nic: topology.nic_name(id),
-            reason: "it has no address and is in no bond: set an address, or bond it".to_owned(),
-        }),
+        Some((id, _)) => {
+            let reason = "it has no address and is in no bond: set an address, or bond it";
+            Err(TopologyFault::of_nic(topology, id, reason))
+        }
     }
 }
 
@@ -74,7 +74,7 @@ fn fits(topology: &Topology, bond: &Bond) -> Option<String> {
     None
 }
 
-fn fault(topology: &Topology, bond: &Bond, reason: String) -> TopologyFault {
-    let node = topology.nodes[bond.node].name.clone();
-    TopologyFault::Bond { bond: bond.name.clone(), node, reason }
+fn fault(topology: &Topology, bond: &Bond, reason: &str) -> TopologyFault {
+    let (name, node) = (&bond.name, &topology.nodes[bond.node].name);
+    TopologyFault::Structure(format!("bond {name} of {node}: {reason}"))
 }

@@ -40,16 +40,24 @@ impl Topology {
 fn count(topology: &Topology) -> Result<(), TopologyFault> {
     let (nodes, nics, media) = (topology.nodes.len(), topology.nics.len(), topology.media.len());
     match &topology.nodes[..] {
-        [] => return Err(TopologyFault::NoNodes),
-        [node] => return Err(TopologyFault::Alone(node.name.clone())),
-        _ if nodes > MOST_NODES => return Err(TopologyFault::TooManyNodes(nodes)),
+        [] => {
+            let none = "the topology has no nodes: name at least two, the head first";
+            return Err(TopologyFault::Nodes(none.to_owned()));
+        }
+        [node] => {
+            let alone = "is the only node: a topology needs at least two";
+            return Err(TopologyFault::Nodes(format!("node {} {alone}", node.name)));
+        }
+        _ if nodes > MOST_NODES => return Err(TopologyFault::too_many(nodes)),
         _ => {}
     }
-    let within = |thing: String, what, place, count| {
+    let within = |thing: String, what: &str, place, count| {
         if place < count {
             return Ok(());
         }
-        Err(TopologyFault::Dangling { thing, what, place, count })
+        Err(TopologyFault::Structure(format!(
+            "{thing} refers to {what} {place}, but the topology has only {count}; they are numbered from 0"
+        )))
     };
     for nic in &topology.nics {
         within(format!("NIC {}", nic.name), "node", nic.node, nodes)?;

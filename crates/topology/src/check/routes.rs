@@ -22,9 +22,9 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
             )
         };
         if let Some(reason) = reason {
-            let node = topology.nodes[route.node].name.clone();
-            let to = format!("{}/{}", route.to, route.prefix);
-            return Err(TopologyFault::Route { node, to, reason });
+            let (node, Route { to, prefix, .. }) = (&topology.nodes[route.node].name, route);
+            let fault = format!("the route of {node} to {to}/{prefix}: {reason}");
+            return Err(TopologyFault::Structure(fault));
         }
     }
     Ok(())

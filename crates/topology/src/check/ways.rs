@@ -118,13 +118,15 @@ impl Walk<'_> {
             Stop::Loop(again) => {
                 let round = self.way.iter().rev().map(|node| name(*node));
                 let way: Vec<String> = round.chain([name(again)]).collect();
-                return TopologyFault::Loop {
-                    from: name(from),
-                    to: name(self.to),
-                    way: way.join(", "),
-                };
+                return TopologyFault::Structure(format!(
+                    "packets from {} to {} loop: {}; change one of these routes",
+                    name(from),
+                    name(self.to),
+                    way.join(", ")
+                ));
             }
         };
-        TopologyFault::NoWay { from: name(from), to: name(self.to), reason }
+        let (from, to) = (name(from), name(self.to));
+        TopologyFault::Structure(format!("packets from {from} to {to} do not arrive: {reason}"))
     }
 }

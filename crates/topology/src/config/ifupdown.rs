@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::super::Selector;
 use super::iproute2::route_words;
-use super::{ConfigFault, ConfigFile, Device, Format, Interface, InterfaceAddress, NodeConfig};
+use super::{
+    ConfigFault, ConfigFile, Device, Format, Interface, InterfaceAddress, NodeConfig, NodeRoute,
+};
 
 /// The path of the file.
 pub const PATH: &str = "/etc/network/interfaces.d/garland";
@@ -15,8 +17,7 @@ pub const PATH: &str = "/etc/network/interfaces.d/garland";
 /// When the device name of a NIC is unknown, or a route selects its next hops by packet.
 pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     if let Some(nic) = config.interfaces.iter().find(|nic| nic.device.ethernet.is_some()) {
-        let (node, nic) = (config.node.clone(), nic.device.name.clone());
-        return Err(ConfigFault::NeedsName { format: Format::Ifupdown, node, nic });
+        return Err(config.needs_name(Format::Ifupdown, &nic.device));
     }
     config.no_packet_routes(Format::Ifupdown)?;
     let mut text = format!("# {}\n", config.title());
@@ -105,28 +106,32 @@ impl NodeConfig {
             .routes
             .iter()
             .find(|route| route.hops.len() > 1 && route.selector == Selector::Packet);
-        by_packet.map_or(Ok(()), |route| {
-            Err(ConfigFault::Unsuited {
-                format,
-                node: self.node.clone(),
-                what: format!(
-                    "the selection by packet of the next hops to {}/{}",
-                    route.to, route.prefix
-                ),
-                able: &[],
-            })
+        by_packet.map_or(Ok(()), |NodeRoute { to, prefix, .. }| {
+            let what = format!("the selection by packet of the next hops to {to}/{prefix}");
+            Err(self.unsuited(format, what, &[]))
         })
     }
 
     /// Rejects MPTCP endpoints, for the formats that do not support them.
     pub(super) fn no_endpoints(&self, format: Format) -> Result<(), ConfigFault> {
         self.endpoints.first().map_or(Ok(()), |endpoint| {
-            Err(ConfigFault::Unsuited {
-                format,
-                node: self.node.clone(),
-                what: format!("the MPTCP endpoint {}", endpoint.address),
-                able: &[Format::Ifupdown, Format::Iproute2],
-            })
+            let what = format!("the MPTCP endpoint {}", endpoint.address);
+            Err(self.unsuited(format, what, &[Format::Ifupdown, Format::Iproute2]))
         })
+    }
+
+    /// Returns the error that a format does not support something, but the formats `able` do.
+    pub(super) fn unsuited(
+        &self,
+        format: Format,
+        what: String,
+        able: &'static [Format],
+    ) -> ConfigFault {
+        ConfigFault::Unsuited { format, node: self.node.clone(), what, able }
+    }
+
+    /// Returns the error that a format needs the device name of a NIC.
+    pub(super) fn needs_name(&self, format: Format, nic: &Device) -> ConfigFault {
+        ConfigFault::NeedsName { format, node: self.node.clone(), nic: nic.name.clone() }
     }
 }

@@ -18,12 +18,9 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     config.no_endpoints(Format::Netplan)?;
     config.no_packet_routes(Format::Netplan)?;
     if let Some(route) = config.routes.iter().find(|route| route.hops.len() > 1) {
-        return Err(ConfigFault::Unsuited {
-            format: Format::Netplan,
-            node: config.node.clone(),
-            what: format!("the several next hops to {}/{}", route.to, route.prefix),
-            able: &[Format::Ifupdown, Format::Networkd, Format::Iproute2],
-        });
+        let what = format!("the several next hops to {}/{}", route.to, route.prefix);
+        let able = &[Format::Ifupdown, Format::Networkd, Format::Iproute2];
+        return Err(config.unsuited(Format::Netplan, what, able));
     }
     let mut text = format!("# {}\nnetwork:\n  version: 2\n  renderer: networkd\n", config.title());
     if config.loopback.is_some() || !config.interfaces.is_empty() {

@@ -55,10 +55,8 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
 fn several_hops_are_named(config: &NodeConfig) -> Result<(), ConfigFault> {
     let mut hops =
         config.routes.iter().filter(|route| route.hops.len() > 1).flat_map(|route| &route.hops);
-    hops.find(|hop| hop.device.ethernet.is_some()).map_or(Ok(()), |hop| {
-        let (node, nic) = (config.node.clone(), hop.device.name.clone());
-        Err(ConfigFault::NeedsName { format: Format::Networkd, node, nic })
-    })
+    hops.find(|hop| hop.device.ethernet.is_some())
+        .map_or(Ok(()), |hop| Err(config.needs_name(Format::Networkd, &hop.device)))
 }
 
 fn file(device: &str, end: &str, text: String) -> ConfigFile {

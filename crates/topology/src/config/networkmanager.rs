@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use super::file::PREFIX;
-use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig};
+use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute};
 
 /// The directory of the files.
 pub const FOLDER: &str = "/etc/NetworkManager/system-connections/";
@@ -64,15 +64,11 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
 /// Rejects routes with a source address: NetworkManager ignores a route whose source address
 /// belongs to another device.
 fn own_sources(config: &NodeConfig) -> Result<(), ConfigFault> {
-    let foreign = config.routes.iter().find(|route| route.source.is_some());
-    let Some((route, source)) = foreign.and_then(|route| Some((route, route.source?))) else {
-        return Ok(());
-    };
-    Err(ConfigFault::Unsuited {
-        format: Format::NetworkManager,
-        node: config.node.clone(),
-        what: format!("the source address {source} of the route to {}/{}", route.to, route.prefix),
-        able: &[Format::Ifupdown, Format::Networkd, Format::Iproute2],
+    let mut foreign = config.routes.iter().filter_map(|route| Some((route, route.source?)));
+    foreign.next().map_or(Ok(()), |(NodeRoute { to, prefix, .. }, source)| {
+        let what = format!("the source address {source} of the route to {to}/{prefix}");
+        let able = &[Format::Ifupdown, Format::Networkd, Format::Iproute2];
+        Err(config.unsuited(Format::NetworkManager, what, able))
     })
 }
 

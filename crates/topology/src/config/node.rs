@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use super::super::subnet::mask;
 use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology};
 use super::ConfigFault;
 use garland_core::nic_facts::Ethernet;
@@ -260,11 +261,9 @@ impl BondDevice {
 impl InterfaceAddress {
     /// Whether `other` is reached by this address without a route.
     fn covers(self, other: Ipv4Addr) -> bool {
-        let bits = u32::from(self.prefix.min(32));
-        let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
         match self.peer {
             Some(peer) => peer == other,
-            None => u32::from(self.address) & mask == u32::from(other) & mask,
+            None => (self.address.to_bits() ^ other.to_bits()) & mask(self.prefix) == 0,
         }
     }
 }

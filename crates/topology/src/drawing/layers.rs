@@ -23,7 +23,7 @@ pub(super) fn layout(topology: &Topology) -> Layout {
     let mut layers: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut bars: Vec<Bar> = Vec::new();
     for medium in lowest_first(topology) {
-        let below: Vec<MediumId> = joined(topology, medium);
+        let below: Vec<MediumId> = topology.uplinks_at(medium).map(|(_, other)| other).collect();
         let joined_spans =
             bars.iter().filter(|bar| below.contains(&bar.medium)).flat_map(|b| [b.from.0, b.to.0]);
         let stations = topology.stations(medium).map(|(_, nic)| nodes[nic.node].0);
@@ -56,17 +56,6 @@ fn lowest_first(topology: &Topology) -> Vec<MediumId> {
         .collect();
     media.sort_by_key(|medium| topology.stations(*medium).next().is_none());
     media
-}
-
-fn joined(topology: &Topology, medium: MediumId) -> Vec<MediumId> {
-    let uplinks = topology.uplinks.iter();
-    uplinks
-        .filter_map(|uplink| match medium {
-            medium if medium == uplink.from => Some(uplink.to),
-            medium if medium == uplink.to => Some(uplink.from),
-            _ => None,
-        })
-        .collect()
 }
 
 fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {

@@ -26,28 +26,34 @@ circle { fill: #555 }
 
 /// Returns the topology as an SVG document.
 pub fn svg(topology: &Topology) -> String {
-    let layout = lay_out(topology);
-    let Frame { left, top, width, height } = Frame::around(&layout);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n<title>{}</title>\n\
-         <style>\n{STYLE}</style>\n\
-         <path d=\"M{left:.0} {top:.0}h{width:.0}v{height:.0}h-{width:.0}z\" \
-         style=\"fill: #fff; stroke: none\"/>\n",
-        escape(&topology.name)
-    );
-    shapes(&mut svg, topology, &layout);
-    svg.push_str("</svg>\n");
-    svg
+    element(topology, "", |Frame { left, top, width, height }| {
+        format!(
+            "<title>{}</title>\n<style>\n{STYLE}</style>\n\
+             <path d=\"M{left:.0} {top:.0}h{width:.0}v{height:.0}h-{width:.0}z\" \
+             style=\"fill: #fff; stroke: none\"/>\n",
+            escape(&topology.name)
+        )
+    })
 }
 
 /// Returns the topology as an SVG element for an HTML page, whose style sheet sets the colours.
 pub fn inline(topology: &Topology) -> String {
+    element(topology, " class=\"topology\"", |_| String::new())
+}
+
+/// Returns the SVG element with further attributes, and with contents before the shapes.
+fn element(
+    topology: &Topology,
+    attributes: &str,
+    contents: impl FnOnce(&Frame) -> String,
+) -> String {
     let layout = lay_out(topology);
-    let Frame { left, top, width, height } = Frame::around(&layout);
+    let frame = Frame::around(&layout);
+    let Frame { left, top, width, height } = frame;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"topology\" width=\"{width:.0}\" \
-         height=\"{height:.0}\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"{attributes} width=\"{width:.0}\" \
+         height=\"{height:.0}\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n{}",
+        contents(&frame)
     );
     shapes(&mut svg, topology, &layout);
     svg.push_str("</svg>\n");

@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use super::values::rate;
 use crate::shapes::Basis;
 use crate::{MOST_NODES, Subnet, TopologyFault};
@@ -14,12 +14,11 @@ pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basi
     let subnet = section.read("subnet", str::parse::<Subnet>)?.unwrap_or_default();
     let count = nodes.nodes.len();
     if u32::try_from(count).map_or(true, |count| count > subnet.room()) {
-        let problem = TopologyFileProblem::Narrow {
-            subnet: subnet.to_string(),
-            room: subnet.room(),
-            nodes: count,
-        };
-        return Err(Fault::new(section.span_of("subnet"), problem));
+        let message = format!(
+            "{subnet} has addresses for {} nodes, but the topology has {count}: use a shorter prefix",
+            subnet.room()
+        );
+        return Err(Fault::contents(section.span_of("subnet"), message));
     }
     Ok(Basis { rate: rate(section, "rate")?, subnet, ..nodes })
 }
@@ -28,10 +27,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basi
 fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
     const EXAMPLE: &str = "`nodes = \"n[0-3]\"`, or 3 for n0 to n3";
     let value = section.value("nodes").ok_or_else(|| section.missing("nodes", EXAMPLE))?;
-    let too_many = |count: usize| {
-        let fault = TopologyFault::TooManyNodes(count);
-        Fault::new(value.span(), TopologyFileProblem::Fault(fault))
-    };
+    let too_many = |count: usize| Fault::new(value.span(), TopologyFault::too_many(count).into());
     let basis = match value.get_ref() {
         DeValue::Integer(_) => {
             let count = section.integer("nodes", 0..=u32::MAX)?.unwrap_or_default();

@@ -2,17 +2,16 @@
 
 use std::net::Ipv4Addr;
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use super::lookup::{medium, nic, nodes};
 use super::routes;
-use super::values::{SELECTORS, mtu, rate, value};
+use super::values::{SELECTORS, mtu, out_of_place, rate, value};
 use crate::shapes::Basis;
 use crate::{
     Bond, Cable, Medium, MediumKind, Nic, NicId, Node, Price, Reach, Selector, Topology, Uplink,
 };
 use garland_core::form::{Alone, Section, Text, expand_text};
 use garland_core::nic_facts::Ethernet;
-use garland_core::units::Nanos;
 
 /// The keys of `[topology]` that only this shape has.
 pub(super) const KEYS: [&str; 4] = ["nic", "uplink", "bond", "route"];
@@ -34,10 +33,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<T
         name: basis.name.clone(),
         nodes: basis.nodes.iter().map(node).collect(),
         media: media(section, basis)?,
-        nics: Vec::new(),
-        uplinks: Vec::new(),
-        bonds: Vec::new(),
-        routes: Vec::new(),
+        ..Topology::default()
     };
     uplinks(section, &mut topology)?;
     nics(file, section, &mut topology)?;
@@ -61,18 +57,14 @@ fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
         let kind = entry.word("kind", &kinds)?;
         let kind = kind.ok_or_else(|| entry.missing("kind", "`kind = \"switch\"`"))?;
         if backplane.is_some() && !matches!(kind, MediumKind::Switch { .. }) {
-            let (key, reason) = ("backplane", "only a switch has one; remove it");
-            let problem = TopologyFileProblem::OutOfPlace { key, reason };
-            return Err(Fault::new(entry.span_of(key), problem));
+            return Err(out_of_place(&entry, "backplane", "only a switch has one; remove it"));
         }
         media.push(Medium {
             name: name.value.to_owned(),
             kind,
             rate: basis.rate,
-            latency: Nanos::ZERO,
-            buffer: None,
-            price: Price::default(),
-            cable: Cable { kind: "direct".to_owned(), price: Price::default() },
+            cable: Cable { kind: "direct".to_owned(), ..Cable::default() },
+            ..Medium::default()
         });
     }
     Ok(media)
@@ -189,8 +181,11 @@ fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> 
         let bond = topology.bonds.iter().find(|bond| bond.node == id).map(|bond| bond.address);
         let nic = topology.nics_of(id).find_map(|(_, nic)| nic.address);
         let Some(address) = bond.or(nic) else {
-            let problem = TopologyFileProblem::NoAddress(topology.nodes[id].name.clone());
-            return Err(Fault::new(section.span_of("nodes"), problem));
+            let message = format!(
+                "node {} has no address: add a NIC or a bond with an address, or set `address` in a section `[[topology.node]]`",
+                topology.nodes[id].name
+            );
+            return Err(Fault::contents(section.span_of("nodes"), message));
         };
         topology.nodes[id].address = address;
     }
@@ -226,8 +221,11 @@ fn addresses(
     let list =
         list.ok_or_else(|| value(entry, key, "write addresses as 10.0.0.1 or 10.0.0.[1-4]"))?;
     if list.len() != nodes {
-        let problem = TopologyFileProblem::Count { key, found: list.len(), nodes };
-        return Err(Fault::new(text.span, problem));
+        let found = list.len();
+        let message = format!(
+            "`{key}` gives {found} addresses, but `nodes` gives {nodes} nodes: write one address per node"
+        );
+        return Err(Fault::contents(text.span, message));
     }
     Ok(Some(Addresses { list, prefix }))
 }

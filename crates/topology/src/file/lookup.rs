@@ -1,9 +1,9 @@
 //! Finds nodes, media and NICs by their names.
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use crate::{MediumId, NicId, NodeId, Topology};
 use garland_core::form::{Alone, Text, expand_text};
-use garland_core::nearest::nearest;
+use garland_core::nearest::{hint, nearest};
 
 /// Finds the nodes of a node list; `file` is the text of the whole file.
 pub(super) fn nodes(
@@ -38,11 +38,8 @@ fn unknown<'a>(
     text: &Text<'_>,
     known: impl Iterator<Item = &'a str>,
 ) -> Fault {
-    let near = nearest(&name, known).map(str::to_owned);
-    Fault::new(
-        text.span.clone(),
-        TopologyFileProblem::Unknown { what: what.to_owned(), name, near },
-    )
+    let near = hint(nearest(&name, known));
+    Fault::contents(text.span.clone(), format!("{name} is not the name of a {what}{near}"))
 }
 
 /// Finds the NIC of `node` with this name.

@@ -7,7 +7,7 @@ use super::error::Fault;
 use super::explicit;
 use super::lookup::{medium, nodes};
 use super::price::{self, price};
-use super::values::{mtu, no_hub, rate, set_collisions};
+use super::values::{mtu, out_of_place, rate, set_collisions};
 use crate::{Medium, Topology};
 use garland_core::form::Section;
 use garland_core::units::{Nanos, Rate, bytes};
@@ -39,7 +39,8 @@ fn set_media(section: &Section<'_>, media: &mut [Medium]) -> Result<(), Fault> {
     if let Some(collisions) = section.boolean("collisions")?
         && !set_collisions(media, collisions)
     {
-        return Err(no_hub(section));
+        let reason = "only hubs have collisions; remove it";
+        return Err(out_of_place(section, "collisions", reason));
     }
     for medium in media {
         medium.latency = latency.unwrap_or(medium.latency);

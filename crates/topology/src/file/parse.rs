@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, TopologyFileError, TopologyFileProblem};
+use super::error::{Fault, TopologyFileError};
 use super::shape;
 use crate::{Topology, TopologyFault};
 use garland_core::form::{Section, document};
@@ -58,9 +58,7 @@ fn read(text: &str, file_name: &str) -> Result<TopologyFile, Fault> {
             .into());
     };
     let (section, topology) = shape::read(text, &name, span, table)?;
-    topology.check().map_err(|fault| {
-        Fault::new(place_of(&section, &fault), TopologyFileProblem::Fault(fault))
-    })?;
+    topology.check().map_err(|fault| Fault::new(place_of(&section, &fault), fault.into()))?;
     Ok(TopologyFile {
         name,
         question: word("question")?,
@@ -73,13 +71,9 @@ fn read(text: &str, file_name: &str) -> Result<TopologyFile, Fault> {
 /// Returns the position of the key that most likely causes a fault.
 fn place_of(section: &Section<'_>, fault: &TopologyFault) -> Range<usize> {
     let key = match fault {
-        TopologyFault::NoNodes
-        | TopologyFault::Alone(_)
-        | TopologyFault::TooManyNodes(_)
-        | TopologyFault::HostName(_)
-        | TopologyFault::SameName { .. } => "nodes",
-        TopologyFault::HubWithoutRate(_) | TopologyFault::NoRate(_) => "rate",
-        _ => "shape",
+        TopologyFault::Nodes(_) => "nodes",
+        TopologyFault::Rate(_) => "rate",
+        TopologyFault::Structure(_) => "shape",
     };
     section.span_of(key)
 }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use super::lookup::{nic, nodes};
 use super::values::{SELECTORS, value};
 use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology};
@@ -74,8 +74,10 @@ fn hop(topology: &Topology, node: NodeId, via: &Text<'_>) -> Result<NextHop, Fau
     let found: Option<NicId> =
         plain.map(|(id, _)| id).or_else(|| bonded().and_then(|bond| bond.nics.first().copied()));
     found.map(|nic| NextHop { nic, via: Some(address) }).ok_or_else(|| {
-        let node = topology.nodes[node].name.clone();
-        let problem = TopologyFileProblem::NoNeighbour { hop: address.to_string(), node };
-        Fault::new(via.span.clone(), problem)
+        let node = &topology.nodes[node].name;
+        let message = format!(
+            "{address} is not a neighbour of {node}: none of its NICs is in the network of this address, or has it as its peer"
+        );
+        Fault::contents(via.span.clone(), message)
     })
 }

@@ -1,6 +1,7 @@
 //! Keys that several sections have.
 
 use super::error::{Fault, TopologyFileProblem};
+use crate::shapes::{Between, Joined, Segment};
 use crate::{Medium, MediumKind, Selector};
 use garland_core::form::{FormProblem, Section};
 use garland_core::units::Rate;
@@ -28,11 +29,23 @@ pub(super) fn set_collisions(media: &mut [Medium], wanted: bool) -> bool {
     found
 }
 
-/// Returns the fault of `collisions` without a hub.
-pub(super) fn no_hub(section: &Section<'_>) -> Fault {
-    let (key, reason) = ("collisions", "only hubs have collisions; remove it");
-    Fault::new(section.span_of(key), TopologyFileProblem::OutOfPlace { key, reason })
+/// Returns the fault of `key` where it is not allowed, for a reason that says what to do.
+pub(super) fn out_of_place(section: &Section<'_>, key: &'static str, reason: &str) -> Fault {
+    let message = format!("`{key}` is not allowed here: {reason}");
+    Fault::contents(section.span_of(key), message)
 }
+
+/// The values of `segments`.
+pub(super) const SEGMENTS: [(&str, Segment); 2] =
+    [("hub", Segment::Hub), ("switch", Segment::Switch)];
+
+/// The values of `joined`.
+pub(super) const JOINED: [(&str, Joined); 2] =
+    [("routed", Joined::Routed), ("switched", Joined::Switched)];
+
+/// The values of `between`.
+pub(super) const BETWEEN: [(&str, Between); 2] =
+    [("isolated", Between::Isolated), ("forwarded", Between::Forwarded)];
 
 /// The values of `selector`.
 pub(super) const SELECTORS: [(&str, Selector); 3] =

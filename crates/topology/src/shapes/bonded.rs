@@ -24,7 +24,7 @@ pub fn bonded(basis: &Basis, nets: u32, segment: Segment, selector: Selector) ->
             .collect();
         let address = draft.address(node);
         let (name, prefix) = ("bond0".to_owned(), basis.subnet.prefix());
-        draft.bond(Bond { node, name, nics, selector, address, prefix });
+        draft.topology.bonds.push(Bond { node, name, nics, selector, address, prefix });
     }
-    draft.done()
+    draft.topology
 }

@@ -10,8 +10,10 @@ const MTU: u16 = 1500;
 
 /// A topology to which media, NICs and routes are added. NICs are plugged in node by node.
 pub(super) struct Draft<'b> {
-    basis: &'b Basis,
-    topology: Topology,
+    /// The parameters of the shape.
+    pub(super) basis: &'b Basis,
+    /// The topology so far.
+    pub(super) topology: Topology,
 }
 
 impl<'b> Draft<'b> {
@@ -28,11 +30,7 @@ impl<'b> Draft<'b> {
         let topology = Topology {
             name: basis.name.clone(),
             nodes: (0..).zip(&basis.nodes).map(node).collect(),
-            media: Vec::new(),
-            nics: Vec::new(),
-            uplinks: Vec::new(),
-            bonds: Vec::new(),
-            routes: Vec::new(),
+            ..Topology::default()
         };
         Self { basis, topology }
     }
@@ -45,17 +43,6 @@ impl<'b> Draft<'b> {
     /// Returns the address of a node.
     pub(super) fn address(&self, node: NodeId) -> Ipv4Addr {
         self.topology.nodes[node].address
-    }
-
-    /// Returns the network of the basis.
-    pub(super) fn subnet(&self) -> Subnet {
-        self.basis.subnet
-    }
-
-    /// Sets the address of a node to that of the number `number` in another network.
-    pub(super) fn number(&mut self, node: NodeId, subnet: Subnet, number: usize) {
-        self.topology.nodes[node].address =
-            subnet.address(u32::try_from(number).unwrap_or(u32::MAX));
     }
 
     /// Adds a medium with the rate of the basis.
@@ -78,10 +65,8 @@ impl<'b> Draft<'b> {
             name,
             kind,
             rate: rate.or(self.basis.rate),
-            latency: Nanos::ZERO,
-            buffer: None,
-            price: Price::default(),
-            cable: Cable { kind: cable.to_owned(), price: Price::default() },
+            cable: Cable { kind: cable.to_owned(), ..Cable::default() },
+            ..Medium::default()
         });
         self.topology.media.len() - 1
     }
@@ -142,25 +127,5 @@ impl<'b> Draft<'b> {
             hops: vec![hop],
             selector: Selector::default(),
         });
-    }
-
-    /// Enables forwarding on a node.
-    pub(super) fn forward(&mut self, node: NodeId) {
-        self.topology.nodes[node].forwards = true;
-    }
-
-    /// Adds an uplink from a switch to another medium.
-    pub(super) fn uplink(&mut self, from: MediumId, to: MediumId, rate: Option<Rate>) {
-        self.topology.uplinks.push(Uplink { from, to, rate });
-    }
-
-    /// Adds a bond.
-    pub(super) fn bond(&mut self, bond: Bond) {
-        self.topology.bonds.push(bond);
-    }
-
-    /// Returns the topology.
-    pub(super) fn done(self) -> Topology {
-        self.topology
     }
 }

@@ -19,7 +19,7 @@ pub fn full_mesh(basis: &Basis) -> Topology {
             draft.plug_peer(node, wire(count, node.min(peer), node.max(peer)), peer);
         }
     }
-    draft.done()
+    draft.topology
 }
 
 /// Returns the wire between `a` and a later node `b`. The wires of earlier nodes come first.

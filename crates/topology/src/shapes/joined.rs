@@ -28,7 +28,8 @@ pub fn joined_stars(basis: &Basis, measures: &JoinedStars) -> Topology {
     let count = draft.nodes();
     let second = usize::try_from(measures.first).unwrap_or(usize::MAX).clamp(1, count.max(1));
     for node in second..count {
-        draft.number(node, basis.subnet.after(1), node - second);
+        let number = u32::try_from(node - second).unwrap_or(u32::MAX);
+        draft.topology.nodes[node].address = basis.subnet.after(1).address(number);
     }
     let stars = [(0, 0..second.min(count)), (second, second..count)];
     let mut wires: Vec<MediumId> = vec![0; count];
@@ -55,10 +56,10 @@ pub fn joined_stars(basis: &Basis, measures: &JoinedStars) -> Topology {
             draft.net_route(node, basis.subnet.after(1), hop);
         }
         if server < count {
-            draft.forward(server);
+            draft.topology.nodes[server].forwards = true;
         }
     }
-    draft.done()
+    draft.topology
 }
 
 /// Adds the NICs of a server to the other server, and its route to the other star.
@@ -70,7 +71,7 @@ fn join(
     servers: [NodeId; 2],
 ) {
     let (server, other) = (servers[star], servers[1 - star]);
-    let subnet = draft.subnet();
+    let subnet = draft.basis.subnet;
     let theirs = subnet.after(if star == 0 { 1 } else { 0 });
     if let [wire] = *trunk {
         let nic = draft.plug_peer(server, wire, other);
@@ -84,6 +85,13 @@ fn join(
         trunk.iter().map(|wire| draft.plug(server, *wire, None, Reach::Nobody)).collect();
     let hop = NextHop { nic: nics[0], via: Some(end(1 - star)) };
     let (name, prefix) = ("bond0".to_owned(), between.prefix());
-    draft.bond(Bond { node: server, name, nics, selector, address: end(star), prefix });
+    draft.topology.bonds.push(Bond {
+        node: server,
+        name,
+        nics,
+        selector,
+        address: end(star),
+        prefix,
+    });
     draft.net_route(server, theirs, hop);
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{MediumId, MediumKind, Topology};
+use super::super::{MediumId, MediumKind, Topology, Uplink};
 use super::Basis;
 use super::draft::Draft;
 use garland_core::units::Rate;
@@ -32,12 +32,12 @@ pub fn leaf_spine(basis: &Basis, measures: &LeafSpine) -> Topology {
     for spine in 1..=measures.spines {
         let spine = draft.medium(format!("spine{spine}"), switch);
         for leaf in &leaves {
-            draft.uplink(*leaf, spine, measures.uplink);
+            draft.topology.uplinks.push(Uplink { from: *leaf, to: spine, rate: measures.uplink });
         }
     }
     for node in 0..draft.nodes() {
         let leaf = leaves[node * leaves.len() / draft.nodes()];
         draft.plug_in(node, leaf, basis.subnet);
     }
-    draft.done()
+    draft.topology
 }

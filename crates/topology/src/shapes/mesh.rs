@@ -8,7 +8,9 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{MediumId, MediumKind, NextHop, NicId, NodeId, Selector, Subnet, Topology};
+use super::super::{
+    MediumId, MediumKind, NextHop, NicId, NodeId, Selector, Subnet, Topology, Uplink,
+};
 use super::draft::Draft;
 use super::{Basis, Segment};
 
@@ -51,7 +53,7 @@ pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
         for (name, busses) in [("rows", &rows), ("columns", &columns)] {
             let switch = draft.medium(name.to_owned(), MediumKind::Switch { backplane: None });
             for bus in busses {
-                draft.uplink(switch, *bus, None);
+                draft.topology.uplinks.push(Uplink { from: switch, to: *bus, rate: None });
             }
         }
     }
@@ -62,7 +64,7 @@ pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
         let on_row = draft.plug_in(node, rows[row], nets.of_row(row));
         nics.push((on_row, draft.plug_in(node, columns[column], nets.of_column(column))));
         if mesh.joined == Joined::Routed {
-            draft.forward(node);
+            draft.topology.nodes[node].forwards = true;
         }
     }
     for (from, own) in nics.into_iter().enumerate() {
@@ -75,7 +77,7 @@ pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
             draft.host_route(from, to, hops, mesh.both.unwrap_or_default());
         }
     }
-    draft.done()
+    draft.topology
 }
 
 /// The positions of the nodes.

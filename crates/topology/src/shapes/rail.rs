@@ -17,5 +17,5 @@ pub fn rail(basis: &Basis, rails: u32) -> Topology {
             draft.plug_in(node, *medium, basis.subnet.after(rail));
         }
     }
-    draft.done()
+    draft.topology
 }

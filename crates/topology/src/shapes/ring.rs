@@ -28,7 +28,7 @@ pub fn ring(basis: &Basis) -> Topology {
             let hop = NextHop { nic, via: Some(draft.address(via)) };
             draft.host_route(node, draft.address(to), vec![hop], Selector::default());
         }
-        draft.forward(node);
+        draft.topology.nodes[node].forwards = true;
     }
-    draft.done()
+    draft.topology
 }

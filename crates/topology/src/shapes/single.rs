@@ -22,5 +22,5 @@ fn single(basis: &Basis, name: &str, kind: MediumKind) -> Topology {
     for node in 0..draft.nodes() {
         draft.plug_in(node, medium, basis.subnet);
     }
-    draft.done()
+    draft.topology
 }

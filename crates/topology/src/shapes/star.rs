@@ -35,7 +35,7 @@ pub fn star(basis: &Basis, between: Between) -> Topology {
         }
     }
     if between == Between::Forwarded && draft.nodes() > 0 {
-        draft.forward(HEAD);
+        draft.topology.nodes[HEAD].forwards = true;
     }
-    draft.done()
+    draft.topology
 }

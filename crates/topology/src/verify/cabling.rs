@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{MediumId, NicId, NicName, Topology};
+use super::super::{MediumId, NicId, NicName, Topology, first_connected};
 use super::cycles::{self, Displaced};
 use super::finding::Finding;
 use super::matching::{self, Group};
@@ -283,18 +283,9 @@ fn groups(observed: &Observed, planned: &BTreeMap<NicId, Port>) -> BTreeMap<Port
     }
     let mut groups: BTreeMap<Port, Group> =
         all.into_iter().enumerate().map(|(number, port)| (port, number)).collect();
-    let mut parents: Vec<Group> = (0..groups.len()).collect();
-    let root = |parents: &[Group], mut group: Group| {
-        while parents[group] != group {
-            group = parents[group];
-        }
-        group
-    };
-    for (listener, sender) in &observed.heard {
-        let (Some(&one), Some(&two)) = (groups.get(listener), groups.get(sender)) else { continue };
-        let (one, two) = (root(&parents, one), root(&parents, two));
-        parents[one.max(two)] = one.min(two);
-    }
-    groups.values_mut().for_each(|group| *group = root(&parents, *group));
+    let pairs = observed.heard.iter();
+    let pairs = pairs.filter_map(|(one, two)| Some((*groups.get(one)?, *groups.get(two)?)));
+    let first = first_connected(groups.len(), pairs);
+    groups.values_mut().for_each(|group| *group = first[*group]);
     groups
 }

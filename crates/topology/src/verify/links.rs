@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use super::super::bounds::{ACKNOWLEDGEMENT, FRAME, HEADERS};
 use super::super::crossing::crossings;
 use super::super::{MediumId, MediumKind, NicId, NicName, Resource, Topology};
 use super::cabling::Cabling;
@@ -10,12 +11,6 @@ use super::finding::Finding;
 use super::names::{self, facts};
 use super::observed::{Observed, RateSeen};
 use garland_core::nic_facts::Duplex;
-
-/// Bytes on the wire per frame: Ethernet's overhead, IPv4 and TCP headers, and on a hub half of an
-/// acknowledgement; as in [`super::super::bounds`].
-const FRAME: f64 = 38.0;
-const HEADERS: f64 = 52.0;
-const ACKNOWLEDGEMENT: f64 = 45.0;
 
 /// One direction between two NICs of a planned segment.
 #[derive(Clone, Debug, PartialEq)]
