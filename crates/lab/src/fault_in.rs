@@ -1,6 +1,6 @@
 //! Finds properties of a topology that a lab cannot emulate.
 
-use garland_topology::{MediumKind, Topology};
+use garland_topology::Topology;
 
 use crate::medium::ports;
 use crate::{bond, shaping};
@@ -34,17 +34,13 @@ fn devices(topology: &Topology) -> Option<String> {
 fn media(topology: &Topology) -> Option<String> {
     topology.media.iter().enumerate().find_map(|(id, medium)| {
         let name = &medium.name;
-        let backplane = match medium.kind {
-            MediumKind::Switch { backplane } => backplane,
-            MediumKind::Hub { .. } | MediumKind::Wire => None,
-        };
         let ports = ports(topology, id);
         if ports.len() > MOST_PORTS {
             let count = ports.len();
             return Some(format!("medium {name} has {count} ports, but a bridge has at most {MOST_PORTS}; use fewer nodes or several media"));
         }
         let rates = ports.iter().filter_map(|port| port.rate);
-        let own = medium.rate.into_iter().chain(backplane).map(|rate| rate.bits_per_second());
+        let own = medium.rate.into_iter().chain(medium.kind.backplane()).map(|rate| rate.bits_per_second());
         own.chain(rates).find_map(shaping::fault).map(|fault| format!("medium {name}: {fault}"))
     })
 }

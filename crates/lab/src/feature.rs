@@ -1,6 +1,6 @@
 //! The kernel features that a lab needs. They are tested before anything is built.
 
-use garland_topology::{MediumKind, Selector, Topology};
+use garland_topology::{Selector, Topology};
 
 use crate::LabError;
 use crate::tool::Tool;
@@ -99,10 +99,8 @@ pub(crate) fn needed(topology: &Topology) -> Vec<Feature> {
     if topology.media.iter().any(|medium| medium.rate.is_some()) {
         features.push(Feature::Tbf);
     }
-    let is_hub = |kind| matches!(kind, MediumKind::Hub { .. });
-    let has_backplane = |kind| matches!(kind, MediumKind::Switch { backplane: Some(_) });
-    let hub = topology.media.iter().any(|medium| is_hub(medium.kind));
-    if hub || topology.media.iter().any(|medium| has_backplane(medium.kind)) {
+    let hub = topology.media.iter().any(|medium| medium.kind.is_hub());
+    if hub || topology.media.iter().any(|medium| medium.kind.backplane().is_some()) {
         features.extend([Feature::Ifb, Feature::Ingress, Feature::U32, Feature::Mirred]);
     }
     if hub {

@@ -17,10 +17,11 @@ pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec
         own_address(topology, node)
             .then(|| write.ip(format!("addr add {}/32 dev lo", topology.nodes[node].address))),
     );
-    for (id, nic) in topology.nics_of(node) {
-        steps.extend(plug_in(nic, shaping.one_frame_at_a_time(nic.medium), &write));
-        debug_assert_eq!(topology.nics[id].name, nic.name);
-    }
+    steps.extend(
+        topology
+            .nics_of(node)
+            .flat_map(|(_, nic)| plug_in(nic, shaping.one_frame_at_a_time(nic.medium), &write)),
+    );
     steps.extend(bond::steps(topology, shaping, node, &write));
     steps.extend(route::steps(topology, node, &write));
     steps.extend(topology.nics_of(node).filter_map(|(id, nic)| {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use garland_topology::{NextHop, NodeId, Reach, Route, Selector, Topology};
+use garland_topology::{NextHop, NodeId, Reach, Route, Selector, Topology, same_network};
 
 use crate::bond;
 use crate::step::Step;
@@ -78,10 +78,7 @@ fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
         None => (nic.reach, nic.address),
     };
     match (reach, address) {
-        (Reach::Subnet(prefix), Some(own)) => {
-            let kept = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-            own.to_bits() & kept == via.to_bits() & kept
-        }
+        (Reach::Subnet(prefix), Some(own)) => same_network(own, via, prefix),
         (Reach::Peer(peer), Some(_)) => peer == via,
         _ => false,
     }

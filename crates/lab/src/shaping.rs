@@ -84,8 +84,7 @@ pub(crate) fn load(topology: &Topology) -> u64 {
 
 /// Returns for each medium whether it is a hub, or joined to one by uplinks.
 fn beside_hubs(topology: &Topology) -> Vec<bool> {
-    let is_hub = |medium: &Medium| matches!(medium.kind, MediumKind::Hub { .. });
-    let mut beside: Vec<bool> = topology.media.iter().map(is_hub).collect();
+    let mut beside: Vec<bool> = topology.media.iter().map(|medium| medium.kind.is_hub()).collect();
     // Every round extends it by one uplink.
     for _ in &topology.media {
         for uplink in &topology.uplinks {

@@ -46,19 +46,17 @@ impl Inventory {
         for (id, medium) in topology.media.iter().enumerate() {
             let stations = topology.stations(id).count();
             let uplinks = topology.uplinks.iter().filter(|uplink| uplink.from == id).count();
-            match medium.kind {
-                MediumKind::Wire => inventory.add_cables(medium, 1),
-                MediumKind::Hub { .. } => {
-                    inventory.hubs += 1;
-                    inventory.ports += stations;
-                    inventory.add_cables(medium, stations + uplinks);
+            let devices = match medium.kind {
+                MediumKind::Wire => {
+                    inventory.add_cables(medium, 1);
+                    continue;
                 }
-                MediumKind::Switch { .. } => {
-                    inventory.switches += 1;
-                    inventory.ports += stations;
-                    inventory.add_cables(medium, stations + uplinks);
-                }
-            }
+                MediumKind::Hub { .. } => &mut inventory.hubs,
+                MediumKind::Switch { .. } => &mut inventory.switches,
+            };
+            *devices += 1;
+            inventory.ports += stations;
+            inventory.add_cables(medium, stations + uplinks);
         }
         inventory
     }

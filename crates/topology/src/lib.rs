@@ -30,7 +30,7 @@ pub use forwarding::Forwarding;
 pub use inventory::Inventory;
 pub use nic_name::NicName;
 pub use resource::Resource;
-pub use subnet::Subnet;
+pub use subnet::{Subnet, same_network};
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -156,6 +156,21 @@ pub enum MediumKind {
     /// Two NICs, full duplex.
     #[default]
     Wire,
+}
+
+impl MediumKind {
+    /// Whether it is a hub.
+    pub fn is_hub(self) -> bool {
+        matches!(self, Self::Hub { .. })
+    }
+
+    /// Returns the rate of the backplane of a switch, if it has one.
+    pub fn backplane(self) -> Option<Rate> {
+        match self {
+            Self::Switch { backplane } => backplane,
+            Self::Hub { .. } | Self::Wire => None,
+        }
+    }
 }
 
 /// A cable between two media. If `to` is a hub, the port of `from` is one of its stations.

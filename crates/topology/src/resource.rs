@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{MediumId, MediumKind, NicId, Topology};
+use super::{MediumId, NicId, Topology};
 
 /// A part of the network with a limited rate that all flows through it share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -36,10 +36,7 @@ impl Resource {
                 // Without any rate it is not limited.
                 uplink.rate.or_else(|| of(uplink.from).into_iter().chain(of(uplink.to)).min())
             }
-            Self::Backplane(medium) => match topology.media[medium].kind {
-                MediumKind::Switch { backplane } => backplane,
-                MediumKind::Hub { .. } | MediumKind::Wire => None,
-            },
+            Self::Backplane(medium) => topology.media[medium].kind.backplane(),
         };
         rate.map_or(f64::INFINITY, |rate| rate.bits_per_second() as f64)
     }

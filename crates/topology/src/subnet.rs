@@ -77,8 +77,13 @@ impl Subnet {
 
     /// Whether the network contains `address`.
     pub fn contains(self, address: Ipv4Addr) -> bool {
-        address.to_bits() & mask(self.prefix) == self.network.to_bits()
+        same_network(address, self.network, self.prefix)
     }
+}
+
+/// Whether two addresses are in the same network with a prefix of this length in bits.
+pub fn same_network(one: Ipv4Addr, other: Ipv4Addr, prefix: u8) -> bool {
+    (one.to_bits() ^ other.to_bits()) & mask(prefix) == 0
 }
 
 /// Returns the network mask of a prefix.

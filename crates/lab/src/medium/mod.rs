@@ -45,12 +45,9 @@ pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
 pub fn goodput_both_ways(topology: &Topology, medium: MediumId, exact: bool) -> Option<f64> {
     let medium = &topology.media[medium];
     let rate = medium.rate.map(Rate::bits_per_second);
-    let of_backplane = match medium.kind {
-        MediumKind::Switch { backplane: Some(rate) } => {
-            Some(shaping::goodput_of_hub(rate.bits_per_second()) / 2.0)
-        }
-        _ => None,
-    };
+    let of_backplane = medium.kind.backplane();
+    let of_backplane =
+        of_backplane.map(|rate| shaping::goodput_of_hub(rate.bits_per_second()) / 2.0);
     let of_port = rate.map(|rate| shaping::goodput_both_ways(rate, exact));
     of_port.into_iter().chain(of_backplane).reduce(f64::min)
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::forwarding::Forwarding;
 use super::super::subnet::mask;
-use super::super::{NextHop, Reach, Route, Selector, Topology};
+use super::super::{NextHop, Reach, Route, Selector, Topology, same_network};
 use super::TopologyFault;
 
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
@@ -84,13 +84,10 @@ fn hop_fits(
         ));
     }
     let bond = topology.bonds.iter().find(|bond| bond.nics.contains(&hop.nic));
-    let near = |network: std::net::Ipv4Addr, prefix| {
-        (network.to_bits() ^ via.to_bits()) & mask(prefix) == 0
-    };
     let known = match (nic.reach, nic.address) {
         (Reach::Peer(peer), _) => peer == via,
-        (Reach::Subnet(prefix), Some(address)) => near(address, prefix),
-        _ => bond.is_some_and(|bond| near(bond.address, bond.prefix)),
+        (Reach::Subnet(prefix), Some(address)) => same_network(address, via, prefix),
+        _ => bond.is_some_and(|bond| same_network(bond.address, via, bond.prefix)),
     };
     (!known).then(|| {
         format!(

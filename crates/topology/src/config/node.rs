@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use super::super::subnet::mask;
-use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology};
+use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology, same_network};
 use super::ConfigFault;
 use garland_core::nic_facts::Ethernet;
 
@@ -263,7 +262,7 @@ impl InterfaceAddress {
     fn covers(self, other: Ipv4Addr) -> bool {
         match self.peer {
             Some(peer) => peer == other,
-            None => (self.address.to_bits() ^ other.to_bits()) & mask(self.prefix) == 0,
+            None => same_network(self.address, other, self.prefix),
         }
     }
 }

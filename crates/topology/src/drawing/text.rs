@@ -107,7 +107,7 @@ fn draw_bars(
         }
         let hanging = hanging(topology, id);
         let wide = cell(hanging.iter().map(|name| name.chars().count()));
-        let line = if matches!(medium.kind, MediumKind::Hub { .. }) { '─' } else { '═' };
+        let line = if medium.kind.is_hub() { '─' } else { '═' };
         let (tap, name) = (if line == '─' { '┬' } else { '╤' }, &medium.name);
         let what = caption(medium);
         if label + wide * hanging.len() > WIDTH {

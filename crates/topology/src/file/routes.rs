@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::error::Fault;
 use super::lookup::{nic, nodes};
 use super::values::{SELECTORS, value};
-use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology};
+use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology, same_network};
 use garland_core::form::{Section, Text};
 
 pub(super) fn read(
@@ -63,14 +63,13 @@ fn hop(topology: &Topology, node: NodeId, via: &Text<'_>) -> Result<NextHop, Fau
     let Ok(address) = via.value.parse::<Ipv4Addr>() else {
         return Ok(NextHop { nic: nic(topology, node, via)?, via: None });
     };
-    let near = |own: Ipv4Addr, prefix: u8| Subnet::new(own, prefix).contains(address);
     let plain = topology.nics_of(node).find(|(_, nic)| match (nic.reach, nic.address) {
         (Reach::Peer(peer), _) => peer == address,
-        (Reach::Subnet(prefix), Some(own)) => near(own, prefix),
+        (Reach::Subnet(prefix), Some(own)) => same_network(own, address, prefix),
         (Reach::Subnet(_), None) | (Reach::Nobody, _) => false,
     });
     let bonds = topology.bonds.iter().filter(|bond| bond.node == node);
-    let bonded = || bonds.into_iter().find(|bond| near(bond.address, bond.prefix));
+    let bonded = || bonds.into_iter().find(|bond| same_network(bond.address, address, bond.prefix));
     let found: Option<NicId> =
         plain.map(|(id, _)| id).or_else(|| bonded().and_then(|bond| bond.nics.first().copied()));
     found.map(|nic| NextHop { nic, via: Some(address) }).ok_or_else(|| {

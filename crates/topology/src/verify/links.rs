@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::super::bounds::{ACKNOWLEDGEMENT, FRAME, HEADERS};
 use super::super::crossing::crossings;
-use super::super::{MediumId, MediumKind, NicId, NicName, Resource, Topology};
+use super::super::{MediumId, NicId, NicName, Resource, Topology};
 use super::cabling::Cabling;
 use super::finding::Finding;
 use super::names::{self, facts};
@@ -106,8 +106,7 @@ impl Judge<'_> {
             let (nic, peers, planned) = (name.clone(), peers.clone(), planned.bits_per_second());
             findings.push(Finding::Speed { nic, peers, found, planned });
         }
-        let shared = matches!(medium.kind, MediumKind::Hub { .. });
-        if facts.duplex == Some(Duplex::Half) && !shared {
+        if facts.duplex == Some(Duplex::Half) && !medium.kind.is_hub() {
             findings.push(Finding::HalfDuplex { nic: name.clone(), peers: peers.clone() });
         }
         if facts.mtu != u32::from(nic.mtu) {
