@@ -1,7 +1,6 @@
 //! HTTP requests of the object store library. The library is asynchronous; these requests block the
 //! thread.
 
-use std::fmt;
 use std::io::{self, Read};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,7 +37,7 @@ const RANGE_COMES: Duration = Duration::from_secs(90);
 const SLICE: usize = 128 << 10;
 
 /// An HTTP client. Its connections are kept for the next requests.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Transport(Agent);
 
 impl Transport {
@@ -60,12 +59,6 @@ impl Transport {
             .tls_config(tls.build())
             .build();
         Self(Agent::with_parts(config, DefaultConnector::default(), names))
-    }
-}
-
-impl fmt::Debug for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Transport")
     }
 }
 

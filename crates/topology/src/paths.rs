@@ -52,11 +52,6 @@ pub struct Stream {
     pub back: Vec<Choice>,
 }
 
-/// Returns the streams of a connection between two nodes; see [`Ways::between`].
-pub fn paths(topology: &Topology, from: NodeId, to: NodeId) -> Vec<Stream> {
-    Ways::of(topology).between(from, to)
-}
-
 /// Finds the paths of a topology.
 pub struct Ways<'t> {
     topology: &'t Topology,

@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::NodeId;
+
 /// An IPv4 network from which nodes get their addresses.
 ///
 /// ```
@@ -75,9 +77,9 @@ impl Subnet {
         Self { network: Ipv4Addr::from_bits(self.network.to_bits().wrapping_add(step)), ..self }
     }
 
-    /// Whether the network contains `address`.
-    pub fn contains(self, address: Ipv4Addr) -> bool {
-        same_network(address, self.network, self.prefix)
+    /// Returns the address of the number of a node.
+    pub(super) fn of_node(self, node: NodeId) -> Ipv4Addr {
+        self.address(u32::try_from(node).unwrap_or(u32::MAX))
     }
 }
 
@@ -136,8 +138,8 @@ mod tests {
         assert_eq!(all.len(), 1001);
         assert_eq!(subnet.address(0), Ipv4Addr::new(10, 88, 0, 10));
         assert_eq!(subnet.address(1000), Ipv4Addr::new(10, 88, 4, 50));
-        assert!(all.iter().all(|address| subnet.contains(*address)));
-        assert!(!subnet.contains(subnet.after(1).address(0)));
+        assert!(all.iter().all(|address| same_network(*address, subnet.network(), 16)));
+        assert!(!same_network(subnet.network(), subnet.after(1).address(0), 16));
         assert_eq!(subnet.after(2).to_string(), "10.90.0.0/16");
     }
 

@@ -72,8 +72,8 @@ impl MediumCheck {
 /// The result of a self-check.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The media that were measured by themselves: not those without nodes, and only some of very
-    /// many.
+    /// The media that were measured alone. Media without nodes cannot be measured alone, and if
+    /// there are very many media only some are.
     pub media: Vec<MediumCheck>,
     /// The number of media.
     pub all_media: usize,

@@ -1,8 +1,9 @@
-//! The media that connect the nodes of a lab. Each kind of medium has a file.
+//! The media that connect the nodes of a lab.
 //!
 //! Every medium is a bridge with a port for each station, so wires are cut and bytes are counted in
-//! the same way for all. All media are in one network namespace, since an IFB device cannot return
-//! frames to another namespace.
+//! the same way for all. A wire is a bridge with two ports: a veth pair between two nodes could
+//! carry the frames as well, but its ends could not be cut, counted and slowed down. All media are
+//! in one network namespace, since an IFB device cannot return frames to another namespace.
 
 mod bridge;
 pub mod collisions;
@@ -11,7 +12,6 @@ mod hub;
 mod port;
 mod queue;
 mod switch;
-mod wire;
 
 use garland_core::units::Rate;
 use garland_topology::{MediumId, MediumKind, Topology};
@@ -78,10 +78,9 @@ pub(crate) fn queues(topology: &Topology, shaping: &Shaping) -> Vec<Step> {
         let exact = shaping.exact(id);
         match medium.kind {
             MediumKind::Hub { .. } => hub::queues(topology, id, &ports),
-            MediumKind::Switch { backplane } => {
-                switch::queues(id, medium, &ports, backplane, exact)
+            MediumKind::Switch { .. } | MediumKind::Wire => {
+                switch::queues(id, medium, &ports, exact)
             }
-            MediumKind::Wire => wire::queues(medium, &ports, exact),
         }
     };
     topology.media.iter().enumerate().flat_map(of).collect()

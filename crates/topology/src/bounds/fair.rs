@@ -3,8 +3,8 @@
 /// The index of a resource, and how much of it one unit of a flow takes.
 pub type Use = (usize, f64);
 
-/// Returns the rate of each flow, in the unit of `capacity`. No rate can be raised without lowering one
-/// that is not higher. A flow that uses no resource has an infinite rate.
+/// Returns the rate of each flow, in the unit of `capacity`. No rate can be raised without lowering
+/// one that is not higher. A flow that uses no resource has an infinite rate.
 pub fn fair_rates(capacity: &[f64], flows: &[&[Use]]) -> Vec<f64> {
     let mut left = capacity.to_vec();
     let mut rates = vec![0.0; flows.len()];

@@ -4,8 +4,8 @@ use super::super::{Resource, Topology};
 use super::{acknowledgements, data, spread};
 use crate::paths::Stream;
 
-/// Returns for each connection how many bits on the wire of each resource a bit of its payload
-/// takes, including acknowledgements; `None` if no packet arrives.
+/// Returns the use of resources by each connection: the bits on the wire of each resource per bit
+/// of payload, including acknowledgements; `None` if no packet arrives.
 ///
 /// The streams of a connection carry equal shares. Paths are selected as in [`super::max_min_of`].
 pub fn uses(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<Option<Vec<(Resource, f64)>>> {

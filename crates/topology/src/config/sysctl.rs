@@ -17,9 +17,9 @@ impl NodeConfig {
         if self.forwards {
             settings.push(("net.ipv4.ip_forward".to_owned(), "1"));
         }
-        // Packets may arrive at another NIC than the one that sends replies. So the source address must
-        // be reachable through any NIC (2, loose mode of RFC 3704). If a device name is unknown, the
-        // setting is made for all devices.
+        // Packets may arrive at another NIC than the one that sends replies. So the source address
+        // must be reachable through any NIC (2, loose mode of RFC 3704). If a device name is
+        // unknown, the setting is made for all devices.
         let devices = self.addressed();
         if devices.len() > 1 {
             if devices.iter().all(|device| device.ethernet.is_none()) {
@@ -34,8 +34,8 @@ impl NodeConfig {
         let by_flow =
             |route: &super::NodeRoute| route.hops.len() > 1 && route.selector == Selector::Flow;
         if self.routes.iter().any(by_flow) {
-            // Include ports in the hash, so that several connections between two nodes can use several
-            // paths.
+            // Include ports in the hash, so that several connections between two nodes can use
+            // several paths.
             settings.push(("net.ipv4.fib_multipath_hash_policy".to_owned(), "1"));
         }
         if !self.endpoints.is_empty() {

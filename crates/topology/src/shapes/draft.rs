@@ -97,8 +97,7 @@ impl<'b> Draft<'b> {
 
     /// Adds a NIC with an address in a network that all stations of the medium share.
     pub(super) fn plug_in(&mut self, node: NodeId, medium: MediumId, subnet: Subnet) -> NicId {
-        let address = subnet.address(u32::try_from(node).unwrap_or(u32::MAX));
-        self.plug(node, medium, Some(address), Reach::Subnet(subnet.prefix()))
+        self.plug(node, medium, Some(subnet.of_node(node)), Reach::Subnet(subnet.prefix()))
     }
 
     /// Adds a NIC at one end of a wire, with the address of the node.

@@ -28,8 +28,7 @@ pub fn joined_stars(basis: &Basis, measures: &JoinedStars) -> Topology {
     let count = draft.nodes();
     let second = usize::try_from(measures.first).unwrap_or(usize::MAX).clamp(1, count.max(1));
     for node in second..count {
-        let number = u32::try_from(node - second).unwrap_or(u32::MAX);
-        draft.topology.nodes[node].address = basis.subnet.after(1).address(number);
+        draft.topology.nodes[node].address = basis.subnet.after(1).of_node(node - second);
     }
     let stars = [(0, 0..second.min(count)), (second, second..count)];
     let mut wires: Vec<MediumId> = vec![0; count];

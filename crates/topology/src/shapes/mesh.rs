@@ -164,15 +164,10 @@ impl Nets {
     }
 
     fn on_row(self, grid: Grid, node: NodeId) -> Ipv4Addr {
-        number_in(self.of_row(grid.place(node).0), node)
+        self.of_row(grid.place(node).0).of_node(node)
     }
 
     fn on_column(self, grid: Grid, node: NodeId) -> Ipv4Addr {
-        number_in(self.of_column(grid.place(node).1), node)
+        self.of_column(grid.place(node).1).of_node(node)
     }
-}
-
-/// Returns the address of a node's NIC in a network: that of the number of the node.
-fn number_in(subnet: Subnet, node: NodeId) -> Ipv4Addr {
-    subnet.address(u32::try_from(node).unwrap_or(u32::MAX))
 }
