@@ -255,7 +255,7 @@ fn a_lab_is_named_by_an_option_or_the_environment_and_a_run_knows_its_own() {
     std::fs::write(scratch.path("jobs"), "true\n").expect("room for a list");
     let not_there = |said: &RunOutput, name: &str| {
         let hint = format!(
-            "lab {name} isn't running; `garland lab up --lab {name} --nodes 4` starts one of 4 nodes"
+            "lab {name} is not running; to start a lab of 4 nodes with this name: garland lab up --lab {name} --nodes 4"
         );
         assert!(said.err.contains(&hint), "{}", said.err);
     };

@@ -112,8 +112,8 @@ fn every_fault_of_a_star_is_named_by_both_ends() {
         &stage.findings(),
         &[
             "MTU: n6/eth0 (to n0/eth5) has 1400, planned 1500; 1400 bytes pass",
-            "extra: n[1-2]/eth7 reach each other, and aren't in the plan",
-            "missing: n4/eth0 doesn't reach n0/eth3",
+            "extra: n[1-2]/eth7 reach each other, but are not in the plan",
+            "missing: n4/eth0 does not reach n0/eth3",
             "slow: n0/eth4 - n5/eth0: 9.",
             "swapped: n2/eth0 and n3/eth0 have each other's cable",
         ],
@@ -124,7 +124,7 @@ fn every_fault_of_a_star_is_named_by_both_ends() {
     let other = write(&scratch, &STAR.replace('6', "5"));
     let named = ["net", "verify", &other, "--lab", "other"];
     let said = stage.garland.run(&named).with_code(3);
-    assert!(said.err.contains("lab other isn't running"), "{}", said.err);
+    assert!(said.err.contains("lab other is not running"), "{}", said.err);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn exchanged_cables_of_one_switch_are_no_fault_and_others_are() {
         &stage.findings(),
         &[
             "MTU: n1/eth0 (to n[0,2-6]/eth0) has 1400, planned 1500; 1400 bytes pass",
-            "missing: n4/eth0 doesn't reach n[0-3,5-6]/eth0",
+            "missing: n4/eth0 does not reach n[0-3,5-6]/eth0",
             "slow: n5/eth0 - n[0-4,6]/eth0: 9.",
         ],
     );
@@ -155,7 +155,7 @@ fn a_mesh_tells_rows_from_columns() {
         &stage.findings(),
         &[
             "MTU: n6/eth0 (to n[7-8]/eth0) has 1400, planned 1500",
-            "missing: n4/eth1 doesn't reach n[1,7]/eth1",
+            "missing: n4/eth1 does not reach n[1,7]/eth1",
             "swapped: n2/eth0 and n3/eth0 have each other's cable",
         ],
     );

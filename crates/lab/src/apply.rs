@@ -1,4 +1,4 @@
-//! Does the steps, in the keeper.
+//! Executes the steps that build a lab, in the keeper process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,44 +9,43 @@ use crate::LabError;
 use crate::step::{Place, Step};
 use crate::tool::Tool;
 
-/// Where `ip netns` keeps its names; the keeper mounts a memory file system of its own at `/run`.
+/// The directory where `ip netns` keeps the names of network namespaces. The keeper mounts a tmpfs
+/// of its own at `/run`.
 const NETWORKS: &str = "/run/netns";
-/// Where a lab keeps host names' namespaces, likewise.
+/// The directory where a lab keeps the names of UTS namespaces.
 const HOST_NAMES: &str = "/run/utsns";
 
-/// The file that holds a node's namespace, seen from the keeper.
+/// Returns the path of the file that keeps a node's namespace alive, as the keeper sees it.
 pub(crate) fn path(kind: Kind, node: &str) -> PathBuf {
     let folder = if kind == Kind::Uts { HOST_NAMES } else { NETWORKS };
     Path::new(folder).join(node)
 }
 
-/// Does all steps. The caller's namespaces are the media's.
+/// Executes all steps. The caller must be in the namespaces of the media.
 pub(crate) fn apply(steps: &[Step]) -> Result<(), LabError> {
+    namespace::set_host_name("media").map_err(enter_failed("_media"))?;
     for folder in [NETWORKS, HOST_NAMES] {
         std::fs::create_dir_all(folder)
-            .map_err(LabError::file("make folder", Path::new(folder)))?;
+            .map_err(LabError::file("create directory", Path::new(folder)))?;
     }
     for group in steps.chunk_by(same_batch) {
         match &group[0] {
             Step::Namespace { node } => make(node)?,
             Step::Sysctl { place, .. } => write_settings(place, group)?,
-            Step::Ip { place, .. } => batch(Tool::Ip, place, group)?,
-            Step::Tc { place, .. } => batch(Tool::Tc, place, group)?,
-            Step::Bridge { place, .. } => batch(Tool::Bridge, place, group)?,
-            Step::Nft { place, .. } => batch(Tool::Nft, place, group)?,
+            Step::Batch { tool, place, .. } => batch(*tool, place, group)?,
         }
     }
     Ok(())
 }
 
-/// Neighbours of the same kind and place go to one process.
+/// Whether one process of a tool can execute both steps: they are of the same kind, for the same
+/// place.
 fn same_batch(one: &Step, other: &Step) -> bool {
     match (one, other) {
-        (Step::Ip { place: a, .. }, Step::Ip { place: b, .. })
-        | (Step::Tc { place: a, .. }, Step::Tc { place: b, .. })
-        | (Step::Bridge { place: a, .. }, Step::Bridge { place: b, .. })
-        | (Step::Nft { place: a, .. }, Step::Nft { place: b, .. })
-        | (Step::Sysctl { place: a, .. }, Step::Sysctl { place: b, .. }) => a == b,
+        (Step::Sysctl { place: a, .. }, Step::Sysctl { place: b, .. }) => a == b,
+        (Step::Batch { tool, place: a, .. }, Step::Batch { tool: other, place: b, .. }) => {
+            tool == other && a == b
+        }
         _ => false,
     }
 }
@@ -75,7 +74,7 @@ fn write_settings(place: &Place, steps: &[Step]) -> Result<(), LabError> {
 fn write_setting(key: &str, value: &str) -> io::Result<()> {
     let path = format!("/proc/sys/{}", key.replace('.', "/"));
     match std::fs::write(&path, value) {
-        // A kernel without IPv6, or without firewalls for bridges, has no switch to turn it off.
+        // A kernel without IPv6, or without netfilter for bridges, does not have these settings.
         Err(error) if error.kind() == io::ErrorKind::NotFound && may_lack(key) => Ok(()),
         Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
         Ok(()) => Ok(()),
@@ -95,17 +94,14 @@ fn batch(tool: Tool, place: &Place, steps: &[Step]) -> Result<(), LabError> {
     let lines: String = steps
         .iter()
         .filter_map(|step| match step {
-            Step::Ip { line, .. } | Step::Tc { line, .. } | Step::Bridge { line, .. } => {
-                Some(format!("{line}\n"))
-            }
-            Step::Nft { rules, .. } => Some(rules.clone()),
-            _ => None,
+            Step::Batch { text, .. } => Some(format!("{text}\n")),
+            Step::Namespace { .. } | Step::Sysctl { .. } => None,
         })
         .collect();
     tool.run(command, &lines, &place.to_string()).map(drop)
 }
 
-/// Does `work`, which may change the network and UTS namespaces, and comes back.
+/// Calls `work`, which may change the network and UTS namespaces, and restores them.
 fn elsewhere(node: &str, work: impl FnOnce() -> io::Result<()>) -> Result<(), LabError> {
     let home = || -> io::Result<_> {
         Ok((Namespace::current(Kind::Net)?, Namespace::current(Kind::Uts)?))
@@ -121,5 +117,9 @@ fn open(kind: Kind, node: &str) -> io::Result<Namespace> {
 
 fn enter_failed(node: &str) -> impl FnOnce(io::Error) -> LabError + use<> {
     let node = node.to_owned();
-    move |source| LabError::Tool { tool: "namespace", place: node, reason: source.to_string() }
+    move |source| LabError::Tool {
+        tool: "namespace setup",
+        place: node,
+        reason: source.to_string(),
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The kernel's counters of a port: without frame check sequences, preambles and gaps, and with the
-/// headers of a large segment once.
+/// The kernel's counters of a port. They exclude frame check sequences, preambles and gaps, and
+/// count the headers of a large segment once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PortCounters {
     /// Bytes from the station.
@@ -33,7 +33,7 @@ pub(crate) struct QueueCounters {
     pub(crate) backlog: u64,
 }
 
-/// All counters at one moment.
+/// The counters of all ports and root queues at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     ports: HashMap<String, PortCounters>,
@@ -41,7 +41,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// The counters that the tools print.
+    /// Combines the output of `ip` and `tc`.
     pub(crate) fn new(links: Vec<Link>, queues: Vec<Queue>) -> Self {
         let ports = links.into_iter().map(|Link { ifname, stats64: LinkStats { rx, tx } }| {
             (ifname, PortCounters { sent: rx.bytes, received: tx.bytes, lost: 0 })
@@ -53,13 +53,13 @@ impl Counters {
         }
     }
 
-    /// The counters of a port.
+    /// Returns the counters of a port.
     pub(crate) fn port(&self, device: &str) -> PortCounters {
         let lost = self.root(device).drops;
         PortCounters { lost, ..self.ports.get(device).copied().unwrap_or_default() }
     }
 
-    /// The counters of a device's root queue; zeros if it has none.
+    /// Returns the counters of a device's root queue; zeros if it has none.
     pub(crate) fn root(&self, device: &str) -> QueueCounters {
         self.roots.get(device).copied().unwrap_or_default()
     }
@@ -86,9 +86,9 @@ struct Direction {
 /// A queue in the output of `tc -j -s qdisc`.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Queue {
-    /// The kind: `tbf`, `htb`, `bfifo`.
+    /// The kind of queueing discipline: `tbf`, `htb`, `bfifo`.
     pub(crate) kind: String,
-    /// The device, if all devices were asked for.
+    /// The device; empty if only one device was queried.
     #[serde(default)]
     pub(crate) dev: String,
     /// Whether it is the device's root queue.

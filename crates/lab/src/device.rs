@@ -1,23 +1,26 @@
-//! Names of the devices in the media's namespace, which are derived from indices in the topology.
+//! The names of the devices in the namespace of the media, which are derived from indices in the
+//! topology.
 
 use garland_topology::{MediumId, NicId};
 
-/// The port that a NIC is plugged into.
+/// Returns the name of the port that a NIC is plugged into.
 pub fn port(nic: NicId) -> String {
     format!("p{nic}")
 }
 
-/// The bridge that a medium is made of.
+/// Returns the name of the bridge that emulates a medium.
 pub fn bridge(medium: MediumId) -> String {
     format!("br{medium}")
 }
 
-/// The device through which all frames of a medium pass: a hub's wire, a switch's backplane.
+/// Returns the name of the device that all frames of a medium pass: the wire of a hub, the
+/// backplane of a switch.
 pub fn shared(medium: MediumId) -> String {
     format!("ifb{medium}")
 }
 
-/// The two ends of an uplink: its port at the medium it comes from, and at the one it leads to.
+/// Returns the names of the ports at both ends of an uplink: at the medium `from`, and at the
+/// medium `to`.
 pub fn uplink(place: usize) -> [String; 2] {
     [format!("u{place}from"), format!("u{place}to")]
 }

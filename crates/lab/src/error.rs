@@ -1,38 +1,38 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why something about a lab failed: the operation, its object, the reason, and a hint where the
-/// user can do something about it.
+/// An error of a lab. The message names the operation, its object and the reason, and says what to
+/// do where the user can do something about it.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The description asks for something that can't be.
+    /// The description is invalid or cannot be emulated.
     #[error("lab {name}: {reason}")]
     Spec {
         /// The lab's name as given.
         name: String,
-        /// What can't be, and why.
+        /// What is wrong, and what to do.
         reason: String,
     },
-    /// A lab of this name runs already.
+    /// A lab with this name is running already.
     #[error(
-        "start lab {name}: a lab of this name is running (keeper {keeper}); use another --lab, or `garland lab down --lab {name}` first"
+        "cannot start lab {name}: a lab with this name is running (process {keeper}); choose another name with --lab, or stop it: garland lab down --lab {name}"
     )]
     Running {
         /// The lab's name.
         name: String,
-        /// Its keeper's process number.
+        /// The process ID of its keeper.
         keeper: u32,
     },
-    /// No lab of this name runs.
+    /// No lab with this name is running.
     #[error(
-        "lab {name} isn't running; `garland lab up --lab {name} --nodes 4` starts one of 4 nodes"
+        "lab {name} is not running; to start a lab of 4 nodes with this name: garland lab up --lab {name} --nodes 4"
     )]
     NotRunning {
         /// The lab's name.
         name: String,
     },
     /// The lab has no such node.
-    #[error("lab {lab} has no node {node}: its nodes are {nodes}")]
+    #[error("lab {lab} has no node {node}; its nodes are {nodes}")]
     NoSuchNode {
         /// The lab's name.
         lab: String,
@@ -51,104 +51,82 @@ pub enum LabError {
         /// The NIC as given.
         nic: String,
     },
-    /// The kernel refused to make the namespaces.
-    #[error("make the namespaces of lab {name}: {reason}; {hint}")]
-    Namespaces {
-        /// The lab's name.
-        name: String,
-        /// The kernel's error.
-        reason: String,
-        /// What the user can do.
+    /// The kernel lacks a feature that the lab needs, or does not permit its use.
+    #[error("{problem}; {hint}")]
+    Unavailable {
+        /// What the kernel does not support or permit, and its error.
+        problem: String,
+        /// What the user can do, or what works without it.
         hint: String,
     },
-    /// The kernel lacks what the lab needs.
-    #[error("start lab {name}: this kernel lacks {features}; {works}")]
-    Kernel {
-        /// The lab's name.
-        name: String,
-        /// What is missing, with the options that bring it.
-        features: String,
-        /// What can be emulated all the same.
-        works: String,
-    },
-    /// No control group may be made for the nodes that have a share of a processor.
-    #[error("give nodes of lab {name} their share of a processor (`cpu`): {reason}; {hint}")]
-    Shares {
-        /// The lab's name.
-        name: String,
-        /// The path, and the system's error.
-        reason: String,
-        /// What the user can do, and what works all the same.
-        hint: String,
-    },
-    /// A control group can't be used.
-    #[error("{operation} control group {}: {source}", path.display())]
-    Group {
-        /// What was tried.
-        operation: &'static str,
-        /// The group's directory.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// A tool of the system is missing.
-    #[error("run {tool}: it isn't installed; apt-get install {package}")]
+    /// A system tool is missing.
+    #[error("cannot run {tool}: it is not installed; install the package {package}")]
     ToolMissing {
         /// The tool.
         tool: &'static str,
-        /// Debian's package that has it.
+        /// The Debian package that contains it.
         package: &'static str,
     },
-    /// A tool of the system refused its work.
-    #[error("{tool} for {place}: {reason}")]
+    /// A system tool failed.
+    #[error("{tool} failed for {place}: {reason}")]
     Tool {
         /// The tool.
         tool: &'static str,
-        /// The node it worked on, or `_media`.
+        /// The node that it configured, or `_media`.
         place: String,
-        /// Its own words.
-        reason: String,
-    },
-    /// The keeper failed or ended early.
-    #[error("start lab {name}: {reason}")]
-    Keeper {
-        /// The lab's name.
-        name: String,
         /// Its error message.
         reason: String,
     },
-    /// A file of the lab's state can't be used.
-    #[error("{operation} {}: {source}", path.display())]
+    /// A lab cannot be started.
+    #[error("cannot start lab {name}: {reason}")]
+    Start {
+        /// The lab's name.
+        name: String,
+        /// What failed, and why.
+        reason: String,
+    },
+    /// The keeper of a lab cannot be stopped.
+    #[error("cannot stop lab {name}: process {keeper}: {reason}")]
+    Stop {
+        /// The lab's name.
+        name: String,
+        /// The process ID of its keeper.
+        keeper: u32,
+        /// What failed, and why.
+        reason: String,
+    },
+    /// An operation on a file, a directory or a control group failed.
+    #[error("failed to {operation} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// What was tried: `read`, `create directory`.
         operation: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// Entering a node failed.
-    #[error("enter node {node} of lab {lab}: {source}")]
+    /// Entering the namespaces of a node failed.
+    #[error("failed to enter the namespaces of node {node} of lab {lab}: {source}")]
     Enter {
         /// The lab's name.
         lab: String,
         /// The node.
         node: String,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// A measurement in the lab failed.
-    #[error("measure lab {lab}: {reason}")]
+    #[error("a measurement in lab {lab} failed: {reason}")]
     Probe {
         /// The lab's name.
         lab: String,
-        /// What went wrong, where.
+        /// What failed, and why.
         reason: String,
     },
 }
 
 impl LabError {
-    /// For `map_err`: an error about a file.
+    /// Returns a function for `map_err` that adds the operation and the path to a system error.
     pub(crate) fn file(
         operation: &'static str,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Faults for tests: cut wires, flipped bytes, stopped and killed nodes.
+//! Fault injection for tests: cut wires, changed bytes, stopped and killed nodes.
 
 use garland_sys::identity::{self, Signal};
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use crate::step::Place;
 use crate::tool::Tool;
 use crate::{Lab, LabError, device};
 
-/// The table of nftables that holds all flips of a lab.
+/// The nftables table that contains the rules of [`flip`].
 const TABLE: &str = "garland_flips";
 
-/// Which way on a node's link.
+/// A direction on a node's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkDirection {
@@ -20,8 +20,8 @@ pub enum LinkDirection {
     Out,
 }
 
-/// Cuts all wires of a node, both ways and silently: its NICs still have a carrier, and what it
-/// sends or should receive vanishes at the medium's port.
+/// Cuts all wires of a node in both directions. Its NICs keep their carrier; all frames from and to
+/// it are dropped at the port of the medium.
 pub fn cut(lab: &Lab, node: &str) -> Result<(), LabError> {
     port_state(lab, node, None, PORT_LISTENING)
 }
@@ -31,18 +31,19 @@ pub fn cut_nic(lab: &Lab, node: &str, nic: &str) -> Result<(), LabError> {
     port_state(lab, node, Some(nic), PORT_LISTENING)
 }
 
-/// Mends the wires that [`cut`] and [`cut_nic`] have cut.
+/// Reconnects the wires that [`cut`] and [`cut_nic`] have cut.
 pub fn restore(lab: &Lab, node: &str) -> Result<(), LabError> {
     port_state(lab, node, None, PORT_FORWARDING)
 }
 
-/// Flips bits of one byte of TCP payload on a node's link, once: in the `after`-th segment from now
-/// (counting from 0) that is longer than 1100 bytes, on each of its NICs. TCP's check sum doesn't
-/// notice, as on a real wire a broken NIC or switch corrupts behind it: a veth carries no check
-/// sums.
+/// Changes one byte of TCP payload on a node's link, once on each of its NICs: in the `after`-th
+/// segment from now (counting from 0) that is longer than 1100 bytes. The TCP checksum does not
+/// detect the change, since veth devices carry no checksums. A faulty NIC or switch can have the
+/// same effect on a real network.
 ///
-/// The byte is set to 0, or to 255 where it was below 128, so it always changes. Needs nftables. It
-/// happens at the node's NIC: frames that a hub or a backplane has held pass no hook at its ports.
+/// The byte is set to 255 if it was below 128, and to 0 otherwise, so it always changes. The rules
+/// need nftables and apply at the node's NIC, since frames that were queued by a hub or a backplane
+/// pass no hook at the ports.
 pub fn flip(lab: &Lab, node: &str, way: LinkDirection, after: u32) -> Result<(), LabError> {
     let hook = match way {
         LinkDirection::In => "ingress",
@@ -54,30 +55,33 @@ pub fn flip(lab: &Lab, node: &str, way: LinkDirection, after: u32) -> Result<(),
     nft(lab, node, &rules)
 }
 
-/// Takes back all flips of a lab, those that haven't happened yet included.
+/// Removes the rules of all calls of [`flip`] in a lab, including those that have not changed a
+/// byte yet.
 pub fn clear_flips(lab: &Lab) -> Result<(), LabError> {
     let rules = format!("table netdev {TABLE}\ndelete table netdev {TABLE}\n");
     lab.nodes().try_for_each(|node| nft(lab, node, &rules))
 }
 
-/// Kills all that runs on a node (SIGKILL), as when its power fails; gives their number.
+/// Kills all processes on a node (SIGKILL), as if its power failed. Returns the number of
+/// processes.
 pub fn kill(lab: &Lab, node: &str) -> Result<usize, LabError> {
     signal(lab, node, Signal::KILL)
 }
 
-/// Stops all that runs on a node (SIGSTOP): it neither works nor closes its connections.
+/// Stops all processes on a node (SIGSTOP); their connections stay open. Returns the number of
+/// processes.
 pub fn stop(lab: &Lab, node: &str) -> Result<usize, LabError> {
     signal(lab, node, Signal::STOP)
 }
 
-/// Lets what [`stop`] stopped go on.
+/// Continues the processes that [`stop`] stopped (SIGCONT). Returns the number of processes.
 pub fn resume(lab: &Lab, node: &str) -> Result<usize, LabError> {
     signal(lab, node, Signal::CONT)
 }
 
-/// States of a bridge's port, from linux/if_bridge.h. A port that listens carries nothing; one that
-/// was "disabled" or "blocking" instead is set forwarding again by the kernel itself, as long as it
-/// has a carrier and no spanning tree forbids it.
+/// States of a bridge port, from linux/if_bridge.h. A port in the listening state forwards nothing.
+/// The states "disabled" and "blocking" cannot be used: the kernel sets such a port to forwarding
+/// again while it has a carrier and no spanning tree forbids it.
 const PORT_LISTENING: u8 = 1;
 const PORT_FORWARDING: u8 = 3;
 
@@ -100,10 +104,10 @@ fn port_state(lab: &Lab, node: &str, nic: Option<&str>, state: u8) -> Result<(),
     lab.batch(Tool::Ip, &Place::Media, &lines)
 }
 
-/// The first rule numbers the long segments; the one with the wanted number, and after it none in
-/// four milliards, jumps to where its byte is set. The byte is the 100th of the payload: 32 bytes of
-/// TCP header with time stamps, then 100, counted in bits. A frame on a veth holds a whole segment
-/// of up to 64 KiB, which makes no difference.
+/// Returns the nftables rules for [`flip`]. The rule of the second chain counts the long segments
+/// modulo 2^32 - 1, so only one of them jumps to the first chain, which sets the byte. The byte is
+/// the 100th of the payload; its offset in bits follows 32 bytes of TCP header with time stamps. A
+/// frame on a veth device can hold a segment of up to 64 KiB, which makes no difference.
 fn flip_rules(nic: &str, hook: &str, after: u32) -> String {
     let chain = format!("{hook}_{nic}_{after}");
     format!(

@@ -1,11 +1,11 @@
-//! What a lab needs of the kernel, tried before anything is built.
+//! The kernel features that a lab needs. They are tested before anything is built.
 
-use garland_topology::{MediumKind, Selector, Topology};
+use garland_topology::{Selector, Topology};
 
 use crate::LabError;
 use crate::tool::Tool;
 
-/// A part of the kernel that may be missing.
+/// A kernel feature that may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Feature {
     Veth,
@@ -21,32 +21,32 @@ pub(crate) enum Feature {
     Mptcp,
 }
 
-/// The device that trials are made with.
+/// The name of the device that trials create.
 const TRIAL: &str = "gtrial";
 
 impl Feature {
-    /// Its name and its kernel option.
+    /// Returns its name and the kernel options that provide it.
     fn name(self) -> &'static str {
         match self {
             Feature::Veth => "veth (CONFIG_VETH)",
             Feature::Bridge => "bridges (CONFIG_BRIDGE)",
-            Feature::Tbf => "token buckets (CONFIG_NET_SCH_TBF)",
-            Feature::Ingress => "ingress queues (CONFIG_NET_SCH_INGRESS)",
-            Feature::U32 => "the filter u32 (CONFIG_NET_CLS_U32)",
-            Feature::Mirred => "the action mirred (CONFIG_NET_ACT_MIRRED)",
+            Feature::Tbf => "the token bucket filter (CONFIG_NET_SCH_TBF)",
+            Feature::Ingress => "ingress queueing (CONFIG_NET_SCH_INGRESS)",
+            Feature::U32 => "the tc filter u32 (CONFIG_NET_CLS_U32)",
+            Feature::Mirred => "the tc action mirred (CONFIG_NET_ACT_MIRRED)",
             Feature::Ifb => "ifb (CONFIG_IFB)",
             Feature::Htb => "htb (CONFIG_NET_SCH_HTB)",
             Feature::Nftables => "nftables with numgen (CONFIG_NF_TABLES, CONFIG_NFT_NUMGEN)",
             Feature::Egress => {
-                "nftables that pass packets on (CONFIG_NETFILTER_EGRESS, CONFIG_NFT_FWD_NETDEV, \
-                 CONFIG_NFT_HASH)"
+                "nftables with egress hooks, fwd and jhash (CONFIG_NETFILTER_EGRESS, \
+                 CONFIG_NFT_FWD_NETDEV, CONFIG_NFT_HASH)"
             }
             Feature::Mptcp => "MPTCP (CONFIG_MPTCP)",
         }
     }
 
-    /// Something that works only with it, and what takes that back. `lo` is there from the start
-    /// and nobody uses it yet.
+    /// Returns a tool, input for it that is accepted only with this feature, and input that undoes
+    /// it. The device `lo` can be used: it exists from the start, and nothing uses it yet.
     fn trial(self) -> (Tool, &'static str, &'static str) {
         const LINK: &str = "link del gtrial";
         const ROOT: &str = "qdisc del dev lo root";
@@ -93,16 +93,14 @@ impl Feature {
     }
 }
 
-/// What a topology needs.
+/// Returns the features that a topology needs.
 pub(crate) fn needed(topology: &Topology) -> Vec<Feature> {
     let mut features = vec![Feature::Veth, Feature::Bridge];
     if topology.media.iter().any(|medium| medium.rate.is_some()) {
         features.push(Feature::Tbf);
     }
-    let is_hub = |kind| matches!(kind, MediumKind::Hub { .. });
-    let has_backplane = |kind| matches!(kind, MediumKind::Switch { backplane: Some(_) });
-    let hub = topology.media.iter().any(|medium| is_hub(medium.kind));
-    if hub || topology.media.iter().any(|medium| has_backplane(medium.kind)) {
+    let hub = topology.media.iter().any(|medium| medium.kind.is_hub());
+    if hub || topology.media.iter().any(|medium| medium.kind.backplane().is_some()) {
         features.extend([Feature::Ifb, Feature::Ingress, Feature::U32, Feature::Mirred]);
     }
     if hub {
@@ -122,8 +120,11 @@ pub(crate) fn needed(topology: &Topology) -> Vec<Feature> {
     features
 }
 
-/// Those of `features` that aren't there, in the caller's network namespace. An error is about the
-/// tools, without which nothing can be tried.
+/// Returns those of `features` that the kernel lacks. They are tried in the caller's network
+/// namespace.
+///
+/// # Errors
+/// When a tool that the trials need is missing.
 pub(crate) fn missing(features: &[Feature]) -> Result<Vec<Feature>, LabError> {
     let mut missing = Vec::new();
     for &feature in features {
@@ -131,31 +132,32 @@ pub(crate) fn missing(features: &[Feature]) -> Result<Vec<Feature>, LabError> {
         if tool.run(tool.batch()?, &format!("{does}\n"), TRIAL).is_err() {
             missing.push(feature);
         }
-        // Half of a trial may be there; of none there is nothing to take back.
+        // Undo partial trials as well; an error means that there is nothing to undo.
         let _ = tool.run(tool.batch()?, &format!("{undoes}\n"), TRIAL);
     }
     Ok(missing)
 }
 
-/// For people: what is missing, and what works all the same.
-pub(crate) fn explain(missing: &[Feature]) -> (String, &'static str) {
+/// Returns the error of missing features, which says what works without them.
+pub(crate) fn unavailable(missing: &[Feature]) -> LabError {
     let names: Vec<&str> = missing.iter().map(|feature| feature.name()).collect();
     let works = if missing.iter().any(|it| matches!(it, Feature::Veth | Feature::Bridge)) {
-        "no lab works without"
+        "no lab works without this"
     } else if missing.contains(&Feature::Tbf) {
-        "switches and wires without a rate work"
+        "switches and wires without a rate work without this"
     } else if missing == [Feature::Htb] {
-        "switches, with a backplane or not, and wires work"
+        "switches and wires work without this"
     } else if missing == [Feature::Nftables] {
-        "hubs, switches, wires and routes with one hop, or chosen by flow, work"
+        "hubs, switches, wires, and routes with one hop or the selector flow work without this"
     } else if missing == [Feature::Egress] {
-        "bonds by subflow and everything without bonds work"
+        "topologies without bonds, and bonds with the selector subflow, work without this"
     } else if missing == [Feature::Mptcp] {
-        "bonds by packet or flow and everything without bonds work"
+        "topologies without bonds, and bonds with the selectors packet and flow, work without this"
     } else {
-        "switches without a backplane and wires work"
+        "switches without a backplane, and wires, work without this"
     };
-    (names.join(", "), works)
+    let problem = format!("this kernel does not support {}", names.join(", "));
+    LabError::Unavailable { problem, hint: works.to_owned() }
 }
 
 #[cfg(test)]
@@ -177,8 +179,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_what_still_works() {
-        let (names, works) = explain(&[Feature::Ifb, Feature::Htb]);
-        assert_eq!(names, "ifb (CONFIG_IFB), htb (CONFIG_NET_SCH_HTB)");
-        assert_eq!(works, "switches without a backplane and wires work");
+        let error = unavailable(&[Feature::Ifb, Feature::Htb]);
+        assert_eq!(
+            error.to_string(),
+            "this kernel does not support ifb (CONFIG_IFB), htb (CONFIG_NET_SCH_HTB); switches \
+             without a backplane, and wires, work without this"
+        );
     }
 }

@@ -1,13 +1,13 @@
-//! The keeper: the one process on which a lab hangs.
+//! The keeper: the process that keeps a lab alive.
 //!
-//! It makes the lab's namespaces, is the first process of the lab's PID namespace, and sleeps. The
-//! namespaces' names live on a memory file system in its own mount namespace, so nothing else keeps
-//! them alive: when the keeper ends, even by SIGKILL, the kernel kills every process of the lab and
-//! then drops the mounts, the networks and their devices.
+//! The keeper creates the namespaces of the lab, is the first process of the lab's PID namespace,
+//! and sleeps. The files that name the namespaces are on a tmpfs in the keeper's own mount
+//! namespace, so nothing else keeps them alive. When the keeper ends, even by SIGKILL, the kernel
+//! kills all processes of the lab and removes its mounts, networks and devices.
 //!
-//! It talks with `lab up` over standard input and output: it reads a line with the description, writes a line
-//! with a [`Reply`], and reads a line that orders it to stay. If `lab up` dies before, the keeper ends at the
-//! end of its input.
+//! The keeper communicates with `lab up` over standard input and output: it reads a line with the
+//! description, writes a line with a [`Reply`], and reads a line that orders it to stay. If `lab
+//! up` dies before, the keeper ends at the end of its input.
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
@@ -16,61 +16,48 @@ use std::process::{Child, ChildStdin, ExitCode, Stdio};
 use garland_sys::identity::Identity;
 use garland_sys::init::{self, Forked};
 use garland_sys::namespace::{self, Kind};
-use serde::{Deserialize, Serialize};
 
 use crate::medium::collisions;
 use crate::record::Keeper;
 use crate::share::{self, Shares};
 use crate::{LabError, Spec, apply, feature, plan, role};
 
-/// What the keeper answers.
-#[derive(Debug, Serialize, Deserialize)]
-enum Reply {
-    /// The lab stands.
-    Ready(Keeper),
-    /// The kernel refused the namespaces.
-    Refused { reason: String, hint: String },
-    /// The kernel lacks something.
-    Lacking { features: String, works: String },
-    /// No control group may be made for shares of a processor.
-    NoShares { reason: String, hint: String },
-    /// A step failed.
-    Failed(String),
-}
+/// The keeper's reply to `lab up`: itself once the lab is built, or the error message.
+type Reply = Result<Keeper, String>;
 
 /// Runs the keeper; see [`crate::hidden::main`].
 pub fn main() -> ExitCode {
-    let spec = match read_spec() {
+    let spec = match role::read_line(&mut io::stdin().lock()) {
         Ok(spec) => spec,
-        Err(error) => return refuse(&Reply::Failed(format!("read the description: {error}"))),
+        Err(error) => return refuse(&format!("the keeper cannot read the description: {error}")),
     };
-    let mut shares = None;
-    let reply = match isolate() {
+    let built = match isolate() {
         Ok((Forked::Parent, _)) => return ExitCode::SUCCESS,
-        Ok((Forked::Child, rootless)) => {
-            share(&spec, &mut shares).unwrap_or_else(|| build(&spec, rootless, shares.as_ref()))
+        Ok((Forked::Child, rootless)) => build(&spec, rootless),
+        Err(error) => {
+            let problem = format!("creating namespaces failed: {error}");
+            Err(LabError::Unavailable { problem, hint: hint() })
         }
-        Err(error) => Reply::Refused { reason: error.to_string(), hint: hint() },
     };
-    if !matches!(reply, Reply::Ready(_)) {
-        shares.into_iter().for_each(Shares::remove);
-        return refuse(&reply);
-    }
-    // They are claimed for as long as this process lives.
-    if say(&reply).is_ok() && told_to_stay() && init::silence().is_ok() {
+    // `_shares` must live as long as this process: it holds the claim on the control groups.
+    let (keeper, _shares) = match built {
+        Ok(built) => built,
+        Err(error) => return refuse(&error),
+    };
+    if say(&Ok(keeper)).is_ok() && told_to_stay() && init::silence().is_ok() {
         return serve(&spec);
     }
     ExitCode::FAILURE
 }
 
-fn refuse(reply: &Reply) -> ExitCode {
-    // It fails if the starting process has ended.
-    let _ = say(reply);
+fn refuse(reason: &impl ToString) -> ExitCode {
+    // This fails if the starting process has ended.
+    let _ = say(&Err(reason.to_string()));
     ExitCode::FAILURE
 }
 
-/// What the keeper does while the lab stands: it reaps. A second process keeps the rates of hubs
-/// with collisions, and ends with the first as all of the lab.
+/// Reaps processes as long as the lab runs. If hubs have collisions, a second process adjusts their
+/// rates; it ends with this one, like all processes of the lab.
 fn serve(spec: &Spec) -> ExitCode {
     if collisions::are_wanted(&spec.topology) {
         match init::fork() {
@@ -82,7 +69,7 @@ fn serve(spec: &Spec) -> ExitCode {
     init::reap_for_ever()
 }
 
-/// A keeper whose lab stands and that still ends unless [`Started::stay`] is called.
+/// A keeper whose lab is built. It ends with its starter unless [`Started::stay`] is called.
 pub(crate) struct Started {
     input: ChildStdin,
     /// The keeper process.
@@ -90,66 +77,39 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Lets the keeper live on without its starter.
+    /// Lets the keeper outlive its starter.
     pub(crate) fn stay(mut self) -> io::Result<()> {
         self.input.write_all(b"stay\n")
     }
 }
 
-/// Starts a keeper and waits until its lab stands.
+/// Starts a keeper and waits until it has built its lab.
 pub(crate) fn start(spec: &Spec) -> Result<Started, LabError> {
-    let failed = |reason: String| LabError::Keeper { name: spec.name.clone(), reason };
-    let mut child = role::command(role::KEEPER, &spec.name)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| failed(error.to_string()))?;
-    let answer = converse(&mut child, spec);
-    // The process started here has forked the keeper, or failed: either way it ends at once.
-    child.wait().map_err(|error| failed(error.to_string()))?;
-    let (input, reply) = answer.map_err(|error| failed(error.to_string()))?;
-    match reply {
-        Reply::Ready(keeper) => Ok(Started { input, keeper }),
-        Reply::Failed(reason) => Err(failed(reason)),
-        Reply::Lacking { features, works } => {
-            Err(LabError::Kernel { name: spec.name.clone(), features, works })
-        }
-        Reply::NoShares { reason, hint } => {
-            Err(LabError::Shares { name: spec.name.clone(), reason, hint })
-        }
-        Reply::Refused { reason, hint } => {
-            Err(LabError::Namespaces { name: spec.name.clone(), reason, hint })
-        }
-    }
+    let failed = |reason: String| LabError::Start { name: spec.name.clone(), reason };
+    let begin = || -> io::Result<(ChildStdin, Reply)> {
+        let mut child = role::command(role::KEEPER, &spec.name)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let answer = converse(&mut child, spec);
+        // The child has forked the keeper or failed; in both cases it ends now.
+        child.wait()?;
+        answer
+    };
+    let (input, reply) = begin().map_err(|error| failed(error.to_string()))?;
+    Ok(Started { input, keeper: reply.map_err(failed)? })
 }
 
 fn converse(child: &mut Child, spec: &Spec) -> io::Result<(ChildStdin, Reply)> {
     let mut input = child.stdin.take().expect("standard input was asked for");
     let output = child.stdout.take().expect("standard output was asked for");
-    let mut line = serde_json::to_string(spec)?;
-    line.push('\n');
-    input.write_all(line.as_bytes())?;
-    let mut answer = String::new();
-    io::BufReader::new(output).read_line(&mut answer)?;
-    if answer.is_empty() {
-        return Err(io::Error::other("the keeper ended without a word"));
-    }
-    Ok((input, serde_json::from_str(&answer)?))
-}
-
-fn read_spec() -> io::Result<Spec> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
+    role::write_line(&mut input, spec)?;
+    Ok((input, role::read_line(&mut io::BufReader::new(output))?))
 }
 
 fn say(reply: &Reply) -> io::Result<()> {
-    let mut line = serde_json::to_string(reply)?;
-    line.push('\n');
-    let mut output = io::stdout().lock();
-    output.write_all(line.as_bytes())?;
-    output.flush()
+    role::write_line(&mut io::stdout().lock(), reply)
 }
 
 fn told_to_stay() -> bool {
@@ -157,14 +117,14 @@ fn told_to_stay() -> bool {
     io::stdin().lock().read_line(&mut line).is_ok() && line == "stay\n"
 }
 
-/// Makes the lab's own namespaces; the child is the first process of the PID namespace. Also returns
-/// whether a user namespace was needed.
+/// Creates the namespaces of the lab and forks; the child is the first process of the PID
+/// namespace. Also returns whether a user namespace was needed.
 fn isolate() -> io::Result<(Forked, bool)> {
     const KINDS: [Kind; 4] = [Kind::Mount, Kind::Net, Kind::Uts, Kind::Pid];
     garland_sys::process::leave_session()?;
     std::env::set_current_dir("/")?;
     let (user, group) = namespace::effective_ids();
-    // Root in a container may lack the right too, and is then an ordinary user.
+    // Root in a container may lack the right as well; it is treated like an ordinary user then.
     let rootless = user != 0 || namespace::unshare(&KINDS).is_err();
     if rootless {
         namespace::unshare(&[Kind::User])?;
@@ -180,44 +140,35 @@ fn isolate() -> io::Result<(Forked, bool)> {
     Ok((init::fork()?, rootless))
 }
 
-/// Makes the control groups of nodes that have a share of a processor; returns the failure, if any.
-fn share(spec: &Spec, shares: &mut Option<Shares>) -> Option<Reply> {
-    match share::make(&spec.name, &spec.topology) {
-        Ok(made) => {
-            *shares = made;
-            None
-        }
-        Err(reason) => Some(Reply::NoShares { reason, hint: share::hint() }),
-    }
-}
-
-fn build(spec: &Spec, rootless: bool, shares: Option<&Shares>) -> Reply {
-    let failed = |error: LabError| Reply::Failed(error.to_string());
-    match feature::missing(&feature::needed(&spec.topology)) {
-        Ok(missing) if missing.is_empty() => {}
-        Ok(missing) => {
-            let (features, works) = feature::explain(&missing);
-            return Reply::Lacking { features, works: works.to_owned() };
-        }
-        Err(error) => return failed(error),
-    }
-    if let Err(error) = namespace::set_host_name("media") {
-        return Reply::Failed(format!("set the host name: {error}"));
-    }
-    if let Err(error) = apply::apply(&plan::steps(spec)) {
-        return failed(error);
-    }
-    match Identity::own() {
+/// Builds the lab; also returns the control groups of a lab whose nodes have CPU limits.
+fn build(spec: &Spec, rootless: bool) -> Result<(Keeper, Option<Shares>), LabError> {
+    let shares = share::make(&spec.name, &spec.topology)?;
+    let built = emulate(spec).and_then(|()| {
+        Identity::own().map_err(LabError::file("read process information in", Path::new("/proc")))
+    });
+    match built {
         Ok(identity) => {
-            let shares = shares.map(|shares| shares.path().to_owned());
-            Reply::Ready(Keeper::new(identity, rootless, shares))
+            let path = shares.as_ref().map(|shares| shares.path().to_owned());
+            Ok((Keeper::new(identity, rootless, path), shares))
         }
-        Err(error) => Reply::Failed(format!("look at the keeper itself: {error}")),
+        Err(error) => {
+            shares.into_iter().for_each(Shares::remove);
+            Err(error)
+        }
     }
 }
 
-/// What an ordinary user's administrator has to change, judged by the settings that forbid
-/// namespaces on the known distributions.
+/// Executes the steps of the lab, if the kernel has the features that it needs.
+fn emulate(spec: &Spec) -> Result<(), LabError> {
+    let missing = feature::missing(&feature::needed(&spec.topology))?;
+    if !missing.is_empty() {
+        return Err(feature::unavailable(&missing));
+    }
+    apply::apply(&plan::steps(spec))
+}
+
+/// Returns what an administrator must change so that ordinary users can create namespaces. It is
+/// derived from the kernel settings by which known distributions forbid them.
 fn hint() -> String {
     const SWITCHES: [(&str, &str, &str); 4] = [
         ("user/max_user_namespaces", "0", "user.max_user_namespaces=15000"),
@@ -237,11 +188,11 @@ fn hint() -> String {
         })
         .map_or_else(
             || {
-                "run as root, or where users may make namespaces (not in most containers)"
+                "run it as root, or on a system where users may create namespaces (most containers forbid it)"
                     .to_owned()
             },
             |(_, _, setting)| {
-                format!("users may not make namespaces here: as root, `sysctl -w {setting}`")
+                format!("users may not create namespaces on this system; to allow it, run as root: sysctl -w {setting}")
             },
         )
 }

@@ -1,15 +1,15 @@
-//! An emulated cluster on this machine: network namespaces joined by emulated media, without
-//! daemon, without Docker, and without root where the kernel lets users make namespaces.
+//! An emulated cluster on this machine: network namespaces that are connected by emulated media. It
+//! needs no daemon, no Docker, and no root privileges where the kernel lets users create
+//! namespaces.
 //!
-//! A [`Spec`] describes a lab; [`plan::steps`] turns it into steps that can be printed; a keeper process
-//! ([`keeper`]) executes them in its own namespaces and then waits. Everything hangs
-//! on the keeper: when it ends, for whatever reason, the kernel takes processes, devices and mounts
-//! away, so undoing the steps is ending the keeper and needs no code that could fail to run. Only
-//! control groups, where nodes have a share of a processor, are left by a crash; they are empty, and
-//! the next command removes them.
+//! A [`Spec`] describes a lab; [`plan::steps`] turns it into steps that can be printed; a keeper
+//! process ([`keeper`]) executes them in its own namespaces and then waits. When the keeper ends
+//! for any reason, the kernel removes the processes, devices and mounts of the lab, so no code is
+//! needed to undo the steps. Only the control groups of a lab with CPU limits survive a crash; they
+//! are empty, and the next command removes them.
 //!
-//! A program that calls [`Lab::up`] or [`Lab::check`] is started again as the keeper, the warden or
-//! the probe, so its `main` begins with [`hidden::main`], before it makes a thread.
+//! A program that calls [`Lab::up`] or [`Lab::check`] is executed again as the keeper, the warden
+//! or the probe. So its `main` must begin with [`hidden::main`], before it starts a thread.
 
 mod apply;
 mod bond;

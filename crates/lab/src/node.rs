@@ -8,7 +8,7 @@ use crate::step::Step;
 use crate::writer::Writer;
 use crate::{bond, medium, route};
 
-/// The steps of a node whose namespaces and NICs exist.
+/// Returns the steps that configure a node whose namespaces and NICs exist.
 pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec<Step> {
     let write = Writer::of(topology, node);
     let mut steps = settings(topology, shaping, node, &write);
@@ -17,10 +17,11 @@ pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec
         own_address(topology, node)
             .then(|| write.ip(format!("addr add {}/32 dev lo", topology.nodes[node].address))),
     );
-    for (id, nic) in topology.nics_of(node) {
-        steps.extend(plug_in(nic, shaping.one_frame_at_a_time(nic.medium), &write));
-        debug_assert_eq!(topology.nics[id].name, nic.name);
-    }
+    steps.extend(
+        topology
+            .nics_of(node)
+            .flat_map(|(_, nic)| plug_in(nic, shaping.one_frame_at_a_time(nic.medium), &write)),
+    );
     steps.extend(bond::steps(topology, shaping, node, &write));
     steps.extend(route::steps(topology, node, &write));
     steps.extend(topology.nics_of(node).filter_map(|(id, nic)| {
@@ -40,8 +41,8 @@ fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer
     ];
     let nics: Vec<&Nic> = topology.nics_of(node).map(|(_, nic)| nic).collect();
     let devices = || ["all"].into_iter().chain(nics.iter().map(|nic| nic.name.as_str()));
-    // Replies may take another route than requests, and a router must not redirect to a shorter one:
-    // the topology decides the routes.
+    // The topology decides the routes: replies may take another route than requests, and a router
+    // must not send redirects to a shorter one.
     if nics.len() > 1 {
         let loose = |device| write.sysctl(&format!("net.ipv4.conf.{device}.rp_filter"), 0);
         steps.extend(devices().map(loose));
@@ -56,7 +57,7 @@ fn settings(topology: &Topology, shaping: &Shaping, node: NodeId, write: &Writer
     if topology.routes.iter().any(by_flow) {
         steps.push(write.sysctl("net.ipv4.fib_multipath_hash_policy", 1));
     }
-    // A bond that deals packets in turn is as fast as all its NICs together.
+    // A bond that sends packets over its NICs in turn is as fast as all of them together.
     let dealt = topology.bonds.iter().filter(|bond| bond.node == node);
     let dealt = dealt.filter(|bond| bond.selector == Selector::Packet).map(|bond| {
         let rates = bond.nics.iter().filter_map(|nic| shaping.rate(topology.nics[*nic].medium));
@@ -89,7 +90,7 @@ fn plug_in(nic: &Nic, one_frame_at_a_time: bool, write: &Writer) -> Vec<Step> {
     steps
 }
 
-/// The token bucket of a NIC, which sends at the rate of its port.
+/// Returns the token bucket of a NIC, which sends at the rate of its port.
 fn nic_bucket(topology: &Topology, shaping: &Shaping, nic: NicId) -> Option<shaping::Tbf> {
     let id = topology.nics[nic].medium;
     let ports = medium::ports(topology, id);

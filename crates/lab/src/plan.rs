@@ -1,14 +1,16 @@
-//! From a description to the steps that build it, in the order of execution.
+//! Converts the description of a lab to the steps that build it, in the order of execution.
 //!
-//! Steps have no inverse: they act on namespaces of the keeper, so the end of the keeper undoes them.
+//! Steps have no inverse: they change only namespaces of the keeper, which disappear when the
+//! keeper ends.
 
 use crate::shaping::Shaping;
 use crate::{Spec, medium, node};
 
 pub use crate::step::{Place, Step};
+pub use crate::tool::Tool;
 
-/// The steps that build the lab of `spec`: media, nodes, cables, queues of media, network settings of
-/// nodes.
+/// Returns the steps that build the lab `spec`: media, nodes, cables, queues of media, network
+/// settings of nodes.
 pub fn steps(spec: &Spec) -> Vec<Step> {
     let topology = &spec.cabled();
     let shaping = Shaping::of(topology);
@@ -36,7 +38,7 @@ mod tests {
         lines.join("\n")
     }
 
-    /// The steps of a topology, without what every node's settings have in common.
+    /// Returns the steps of a topology, without the settings that all nodes have in common.
     fn of(topology: Topology) -> String {
         let spec = Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() };
         spec.validate().unwrap();

@@ -1,5 +1,6 @@
-//! The probe: a process of its own that measures TCP goodput between nodes. A socket belongs to the
-//! network that its thread was in when it was made, so one process can hold both ends.
+//! The probe: a process that measures TCP goodput between nodes. A socket belongs to the network
+//! namespace that its thread was in when the socket was created, so one process can hold both ends
+//! of a connection.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,17 +16,17 @@ use garland_sys::{arrival, clock, tcp, threads};
 
 use crate::check::{Answer, FlowTask, Task};
 
-/// Bytes a write or read.
+/// The size of a write or read, in bytes.
 const PIECE: usize = 256 * 1024;
 
-/// How much longer a flow sends than it is counted, since the last of it comes late where the reader
-/// lacks a processor.
+/// How much longer a flow sends than it is counted. The last bytes arrive late if the reader has to
+/// wait for a CPU.
 const AFTER: Duration = Duration::from_millis(30);
 
-/// Nothing is waited for longer than this.
+/// The timeout of all network operations.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs the probe's part; see [`crate::hidden::main`].
+/// Runs the probe; see [`crate::hidden::main`].
 pub(crate) fn main() -> ExitCode {
     let answer: Answer = measure().map_err(|error| error.to_string());
     let said = serde_json::to_writer(io::stdout().lock(), &answer);
@@ -43,7 +44,7 @@ fn measure() -> io::Result<Vec<f64>> {
         let flows: Vec<_> = task.flows.iter().map(start).collect();
         flows
             .into_iter()
-            .map(|flow| flow?.join().map_err(|_| io::Error::other("a thread failed"))?)
+            .map(|flow| flow?.join().map_err(|_| io::Error::other("a thread panicked"))?)
             .collect()
     })
 }
@@ -58,12 +59,13 @@ fn run(flow: &FlowTask, task: &Task) -> io::Result<f64> {
         let sender = threads::spawn_in(scope, "send", || {
             enter(&flow.from)?;
             let stream = tcp::connect(address.into(), PATIENCE, transport)?;
-            // Reno, which every kernel allows: the wire is measured, not bbr's guess of it.
+            // Every kernel has Reno, and it fills the wire; BBR would send at its own estimate of
+            // the rate.
             tcp::choose_congestion(&stream, &["reno"])?;
             send(stream, task.warm_up + task.window + AFTER)
         })?;
         let received = accept(&listener).and_then(|stream| receive(stream, task));
-        let sent = sender.join().map_err(|_| io::Error::other("a thread failed"))?;
+        let sent = sender.join().map_err(|_| io::Error::other("a thread panicked"))?;
         sent.and(received)
     })
 }
@@ -72,7 +74,7 @@ fn enter(path: &Path) -> io::Result<()> {
     Namespace::open(Kind::Net, path)?.join()
 }
 
-/// Accepts one connection, or fails when none comes.
+/// Accepts one connection; fails after [`PATIENCE`].
 fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let deadline = clock::now_ns() + nanos(PATIENCE);
@@ -84,7 +86,7 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
             }
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
             Err(_) if clock::now_ns() > deadline => {
-                return Err(io::Error::other("no connection came"));
+                return Err(io::Error::other("timed out after 10 s waiting for a connection"));
             }
             Err(_) => thread::sleep(Duration::from_millis(1)),
         }
@@ -98,11 +100,12 @@ fn send(mut stream: TcpStream, duration: Duration) -> io::Result<()> {
     while clock::now_ns() < end {
         stream.write_all(&piece)?;
     }
-    // What still waits in buffers is of no use; a reset spares the wire the rest.
+    // Reset the connection, so that bytes in buffers are dropped and not sent.
     tcp::reset_on_close(&stream)
 }
 
-/// Bits per second between the first and the last look that count.
+/// Receives a flow and returns its goodput in bits per second, between the first and the last read
+/// in the window.
 fn receive(mut stream: TcpStream, task: &Task) -> io::Result<f64> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut piece = vec![0; PIECE];
@@ -123,7 +126,7 @@ fn receive(mut stream: TcpStream, task: &Task) -> io::Result<f64> {
     }
     let [first, last] = counted.unwrap_or_default();
     if last.bytes == first.bytes || last.at_ns == first.at_ns {
-        return Err(io::Error::other("nothing arrived"));
+        return Err(io::Error::other("no data arrived"));
     }
     Ok((last.bytes - first.bytes) as f64 * 8e9 / (last.at_ns - first.at_ns) as f64)
 }

@@ -1,4 +1,4 @@
-//! What a lab keeps on disk about itself: `lab.json`.
+//! The record of a lab on disk: `lab.json`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LabError, Spec};
 
-/// The version of the format; another one is refused.
+/// The version of the format; records of other versions are rejected.
 const VERSION: u32 = 1;
 
 const FILE: &str = "lab.json";
 
-/// A lab as `lab.json` has it.
+/// The contents of `lab.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     version: u32,
@@ -23,20 +23,20 @@ pub struct Record {
     pub spec: Spec,
     /// The directory that holds the root directories of the nodes.
     pub roots: PathBuf,
-    /// The process that the lab hangs on; none while it is being built.
+    /// The process that keeps the lab alive; `None` while the lab is being built.
     pub keeper: Option<Keeper>,
 }
 
 /// The keeper process of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keeper {
-    /// Its process number, as the host sees it.
+    /// Its process ID, as the host sees it.
     pub pid: u32,
     start: u64,
     boot: String,
-    /// Whether the lab lives in a user namespace, made without root.
+    /// Whether the lab is in a user namespace, since it was started without root privileges.
     pub rootless: bool,
-    /// The control group of the nodes that have a share of a processor.
+    /// The control group that contains those of the nodes, in a lab with CPU limits.
     pub shares: Option<PathBuf>,
 }
 
@@ -56,12 +56,12 @@ impl Record {
         Record { version: VERSION, spec, roots, keeper: None }
     }
 
-    /// The keeper, if it still lives.
+    /// Returns the keeper if it is still running.
     pub fn living_keeper(&self) -> Option<&Keeper> {
         self.keeper.as_ref().filter(|keeper| keeper.identity().is_alive())
     }
 
-    /// Reads the record in a lab's directory; `None` when there is none.
+    /// Reads the record in the directory of a lab; returns `None` if it has none.
     pub(crate) fn read(folder: &Path) -> Result<Option<Record>, LabError> {
         let path = folder.join(FILE);
         let text = match fs::read(&path) {
@@ -74,12 +74,15 @@ impl Record {
         if record.version == VERSION {
             Ok(Some(record))
         } else {
-            let other = format!("made by another version (format {})", record.version);
+            let other = format!(
+                "the lab was started by another version of garland (format {}, expected {VERSION}); end it with that version",
+                record.version
+            );
             Err(LabError::file("read", &path)(io::Error::other(other)))
         }
     }
 
-    /// Writes it whole or not at all.
+    /// Writes the record atomically into the directory of a lab.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
         let temporary = folder.join(".lab.json.new");

@@ -1,7 +1,11 @@
-//! Starting this program as a lab's keeper, warden or probe.
+//! Starts this program as the keeper, warden or probe of a lab.
 
+use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// The subcommand of the keeper.
 pub(crate) const KEEPER: &str = "lab-keeper";
@@ -10,10 +14,27 @@ pub(crate) const WARDEN: &str = "lab-warden";
 /// The subcommand of the probe.
 pub(crate) const PROBE: &str = "lab-probe";
 
-/// The command that starts this program with the hidden subcommand `part` for the lab `name`. It runs
-/// `/proc/self/exe`, so that an update of the file on disk can't mix two versions.
+/// Returns a command that runs this program with the hidden subcommand `part` for the lab `name`.
+/// It executes `/proc/self/exe`, so that an update of the program on disk cannot mix two versions.
 pub(crate) fn command(part: &str, name: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("garland").args([part, name]);
     command
+}
+
+/// Writes a value as a line of JSON.
+pub(crate) fn write_line(output: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    output.write_all(&line)?;
+    output.flush()
+}
+
+/// Reads a value from a line of JSON.
+pub(crate) fn read_line<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<T> {
+    let mut line = String::new();
+    if input.read_line(&mut line)? == 0 {
+        return Err(io::Error::other("the other process ended without an error message"));
+    }
+    Ok(serde_json::from_str(&line)?)
 }

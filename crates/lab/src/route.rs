@@ -1,19 +1,22 @@
-//! Routes of a node beyond those of its addresses.
+//! The configured routes of a node.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use garland_topology::{NextHop, NodeId, Reach, Route, Selector, Topology};
+use garland_topology::{NextHop, NodeId, Reach, Route, Selector, Topology, same_network};
 
 use crate::bond;
 use crate::step::Step;
+use crate::tool::Tool;
 use crate::writer::Writer;
 
-/// The first routing table, and packet mark, of next hops that are taken in turn.
+/// The number of the first routing table, and the first packet mark, of next hops that are used in
+/// turn.
 const FIRST_TABLE: usize = 1000;
 
-/// A node's routes. Where packets take several hops in turn, each hop has its own routing table, and
-/// nftables marks every packet with the number of one.
+/// Returns the steps that add a node's routes. If the packets of a route use several next hops in
+/// turn, each hop has its own routing table, and nftables marks every packet with the number of one
+/// of the tables.
 pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<Step> {
     let mut routes: Vec<&Route> =
         topology.routes.iter().filter(|route| route.node == node).collect();
@@ -24,7 +27,7 @@ pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<St
     for route in &routes {
         let Route { to, prefix, hops, .. } = route;
         let line = match &hops[..] {
-            // Packets without a mark take the first hop.
+            // Packets without a mark use the first hop.
             [hop, ..] if hops.len() == 1 || in_turn(route) => hop_words(topology, hop),
             several => {
                 several.iter().map(|hop| format!(" nexthop{}", hop_words(topology, hop))).collect()
@@ -35,7 +38,7 @@ pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<St
     if !routes.iter().any(|route| in_turn(route)) {
         return steps;
     }
-    // The longest prefix comes last, so that its mark wins.
+    // The longest prefix comes last, so that its mark replaces the others.
     routes.sort_by_key(|route| route.prefix);
     let mut rules = String::new();
     let mut table = FIRST_TABLE;
@@ -50,12 +53,12 @@ pub(crate) fn steps(topology: &Topology, node: NodeId, write: &Writer) -> Vec<St
         table = tables.end;
         rules.push_str(&mark(*to, *prefix, &tables.collect::<Vec<_>>()));
     }
-    steps.push(write.nft(deal(&rules)));
+    steps.push(write.batch(Tool::Nft, deal(&rules)));
     steps
 }
 
 fn hop_words(topology: &Topology, hop: &NextHop) -> String {
-    // A NIC of a bond means the bond.
+    // A NIC of a bond stands for the bond.
     let name = match bond::above(topology, hop.nic) {
         Some(bond) => &bond.name,
         None => &topology.nics[hop.nic].name,
@@ -67,7 +70,7 @@ fn hop_words(topology: &Topology, hop: &NextHop) -> String {
     }
 }
 
-/// Whether the address and prefix of a NIC, or of its bond, make the route to a station.
+/// Whether `via` is on the network of the NIC of `hop`, or of its bond.
 fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
     let nic = &topology.nics[hop.nic];
     let (reach, address) = match bond::above(topology, hop.nic) {
@@ -75,16 +78,14 @@ fn reaches(topology: &Topology, hop: &NextHop, via: Ipv4Addr) -> bool {
         None => (nic.reach, nic.address),
     };
     match (reach, address) {
-        (Reach::Subnet(prefix), Some(own)) => {
-            let kept = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-            own.to_bits() & kept == via.to_bits() & kept
-        }
+        (Reach::Subnet(prefix), Some(own)) => same_network(own, via, prefix),
         (Reach::Peer(peer), Some(_)) => peer == via,
         _ => false,
     }
 }
 
-/// The rule that marks packets to `to` with `tables` in turn, or with 0.
+/// Returns the rule that marks packets to `to` with the numbers of `tables` in turn, or with 0 if
+/// there are none.
 fn mark(to: Ipv4Addr, prefix: u8, tables: &[usize]) -> String {
     let several = tables.iter().enumerate().fold(String::new(), |mut map, (turn, table)| {
         let comma = if turn == 0 { "" } else { ", " };
@@ -98,7 +99,7 @@ fn mark(to: Ipv4Addr, prefix: u8, tables: &[usize]) -> String {
     format!("    ip daddr {to}/{prefix} meta mark set {value}\n")
 }
 
-/// The rules for packets that the node sends and forwards.
+/// Returns the nftables table that applies `rules` to packets that the node sends and forwards.
 fn deal(rules: &str) -> String {
     format!(
         "table ip garland_routes {{
@@ -113,7 +114,7 @@ fn deal(rules: &str) -> String {
     )
 }
 
-/// Whether a node's address is on the loopback device, since no NIC and no bond has it.
+/// Whether no NIC and no bond has the node's address, so that it is on the loopback device.
 pub(crate) fn own_address(topology: &Topology, node: NodeId) -> bool {
     let address = topology.nodes[node].address;
     let of_nic = topology.nics_of(node).any(|(_, nic)| nic.address == Some(address));

@@ -10,19 +10,19 @@ use crate::tool::Tool;
 use crate::{Lab, LabError};
 
 impl Lab {
-    /// Runs a batch of lines with a tool at a place.
+    /// Runs a tool with the batch `lines` in the namespaces of `place`.
     pub(crate) fn batch(&self, tool: Tool, place: &Place, lines: &str) -> Result<(), LabError> {
         self.run(tool, tool.batch()?, place, lines).map(drop)
     }
 
-    /// The present counters of the media.
+    /// Reads the counters of the media.
     pub(crate) fn counters(&self) -> Result<Counters, LabError> {
         let links = self.query(Tool::Ip, &["-j", "-s", "link", "show"])?;
         let queues = self.query(Tool::Tc, &["-j", "-s", "qdisc", "show"])?;
         Ok(Counters::new(links, queues))
     }
 
-    /// Queries a tool in the media's namespace, whose output is JSON.
+    /// Runs a tool in the namespace of the media, and parses its JSON output.
     fn query<T: for<'a> Deserialize<'a>>(&self, tool: Tool, words: &[&str]) -> Result<T, LabError> {
         let mut command = Command::new(tool.find()?);
         command.args(words);
@@ -30,7 +30,7 @@ impl Lab {
         serde_json::from_slice(&text).map_err(|error| LabError::Tool {
             tool: tool.name(),
             place: Place::Media.to_string(),
-            reason: format!("unknown output: {error}"),
+            reason: format!("its output cannot be parsed: {error}"),
         })
     }
 

@@ -1,4 +1,4 @@
-//! The lab that `--nodes N --rate R` asks for.
+//! The lab of the options `--nodes N --rate R`.
 
 use garland_core::units::Rate;
 use garland_topology::shapes::{Basis, switch};
@@ -6,8 +6,8 @@ use garland_topology::shapes::{Basis, switch};
 use crate::Spec;
 
 impl Spec {
-    /// A head `n0` and `nodes` nodes, `n1` and up, on one switch whose every port passes `rate` bits
-    /// per second each way; without a rate as much as this machine copies.
+    /// Returns a lab with a head `n0` and `nodes` nodes, from `n1` on, on one switch. Each port has
+    /// `rate` bits per second in each direction; without a rate it is as fast as this machine.
     pub fn switch(name: &str, nodes: u32, rate: Option<u64>) -> Spec {
         let rate = rate.map(Rate::from_bits_per_second);
         let basis = Basis { rate, ..Basis::numbered("switch", nodes) };

@@ -1,24 +1,26 @@
-//! The token bucket that makes a virtual wire as slow as a real one.
+//! The token bucket that limits a virtual wire to the rate of a real one.
 //!
 //! A full Ethernet frame carries 1448 bytes of TCP payload (with time stamps) in 1514 bytes that
-//! the kernel counts, and occupies the wire for 1538: 24 more for check sum, preamble and gap. So a
-//! real link gives TCP 1448/1538 = 94.15 % of its rate, and so must the emulated one.
+//! the kernel counts, and occupies the wire for 1538 bytes: 24 more for checksum, preamble and gap.
+//! So a real link gives TCP 1448/1538 = 94.15 % of its rate, and so must the emulated one.
 //!
-//! Slow links count exactly, frame by frame: a small burst makes tbf split the large segments that
-//! TCP hands down, and tbf itself adds the 24 bytes. On fast links, and on many slow ones together, splitting would cost more CPU
-//! than everything else, so large segments pass whole; the kernel counts the headers of every frame
-//! in them but would add the 24 bytes only once, so the rate is scaled by 1514/1538 instead.
+//! Slow links count exactly, frame by frame: a small burst makes tbf split the large segments of
+//! TCP, and tbf adds the 24 bytes. On fast links, and on many slow ones together, splitting would
+//! cost more CPU time than everything else, so large segments pass whole. The kernel counts the
+//! headers of every frame in them but would add the 24 bytes only once, so the rate is scaled by
+//! 1514/1538 instead.
 
 use std::fmt;
 
 use garland_core::units::Rate;
 use garland_topology::{Medium, MediumId, MediumKind, Topology};
 
-/// Up to this rate, in bits per second, frames are counted one by one.
+/// The maximum rate of a link whose frames are counted one by one, in bits per second.
 const EXACT_UP_TO: u64 = 200_000_000;
 
-/// The total rate of all links, in bits per second, up to which two processors count every frame. Measured:
-/// a chain through 20 nodes at 100 Mbit/s took 10.5 s for what the wire does in 7.6.
+/// The maximum total rate of all links whose frames are counted one by one, in bits per second,
+/// with two CPUs. Measured above it: a chain through 20 nodes at 100 Mbit/s took 10.5 s for a copy
+/// that takes 7.6 s on real wires.
 const EXACT_IN_ALL: u64 = 1_200_000_000;
 
 /// How the media of one topology are shaped.
@@ -35,7 +37,7 @@ struct MediumShaping {
 }
 
 impl Shaping {
-    /// Decides for all media at once, since all share the machine's processors.
+    /// Computes the shaping of all media together, since all share the CPUs of the machine.
     pub fn of(topology: &Topology) -> Shaping {
         let in_all = load(topology);
         let hubs = beside_hubs(topology);
@@ -47,24 +49,26 @@ impl Shaping {
         Shaping { media: media.collect() }
     }
 
-    /// Whether frames are counted one by one.
+    /// Whether the frames of a medium are counted one by one.
     pub fn exact(&self, medium: MediumId) -> bool {
         self.media[medium].exact
     }
 
-    /// Whether nodes must hand down single frames, not large segments: htb, which makes a hub, adds
-    /// a frame's 24 bytes only once to a segment. So it is on hubs and on what they are joined to.
+    /// Whether nodes must send single frames instead of large segments. This holds for hubs and for
+    /// media that are joined to them, since htb, which emulates a hub, adds the 24 bytes of a frame
+    /// only once to a large segment.
     pub(crate) fn one_frame_at_a_time(&self, medium: MediumId) -> bool {
         self.media[medium].beside_hub
     }
 
-    /// The rate of a medium, in bits per second.
+    /// Returns the rate of a medium in bits per second.
     pub(crate) fn rate(&self, medium: MediumId) -> Option<u64> {
         self.media[medium].rate
     }
 }
 
-/// Bits per second on all links together when every node but one sends or receives at its rate.
+/// Returns the load on all links together, in bits per second, when every node but one sends or
+/// receives at full rate.
 pub(crate) fn load(topology: &Topology) -> u64 {
     let of = |(id, medium): (MediumId, &Medium)| {
         let links = match medium.kind {
@@ -78,11 +82,10 @@ pub(crate) fn load(topology: &Topology) -> u64 {
     topology.media.iter().enumerate().map(of).fold(0, u64::saturating_add)
 }
 
-/// For each medium, whether it is a hub or frames get from it to one without a router.
+/// Returns for each medium whether it is a hub, or joined to one by uplinks.
 fn beside_hubs(topology: &Topology) -> Vec<bool> {
-    let is_hub = |medium: &Medium| matches!(medium.kind, MediumKind::Hub { .. });
-    let mut beside: Vec<bool> = topology.media.iter().map(is_hub).collect();
-    // Every round carries it one uplink further.
+    let mut beside: Vec<bool> = topology.media.iter().map(|medium| medium.kind.is_hub()).collect();
+    // Every round extends it by one uplink.
     for _ in &topology.media {
         for uplink in &topology.uplinks {
             let either = beside[uplink.from] || beside[uplink.to];
@@ -97,10 +100,10 @@ fn is_exact(rate: u64, in_all: u64) -> bool {
     rate <= EXACT_UP_TO && in_all <= EXACT_IN_ALL
 }
 
-/// The slowest link: below, one frame takes longer than a second.
+/// The minimum rate of a link: below it, a frame takes longer than a second.
 const SLOWEST: u64 = 16_000;
 
-/// The fastest link that is shaped honestly; one processor of 2026 moves little more through veth.
+/// The maximum rate of a shaped link: one CPU of 2026 moves little more through veth devices.
 const FASTEST: u64 = 25_000_000_000;
 
 const PAYLOAD: u64 = 1448;
@@ -108,10 +111,11 @@ const PAYLOAD: u64 = 1448;
 pub(crate) const FRAME: u64 = 1514;
 /// Bytes that a full frame occupies the wire for.
 pub(crate) const WIRE: u64 = 1538;
-/// Bytes of wire that acknowledgements take for each full frame: one of 66 bytes (90 on the wire)
-/// for every second frame.
+/// Bytes on the wire for acknowledgements per full frame: one of 66 bytes (90 on the wire) for
+/// every second frame.
 const ACKNOWLEDGEMENT: u64 = 45;
-/// The mean length of a flow's frames on the wire: two full ones and an acknowledgement.
+/// The mean length of a flow's frames on the wire, in bytes: two full frames and one
+/// acknowledgement.
 pub(crate) const MEAN_FRAME: f64 = (2 * (WIRE + ACKNOWLEDGEMENT)) as f64 / 3.0;
 
 /// The parameters of tc-tbf(8); [`fmt::Display`] writes them as arguments of `tc`.
@@ -121,7 +125,7 @@ pub struct Tbf {
     rate: u64,
     /// Bytes that may pass at once.
     burst: u64,
-    /// Bytes that may wait: the port's buffer.
+    /// Bytes that may be queued: the buffer of the port.
     limit: u64,
     /// Bytes added to every frame.
     overhead: u64,
@@ -139,13 +143,14 @@ impl fmt::Display for Tbf {
 }
 
 impl Tbf {
-    /// Sets the buffer in bytes, if given.
+    /// Sets the size of the buffer in bytes, if given.
     pub(crate) fn holding(self, bytes: Option<u64>) -> Tbf {
         Tbf { limit: bytes.unwrap_or(self.limit).max(self.burst), ..self }
     }
 }
 
-/// The token bucket for a wire of `rate` bits per second, counting frames or not (`is_exact`).
+/// Returns the token bucket for a wire of `rate` bits per second; `exact` says whether frames are
+/// counted one by one.
 pub fn qdisc(rate: u64, exact: bool) -> Tbf {
     let millisecond = rate / 8 / 1000;
     if exact {
@@ -161,40 +166,42 @@ pub fn qdisc(rate: u64, exact: bool) -> Tbf {
     }
 }
 
-/// How many bytes one TCP socket may have in its own node's queue (`tcp_limit_output_bytes`): what
-/// 2 ms carry. The kernel's 4 MiB would overfill the bucket's queue, whose losses no real NIC has,
-/// and let acknowledgements wait behind data.
+/// Returns how many bytes a TCP socket may have in the queue of its own node
+/// (`tcp_limit_output_bytes`): those of 2 ms. With the kernel's default of 4 MiB the queue of the
+/// token bucket would overflow, which does not happen on real NICs, and acknowledgements would wait
+/// behind data.
 pub fn socket_share(rate: u64) -> u64 {
     (rate / 8 / 500).clamp(16_384, 4_194_304)
 }
 
-/// The TCP goodput, in bits per second, of a single flow over a wire of `rate` bits per second.
+/// Returns the TCP goodput of a single flow over a wire of `rate` bits per second, in bits per
+/// second.
 pub fn goodput(rate: u64) -> f64 {
     rate as f64 * PAYLOAD as f64 / WIRE as f64
 }
 
-/// The TCP goodput, in bits per second, of each of two opposite flows over a wire of `rate` bits per
-/// second. On wires that count frames, acknowledgements take a frame for every second one; on fast ones
-/// whole segments of up to 64 KiB are acknowledged at once, which costs next to nothing.
+/// Returns the TCP goodput of each of two opposite flows over a wire of `rate` bits per second, in
+/// bits per second. On wires that count frames, every second frame is acknowledged; on fast wires a
+/// segment of up to 64 KiB is acknowledged at once, which costs next to nothing.
 pub fn goodput_both_ways(rate: u64, exact: bool) -> f64 {
     let acknowledgement = if exact { ACKNOWLEDGEMENT } else { 0 };
     rate as f64 * PAYLOAD as f64 / (WIRE + acknowledgement) as f64
 }
 
-/// TCP payload, in bits per second, that a hub of `rate` bits per second carries, for all flows
-/// together: their acknowledgements use the same wire.
+/// Returns the TCP goodput of all flows together over a hub of `rate` bits per second, in bits per
+/// second. Acknowledgements use the same wire.
 pub fn goodput_of_hub(rate: u64) -> f64 {
     rate as f64 * PAYLOAD as f64 / (WIRE + ACKNOWLEDGEMENT) as f64
 }
 
-/// What is wrong with a rate.
+/// Returns the fault of a rate, in bits per second, if it cannot be emulated.
 pub(crate) fn fault(rate: u64) -> Option<String> {
     if rate < SLOWEST {
-        Some(format!("a rate of {rate} bit/s is too low: {SLOWEST} bit/s is the least"))
+        Some(format!("the rate of {rate} bit/s is too low; the minimum is {SLOWEST} bit/s"))
     } else if rate > FASTEST {
         Some(format!(
-            "a rate of {:.0} Gbit/s is beyond this host: {:.0} Gbit/s is the most; without a rate \
-             the wires are as fast as the machine",
+            "the rate of {:.0} Gbit/s cannot be emulated; the maximum is {:.0} Gbit/s; without a \
+             rate the wires are as fast as this machine",
             rate as f64 / 1e9,
             FASTEST as f64 / 1e9
         ))

@@ -1,9 +1,10 @@
-//! Shares of a processor: a control group for each node, and one for the lab around them. All that
-//! runs on a node is put in its group. Nodes without a share have one, too: what a head with a share
-//! starts on them would stay in the head's otherwise.
+//! CPU limits of nodes: a control group for the lab, and one in it for each node. All processes of
+//! a node are put in its group. Nodes without a limit have a group as well: otherwise processes
+//! that a head with a limit starts on them would stay in the group of the head.
 //!
-//! Groups are directories that outlive the process that made them. The keeper claims the lab's as long
-//! as it lives; an unclaimed one was left by a crash, and the next command removes it.
+//! Control groups outlive the process that created them. The keeper holds a claim on the lab's
+//! group as long as it runs. A group without a claim was left by a crash, and the next command
+//! removes it.
 
 use std::fs::File;
 use std::io;
@@ -13,47 +14,54 @@ use garland_sys::cgroup::{self, GIVEN, Group};
 use garland_sys::random;
 use garland_topology::{Node, Topology};
 
-/// What the names of all labs' groups begin with.
+use crate::LabError;
+
+/// The prefix of the names of the labs' control groups.
 const PREFIX: &str = "garland-lab-";
 
-/// A lab's groups, claimed.
+/// The control groups of a lab, with the claim on them.
 pub(crate) struct Shares {
     group: Group,
     _claim: File,
 }
 
 impl Shares {
-    /// The lab's group's directory.
+    /// Returns the directory of the lab's group.
     pub(crate) fn path(&self) -> &Path {
         self.group.path()
     }
 
-    /// Takes the groups away: nothing came of the lab.
+    /// Removes the groups, after the lab failed to start.
     pub(crate) fn remove(self) {
-        // What is left, the next command removes.
+        // The next command removes what this leaves behind.
         let _ = self.group.remove();
     }
 }
 
-/// Makes the groups; `None` if no node has a share. An error names the path.
-pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, String> {
+/// Creates the control groups; returns `None` if no node has a CPU limit. An error names the paths
+/// that were tried.
+pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, LabError> {
     if topology.nodes.iter().all(|node| node.cpu.is_none()) {
         return Ok(None);
     }
     let tag: String = random::bytes::<4>().iter().map(|byte| format!("{byte:02x}")).collect();
     let name = format!("{PREFIX}{lab}-{tag}");
+    let failed = |reason: String| {
+        let problem = format!("limiting the CPU time of nodes (`cpu`) failed: {reason}");
+        LabError::Unavailable { problem, hint: hint() }
+    };
     let mut tried = Vec::new();
-    for place in cgroup::places().map_err(|error| error.to_string())? {
+    for place in cgroup::places().map_err(|error| failed(error.to_string()))? {
         let made = || -> io::Result<Shares> {
             let group = place.make(&name)?;
-            let claim = group.claim()?.ok_or_else(|| io::Error::other("it is claimed"))?;
+            let claim = group.claim()?.ok_or_else(|| io::Error::other("another lab uses it"))?;
             let limit = |node: &Node| {
                 let own = group.make(&node.name)?;
                 node.cpu.map_or(Ok(()), |share| own.limit(share))
             };
             match topology.nodes.iter().try_for_each(limit) {
                 Ok(()) => Ok(Shares { group, _claim: claim }),
-                // The first error is the one worth telling.
+                // Report the first error.
                 Err(error) => group.remove().and(Err(error)),
             }
         };
@@ -62,38 +70,38 @@ pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, Str
             Err(error) => tried.push(format!("{}: {error}", place.path().display())),
         }
     }
-    Err(tried.join(", "))
+    Err(failed(tried.join(", ")))
 }
 
-/// The group of a node below the lab's, if that has one.
+/// Returns the group of a node in the lab's group `lab`, if there is one.
 pub(crate) fn of_node(lab: Option<&PathBuf>, node: &str) -> Option<Group> {
     lab.map(|lab| Group::at(&lab.join(node)))
 }
 
-/// Removes the groups that crashed labs left behind. What isn't this user's stays.
+/// Removes the control groups of this user that crashed labs left behind.
 pub(crate) fn sweep() {
     for place in cgroup::places().unwrap_or_default() {
         for group in place.below(PREFIX).unwrap_or_default() {
             if let Ok(Some(_claim)) = group.claim() {
-                // Another command may be faster, or another user has to do it.
+                // Another command may have removed it, or it belongs to another user.
                 let _ = group.remove();
             }
         }
     }
 }
 
-/// What an administrator can do so that ordinary users may give shares.
-pub(crate) fn hint() -> String {
+/// Returns what an administrator can do so that ordinary users can create control groups.
+fn hint() -> String {
     let given = cgroup::places().ok().and_then(|places| {
         let last = places.last()?.path().to_owned();
         last.ends_with(GIVEN).then_some(last)
     });
     let Some(given) = given else {
-        return "leave out `cpu`: everything else works".to_owned();
+        return "omit `cpu`: the lab works without it".to_owned();
     };
     let folder = given.display();
     format!(
-        "as root, `mkdir -p {folder} && chown -R USER {folder}` lets a user do it; without `cpu` \
-         everything else works"
+        "to let a user create control groups, run as root: mkdir -p {folder} && chown -R USER {folder}; \
+         or omit `cpu`"
     )
 }

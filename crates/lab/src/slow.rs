@@ -1,4 +1,4 @@
-//! Slow NICs and routes, for tests.
+//! Slows down NICs and routes, for tests.
 
 use garland_core::units::Rate;
 
@@ -7,8 +7,8 @@ use crate::step::Place;
 use crate::tool::Tool;
 use crate::{Lab, LabError, device, shaping};
 
-/// Limits the rate at which all NICs of a node send (`LinkDirection::Out`) or receive (`LinkDirection::In`). Both together
-/// emulate a slow cable or host.
+/// Limits the rate at which all NICs of a node send (`LinkDirection::Out`) or receive
+/// (`LinkDirection::In`). Limits in both directions emulate a slow cable or host.
 ///
 /// # Errors
 /// When there is no such node, or tc refuses.
@@ -56,7 +56,8 @@ fn slow_some(
     lab.batch(Tool::Tc, &place, &lines)
 }
 
-/// Limits the rate at which `from` sends to `to`, and not to others: a slow route in one direction.
+/// Limits the rate at which `from` sends to `to`, but not to other nodes: a slow route in one
+/// direction.
 ///
 /// # Errors
 /// When there is no such node, or tc refuses.

@@ -7,43 +7,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LabError, fault_in, medium, shaping};
 
-/// The longest name of a lab: it stands in paths and on screens.
+/// The maximum length of a lab's name, in bytes. The name is part of paths and tables.
 const LONGEST_NAME: usize = 32;
 
-/// What a lab shall be.
+/// The description of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The lab's name: letters, digits, `-` and `_`, not more than 32 of them.
+    /// The lab's name: 1 to 32 letters, digits, `-` and `_`.
     pub name: String,
-    /// What is emulated.
+    /// The topology to emulate.
     pub topology: Topology,
-    /// Where the nodes' root directories go, when not under the lab's own directory: on `/dev/shm`, for
-    /// instance, so that a benchmark meets no disk. A directory `garland-lab-NAME` is made there.
+    /// The directory for the root directories of the nodes, which are created below
+    /// `garland-lab-NAME` in it; `None` for the lab's own directory. With `/dev/shm`, for instance,
+    /// a benchmark uses no disk.
     pub roots: Option<PathBuf>,
-    /// How its cabling differs from the topology, whose addresses and routes it has all the same.
+    /// Differences of the cabling from the topology. Addresses and routes stay as in the topology.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Miswiring>,
 }
 
 impl Spec {
-    /// Refuses what can't be built.
+    /// Checks that the lab can be built.
+    ///
+    /// # Errors
+    /// [`LabError::Spec`] names the first fault.
     pub fn validate(&self) -> Result<(), LabError> {
         self.fault()
             .map_or(Ok(()), |reason| Err(LabError::Spec { name: self.name.clone(), reason }))
     }
 
-    /// All node names, the head first.
+    /// Returns the names of all nodes, the head first.
     pub fn node_names(&self) -> impl Iterator<Item = &str> {
         self.topology.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// The head's name; empty in a topology without nodes, which isn't valid.
+    /// Returns the head's name; empty in a topology without nodes, which is not valid.
     pub fn head(&self) -> &str {
         self.node_names().next().unwrap_or_default()
     }
 
-    /// TCP payload in bits per second that one flow gets through the slowest medium that nodes are
-    /// plugged into; `None` where one of them is unshaped.
+    /// Returns the TCP goodput of a single flow through the slowest medium that nodes are plugged
+    /// into, in bits per second; `None` if the rate of such a medium is not limited.
     pub fn goodput(&self) -> Option<f64> {
         let media = 0..self.topology.media.len();
         let used = media.filter(|medium| self.topology.stations(*medium).next().is_some());
@@ -51,18 +55,17 @@ impl Spec {
         slowest.reduce(|one, other| Some(one?.min(other?))).flatten()
     }
 
-    /// What the lab can't show as asked, in words: media that could carry more than a machine of
-    /// `cpus` processors can move, so that a result would tell of the emulator, and latencies.
-    /// Measured: 20 relays at 1 Gbit/s each are the most for two processors of 2.6 GHz, so 10
-    /// Gbit/s of links a processor.
+    /// Returns warnings about properties that the lab emulates badly on a machine with `cpus` CPUs:
+    /// media that carry more than the machine can move, and latencies. Measured: two CPUs of 2.6
+    /// GHz can emulate at most 20 relays at 1 Gbit/s each, which is 10 Gbit/s of links per CPU.
     pub fn cautions(&self, cpus: usize) -> Vec<String> {
         let mut cautions = Vec::new();
         let all = shaping::load(&self.cabled());
         let able = 10_000_000_000 * cpus as u64;
         if all > able {
             cautions.push(format!(
-                "links of {:.1} Gbit/s in all are more than {cpus} CPUs can carry at once (about \
-                 {:.0} Gbit/s): results may be limited by the emulator",
+                "the links have {:.1} Gbit/s in total, but {cpus} CPUs can emulate about {:.0} Gbit/s; \
+                 results may show the limits of this machine",
                 all as f64 / 1e9,
                 able as f64 / 1e9
             ));
@@ -71,16 +74,16 @@ impl Spec {
         let slow: Vec<&str> = slow.map(|medium| medium.name.as_str()).collect();
         if !slow.is_empty() {
             cautions.push(format!(
-                "the latency of {} isn't emulated: labs don't delay frames, they only queue them",
+                "the latency of {} is not emulated; labs limit rates only",
                 fold(&slow)
             ));
         }
         cautions
     }
 
-    /// The topology as it is cabled: as planned, but for the faults.
+    /// Returns the topology as it is cabled: with the faults.
     pub fn cabled(&self) -> Topology {
-        // One that can't be isn't valid.
+        // A spec with faults that cannot be applied is not valid.
         miswired(&self.topology, &self.faults).unwrap_or_else(|_| self.topology.clone())
     }
 
@@ -94,13 +97,15 @@ impl Spec {
     }
 }
 
-/// What is wrong with a lab's name, which becomes a directory's name.
+/// Returns the fault of a lab's name, which becomes the name of a directory.
 pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > LONGEST_NAME {
-        Some("a name has 1 to 32 characters")
+        Some("the name of a lab must have 1 to 32 characters")
     } else if !name.chars().all(plain) || name.starts_with('-') {
-        Some("a name consists of letters, digits, - and _, and doesn't begin with -")
+        Some(
+            "the name of a lab must consist of letters, digits, - and _, and must not begin with -",
+        )
     } else {
         None
     }
@@ -136,6 +141,6 @@ mod tests {
         assert!(Spec::switch("lab", 30, None).cautions(2).is_empty());
         let mut far = Spec::switch("lab", 2, None);
         far.topology.media[0].latency = garland_core::units::Nanos(50_000);
-        assert!(far.cautions(2)[0].starts_with("the latency of switch isn't emulated"));
+        assert!(far.cautions(2)[0].starts_with("the latency of switch is not emulated"));
     }
 }

@@ -1,4 +1,4 @@
-//! The directory where labs keep their state: `labs/NAME/lab.json` and `labs/NAME/nodes/n3/`.
+//! The state directory of labs: `labs/NAME/lab.json` and `labs/NAME/nodes/n3/`.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -10,25 +10,25 @@ use garland_sys::namespace;
 use crate::spec::name_fault;
 use crate::{LabError, Record, share};
 
-/// Garland's state directory; labs live under `labs` in it.
+/// Garland's state directory; labs are in its subdirectory `labs`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateDir(pub PathBuf);
 
 impl StateDir {
-    /// All labs on record, whether they run or were left by a crash, by name.
+    /// Returns the records of all labs, running or left by a crash, sorted by name.
     pub fn list(&self) -> Result<Vec<Record>, LabError> {
         let labs = self.labs();
         let entries = match fs::read_dir(&labs) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(LabError::file("read folder", &labs)(error)),
+            Err(error) => return Err(LabError::file("read directory", &labs)(error)),
         };
         let mut found = Vec::new();
         for entry in entries {
-            let entry = entry.map_err(LabError::file("read folder", &labs))?;
+            let entry = entry.map_err(LabError::file("read directory", &labs))?;
             found.extend(Record::read(&entry.path())?);
         }
-        // A lab that crashed may have left control groups.
+        // A crashed lab may have left control groups.
         if found.iter().any(|record| record.living_keeper().is_none()) {
             share::sweep();
         }
@@ -36,7 +36,10 @@ impl StateDir {
         Ok(found)
     }
 
-    /// The directory of the lab `name`; refuses what is no name of a lab.
+    /// Returns the directory of the lab `name`.
+    ///
+    /// # Errors
+    /// When `name` is not a valid name of a lab.
     pub(crate) fn lab(&self, name: &str) -> Result<PathBuf, LabError> {
         match name_fault(name) {
             None => Ok(self.labs().join(name)),
@@ -46,15 +49,15 @@ impl StateDir {
         }
     }
 
-    /// Locks all labs of this directory against being started or ended by others, until the answer is
-    /// dropped. Makes the directory when it isn't there.
+    /// Locks all labs of this directory: no other process can start or end one until the returned
+    /// file is dropped. Creates the directory if missing.
     pub(crate) fn lock(&self) -> Result<File, LabError> {
         let labs = self.labs();
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&labs)
-            .map_err(LabError::file("make folder", &labs))?;
+            .map_err(LabError::file("create directory", &labs))?;
         let locked = || -> io::Result<File> {
             let folder = File::open(&labs)?;
             if folder.metadata()?.uid() != namespace::effective_ids().0 {
@@ -63,7 +66,7 @@ impl StateDir {
             folder.lock()?;
             Ok(folder)
         };
-        locked().map_err(LabError::file("lock folder", &labs))
+        locked().map_err(LabError::file("lock directory", &labs))
     }
 
     fn labs(&self) -> PathBuf {
@@ -71,13 +74,13 @@ impl StateDir {
     }
 }
 
-/// Makes a directory that must not be there yet, for its owner only.
+/// Creates a directory that must not exist yet, with access for its owner only.
 pub(crate) fn make_private(folder: &Path) -> Result<(), LabError> {
-    DirBuilder::new().mode(0o700).create(folder).map_err(LabError::file("make folder", folder))
+    DirBuilder::new().mode(0o700).create(folder).map_err(LabError::file("create directory", folder))
 }
 
-/// Removes a directory with all that is in it; links are removed, never followed. That it is gone
-/// already is no error.
+/// Removes a directory and its contents. Symbolic links are removed, never followed. A missing
+/// directory is not an error.
 pub(crate) fn remove(folder: &Path) -> Result<(), LabError> {
     let removed = match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -87,13 +90,14 @@ pub(crate) fn remove(folder: &Path) -> Result<(), LabError> {
     };
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(LabError::file("remove folder", folder)(error))
+            Err(LabError::file("remove directory", folder)(error))
         }
         _ => Ok(()),
     }
 }
 
-/// Gives the owner the right to empty every directory of a tree: copied trees may hold read-only ones.
+/// Makes all directories of a tree writable for their owner, since a copied tree may contain
+/// read-only directories.
 fn open_up(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     for entry in fs::read_dir(folder)? {

@@ -11,16 +11,16 @@ use crate::counters::{Counters, PortCounters};
 use crate::medium::ports;
 use crate::{Lab, LabError, Spec, device};
 
-/// A lab as it is now.
+/// The current state of a lab.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
     /// The description of the lab.
     pub spec: Spec,
-    /// The process number of its keeper.
+    /// The process ID of its keeper.
     pub keeper: u32,
-    /// Whether it lives in a user namespace.
+    /// Whether it is in a user namespace.
     pub rootless: bool,
-    /// Seconds since it was started.
+    /// The time since it was started, in seconds.
     pub age: f64,
     /// Its media.
     pub media: Vec<MediumStatus>,
@@ -28,20 +28,20 @@ pub struct Status {
     pub nodes: Vec<NodeStatus>,
 }
 
-/// A medium as it is now.
+/// The current state of a medium.
 #[derive(Debug, Clone, Serialize)]
 pub struct MediumStatus {
     /// Its name.
     pub name: String,
-    /// How many stations it has: NICs and other media.
+    /// The number of its stations: NICs and other media.
     pub stations: usize,
-    /// Bytes that stations have sent, as the kernel counts.
+    /// The bytes that stations have sent, as the kernel counts.
     pub carried: u64,
-    /// Frames that found no room in a buffer of the medium.
+    /// The frames that were dropped because a buffer of the medium was full.
     pub lost: u64,
 }
 
-/// A node as it is now.
+/// The current state of a node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NodeStatus {
     /// Its name.
@@ -50,26 +50,26 @@ pub struct NodeStatus {
     pub address: Ipv4Addr,
     /// Its root directory, on the host.
     pub root: PathBuf,
-    /// What runs there, by the host's process numbers.
+    /// The process IDs of its processes, as the host sees them.
     pub processes: Vec<u32>,
     /// Its NICs.
     pub nics: Vec<NicStatus>,
 }
 
-/// A NIC as it is now.
+/// The current state of a NIC.
 #[derive(Debug, Clone, Serialize)]
 pub struct NicStatus {
     /// Its name on the node.
     pub name: String,
     /// The medium it is plugged into.
     pub medium: String,
-    /// What its port has carried.
+    /// The counters of its port.
     #[serde(flatten)]
     pub port: PortCounters,
 }
 
 impl Lab {
-    /// Everything about the lab as it is now.
+    /// Returns the current state of the lab.
     pub fn status(&self) -> Result<Status, LabError> {
         let counters = self.counters()?;
         let topology = &self.spec().topology;
@@ -104,7 +104,8 @@ impl Lab {
         let all = ports.iter().map(|port| counters.port(&port.device));
         let (sent, lost) =
             all.fold((0, 0), |(sent, lost), port| (sent + port.sent, lost + port.lost));
-        // A hub's frames come in at a port twice: before they wait for the wire, and after.
+        // The frames of a hub arrive at a port twice: before and after they are queued for the
+        // wire.
         let shared = counters.root(&device::shared(id));
         let carried = match medium.kind {
             MediumKind::Hub { .. } => shared.bytes,
@@ -118,19 +119,17 @@ impl Lab {
         }
     }
 
-    /// The host's numbers of the lab's processes in a node's network: agents and what they started.
+    /// Returns the process IDs, as the host sees them, of the lab's processes in a node's network
+    /// namespace: agents and their children.
     pub fn processes(&self, node: &str) -> Result<Vec<u32>, LabError> {
         let entry = self.entry(node)?;
         let net = entry.net.as_ref().expect("a node has a network");
-        let wanted = net.inode().map_err(|source| LabError::Enter {
-            lab: self.name().to_owned(),
-            node: node.to_owned(),
-            source,
-        })?;
-        // Proxies outside of the lab, and processes that only entered the network, are not the lab's.
+        let wanted = net.inode().map_err(|source| self.enter_failed(node, source))?;
+        // Proxies, and processes that have only entered the network namespace, do not belong to the
+        // lab.
         let lab = namespace_of(self.keeper().pid, "pid");
         let proc = std::path::Path::new("/proc");
-        let entries = fs::read_dir(proc).map_err(LabError::file("read folder", proc))?;
+        let entries = fs::read_dir(proc).map_err(LabError::file("read directory", proc))?;
         let mut found: Vec<u32> = entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -142,7 +141,8 @@ impl Lab {
     }
 }
 
-/// The inode of a process's namespace; `None` for one that has ended or isn't ours to see.
+/// Returns the inode of a process's namespace; `None` if the process has ended or this user may not
+/// see it.
 fn namespace_of(pid: u32, kind: &str) -> Option<u64> {
     let metadata = fs::metadata(format!("/proc/{pid}/ns/{kind}")).ok()?;
     Some(metadata.ino())

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use garland_sys::process;
 
 use crate::warden::{Charge, DISMISSED};
-use crate::{Lab, StateDir, state};
+use crate::{Lab, StateDir, role, state};
 
-/// Plays the warden's part; see [`hidden::main`].
+/// Runs the warden; see [`crate::hidden::main`].
 pub(crate) fn main() -> ExitCode {
     let mut input = io::stdin().lock();
     let Ok(charge) = listen(&mut input) else { return ExitCode::FAILURE };
@@ -22,15 +22,13 @@ pub(crate) fn main() -> ExitCode {
 fn listen(input: &mut impl BufRead) -> io::Result<Charge> {
     process::leave_session()?;
     std::env::set_current_dir("/")?;
-    let mut line = String::new();
-    input.read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
+    role::read_line(input)
 }
 
 fn take_down(charge: Charge) -> ExitCode {
     let Charge { state, name, keeper, folders } = charge;
     let ended = Lab::end_kept_by(&StateDir(state), &name, &keeper);
-    // Nobody is left to report failures to.
+    // Failures are not reported, since the command that would print them has ended.
     let removed = folders.iter().filter(|folder| state::remove(folder).is_ok()).count();
     if ended.is_ok() && removed == folders.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

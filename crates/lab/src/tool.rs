@@ -1,4 +1,4 @@
-//! The system's network tools: finding them, and giving them a batch to do.
+//! The network tools of the system: finds them and runs them with batches.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,10 +8,14 @@ use crate::LabError;
 
 /// A tool that labs use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tool {
+pub enum Tool {
+    /// ip(8) of iproute2.
     Ip,
+    /// tc(8) of iproute2.
     Tc,
+    /// bridge(8) of iproute2.
     Bridge,
+    /// nft(8) of nftables.
     Nft,
 }
 
@@ -25,7 +29,8 @@ impl Tool {
         }
     }
 
-    /// Where it is. Ordinary users often lack the system directories in their search path.
+    /// Returns its path. System directories are searched as well, since they are often missing from
+    /// the search path of ordinary users.
     pub(crate) fn find(self) -> Result<PathBuf, LabError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path)
@@ -41,7 +46,7 @@ impl Tool {
             })
     }
 
-    /// A command that takes its work from standard input.
+    /// Returns a command that reads a batch from standard input.
     pub(crate) fn batch(self) -> Result<Command, LabError> {
         let mut command = Command::new(self.find()?);
         match self {
@@ -51,7 +56,7 @@ impl Tool {
         Ok(command)
     }
 
-    /// Runs `command` with `input`, and gives what it printed.
+    /// Runs `command` with `input` as its standard input, and returns its output.
     pub(crate) fn run(
         self,
         mut command: Command,
@@ -67,7 +72,8 @@ impl Tool {
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
         let mut pipe = child.stdin.take().expect("standard input was asked for");
-        // A tool that gave up early closes the pipe; its own words say why.
+        // A tool that fails early closes the pipe. Its error message is more useful than this write
+        // error.
         let written = pipe.write_all(input.as_bytes());
         drop(pipe);
         let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
@@ -80,7 +86,7 @@ impl Tool {
     }
 }
 
-/// Adds the line that a batch failed at to the tool's words ("Command failed -:3").
+/// Adds the failed line of the batch to a tool's error message ("Command failed -:3").
 fn blame(words: &str, input: &str) -> String {
     let line = words
         .rsplit_once("-:")

@@ -1,9 +1,9 @@
-//! The warden: takes down a lab whose command was killed.
+//! The warden: a process that ends a lab whose command was killed.
 //!
-//! A lab for one command is taken down by that command. If it is killed before, the warden process does
-//! it: it reads from a pipe whose other end the command holds, and when the pipe closes without a
-//! message it ends the lab and removes the given directories. It has a
-//! session of its own, so that it outlives a kill of all of a terminal's or a shell's processes.
+//! A command that starts a lab for itself also ends it. If the command is killed before, the warden
+//! ends the lab and removes the given directories: it reads from a pipe whose other end the command
+//! holds, and acts when the pipe closes without a message. The warden has a session of its own, so
+//! that it survives when all processes of a terminal or a shell are killed.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::Keeper;
 use crate::{LabError, role};
 
-/// The message of a command that has taken the lab down itself.
+/// The message of a command that has ended the lab itself.
 pub(crate) const DISMISSED: &str = "dismissed\n";
 
 /// The task of a warden.
@@ -24,13 +24,14 @@ pub(crate) struct Charge {
     pub(crate) state: PathBuf,
     /// The lab's name.
     pub(crate) name: String,
-    /// Its keeper, since a lab of the same name that was started later is another one.
+    /// Its keeper, to distinguish the lab from one with the same name that was started later.
     pub(crate) keeper: Keeper,
     /// The directories to remove.
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// The command's end of the pipe. When it is dropped, or its process dies, the lab is taken down.
+/// The command's end of the pipe to the warden. When it is dropped or its process dies, the warden
+/// ends the lab.
 #[derive(Debug)]
 pub struct Warden {
     child: Child,
@@ -47,20 +48,18 @@ impl Warden {
                 .stderr(Stdio::null())
                 .spawn()?;
             let mut pipe = child.stdin.take().expect("standard input was asked for");
-            let mut line = serde_json::to_string(charge)?;
-            line.push('\n');
-            pipe.write_all(line.as_bytes())?;
+            role::write_line(&mut pipe, charge)?;
             Ok(Warden { child, pipe })
         };
-        started().map_err(|error| LabError::Keeper {
+        started().map_err(|error| LabError::Start {
             name: charge.name.clone(),
-            reason: format!("start its warden: {error}"),
+            reason: format!("its warden process failed to start: {error}"),
         })
     }
 
-    /// Dismisses the warden: the lab is down, or shall stay.
+    /// Ends the warden without ending the lab.
     pub fn dismiss(mut self) {
-        // It fails if the warden was killed.
+        // This fails if the warden was killed.
         let _ = self.pipe.write_all(DISMISSED.as_bytes());
         drop(self.pipe);
         let _ = self.child.wait();

@@ -1,35 +1,32 @@
-//! Makes steps of one place.
+//! Creates the steps of one place.
 
 use garland_topology::{NodeId, Topology};
 
 use crate::step::{Place, Step};
+use crate::tool::Tool;
 
-/// Makes steps of one place.
+/// Creates the steps of one place.
 pub(crate) struct Writer(Place);
 
-/// Makes steps in the namespace of the media.
+/// Creates steps in the namespace of the media.
 pub(crate) const MEDIA: Writer = Writer(Place::Media);
 
 impl Writer {
-    /// A writer for the node.
+    /// Returns a writer for a node.
     pub(crate) fn of(topology: &Topology, node: NodeId) -> Writer {
         Writer(Place::Node(topology.nodes[node].name.clone()))
     }
 
     pub(crate) fn ip(&self, line: String) -> Step {
-        Step::Ip { place: self.0.clone(), line }
+        self.batch(Tool::Ip, line)
     }
 
     pub(crate) fn tc(&self, line: String) -> Step {
-        Step::Tc { place: self.0.clone(), line }
+        self.batch(Tool::Tc, line)
     }
 
-    pub(crate) fn bridge(&self, line: String) -> Step {
-        Step::Bridge { place: self.0.clone(), line }
-    }
-
-    pub(crate) fn nft(&self, rules: String) -> Step {
-        Step::Nft { place: self.0.clone(), rules }
+    pub(crate) fn batch(&self, tool: Tool, text: String) -> Step {
+        Step::Batch { tool, place: self.0.clone(), text }
     }
 
     pub(crate) fn sysctl(&self, key: &str, value: impl ToString) -> Step {

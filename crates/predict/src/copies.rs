@@ -1,4 +1,4 @@
-//! A copy by its plan: each lane is one flow over its whole route.
+//! Simulates a copy with its plan: each lane is one flow over its whole route.
 
 use garland_core::plan::{Lane, Plan};
 use garland_topology::{NodeId, Topology};
@@ -13,64 +13,66 @@ const SLICE_MAX: u32 = 64 << 10;
 /// The bytes on the wire per byte of payload, with headers and acknowledgements.
 const FRAMED: f64 = 1.08;
 
-/// What a copy takes besides wires and disks.
+/// The costs of a copy in addition to wires and disks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// Seconds that no node changes: starting, greeting, ending.
+    /// The time of starting, greeting and ending that does not depend on the number of nodes, in
+    /// seconds.
     pub fixed: f64,
-    /// Seconds that each node adds to these.
+    /// The additional time of starting and ending per node, in seconds.
     pub each: f64,
-    /// Seconds until a node passes on what has come in.
+    /// The time until a node forwards what it has received, in seconds.
     pub hop: f64,
-    /// Bytes per second that the head can read and seal; infinite where that doesn't matter.
+    /// The rate at which the head can read and seal, in bytes per second; infinite if not limited.
     pub seal: f64,
-    /// Bytes per second that a node can receive, open and write.
+    /// The rate at which a node can receive, open and write, in bytes per second; infinite if not
+    /// limited.
     pub open: f64,
 }
 
 impl Default for Costs {
-    /// Nothing but a tenth of a millisecond for each hop.
+    /// Returns no costs except a tenth of a millisecond per hop.
     fn default() -> Self {
         Self { fixed: 0.0, each: 0.0, hop: 1e-4, seal: f64::INFINITY, open: f64::INFINITY }
     }
 }
 
-/// A copy to be simulated.
+/// The input of a simulated copy.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyTry<'a> {
-    /// Where.
+    /// The topology of the nodes.
     pub topology: &'a Topology,
-    /// What.
+    /// The plan of the copy.
     pub plan: &'a Plan,
-    /// The places of the plan's nodes in the topology, in the plan's order.
+    /// The indices of the plan's nodes in the topology, in the order of the plan.
     pub places: &'a [NodeId],
-    /// What it takes besides.
+    /// The costs in addition to wires and disks.
     pub costs: Costs,
 }
 
-/// What becomes of a copy, in seconds.
+/// The result of a simulated copy. All times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopyRun {
-    /// All of it.
+    /// The duration of the copy.
     pub seconds: f64,
-    /// Starting and ending.
+    /// The time for starting and ending.
     pub set_up: f64,
-    /// Until the first byte has come to the last node.
+    /// The time until the first byte reaches the last node.
     pub fill: f64,
-    /// Until the last byte has left.
+    /// The time from then on until the head has sent the last byte.
     pub stream: f64,
-    /// What the last block takes at the end of the way.
+    /// The time of the last block on the last node.
     pub drain: f64,
-    /// What was busy all the time; none where nothing has a rate.
+    /// The busiest resource; `None` if no resource has a rate.
     pub limit: Option<String>,
-    /// The share of the stream's time that each resource was busy, the busiest first.
+    /// The share of `stream` that each resource was busy, 0 to 1, the busiest first.
     pub busy: Vec<(String, f64)>,
 }
 
 /// Simulates a copy.
 ///
 /// # Errors
-/// When a hop has no way.
+/// When there is no route for a hop.
 pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     let mut network = Network::new();
     let routes: Vec<Vec<Use>> = copy
@@ -82,22 +84,13 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     let layout = &copy.plan.layout;
     let all = copy.plan.lanes.iter().map(|lane| lane.blocks.len()).sum::<u64>().max(1) as f64;
     let bytes = |lane: &Lane| layout.length as f64 * lane.blocks.len() as f64 / all;
-    let mut fluid = Fluid::new(network.capacity());
+    let mut fluid = Fluid::new(&network);
     for (number, (lane, uses)) in copy.plan.lanes.iter().zip(&routes).enumerate() {
         fluid.flow(number, bytes(lane), uses.clone());
     }
-    let mut left = routes.len();
-    while left > 0 {
-        let Some(ended) = fluid.next(None) else { break };
-        left -= ended.len();
-    }
+    while fluid.next(None).is_some() {}
     let stream = fluid.now;
-    let share = |(place, given): (usize, &f64)| {
-        let whole = network.capacity()[place] * stream;
-        (network.name(place).to_owned(), if whole > 0.0 { given / whole } else { 0.0 })
-    };
-    let mut busy: Vec<(String, f64)> = fluid.given.iter().enumerate().map(share).collect();
-    busy.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let busy = fluid.busy(stream);
     let limit = busy.first().filter(|(_, share)| *share > 0.0).map(|(name, _)| name.clone());
     let fill = copy.fill(&network, &routes);
     let block = f64::from(layout.block_size).min(layout.length as f64);
@@ -116,7 +109,7 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
 }
 
 impl CopyTry<'_> {
-    /// All that a byte of a lane takes on its way.
+    /// Returns what a byte of a lane takes of all resources on its route.
     fn route(&self, network: &mut Network, lane: &Lane) -> Result<Vec<Use>, NoWay> {
         let topology = self.topology;
         let place = |node: garland_core::plan::NodeId| self.places[node.index()];
@@ -137,7 +130,7 @@ impl CopyTry<'_> {
         for (_, far) in &hops {
             uses.extend(network.disk(topology, *far));
         }
-        // Reading and sealing, and the slowest node's opening, hold a lane up as a wire does.
+        // Reading and sealing on the head, and opening on the nodes, limit a lane like a wire.
         let slowest = self.costs.seal.min(self.costs.open);
         if slowest.is_finite() {
             let name = if self.costs.seal <= self.costs.open {
@@ -152,7 +145,7 @@ impl CopyTry<'_> {
         Ok(uses)
     }
 
-    /// A slice goes through the longest route before its last node has anything.
+    /// Returns the time until the first slice has passed the longest route, in seconds.
     fn fill(&self, network: &Network, routes: &[Vec<Use>]) -> f64 {
         let layout = &self.plan.layout;
         let slice = f64::from((layout.block_size / SLICES).clamp(1, SLICE_MAX));
@@ -160,8 +153,8 @@ impl CopyTry<'_> {
         let of_lane = |(lane, uses): (&Lane, &Vec<Use>)| {
             let slowest = uses.iter().map(|&(place, weight)| weight / network.capacity()[place]);
             let byte = slowest.fold(0.0, f64::max);
-            // Hops of a chain that share a medium don't do so before all are busy; a head or relay
-            // that branches sends each slice several times from the start.
+            // While a chain fills, its hops do not yet compete for a shared medium. A head or relay
+            // of a tree sends each slice several times from the start.
             let most = uses.iter().map(|&(_, weight)| weight).fold(1.0, f64::max);
             let shared = if lane.route.is_chain() { (most / FRAMED).round().max(1.0) } else { 1.0 };
             let latency = self.latency(lane);
@@ -170,7 +163,8 @@ impl CopyTry<'_> {
         self.plan.lanes.iter().zip(routes).map(of_lane).fold(0.0, f64::max)
     }
 
-    /// What media add on the way to a lane's last node: each hop the first one's latency.
+    /// Returns the latency of a lane's route in seconds: for each hop, that of the medium of its
+    /// first node.
     fn latency(&self, lane: &Lane) -> f64 {
         let first = self.places[lane.route.first().index()];
         let mut nics = self.topology.nics_of(first);

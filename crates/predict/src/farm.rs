@@ -1,4 +1,4 @@
-//! A farm: jobs that machines pull, each staged in, computed and staged out.
+//! Simulates a farm: machines pull jobs, each of which is staged in, computed and staged out.
 
 use std::collections::VecDeque;
 
@@ -8,73 +8,73 @@ use super::network::{Network, Use};
 /// A job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
-    /// Bytes that a machine needs before it can begin.
+    /// The size of its input in bytes.
     pub bytes_in: f64,
-    /// Seconds of computing on a machine of speed 1.
+    /// Its computing time on a machine of speed 1, in seconds.
     pub seconds: f64,
-    /// Bytes that go back.
+    /// The size of its output in bytes.
     pub bytes_out: f64,
 }
 
-/// When jobs get at their files.
+/// When jobs read and write their files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Files {
-    /// All of it comes in before they compute, and goes back after that.
+    /// Input is transferred before a job computes, and output after it.
     Staged,
-    /// They read and write while they compute, and share this processor, which does so many seconds'
-    /// work a second: what is slower of the two holds a job up.
+    /// Jobs read and write while they compute; the slower of both determines the duration. They
+    /// share this CPU, a resource whose rate is in seconds of work per second.
     Meanwhile(Use),
 }
 
-/// A machine that computes.
+/// A machine of the farm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// How fast it computes.
+    /// Its relative speed.
     pub speed: f64,
-    /// How many jobs it has at once.
+    /// The number of jobs that it runs at the same time.
     pub slots: u32,
-    /// What a byte that comes in takes.
+    /// What a byte of input takes of the resources.
     pub stage_in: Vec<Use>,
-    /// What a byte that goes back takes.
+    /// What a byte of output takes of the resources.
     pub stage_out: Vec<Use>,
     /// When its jobs read and write.
     pub files: Files,
-    /// When it begins to pull, in seconds.
+    /// The time at which it starts to pull jobs, in seconds.
     pub joins: f64,
-    /// When it dies with all that it has, in seconds.
+    /// The time at which it dies with all its jobs, in seconds.
     pub dies: Option<f64>,
 }
 
-/// Jobs, machines, and what lies between.
+/// The input of a simulated farm.
 #[derive(Clone, Debug)]
 pub struct Farm<'a> {
-    /// In the order in which they are pulled.
+    /// The jobs, in the order in which they are pulled.
     pub jobs: &'a [Job],
-    /// In the order in which they pull.
+    /// The machines, in the order in which they pull.
     pub machines: &'a [Machine],
-    /// What they share.
+    /// The resources that they share.
     pub network: &'a Network,
 }
 
-/// What became of a job, in seconds since the beginning.
+/// The times of a completed job, in seconds since the start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ran {
-    /// The job's place.
+    /// The index of the job.
     pub job: usize,
-    /// The machine's place.
+    /// The index of the machine.
     pub machine: usize,
-    /// When it was pulled.
+    /// The time at which it was pulled.
     pub pulled: f64,
-    /// When all its bytes had come in.
+    /// The time at which its input was complete.
     pub started: f64,
-    /// When it was computed.
+    /// The time at which it was computed.
     pub ended: f64,
-    /// When its bytes were back.
+    /// The time at which its output was back.
     pub staged_out: f64,
 }
 
 impl Machine {
-    /// What a whole job takes of everything while it reads, computes and writes.
+    /// Returns what a whole job takes of all resources while it reads, computes and writes.
     fn at_once(&self, job: &Job, (processor, weight): Use) -> Vec<Use> {
         let mut uses = vec![(processor, weight * job.seconds / self.speed)];
         for (bytes, ways) in [(job.bytes_in, &self.stage_in), (job.bytes_out, &self.stage_out)] {
@@ -90,14 +90,15 @@ impl Machine {
     }
 }
 
-/// What became of a farm.
+/// The result of a simulated farm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FarmRun {
-    /// The jobs that are done, in the order of their ends.
+    /// The completed jobs, in the order of completion.
     pub ran: Vec<Ran>,
-    /// When the last one was back, in seconds.
+    /// The time at which the last output was back, in seconds.
     pub seconds: f64,
-    /// The share of the time that each resource was busy, and its name, the busiest first.
+    /// The name of each resource and the share of the time that it was busy, 0 to 1, the busiest
+    /// first.
     pub busy: Vec<(String, f64)>,
 }
 
@@ -107,12 +108,12 @@ enum Stage {
     In,
     Computing,
     Out,
-    /// All three at once.
+    /// Input, computing and output at the same time.
     All,
     Gone,
 }
 
-/// A machine's room for one job.
+/// A slot of a machine, with the state of its job.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     machine: usize,
@@ -120,19 +121,13 @@ struct Slot {
     ran: Ran,
 }
 
-/// Runs a farm. Jobs are left over where no machine lives to do them.
+/// Simulates a farm. Jobs are left over if no machine lives to run them.
 #[must_use]
 pub fn farm(farm: &Farm<'_>) -> FarmRun {
     let mut play = Play::new(farm);
     while play.step() {}
     let seconds = play.ran.iter().map(|ran| ran.staged_out).fold(0.0, f64::max);
-    let share = |(place, given): (usize, &f64)| {
-        let all = farm.network.capacity()[place] * seconds;
-        (farm.network.name(place).to_owned(), if all > 0.0 { given / all } else { 0.0 })
-    };
-    let mut busy: Vec<(String, f64)> = play.fluid.given.iter().enumerate().map(share).collect();
-    busy.sort_by(|a, b| b.1.total_cmp(&a.1));
-    FarmRun { ran: play.ran, seconds, busy }
+    FarmRun { busy: play.fluid.busy(seconds), ran: play.ran, seconds }
 }
 
 struct Play<'a> {
@@ -140,7 +135,7 @@ struct Play<'a> {
     fluid: Fluid<'a>,
     waiting: VecDeque<usize>,
     slots: Vec<Slot>,
-    /// When machines come and go, the last one first.
+    /// The times at which machines join and die, the last one first.
     moments: Vec<f64>,
     ran: Vec<Ran>,
 }
@@ -150,7 +145,7 @@ impl<'a> Play<'a> {
         let none =
             Ran { job: 0, machine: 0, pulled: 0.0, started: 0.0, ended: 0.0, staged_out: 0.0 };
         let most = farm.machines.iter().map(|machine| machine.slots).max().unwrap_or(0);
-        // Each machine gets one job before any gets a second.
+        // Each machine gets one job before any machine gets a second one.
         let slots = (0..most).flat_map(|round| {
             let has = farm.machines.iter().enumerate().filter(move |(_, m)| m.slots > round);
             has.map(move |(machine, _)| Slot { machine, stage: Stage::Free, ran: none })
@@ -162,7 +157,7 @@ impl<'a> Play<'a> {
         moments.sort_by(|a, b| b.total_cmp(a));
         Self {
             farm,
-            fluid: Fluid::new(farm.network.capacity()),
+            fluid: Fluid::new(farm.network),
             waiting: (0..farm.jobs.len()).collect(),
             slots: slots.collect(),
             moments,
@@ -170,7 +165,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Goes on to the next event; whether there was one.
+    /// Advances to the next event; returns false if there is none.
     fn step(&mut self) -> bool {
         self.bury();
         self.pull();
@@ -185,7 +180,7 @@ impl<'a> Play<'a> {
         true
     }
 
-    /// Machines die; their jobs wait again, before all others.
+    /// Removes dead machines; their jobs are pulled again before all others.
     fn bury(&mut self) {
         for place in 0..self.slots.len() {
             let slot = self.slots[place];
@@ -226,7 +221,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// A slot's stage is over, and the next begins.
+    /// Starts the next stage of a slot.
     fn go_on(&mut self, place: usize) {
         let slot = &mut self.slots[place];
         let (job, now) = (&self.farm.jobs[slot.ran.job], self.fluid.now);
@@ -289,8 +284,8 @@ mod tests {
         let network = hub();
         let machines = vec![machine(0); 40];
         let run = farm(&Farm { jobs: &[JOB; 400], machines: &machines, network: &network });
-        // The hub has 6000 bytes to carry at 10 a second, and machines that all begin at once with
-        // equal jobs compute at once as well.
+        // The hub has to carry 6000 bytes at 10 bytes per second. Machines that start equal jobs at
+        // the same time also compute at the same time.
         assert!((run.seconds - 10.0 * (60.0 + 5.0)).abs() < 1e-3, "{}", run.seconds);
         let unlike = |job: u32| Job { seconds: 3.0 + f64::from(job * 7 % 5), ..JOB };
         let jobs: Vec<Job> = (0..400).map(unlike).collect();
@@ -330,9 +325,9 @@ mod tests {
         let run = |jobs: &[Job], machines: &[Machine]| {
             farm(&Farm { jobs, machines, network: &network }).seconds
         };
-        // Two jobs on one processor, whose bytes cross the hub meanwhile, in 3 of their 10 seconds.
+        // Two jobs on one CPU, whose bytes cross the hub meanwhile, in 3 of their 10 seconds.
         assert!((run(&[JOB; 2], &[on(processors[0], true)]) - 10.0).abs() < 1e-6);
-        // Now the hub is the slower one; who has the files at home is done long before.
+        // Now the hub is slower; the machine with local files finishes long before.
         let heavy = Job { bytes_in: 80.0, ..JOB };
         let machines = [on(processors[0], false), on(processors[1], true)];
         let run = farm(&Farm { jobs: &[heavy; 4], machines: &machines, network: &network });

@@ -1,40 +1,54 @@
-//! Amounts that shrink at the rates that they are given, from event to event.
+//! Activities that progress at shared rates, in virtual time from event to event.
 
-use super::fair::rates;
-use super::network::Use;
+use garland_topology::bounds::{Use, fair_rates};
 
-/// What is under way.
+use super::network::Network;
+
+/// A flow or a wait in progress.
 #[derive(Clone, Debug)]
 struct Activity {
     tag: usize,
     left: f64,
-    /// What is too little to count.
+    /// The amount that counts as nothing, because of rounding errors.
     nothing: f64,
     rate: f64,
-    /// None where it takes its own time and no resource.
+    /// The resources that it uses; `None` for a wait, which takes a fixed time.
     uses: Option<Vec<Use>>,
 }
 
-/// Everything that is under way, in virtual time.
+/// All activities in progress, in virtual time.
 pub(super) struct Fluid<'n> {
-    capacity: &'n [f64],
+    network: &'n Network,
     active: Vec<Activity>,
-    /// Whether rates are to be shared out anew.
+    /// Whether the rates must be computed again.
     stale: bool,
-    /// Seconds since the beginning.
+    /// The current time, in seconds since the start.
     pub(super) now: f64,
-    /// What each resource has given so far.
-    pub(super) given: Vec<f64>,
+    /// The amount that each resource has delivered so far.
+    given: Vec<f64>,
 }
 
 impl<'n> Fluid<'n> {
-    /// Nothing is under way yet.
-    pub(super) fn new(capacity: &'n [f64]) -> Self {
-        let given = vec![0.0; capacity.len()];
-        Self { capacity, active: Vec::new(), stale: false, now: 0.0, given }
+    /// Creates an empty simulation with these resources.
+    pub(super) fn new(network: &'n Network) -> Self {
+        let given = vec![0.0; network.len()];
+        Self { network, active: Vec::new(), stale: false, now: 0.0, given }
     }
 
-    /// Bytes begin to flow.
+    /// Returns the name of each resource and the share of `seconds` that it was busy, 0 to 1, the
+    /// busiest first.
+    pub(super) fn busy(&self, seconds: f64) -> Vec<(String, f64)> {
+        let share = |(place, given): (usize, &f64)| {
+            let whole = self.network.capacity()[place] * seconds;
+            let share = if whole > 0.0 { given / whole } else { 0.0 };
+            (self.network.name(place).to_owned(), share)
+        };
+        let mut busy: Vec<(String, f64)> = self.given.iter().enumerate().map(share).collect();
+        busy.sort_by(|a, b| b.1.total_cmp(&a.1));
+        busy
+    }
+
+    /// Starts a flow of this number of bytes.
     pub(super) fn flow(&mut self, tag: usize, bytes: f64, uses: Vec<Use>) {
         let nothing = bytes * 1e-9;
         self.active.push(Activity { tag, left: bytes, nothing, rate: 0.0, uses: Some(uses) });
@@ -47,14 +61,14 @@ impl<'n> Fluid<'n> {
         self.active.push(Activity { tag, left: seconds, nothing, rate: 1.0, uses: None });
     }
 
-    /// What has this tag ends unfinished.
+    /// Removes the activities with this tag.
     pub(super) fn stop(&mut self, tag: usize) {
         self.active.retain(|activity| activity.tag != tag);
         self.stale = true;
     }
 
-    /// Goes to the next end of anything, or to `until`: the tags of what has ended. None where nothing
-    /// will ever happen.
+    /// Advances to the next end of an activity, or to `until`. Returns the tags of the ended
+    /// activities; `None` if nothing will ever happen.
     pub(super) fn next(&mut self, until: Option<f64>) -> Option<Vec<usize>> {
         if self.stale {
             self.share_out();
@@ -93,7 +107,7 @@ impl<'n> Fluid<'n> {
     fn share_out(&mut self) {
         let flows: Vec<&[Use]> =
             self.active.iter().filter_map(|activity| activity.uses.as_deref()).collect();
-        let mut shared = rates(self.capacity, &flows).into_iter();
+        let mut shared = fair_rates(self.network.capacity(), &flows).into_iter();
         for activity in self.active.iter_mut().filter(|activity| activity.uses.is_some()) {
             activity.rate = shared.next().unwrap_or(0.0);
         }

@@ -1,15 +1,14 @@
-//! Flows instead of blocks: how long copies and farms take when everything that moves shares wires,
-//! disks and processors fairly, and nothing else holds it up.
+//! Flow simulation: predicts how long copies and farms take if flows share wires, disks and CPUs
+//! fairly, and nothing else delays them.
 //!
-//! Where the simulator goes through every slice of every block, here a lane is one flow, as fast as the narrowest thing on its whole route, since every relay holds the
-//! sender back that is before it. So a copy to ten thousand nodes takes a moment to simulate. Rates are
-//! max-min fair (Bertsekas and Gallager, Data Networks, 1992, 6.5.2) and change only when a flow begins
-//! or ends.
+//! The crate `simulation` simulates every slice of every block. Here a lane is one flow at the rate
+//! of the slowest resource on its whole route, since every relay slows down the sender before it.
+//! So a copy to ten thousand nodes is simulated in a moment. Rates are max-min fair (Bertsekas and
+//! Gallager, Data Networks, 1992, 6.5.2) and change only when a flow starts or ends.
 
 #![forbid(unsafe_code)]
 
 mod copies;
-mod fair;
 mod farm;
 mod fluid;
 mod network;

@@ -1,36 +1,33 @@
-//! What flows compete for: the resources of a topology's wires, and the disks of its nodes.
+//! The resources that flows compete for: the wires of a topology, and the disks of its nodes.
 
 use std::collections::HashMap;
-use std::fmt;
 
+pub use garland_topology::bounds::Use;
 use garland_topology::bounds::uses;
 use garland_topology::paths::{Path, Stream, Ways};
 use garland_topology::{NodeId, Resource, Topology};
 
-/// A resource's place in the network, and how much of it a byte of payload takes.
-pub type Use = (usize, f64);
-
-/// What a byte takes from the head to a node, and what one takes back.
+/// What a byte takes of the resources from the head to a node, and from the node to the head.
 pub type ThereAndBack = (Vec<Use>, Vec<Use>);
 
-/// Packets that take several ways in turn overtake each other, and each is acknowledged then, not every
-/// second one: by so much more of a hub (1538 bytes of a frame and 102 of its acknowledgement with what
-/// it says of gaps, instead of 1538 and 45).
+/// The factor of a hub's use by a connection whose packets use several paths in turn. Packets
+/// overtake each other, so each is acknowledged instead of every second one: a frame takes 1538
+/// bytes and its acknowledgement with selective acknowledgements 102, instead of 1538 and 45.
 const ACKNOWLEDGED: f64 = 1640.0 / 1583.0;
 
-/// Where those ways are longer than one medium, queues of unlike lengths let packets overtake by more
-/// than TCP waits for, and it sends some twice: by so much more of everything, as labs have it
-/// (`garland scenario run beowulf-pairs-1996` with two routes: 1.12 to 1.3).
+/// The factor of the use of all resources if these paths are longer than one medium. Queues of
+/// different lengths let packets overtake by more than TCP tolerates, so it retransmits some.
+/// Measured in labs (`garland scenario run beowulf-pairs-1996` with two routes): 1.12 to 1.3.
 const SENT_AGAIN: f64 = 1.2;
 
-/// Which resource.
+/// The identity of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Thing {
     Wire(Resource),
     Disk(NodeId),
 }
 
-/// Resources with names and bytes per second.
+/// The resources, with their names and rates.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     names: Vec<String>,
@@ -38,8 +35,9 @@ pub struct Network {
     places: HashMap<Thing, usize>,
 }
 
-/// No packet gets from one node to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error that no packets from one node reach another one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no route from {from} to {to}")]
 pub struct NoWay {
     /// The sender's name.
     pub from: String,
@@ -47,14 +45,8 @@ pub struct NoWay {
     pub to: String,
 }
 
-impl fmt::Display for NoWay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no packet gets from {} to {}", self.from, self.to)
-    }
-}
-
 impl Network {
-    /// One without resources.
+    /// Creates a network without resources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -67,25 +59,25 @@ impl Network {
         self.names.len() - 1
     }
 
-    /// The name of a resource.
+    /// Returns the name of a resource.
     #[must_use]
     pub fn name(&self, place: usize) -> &str {
         &self.names[place]
     }
 
-    /// How many resources there are.
+    /// Returns the number of resources.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there is nothing to compete for.
+    /// Whether there are no resources.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Bytes per second of a resource.
+    /// Returns the rate of a resource in bytes per second.
     #[must_use]
     pub fn capacity_of(&self, place: usize) -> f64 {
         self.capacity[place]
@@ -95,11 +87,11 @@ impl Network {
         &self.capacity
     }
 
-    /// What each of these connections takes, from sender to receiver; a connection to itself takes
-    /// nothing.
+    /// Returns what a byte takes on each of these connections, from sender to receiver. A
+    /// connection from a node to itself takes nothing.
     ///
     /// # Errors
-    /// When a receiver isn't reached.
+    /// When there is no route to a receiver.
     pub fn between(
         &mut self,
         topology: &Topology,
@@ -113,11 +105,11 @@ impl Network {
         self.of_streams(topology, hops, &streams)
     }
 
-    /// What a byte takes from the head to each of these nodes, and back: all that staging needs. The head's
-    /// own bytes take nothing.
+    /// Returns what a byte takes from the head to each of these nodes, and back, as needed for
+    /// staging. Bytes from the head to itself take nothing.
     ///
     /// # Errors
-    /// When one isn't reached.
+    /// When there is no route to a node or back.
     pub fn there_and_back(
         &mut self,
         topology: &Topology,
@@ -131,10 +123,11 @@ impl Network {
         Ok(outward.into_iter().zip(inward).collect())
     }
 
-    /// [`Network::between`] over a rail: each receiver's NIC of this number, modulo how many it has.
+    /// Works like [`Network::between`], over a rail: each receiver uses its NIC number `rail`,
+    /// modulo the number of its NICs.
     ///
     /// # Errors
-    /// When a receiver isn't reached.
+    /// When there is no route to a receiver.
     pub fn over_rail(
         &mut self,
         topology: &Topology,
@@ -155,7 +148,7 @@ impl Network {
         self.of_streams(topology, hops, &streams)
     }
 
-    /// What a byte takes of a node's disk; nothing where that is as fast as the machine.
+    /// Returns what a byte takes of a node's disk; `None` if the disk has no limit.
     pub fn disk(&mut self, topology: &Topology, node: NodeId) -> Option<Use> {
         let Some(rate) = topology.nodes[node].disk else {
             return self.places.get(&Thing::Disk(node)).map(|place| (*place, 1.0));
@@ -204,7 +197,8 @@ impl Network {
     }
 }
 
-/// Whether a connection's packets overtake each other: on ways of one medium, on longer ones.
+/// Returns whether a connection's packets overtake each other on paths of one medium, and whether
+/// on longer paths.
 fn overtaking(streams: &[Stream]) -> (bool, bool) {
     let in_turn = streams.iter().flat_map(|stream| &stream.there).filter(|way| way.legs.len() > 1);
     let mut legs = in_turn.flat_map(|way| &way.legs).peekable();
@@ -222,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// What the fullest resource of a connection takes by the bit, over that of one way.
+    /// Returns how much a bit of a connection takes of its most used resource.
     fn most(text: &str, (from, to): (NodeId, NodeId)) -> f64 {
         let text = format!("version = 1\n[topology]\n{text}\nrate = \"10mbit\"\n");
         let topology = parse(&text, "x.toml").unwrap().topology;

@@ -1,30 +1,27 @@
-//! Files that go from place to place, all at the same time.
+//! Simulates file transfers that start at the same time.
 
 use super::fluid::Fluid;
 use super::network::{Network, Use};
 
-/// A file on its way.
+/// The transfer of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
-    /// Its bytes.
+    /// The size of the file in bytes.
     pub bytes: f64,
-    /// What each of them takes.
+    /// What each byte takes of the resources.
     pub uses: Vec<Use>,
 }
 
-/// When each of these has arrived, in seconds, if all begin at once; infinite where something on its
-/// way carries nothing.
+/// Returns the time at which each transfer ends, in seconds, if all start at the same time;
+/// infinite if a resource on its path has the rate 0.
 #[must_use]
 pub fn transfers(network: &Network, all: &[Transfer]) -> Vec<f64> {
-    let mut fluid = Fluid::new(network.capacity());
+    let mut fluid = Fluid::new(network);
     for (tag, one) in all.iter().enumerate() {
         fluid.flow(tag, one.bytes, one.uses.clone());
     }
     let mut ends = vec![f64::INFINITY; all.len()];
-    let mut left = all.len();
-    while left > 0 {
-        let Some(ended) = fluid.next(None) else { break };
-        left -= ended.len();
+    while let Some(ended) = fluid.next(None) {
         ended.into_iter().for_each(|tag| ends[tag] = fluid.now);
     }
     ends

@@ -1,5 +1,5 @@
-//! Forecasts from few simulated nodes against what is simulated with many: the case of the 24 nodes
-//! that behaved like 15.
+//! Compares forecasts from simulations of few nodes with simulations of many nodes: the case of the
+//! 24 nodes that behaved like 15.
 
 use garland_analysis::forecast::{Demand, Point, Question, Work, forecast};
 use garland_predict::{Farm, Files, Job, Machine, Network, farm};
@@ -13,12 +13,13 @@ const BYTES_OUT: f64 = 1.0e6;
 /// A hub's goodput: 91.5 % of 100 Mbit/s, in bytes per second.
 const HUB: f64 = 100e6 / 8.0 * 1448.0 / (1538.0 + 45.0);
 
-/// Seconds of the wire for all jobs.
+/// Returns the time on the wire of all jobs, in seconds.
 fn of_wire() -> f64 {
     f64::from(JOBS) * (BYTES_IN + BYTES_OUT) / HUB
 }
 
-/// Jobs that are as long as 15 of them keep the wire busy, each by up to a fifth longer or shorter.
+/// Returns jobs of such a length that 15 nodes keep the wire busy, each up to a fifth longer or
+/// shorter.
 fn jobs(seed: u64) -> Vec<Job> {
     let mut random = Random::new(seed);
     let each = of_wire() / f64::from(JOBS);
@@ -68,7 +69,7 @@ fn few_nodes_tell_of_many_and_name_the_wire() {
             let error = at.seconds / truth - 1.0;
             assert!(error.abs() < 0.1, "{} nodes: {error:+.3}", at.nodes);
         }
-        // Beyond the knee 24 nodes are no more than some 15.
+        // Beyond the knee, 24 nodes have the power of about 15.
         let power = told.curve[1].power;
         assert!((12.5..=16.0).contains(&power), "{power}");
     }

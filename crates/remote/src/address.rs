@@ -24,7 +24,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Parses an address; `None` if the text is no remote address.
+    /// Parses an address; returns `None` if the text is not a remote address.
     ///
     /// # Errors
     /// When it begins like a remote address but is invalid.
@@ -33,7 +33,7 @@ impl Address {
         match scheme.to_ascii_lowercase().as_str() {
             "s3" => Some(Self::in_bucket(rest)),
             "http" | "https" => Some(match rest.split(['/', '?', '#']).next() {
-                None | Some("") => Err(Trouble::new(format!("{text}: no host"))),
+                None | Some("") => Err(Trouble::new(format!("{text}: the host is missing"))),
                 Some(_) => Ok(Self::Http(text.split('#').next().unwrap_or(text).to_owned())),
             }),
             _ => None,
@@ -42,18 +42,19 @@ impl Address {
 
     fn in_bucket(rest: &str) -> Result<Self, Trouble> {
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        let form = "an object is s3://BUCKET/KEY";
+        let form = "write the address of an object as s3://BUCKET/KEY";
         if bucket.is_empty() {
-            return Err(Trouble::new(format!("s3://{rest}: no bucket")).hint(form));
+            return Err(Trouble::new(format!("s3://{rest}: the bucket is missing")).hint(form));
         }
         if key.is_empty() || key.ends_with('/') {
-            let what = format!("s3://{rest} is all that begins so, and one object can be copied");
+            let what =
+                format!("s3://{rest}: the address of a single object is needed, not a prefix");
             return Err(Trouble::new(what).hint(form));
         }
         Ok(Self::S3 { bucket: bucket.to_owned(), key: key.to_owned() })
     }
 
-    /// The file name: the last part of the path.
+    /// Returns the file name, which is the last component of the path; `None` if it is not valid.
     #[must_use]
     pub fn file_name(&self) -> Option<Vec<u8>> {
         let name: Vec<u8> = match self {
@@ -68,7 +69,7 @@ impl Address {
     }
 }
 
-/// Shows the address without its query and its login, which may be secret.
+/// Prints the address without its query and its user name and password, which may be secret.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,7 +87,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A URL without its query.
+/// Returns a URL without its query.
 fn bare(url: &str) -> &str {
     url.split('?').next().unwrap_or(url)
 }

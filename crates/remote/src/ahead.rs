@@ -1,5 +1,5 @@
-//! Parts of an object, read ahead by threads of their own: several requests are under way, so that
-//! none waits for another's way there and back, and their bytes take bounded memory.
+//! Reads parts of an object ahead in threads. Several requests are in flight, so that their
+//! round-trip times overlap, and their bytes take bounded memory.
 
 use garland_sys::threads;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -11,10 +11,10 @@ use crate::origin::{Origin, Stream, runtime};
 use crate::trouble::Trouble;
 use crate::waiting::Waiting;
 
-/// Bytes of a part.
+/// The size of a part in bytes.
 pub(crate) const PART: u64 = 8 << 20;
 
-/// Parts in memory at most, and requests under way.
+/// The maximum number of parts in memory, and of requests in flight.
 pub(crate) const WIDTH: usize = 8;
 
 /// An object that is read ahead.
@@ -26,14 +26,14 @@ struct Shared {
     moved: Condvar,
 }
 
-/// The parts in memory or on their way there.
+/// The parts in memory or in flight.
 struct FetchWindow {
     parts: BTreeMap<u64, Arc<FetchedPart>>,
-    /// The first part whose fetch hasn't begun.
+    /// The first part whose fetch has not started.
     unclaimed: u64,
-    /// The last part that is waited for.
+    /// The last part that a reader waits for.
     wanted: u64,
-    /// The first part's bytes, which come already.
+    /// The stream of the first part, which was opened with the object.
     first: Option<Stream>,
     over: bool,
 }
@@ -46,13 +46,13 @@ struct FetchedPart {
 
 struct Bytes {
     here: Vec<u8>,
-    /// How many of them were given away.
+    /// The number of bytes that were read.
     given: usize,
     trouble: Option<Trouble>,
 }
 
 impl Ahead {
-    /// Begins to read `origin`, whose first part comes as `first`.
+    /// Starts to read `origin`; `first` is the stream of its first part.
     pub(crate) fn start(origin: Arc<Origin>, first: Stream) -> Result<Self, Trouble> {
         let parts = origin.pinned.size.div_ceil(PART);
         let window = FetchWindow {
@@ -63,13 +63,12 @@ impl Ahead {
             over: false,
         };
         let shared = Shared { origin, window: Mutex::new(window), moved: Condvar::new() };
-        let shared = Arc::new(shared);
-        let ahead = Self(shared);
+        let ahead = Self(Arc::new(shared));
         for place in 0..parts.min(WIDTH as u64) {
             let shared = Arc::clone(&ahead.0);
             match threads::spawn("part", move || shared.work()) {
                 Ok(_) => {}
-                // Those that are there do it.
+                // The threads that could be started are enough.
                 Err(_) if place > 0 => break,
                 Err(error) => return Err(Trouble::new(error.to_string())),
             }
@@ -77,7 +76,7 @@ impl Ahead {
         Ok(ahead)
     }
 
-    /// Waits until what lies in `range` is here, or would have to be fetched by itself.
+    /// Waits until the bytes of `range` are in memory, or would have to be fetched separately.
     pub(crate) fn wait(&self, range: Range<u64>, waiting: &Waiting<'_>) -> Result<(), Trouble> {
         for number in range.start / PART..range.end.div_ceil(PART) {
             if let Some(part) = self.0.part(number, waiting)? {
@@ -105,7 +104,7 @@ impl Ahead {
                         self.0.forget(number);
                     }
                 }
-                // It is no longer kept: a node lacks a block that was sent long ago.
+                // The part is no longer in memory: a node needs a block that was sent long ago.
                 None => self.0.origin.fetch(offset, now)?,
             }
             offset += length as u64;
@@ -116,27 +115,24 @@ impl Ahead {
 }
 
 impl Drop for Ahead {
-    /// The fetching threads end after their present part; they are not joined.
+    /// Ends the fetching threads after their current part. They are not joined.
     fn drop(&mut self) {
-        self.0.window().over = true;
+        self.0.window.lock().over = true;
         self.0.moved.notify_all();
     }
 }
 
 impl Shared {
-    fn window(&self) -> MutexGuard<'_, FetchWindow> {
-        self.window.lock()
-    }
-
-    /// The part `number`, once it is being fetched; `None` if it is no longer kept.
+    /// Waits until the part `number` is being fetched, and returns it; `None` if it is no longer in
+    /// memory.
     fn part(
         &self,
         number: u64,
         waiting: &Waiting<'_>,
     ) -> Result<Option<Arc<FetchedPart>>, Trouble> {
-        let mut window = self.window();
+        let mut window = self.window.lock();
         if number >= window.unclaimed + WIDTH as u64 {
-            // What lies between isn't wanted now.
+            // Skip the parts before it, which are not needed now.
             window.unclaimed = number;
         }
         window.wanted = window.wanted.max(number);
@@ -146,9 +142,9 @@ impl Shared {
         Ok(window.parts.get(&number).cloned())
     }
 
-    /// All of a part was given away.
+    /// Removes a part that was read completely.
     fn forget(&self, number: u64) {
-        self.window().parts.remove(&number);
+        self.window.lock().parts.remove(&number);
         self.moved.notify_all();
     }
 
@@ -156,7 +152,7 @@ impl Shared {
         while let Some((number, part, begun)) = self.claim() {
             let fetched = self.fill(number, &part, begun);
             if let Err(trouble) = fetched {
-                part.bytes().trouble = Some(trouble);
+                part.state.lock().trouble = Some(trouble);
                 part.came.notify_all();
             }
         }
@@ -164,7 +160,7 @@ impl Shared {
 
     fn claim(&self) -> Option<(u64, Arc<FetchedPart>, Option<Stream>)> {
         let size = self.origin.pinned.size;
-        let mut window = self.window();
+        let mut window = self.window.lock();
         loop {
             if window.over {
                 return None;
@@ -174,7 +170,7 @@ impl Shared {
             let more = number * PART < size;
             if more && (waited_for || window.parts.len() < WIDTH) {
                 while window.parts.len() >= WIDTH {
-                    // The oldest has been passed by most lanes.
+                    // Drop the oldest part, which most lanes have sent already.
                     window.parts.pop_first();
                 }
                 let length = (size - number * PART).min(PART) as usize;
@@ -194,9 +190,9 @@ impl Shared {
     fn fill(&self, number: u64, part: &FetchedPart, begun: Option<Stream>) -> Result<(), Trouble> {
         let start = number * PART;
         let range = start..start + part.length as u64;
-        part.bytes().here.reserve_exact(part.length);
+        part.state.lock().here.reserve_exact(part.length);
         let mut take = |bytes: &[u8]| {
-            part.bytes().here.extend_from_slice(bytes);
+            part.state.lock().here.extend_from_slice(bytes);
             part.came.notify_all();
             Ok(())
         };
@@ -205,22 +201,19 @@ impl Shared {
 }
 
 impl FetchedPart {
-    fn bytes(&self) -> MutexGuard<'_, Bytes> {
-        self.state.lock()
-    }
-
-    /// Its bytes, once those before `end` are here.
+    /// Waits until the bytes before `end` are here, and returns the bytes.
     fn have(&self, end: usize, waiting: &Waiting<'_>) -> Result<MutexGuard<'_, Bytes>, Trouble> {
         let over = |bytes: &Bytes| bytes.here.len() >= end || bytes.trouble.is_some();
         let came = |bytes: &Bytes| bytes.here.len() as u64;
-        let bytes = waiting.until(&self.came, self.bytes(), over, came)?;
+        let bytes = waiting.until(&self.came, self.state.lock(), over, came)?;
         match bytes.trouble.clone().filter(|_| bytes.here.len() < end) {
             Some(trouble) => Err(trouble),
             None => Ok(bytes),
         }
     }
 
-    /// Copies what lies at `offset` in it once that is here; whether all of it was given away.
+    /// Waits for the bytes from `offset` on and copies them; returns whether the part was read
+    /// completely.
     fn give(&self, offset: usize, to: &mut [u8], waiting: &Waiting<'_>) -> Result<bool, Trouble> {
         let wanted = offset..offset + to.len();
         let mut bytes = self.have(wanted.end, waiting)?;

@@ -1,36 +1,36 @@
-//! Errors of the object store library, in words.
+//! Converts errors of the object store library to messages.
 
 use object_store::Error;
 
 use crate::address::Address;
 use crate::trouble::Trouble;
 
-/// The trouble that `error` is, which came up while `operation` was done to `address`.
+/// Converts an error of `operation` (`open`, `read`) on `address`.
 pub(crate) fn trouble(error: &Error, operation: &str, address: &Address) -> Trouble {
     if matches!(error, Error::Precondition { .. }) {
         return Trouble::changed(address);
     }
     let answer = Answer::of(error);
-    let trouble = Trouble::new(format!("{operation} {address}: {}", answer.in_words()));
+    let trouble = Trouble::new(format!("cannot {operation} {address}: {}", answer.in_words()));
     match answer.hint(error, address) {
         Some(hint) => trouble.hint(hint),
         None => trouble,
     }
 }
 
-/// What a server answered, or why it gave no answer.
+/// The response of a server, or the reason why there is none.
 struct Answer {
     text: String,
-    /// S3's word for it: `NoSuchKey`.
+    /// S3's error code: `NoSuchKey`.
     code: Option<String>,
-    /// S3's sentence.
+    /// S3's error message.
     message: Option<String>,
     retries: Option<String>,
 }
 
 impl Answer {
-    /// The library's errors tell of the request (whose URL may hold secrets), and of the answer
-    /// behind a dash; pages have dashes, too.
+    /// Extracts the response from an error. The library's messages consist of the request, whose
+    /// URL may contain secrets, a dash, and the response, which may contain further dashes.
     fn of(error: &Error) -> Self {
         let all = match error {
             Error::Generic { source, .. }
@@ -62,10 +62,10 @@ impl Answer {
         let status = status.map(|rest| rest.split(':').next().unwrap_or(rest).trim());
         let said = match (status, &self.code, &self.message) {
             (_, Some(code), Some(message)) => {
-                format!("the server says {code}: {}", message.trim_end_matches('.'))
+                format!("the server returned {code}: {}", message.trim_end_matches('.'))
             }
-            (_, Some(code), None) => format!("the server says {code}"),
-            (Some(status), None, _) => format!("the server answers {status}"),
+            (_, Some(code), None) => format!("the server returned {code}"),
+            (Some(status), None, _) => format!("the server returned {status}"),
             (None, None, _) => {
                 let text = self.text.trim();
                 let text = text.strip_prefix("HTTP error: ").unwrap_or(text);
@@ -77,7 +77,7 @@ impl Answer {
         };
         match self.retries.as_deref() {
             None | Some("0") => said,
-            Some(retries) => format!("{said} (after {retries} more tries)"),
+            Some(retries) => format!("{said} (after {retries} retries)"),
         }
     }
 
@@ -85,12 +85,14 @@ impl Answer {
         let s3 = matches!(address, Address::S3 { .. });
         let code = self.code.as_deref().unwrap_or_default();
         match (error, code) {
-            (_, "RequestTimeTooSkewed") => Some("set this machine's clock"),
-            (_, "ExpiredToken") => Some("get new credentials: AWS_SESSION_TOKEN has expired"),
+            (_, "RequestTimeTooSkewed") => Some("the clock of this machine is wrong; set it"),
+            (_, "ExpiredToken") => Some("AWS_SESSION_TOKEN has expired; get new credentials"),
             (_, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
-                Some("are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY this store's?")
+                Some("check that AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong to this store")
             }
-            (_, "NoSuchBucket") => Some("is AWS_ENDPOINT_URL the store that has it?"),
+            (_, "NoSuchBucket") => {
+                Some("check that AWS_ENDPOINT_URL is the store with this bucket")
+            }
             (_, "AuthorizationHeaderMalformed" | "PermanentRedirect") => {
                 Some("set AWS_REGION to the bucket's region")
             }
@@ -98,13 +100,13 @@ impl Answer {
                 Some("set AWS_REGION to the bucket's region")
             }
             (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, _) if s3 => {
-                Some("may these credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE) read it?")
+                Some("check that these credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE) may read it")
             }
             (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, _) => {
-                Some("does the URL need a login, or has it expired?")
+                Some("check whether the URL needs a login, or has expired")
             }
             _ if self.text.contains("Content-Length") => {
-                Some("the server doesn't tell how long it is; fetch it to a file first")
+                Some("the server does not send its length; download it to a file first")
             }
             _ => None,
         }
@@ -117,7 +119,7 @@ mod tests {
 
     fn told(error: &Error, address: &str) -> (String, Option<String>) {
         let address = Address::parse(address).expect("an address").expect("a sound one");
-        let trouble = trouble(error, "opening", &address);
+        let trouble = trouble(error, "open", &address);
         (trouble.message().to_owned(), trouble.what_to_do().map(str::to_owned))
     }
 
@@ -128,7 +130,7 @@ mod tests {
                     Service Unavailable: ";
         let error = Error::Generic { store: "S3", source: text.into() };
         let expected =
-            "opening s3://b/k: the server answers 503 Service Unavailable (after 6 more tries)";
+            "cannot open s3://b/k: the server returned 503 Service Unavailable (after 6 retries)";
         assert_eq!(told(&error, "s3://b/k"), (expected.to_owned(), None));
     }
 
@@ -141,7 +143,7 @@ mod tests {
         let (message, hint) = told(&error, "s3://b/k");
         assert_eq!(
             message,
-            "opening s3://b/k: the server says SignatureDoesNotMatch: The signature is wrong"
+            "cannot open s3://b/k: the server returned SignatureDoesNotMatch: The signature is wrong"
         );
         assert!(hint.is_some_and(|hint| hint.contains("AWS_SECRET_ACCESS_KEY")));
     }
@@ -150,7 +152,7 @@ mod tests {
     fn an_object_that_changed_is_known_as_such() {
         let error = Error::Precondition { path: "k".to_owned(), source: "412".into() };
         let address = Address::Http("https://h/k?s=1".to_owned());
-        let trouble = trouble(&error, "reading", &address);
+        let trouble = trouble(&error, "read", &address);
         assert!(trouble.is_change());
         assert_eq!(trouble.message(), "https://h/k changed while it was copied");
     }

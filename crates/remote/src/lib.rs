@@ -1,9 +1,9 @@
-//! Files that are elsewhere: in object stores (S3) and behind URLs. One is pinned to what it was when
-//! it was opened, and read ahead in ranges, several at a time, into bounded memory.
+//! Remote files: objects in object stores (S3), and files behind URLs. A file is pinned to its
+//! version when it is opened. Several ranges at a time are read ahead into bounded memory.
 //!
-//! `object_store` knows the stores: addresses, signatures, credentials, retries. It is asynchronous,
-//! and stays in this room: each thread that reads has a runtime of its own and waits for it. What
-//! crosses the network does so by `ureq`, which blocks as all else here does.
+//! The crate `object_store` implements addresses, signatures, credentials and retries. It is
+//! asynchronous, but only this crate notices: each reading thread has a runtime of its own and
+//! blocks on it. Network I/O is done with `ureq`, which blocks like the rest of the program.
 
 mod address;
 mod ahead;

@@ -10,14 +10,14 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-/// Resolves host names. A static program can't always use the C library for that.
+/// Resolves host names. A static program cannot always use the C library for this.
 #[derive(Clone)]
 pub struct Names(Arc<Find>);
 
 type Find = dyn Fn(&str) -> Result<IpAddr, String> + Send + Sync;
 
 impl Names {
-    /// Asks `find`.
+    /// Creates a resolver that calls `find`.
     pub fn new(find: impl Fn(&str) -> Result<IpAddr, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(find))
     }

@@ -1,4 +1,4 @@
-//! A file that is elsewhere, open: what it was then, and its bytes.
+//! An open remote file.
 
 use garland_sys::threads;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::store;
 use crate::trouble::Trouble;
 use crate::waiting::{TICK, Waiting};
 
-/// An open object.
+/// An open remote file, pinned to the version that was opened.
 pub struct Object {
     origin: Arc<Origin>,
     body: Body,
@@ -27,11 +27,11 @@ enum Body {
 }
 
 impl Object {
-    /// Opens the object at `address`, and begins to read it. `names` resolves hosts; once `stop` returns true,
-    /// waiting reads fail.
+    /// Opens the object at `address` and starts to read it. `names` resolves host names; once
+    /// `stop` returns true, waiting reads fail.
     ///
     /// # Errors
-    /// When it can't be read, and what to do about it.
+    /// When it cannot be read; the error says what to do.
     pub fn open(
         address: &Address,
         names: Names,
@@ -48,31 +48,32 @@ impl Object {
         Ok(Self { origin, body, stop: Box::new(stop) })
     }
 
-    /// Bytes that there are.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.origin.pinned.size
     }
 
-    /// When it was modified, if the server reports it: seconds and nanoseconds since the start of 1970.
+    /// Returns the modification time if the server reports it: seconds and nanoseconds since the
+    /// start of 1970.
     #[must_use]
     pub fn modified(&self) -> Option<(i64, u32)> {
         let modified = self.origin.pinned.last_modified;
         let modified = (modified.timestamp(), modified.timestamp_subsec_nanos());
-        // The message of the library, without another one.
+        // The library returns 1970 if the server reports no time.
         Some(modified).filter(|modified| *modified != (0, 0))
     }
 
-    /// Where it is.
+    /// Returns its address.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.origin.address
     }
 
-    /// Fills `bytes` from `offset` on, as they were when it was opened.
+    /// Fills `bytes` with the contents from `offset` on, of the version that was opened.
     ///
     /// # Errors
-    /// When they can't be had, or it has changed.
+    /// When they cannot be read, or the object has changed.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Trouble> {
         let waiting = Waiting { address: self.address(), stale: &self.stop };
         match &self.body {
@@ -84,7 +85,7 @@ impl Object {
     /// Waits until the bytes of `range` can be read at once, or `stale` returns true.
     ///
     /// # Errors
-    /// When they can't be read, or are no longer wanted.
+    /// When they cannot be read or are no longer wanted.
     pub fn wait(&self, range: Range<u64>, stale: &dyn Fn() -> bool) -> Result<(), Trouble> {
         let stale = || (self.stop)() || stale();
         let waiting = Waiting { address: self.address(), stale: &stale };
@@ -95,7 +96,7 @@ impl Object {
     }
 }
 
-/// Opens it from a thread of its own: this one may be told to stop meanwhile.
+/// Opens the object in another thread, so that this thread can stop waiting.
 fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opened, Trouble> {
     let store = store::of(address, names)?;
     let (tell, told) = channel();
@@ -103,7 +104,7 @@ fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opene
     let begun = threads::spawn("open", move || {
         let opened =
             runtime().and_then(|runtime| runtime.block_on(Origin::open(&address, store, PART)));
-        // It fails if the receiver has stopped waiting.
+        // This fails if the receiver has stopped waiting.
         let _ = tell.send(opened);
     });
     begun.map_err(|error| Trouble::new(error.to_string()))?;
@@ -112,7 +113,10 @@ fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opene
             Ok(opened) => return opened,
             Err(RecvTimeoutError::Timeout) => waiting.check()?,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Trouble::new("opening: its thread ended early"));
+                return Err(Trouble::new(format!(
+                    "cannot open {}: its thread ended early",
+                    waiting.address
+                )));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! An open object and its version: all reads are of that version.
+//! An open object and its version. All reads return bytes of that version.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::trouble::Trouble;
 /// The number of times that an interrupted read is resumed.
 const RESUMES: u32 = 4;
 
-/// The pause before it is resumed; it doubles each time.
+/// The pause before the first resumption; it doubles each time.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The stream of the bytes of a range.
@@ -40,10 +40,10 @@ pub(crate) struct Opened {
     pub(crate) in_ranges: bool,
 }
 
-/// The runtime of a thread, which waits for one operation at a time.
+/// Creates a runtime for this thread, which waits for one operation at a time.
 pub(crate) fn runtime() -> Result<Runtime, Trouble> {
     let built = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    built.map_err(|error| Trouble::new(format!("beginning to read: {error}")))
+    built.map_err(|error| Trouble::new(format!("cannot start to read: {error}")))
 }
 
 impl Origin {
@@ -53,7 +53,7 @@ impl Origin {
         (store, path): (Arc<dyn ObjectStore>, Path),
         part: u64,
     ) -> Result<Opened, Trouble> {
-        let trouble = |error: &Error| answer::trouble(error, "opening", address);
+        let trouble = |error: &Error| answer::trouble(error, "open", address);
         let options = GetOptions { range: Some(GetRange::Bounded(0..part)), ..Default::default() };
         let (result, in_ranges) = match store.get_opts(&path, options).await {
             Ok(result) => (result, true),
@@ -69,8 +69,8 @@ impl Origin {
         Ok(Opened { origin, stream, in_ranges })
     }
 
-    /// Gives the bytes of `range` to `take` in their order, from `begun` first if that is there;
-    /// what stops in the middle goes on from there.
+    /// Passes the bytes of `range` to `take`, in order. `begun` is used as the first stream, if
+    /// given. An interrupted read is resumed where it stopped.
     pub(crate) async fn pour(
         &self,
         mut range: Range<u64>,
@@ -96,7 +96,7 @@ impl Origin {
         Ok(())
     }
 
-    /// Asks for a part, or all, of what was opened, and of nothing else.
+    /// Requests a range, or all, of the version that was opened.
     async fn ask(&self, range: Option<Range<u64>>) -> Result<Stream, Trouble> {
         let strong = self.pinned.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
         let options = GetOptions {
@@ -106,10 +106,10 @@ impl Origin {
         };
         let result =
             self.store.get_opts(&self.path, options).await.map_err(|error| match error {
-                // It was there.
+                // The object existed when it was opened.
                 Error::NotFound { .. } => Trouble::changed(&self.address),
                 error if wants_no_range(&error) => Trouble::changed(&self.address),
-                error => answer::trouble(&error, "reading", &self.address),
+                error => answer::trouble(&error, "read", &self.address),
             })?;
         if !self.is_same(&result) {
             return Err(Trouble::changed(&self.address));
@@ -117,8 +117,8 @@ impl Origin {
         Ok(result.into_stream())
     }
 
-    /// A server needn't heed what it is asked: whether the answer is of the same object is seen by
-    /// its tag, or else its date, and its length.
+    /// Whether a response is of the version that was opened, by its tag (its date if it has none)
+    /// and its length. Servers may ignore the conditions of a request.
     fn is_same(&self, result: &GetResult) -> bool {
         let (was, is) = (&self.pinned, &result.meta);
         let dated = was.e_tag.is_some() || was.last_modified == is.last_modified;
@@ -126,7 +126,8 @@ impl Origin {
     }
 }
 
-/// Passes on what comes of a stream that begins at `at`, as far as `range` still lacks it.
+/// Passes those bytes of a stream to `take` that are in `range`; the stream starts at the offset
+/// `at`. Advances the start of `range`.
 async fn flow(
     address: &Address,
     mut stream: Stream,
@@ -137,10 +138,10 @@ async fn flow(
     while !range.is_empty() {
         let bytes = match stream.next().await {
             Some(Ok(bytes)) => bytes,
-            Some(Err(error)) => return Err(answer::trouble(&error, "reading", address)),
+            Some(Err(error)) => return Err(answer::trouble(&error, "read", address)),
             None => {
                 let lacking = range.end - range.start;
-                let what = format!("reading {address}: it ended {lacking} bytes too early");
+                let what = format!("cannot read {address}: it ended {lacking} bytes too early");
                 return Err(Trouble::new(what));
             }
         };
@@ -155,7 +156,8 @@ async fn flow(
     Ok(())
 }
 
-/// Whether the error is that of a server without ranges, or of a range of an empty object.
+/// Whether a server returns such an error because it does not support ranges, or because the object
+/// is empty.
 fn wants_no_range(error: &Error) -> bool {
     let text = error.to_string();
     let told = ["non-partial response", "416 Range Not Satisfiable", "Content-Range header not"];

@@ -1,13 +1,14 @@
-//! The files that AWS's own tools keep keys and settings in.
+//! Reads the configuration files of the AWS tools.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The values of a profile by their keys.
+/// The settings of a profile by their keys.
 pub(crate) type Profile = BTreeMap<String, String>;
 
-/// The profile that the environment names, or the default one, of `~/.aws/config` and
-/// `~/.aws/credentials`. `None` where one is named and neither file has it.
+/// Reads the profile `AWS_PROFILE`, or the default one, from `~/.aws/config` and
+/// `~/.aws/credentials`. Returns `None` if `AWS_PROFILE` is set and neither file contains this
+/// profile.
 pub(crate) fn read(environment: &dyn Fn(&str) -> Option<String>) -> Option<Profile> {
     let home = || environment("HOME").map(|home| PathBuf::from(home).join(".aws"));
     let file = |variable, name: &str| {
@@ -18,7 +19,8 @@ pub(crate) fn read(environment: &dyn Fn(&str) -> Option<String>) -> Option<Profi
     let name = named.as_deref().unwrap_or("default");
     let config = file("AWS_CONFIG_FILE", "config").unwrap_or_default();
     let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials").unwrap_or_default();
-    // In the one file profiles have a word before their names, but the default one needn't.
+    // In the config file, the word `profile` precedes the names of profiles; it is optional for the
+    // default one.
     let sections = [(&config, format!("profile {name}")), (&credentials, name.to_owned())];
     let mut found = (name == "default").then(|| section(&config, name)).flatten();
     for (text, heading) in sections {
@@ -29,7 +31,8 @@ pub(crate) fn read(environment: &dyn Fn(&str) -> Option<String>) -> Option<Profi
     found.or_else(|| named.is_none().then(Profile::new))
 }
 
-/// The section of this heading; what is indented belongs to the line before it, and isn't read.
+/// Returns the section with this heading. Indented lines belong to the line before them and are
+/// ignored.
 fn section(text: &str, heading: &str) -> Option<Profile> {
     let mut found: Option<Profile> = None;
     let mut inside = false;

@@ -1,7 +1,7 @@
-//! What a server gives as a whole or not at all: it is read once, in its order, into a file without
-//! a name, from which the rest is as with any file.
+//! Objects of servers without ranges: the whole object is read once, in order, into an unlinked
+//! temporary file, and reads are served from this file.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -13,7 +13,7 @@ use crate::origin::{Origin, Stream, runtime};
 use crate::trouble::Trouble;
 use crate::waiting::Waiting;
 
-/// An object that is read to its end in the background.
+/// An object that is read completely in the background.
 pub(crate) struct Spool(Arc<Shared>);
 
 struct Shared {
@@ -24,22 +24,21 @@ struct Shared {
 
 #[derive(Default)]
 struct Filling {
-    /// Bytes from its beginning that are here.
+    /// The number of bytes in the file.
     here: u64,
     trouble: Option<Trouble>,
     over: bool,
 }
 
 impl Spool {
-    /// Begins to read `origin`, all of which comes as `stream`.
+    /// Starts to read `origin`; `stream` is the stream of all its bytes.
     pub(crate) fn start(origin: Arc<Origin>, stream: Stream) -> Result<Self, Trouble> {
         let file = nameless().map_err(|error| unwritten(&origin, &error))?;
-        let shared = Shared { file, filling: Mutex::default(), came: Condvar::new() };
-        let shared = Arc::new(shared);
+        let shared = Arc::new(Shared { file, filling: Mutex::default(), came: Condvar::new() });
         let filler = Arc::clone(&shared);
         let begun = threads::spawn("spool", move || {
             if let Err(trouble) = filler.fill(&origin, stream) {
-                filler.filling().trouble = Some(trouble);
+                filler.filling.lock().trouble = Some(trouble);
                 filler.came.notify_all();
             }
         });
@@ -47,10 +46,10 @@ impl Spool {
         Ok(Self(shared))
     }
 
-    /// Waits until all before `end` is here.
+    /// Waits until all bytes before `end` are in the file.
     pub(crate) fn wait(&self, end: u64, waiting: &Waiting<'_>) -> Result<(), Trouble> {
         let over = |filling: &Filling| filling.here >= end || filling.trouble.is_some();
-        let filling = self.0.filling();
+        let filling = self.0.filling.lock();
         let filling = waiting.until(&self.0.came, filling, over, |filling| filling.here)?;
         match filling.trouble.clone().filter(|_| filling.here < end) {
             Some(trouble) => Err(trouble),
@@ -58,7 +57,7 @@ impl Spool {
         }
     }
 
-    /// Fills `bytes` from `offset` on.
+    /// Fills `bytes` with the contents from `offset` on.
     pub(crate) fn read(
         &self,
         offset: u64,
@@ -67,28 +66,25 @@ impl Spool {
     ) -> Result<(), Trouble> {
         self.wait(offset + bytes.len() as u64, waiting)?;
         let read = self.0.file.read_exact_at(bytes, offset);
-        let told = |error| format!("reading what came of {}: {error}", waiting.address);
+        let told =
+            |error| format!("cannot read the temporary file of {}: {error}", waiting.address);
         read.map_err(|error: io::Error| Trouble::new(told(error)))
     }
 }
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        self.0.filling().over = true;
+        self.0.filling.lock().over = true;
     }
 }
 
 impl Shared {
-    fn filling(&self) -> MutexGuard<'_, Filling> {
-        self.filling.lock()
-    }
-
     fn fill(&self, origin: &Origin, stream: Stream) -> Result<(), Trouble> {
         let mut at = 0;
         let mut take = |bytes: &[u8]| {
             self.file.write_all_at(bytes, at).map_err(|error| unwritten(origin, &error))?;
             at += bytes.len() as u64;
-            let mut filling = self.filling();
+            let mut filling = self.filling.lock();
             filling.here = at;
             self.came.notify_all();
             if filling.over {
@@ -101,7 +97,8 @@ impl Shared {
     }
 }
 
-/// A file that is gone with this process, where temporary files are.
+/// Creates an unlinked file in the directory of temporary files; it disappears when this process
+/// ends.
 fn nameless() -> io::Result<File> {
     let number = u64::from_ne_bytes(random::bytes());
     let path = std::env::temp_dir().join(format!(".garland-spool-{number:016x}"));
@@ -113,8 +110,12 @@ fn nameless() -> io::Result<File> {
 
 fn unwritten(origin: &Origin, error: &io::Error) -> Trouble {
     let folder = std::env::temp_dir();
-    let what = format!("keeping {} in {}: {error}", origin.address, folder.display());
+    let what = format!(
+        "cannot write {} to a temporary file in {}: {error}",
+        origin.address,
+        folder.display()
+    );
     Trouble::new(what).hint(
-        "its server gives no ranges, so all of it is kept here while it is copied; TMPDIR says where",
+        "the server does not support ranges, so the whole object is stored while it is copied; set TMPDIR to a directory with enough space",
     )
 }

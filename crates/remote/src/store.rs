@@ -1,4 +1,4 @@
-//! The object stores of addresses, configured by the environment.
+//! Creates the object stores of addresses, configured by the environment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,32 +15,32 @@ use crate::profile::{self, Profile};
 use crate::transport::Transport;
 use crate::trouble::Trouble;
 
-/// The number of retries of a request that a busy server refused, or that got no answer.
+/// The number of retries of a request that a busy server rejected, or that got no response.
 const RETRIES: usize = 6;
 
 /// The time after which a request is no longer retried.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// Variables that name another source of credentials: the service of a container or a pod.
+/// Variables that select another source of credentials: the service of a container or a pod.
 const ELSEWHERE: [&str; 3] = [
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 ];
 
-/// The store of `address`, and its path there.
+/// Creates the store of `address`; also returns the path of the object in it.
 pub(crate) fn of(address: &Address, names: Names) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
     let transport = Transport::new(names);
     match address {
         Address::S3 { bucket, key } => in_bucket(address, bucket, key, transport),
         Address::Http(url) => {
-            // All of the URL is the store's: a path would be written anew.
+            // The whole URL belongs to the store, since a path would be encoded again.
             let built = HttpBuilder::new()
                 .with_url(url)
                 .with_http_connector(transport)
                 .with_retry(retries())
                 .build();
-            let store = built.map_err(|error| answer::trouble(&error, "opening", address))?;
+            let store = built.map_err(|error| answer::trouble(&error, "open", address))?;
             Ok((Arc::new(store), Path::default()))
         }
     }
@@ -62,24 +62,28 @@ fn in_bucket(
     transport: Transport,
 ) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
     let path = Path::parse(key).map_err(|error| {
-        Trouble::new(format!("{address}: {error}")).hint("keys with empty parts can't be copied")
+        Trouble::new(format!("{address}: the key is not valid: {error}"))
+            .hint("keys with empty components are not supported")
     })?;
     let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let profile = profile::read(&environment).ok_or_else(|| {
         let name = environment("AWS_PROFILE").unwrap_or_default();
-        Trouble::new(format!("opening {address}: AWS_PROFILE is {name}, and no file has it"))
+        Trouble::new(format!(
+            "cannot open {address}: the profile {name} (AWS_PROFILE) is missing in ~/.aws/config and ~/.aws/credentials"
+        ))
     })?;
     if !has_credentials(&environment, &profile) {
-        return Err(Trouble::new(format!("opening {address}: no credentials")).hint(
+        return Err(Trouble::new(format!("cannot open {address}: no credentials")).hint(
             "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket \
-             AWS_SKIP_SIGNATURE=true; others by: eval \"$(aws configure export-credentials \
-             --format env)\"",
+             AWS_SKIP_SIGNATURE=true; for other sources of credentials run: eval \"$(aws configure \
+             export-credentials --format env)\"",
         ));
     }
     let mut builder = AmazonS3Builder::new();
     let own = environment("AWS_ACCESS_KEY_ID").is_some();
     let keys = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
-    // Keys belong together: those of the profile aren't mixed with the environment's.
+    // The three keys belong together: keys of the profile are not mixed with keys of the
+    // environment.
     for (name, value) in profile.iter().filter(|(name, _)| !(own && keys.contains(&name.as_str())))
     {
         if let Ok(name) = format!("aws_{}", name.trim_start_matches("aws_")).parse() {
@@ -96,12 +100,12 @@ fn in_bucket(
         .with_http_connector(transport)
         .with_retry(retries())
         .build();
-    let store = built.map_err(|error| answer::trouble(&error, "opening", address))?;
+    let store = built.map_err(|error| answer::trouble(&error, "open", address))?;
     Ok((Arc::new(store), path))
 }
 
-/// Whether there are credentials, or a service that provides them. The service of EC2 is only used on EC2
-/// machines, since elsewhere it doesn't answer.
+/// Whether there are credentials, or a service that provides them. The service of EC2 is used on
+/// EC2 machines only, since it does not answer elsewhere.
 fn has_credentials(environment: &dyn Fn(&str) -> Option<String>, profile: &Profile) -> bool {
     let skips = environment("AWS_SKIP_SIGNATURE").is_some_and(|value| value == "true");
     let on_ec2 = || {

@@ -1,7 +1,6 @@
-//! Requests over the network, for the library that makes them: it waits for answers as its runtime
-//! would have it, and here the thread waits.
+//! HTTP requests of the object store library. The library is asynchronous; these requests block the
+//! thread.
 
-use std::fmt;
 use std::io::{self, Read};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,21 +27,21 @@ use crate::trust;
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long a server may think before it answers.
+/// The maximum time until a server sends the headers of its response.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// How long a range may take to come.
+/// The maximum time to receive a range.
 const RANGE_COMES: Duration = Duration::from_secs(90);
 
-/// Bytes that are passed on at a time.
+/// The number of bytes that are passed on at a time.
 const SLICE: usize = 128 << 10;
 
-/// The way over the network; its connections are kept for the next request.
-#[derive(Clone)]
+/// An HTTP client. Its connections are kept for the next requests.
+#[derive(Clone, Debug)]
 pub(crate) struct Transport(Agent);
 
 impl Transport {
-    /// A way that finds hosts by `names`.
+    /// Creates a client that resolves host names with `names`.
     pub(crate) fn new(names: Names) -> Self {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
@@ -60,12 +59,6 @@ impl Transport {
             .tls_config(tls.build())
             .build();
         Self(Agent::with_parts(config, DefaultConnector::default(), names))
-    }
-}
-
-impl fmt::Debug for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Transport")
     }
 }
 
@@ -87,11 +80,11 @@ impl HttpService for Transport {
         let response = self.0.run(request).map_err(unsent)?;
         let (mut parts, body) = response.into_parts();
         if patience.is_some() && parts.status == StatusCode::OK && is_part(&parts.headers) {
-            // As servers built on gofakes3 do, rclone's among them.
+            // Servers that use gofakes3, such as rclone, return 200 for a range.
             parts.status = StatusCode::PARTIAL_CONTENT;
         }
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
-            // The library comes again after this one, and not after the other.
+            // The library retries 503, but not 429.
             parts.status = StatusCode::SERVICE_UNAVAILABLE;
         }
         let body = HttpResponseBody::new(Answer(body.into_reader()));
@@ -111,7 +104,7 @@ fn is_part(headers: &HeaderMap) -> bool {
     length.is_some() && length == span()
 }
 
-/// The body of an answer.
+/// The body of a response.
 struct Answer(BodyReader<'static>);
 
 impl Body for Answer {
@@ -140,7 +133,8 @@ impl Body for Answer {
     }
 }
 
-/// What came of a request that got no answer, and so whether it is made again.
+/// Converts the error of a request without a response; its kind decides whether the library
+/// retries.
 fn unsent(error: Error) -> HttpError {
     let kind = match &error {
         Error::Io(io) if io.kind() == io::ErrorKind::ConnectionRefused => HttpErrorKind::Connect,

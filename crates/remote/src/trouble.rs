@@ -1,8 +1,8 @@
-//! Errors in words: the operation, the object, the reason, and the remedy.
+//! Errors: the operation, the object, the reason, and what to do.
 
 use std::fmt::Display;
 
-/// Why a remote object can't be read.
+/// An error that prevents reading a remote object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     message: String,
@@ -20,35 +20,35 @@ impl Trouble {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// The object has changed since it was opened.
+    /// Returns the error that the object has changed since it was opened.
     pub(crate) fn changed(of: impl Display) -> Self {
         Self { changed: true, ..Self::new(format!("{of} changed while it was copied")) }
     }
 
-    /// The object is no longer wanted.
+    /// Returns the error that the caller no longer wants the result.
     pub(crate) fn stale(of: impl Display) -> Self {
-        Self { stale: true, ..Self::new(format!("reading {of}: nobody waits for it any more")) }
+        Self { stale: true, ..Self::new(format!("stopped reading {of}: it is no longer needed")) }
     }
 
-    /// The error message.
+    /// Returns the error message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The remedy, if known.
+    /// Returns what the user can do, if known.
     #[must_use]
     pub fn what_to_do(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// Whether the object has changed.
+    /// Whether the error is that the object has changed.
     #[must_use]
     pub fn is_change(&self) -> bool {
         self.changed
     }
 
-    /// Whether the object is only no longer wanted.
+    /// Whether the error is only that the result is no longer wanted.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.stale

@@ -1,9 +1,10 @@
-//! Whose certificates are believed.
+//! The trusted certificate authorities.
 
 use ureq::tls::{Certificate, RootCerts};
 
-/// The authorities that this machine believes (`SSL_CERT_FILE`, `SSL_CERT_DIR`, or where its system
-/// keeps them), or Mozilla's, which come with the program, where it names none.
+/// Returns the certificate authorities that this machine trusts (`SSL_CERT_FILE`, `SSL_CERT_DIR`,
+/// or the directory of the system). If there are none, returns those of Mozilla, which are part of
+/// the program.
 pub(crate) fn roots() -> RootCerts {
     let found = rustls_native_certs::load_native_certs();
     let certificates: Vec<_> =

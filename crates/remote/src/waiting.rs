@@ -1,4 +1,4 @@
-//! Waits for the network with a timeout, and ends when the caller no longer wants the result.
+//! Waits for the network with a timeout, and stops when the caller no longer wants the result.
 
 use parking_lot::{Condvar, MutexGuard};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::trouble::Trouble;
 /// The interval of checks whether the caller still wants the result.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
 
-/// The number of ticks without data after which a wait fails: two minutes. Requests time out sooner, and are
-/// retried.
+/// The number of ticks without data after which a wait fails: two minutes. Requests time out sooner
+/// and are retried.
 const TICKS: u32 = 600;
 
 /// A wait for an operation.
 pub(crate) struct Waiting<'a> {
-    /// What is waited for.
+    /// The address of the object.
     pub(crate) address: &'a Address,
     /// Whether the result is no longer wanted.
     pub(crate) stale: &'a dyn Fn() -> bool,
@@ -27,7 +27,7 @@ impl Waiting<'_> {
         if (self.stale)() { Err(Trouble::stale(self.address)) } else { Ok(()) }
     }
 
-    /// Waits until it `is` so; as long as there is `progress`, that may take its time.
+    /// Waits until `is` holds; fails after two minutes in which `progress` returned the same value.
     pub(crate) fn until<'g, T>(
         &self,
         changed: &Condvar,
@@ -47,7 +47,10 @@ impl Waiting<'_> {
             }
             if quiet >= TICKS {
                 let seconds = TICKS * TICK.subsec_millis() / 1000;
-                let what = format!("reading {}: nothing came for {seconds} s", self.address);
+                let what = format!(
+                    "cannot read {}: timed out after {seconds} s without data",
+                    self.address
+                );
                 return Err(Trouble::new(what));
             }
         }

@@ -1,13 +1,13 @@
-//! What a frame crosses between two NICs, through one medium or several joined ones.
+//! The resources that a frame crosses between two NICs, through one medium or several joined ones.
 
 use std::collections::VecDeque;
 
 use super::{MediumId, MediumKind, NicId, Resource, Topology};
 
-/// The shortest ways of a frame from one NIC to another, in order of the uplinks; none when no
-/// uplinks join their media.
+/// Returns the shortest paths of a frame from one NIC to another, in the order of the uplinks;
+/// empty if no uplinks join their media.
 ///
-/// Several ways are several spines: a switch chooses among them by flow.
+/// There are several paths if there are several spines; a switch chooses among them by flow.
 pub(super) fn crossings(topology: &Topology, from: NicId, to: NicId) -> Vec<Vec<Resource>> {
     let (first, last) = (topology.nics[from].medium, topology.nics[to].medium);
     let distances = distances(topology, last);
@@ -27,13 +27,14 @@ pub(super) fn crossings(topology: &Topology, from: NicId, to: NicId) -> Vec<Vec<
     ways.into_iter().map(|(_, way)| way).collect()
 }
 
-/// Uplinks to each medium from `from`; `None` for those that aren't joined to it.
+/// Returns the number of uplinks from `from` to each medium; `None` for media that are not joined
+/// to it.
 fn distances(topology: &Topology, from: MediumId) -> Vec<Option<u32>> {
     let mut distances = vec![None; topology.media.len()];
     distances[from] = Some(0);
     let mut queue = VecDeque::from([(from, 0)]);
     while let Some((at, distance)) = queue.pop_front() {
-        for (_, next) in uplinks_of(topology, at) {
+        for (_, next) in topology.uplinks_at(at) {
             if distances[next].is_none() {
                 distances[next] = Some(distance + 1);
                 queue.push_back((next, distance + 1));
@@ -43,19 +44,7 @@ fn distances(topology: &Topology, from: MediumId) -> Vec<Option<u32>> {
     distances
 }
 
-/// The uplinks of a medium, each as what crossing it takes and where it leads.
-fn uplinks_of(
-    topology: &Topology,
-    medium: MediumId,
-) -> impl Iterator<Item = (Resource, MediumId)> + '_ {
-    topology.uplinks.iter().enumerate().flat_map(move |(id, uplink)| {
-        let up = (uplink.from == medium).then_some((Resource::Up(id), uplink.to));
-        let down = (uplink.to == medium).then_some((Resource::Down(id), uplink.from));
-        up.into_iter().chain(down)
-    })
-}
-
-/// A way's first step: into the medium of the sending NIC.
+/// Returns the first resources of a path: those of the medium of the sending NIC.
 fn enter(topology: &Topology, nic: NicId) -> Vec<Resource> {
     let medium = topology.nics[nic].medium;
     match topology.media[medium].kind {
@@ -67,7 +56,7 @@ fn enter(topology: &Topology, nic: NicId) -> Vec<Resource> {
     }
 }
 
-/// What passing a medium takes, besides its ports.
+/// Returns the resource that a medium uses in addition to its ports.
 fn through(topology: &Topology, medium: MediumId) -> Option<Resource> {
     match topology.media[medium].kind {
         MediumKind::Hub { .. } => Some(Resource::Hub(medium)),
@@ -76,8 +65,8 @@ fn through(topology: &Topology, medium: MediumId) -> Option<Resource> {
     }
 }
 
-/// The ways that go on from `at` to a medium that is one uplink nearer to the goal; the way itself
-/// when it is there.
+/// Extends a path from `at` to all media that are one uplink nearer to the last medium; returns the
+/// path unchanged if it has arrived there.
 fn nearer(
     topology: &Topology,
     distances: &[Option<u32>],
@@ -87,8 +76,10 @@ fn nearer(
     let Some(left) = distances[at].and_then(|distance| distance.checked_sub(1)) else {
         return vec![(at, way)];
     };
-    let next = uplinks_of(topology, at).filter(|(_, next)| distances[*next] == Some(left));
-    next.map(|(uplink, next)| {
+    let next = topology.uplinks_at(at).filter(|(_, next)| distances[*next] == Some(left));
+    next.map(|(id, next)| {
+        let up = topology.uplinks[id].from == at;
+        let uplink = if up { Resource::Up(id) } else { Resource::Down(id) };
         let more = [Some(uplink), through(topology, next)].into_iter().flatten();
         (next, way.iter().copied().chain(more).collect())
     })

@@ -1,4 +1,4 @@
-//! Forwarding: the next hops of a node to an address, and the station there.
+//! Forwarding: the next hops from a node to an address, and the NIC that has the address.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -7,10 +7,10 @@ use std::net::Ipv4Addr;
 use super::subnet::mask;
 use super::{Bond, MediumId, NextHop, NicId, NodeId, Reach, Route, Selector, Topology};
 
-/// The forwarding tables of all nodes, looked up as the kernel does: the longest prefix wins, and
-/// what is reached directly before what is routed.
+/// The forwarding tables of all nodes. Lookups work as in the kernel: the longest prefix wins, and
+/// direct neighbours precede routes.
 ///
-/// All indices of the topology must be good, as [`Topology::check`] makes sure.
+/// All indices of the topology must be valid, as [`Topology::check`] ensures.
 pub struct Forwarding<'t> {
     topology: &'t Topology,
     tables: Vec<Table<'t>>,
@@ -18,7 +18,7 @@ pub struct Forwarding<'t> {
     segments: Vec<MediumId>,
 }
 
-/// A node's table: by prefix, the longest first, and by network.
+/// The table of a node: by prefix length, the longest first, and then by network.
 type Table<'t> = BTreeMap<Reverse<u8>, HashMap<u32, Entry<'t>>>;
 
 #[derive(Clone, Copy)]
@@ -28,8 +28,8 @@ enum Entry<'t> {
     Route(&'t Route),
 }
 
-/// A NIC by which an address is reached; a NIC's own address ranks before its bond's, and that
-/// before its node's.
+/// A NIC that answers for an address. A NIC with the address ranks before one whose bond has it,
+/// and that before one whose node has it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Answer {
     rank: u8,
@@ -37,7 +37,7 @@ struct Answer {
 }
 
 impl<'t> Forwarding<'t> {
-    /// The tables of this topology.
+    /// Builds the tables of a topology.
     pub fn of(topology: &'t Topology) -> Self {
         Self {
             topology,
@@ -47,8 +47,8 @@ impl<'t> Forwarding<'t> {
         }
     }
 
-    /// The hops that `node` may take to the address `to`, and what chooses among them; none when it
-    /// knows no way.
+    /// Returns the next hops from `node` to the address `to`, and how one of them is selected; no
+    /// hops if the node has no route.
     pub fn hops(&self, node: NodeId, to: Ipv4Addr) -> (Selector, Vec<NextHop>) {
         let found = self.tables[node]
             .iter()
@@ -61,8 +61,8 @@ impl<'t> Forwarding<'t> {
         }
     }
 
-    /// The station that answers for `address` on what `nic` is plugged into: a NIC or a bond of this
-    /// address, or a node whose own it is.
+    /// Returns the NIC that answers for `address` on the segment of `nic`: one that has the
+    /// address, or whose bond or node has it.
     pub fn station(&self, nic: NicId, address: Ipv4Addr) -> Option<NicId> {
         let nics = &self.topology.nics;
         let sender = &nics[nic];
@@ -71,7 +71,7 @@ impl<'t> Forwarding<'t> {
             let station = &nics[answer.nic];
             station.node != sender.node && self.segments[station.medium] == segment
         });
-        // Of a bond with several NICs on one segment, each sends to its like.
+        // If a bond has several NICs on a segment, each sends to the NIC with the same name.
         let best = near.min_by_key(|answer| {
             let station = &nics[answer.nic];
             let unlike = station.name != sender.name;
@@ -80,8 +80,7 @@ impl<'t> Forwarding<'t> {
         best.map(|answer| answer.nic)
     }
 
-    /// The hops of a route; one through a NIC that is part of a bond goes through any of the
-    /// bond's.
+    /// Returns the hops of a route. A hop through a NIC of a bond can use all NICs of the bond.
     fn routed(&self, route: &Route) -> (Selector, Vec<NextHop>) {
         if let [hop] = route.hops[..] {
             let bond = self.topology.bonds.iter().find(|bond| bond.nics.contains(&hop.nic));

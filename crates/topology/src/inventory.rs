@@ -1,4 +1,4 @@
-//! What has to be bought for a topology, and what it costs.
+//! The shopping list of a topology: machines, NICs, media and cables, and their prices.
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,33 @@ use serde::Serialize;
 
 use super::{Medium, MediumKind, Price, Topology};
 
-/// Counts and prices.
+/// The parts of a topology, with counts and prices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inventory {
-    /// Machines.
+    /// The number of machines.
     pub nodes: usize,
-    /// NICs, each port counted.
+    /// The number of NICs; each port counts.
     pub nics: usize,
-    /// Hubs.
+    /// The number of hubs.
     pub hubs: usize,
-    /// Switches.
+    /// The number of switches.
     pub switches: usize,
-    /// Ports in use of all hubs and switches; an uplink takes one at both ends.
+    /// The number of used ports of all hubs and switches; an uplink uses one at each end.
     pub ports: usize,
-    /// Cables by kind: one a NIC of a hub or switch, one a wire, one an uplink.
+    /// The number of cables by kind: one per NIC of a hub or switch, one per wire, one per uplink.
     pub cables: BTreeMap<String, usize>,
-    /// What all machines cost without NICs.
+    /// The price of all machines without NICs.
     pub nodes_price: Price,
-    /// What all NICs cost.
+    /// The price of all NICs.
     pub nics_price: Price,
-    /// What hubs and switches cost.
+    /// The price of all hubs and switches.
     pub media_price: Price,
-    /// What cables cost.
+    /// The price of all cables.
     pub cables_price: Price,
 }
 
 impl Inventory {
-    /// That of a topology.
+    /// Counts the parts of a topology.
     pub fn of(topology: &Topology) -> Self {
         let mut inventory = Self {
             nodes: topology.nodes.len(),
@@ -46,24 +46,22 @@ impl Inventory {
         for (id, medium) in topology.media.iter().enumerate() {
             let stations = topology.stations(id).count();
             let uplinks = topology.uplinks.iter().filter(|uplink| uplink.from == id).count();
-            match medium.kind {
-                MediumKind::Wire => inventory.add_cables(medium, 1),
-                MediumKind::Hub { .. } => {
-                    inventory.hubs += 1;
-                    inventory.ports += stations;
-                    inventory.add_cables(medium, stations + uplinks);
+            let devices = match medium.kind {
+                MediumKind::Wire => {
+                    inventory.add_cables(medium, 1);
+                    continue;
                 }
-                MediumKind::Switch { .. } => {
-                    inventory.switches += 1;
-                    inventory.ports += stations;
-                    inventory.add_cables(medium, stations + uplinks);
-                }
-            }
+                MediumKind::Hub { .. } => &mut inventory.hubs,
+                MediumKind::Switch { .. } => &mut inventory.switches,
+            };
+            *devices += 1;
+            inventory.ports += stations;
+            inventory.add_cables(medium, stations + uplinks);
         }
         inventory
     }
 
-    /// What all of it costs.
+    /// Returns the total price.
     pub fn price(&self) -> Price {
         let parts = [self.nodes_price, self.nics_price, self.media_price, self.cables_price];
         sum(parts.into_iter())
@@ -113,7 +111,7 @@ mod tests {
         let mesh_of =
             |joined| mesh(&basis, &Mesh { columns: 4, segment: Segment::Hub, joined, both: None });
         assert_eq!(counts(&mesh_of(Joined::Routed)), (32, 32, 32, 8));
-        // Two four-port switches, each port on a bus.
+        // Two switches with four ports, each of which is on a bus.
         assert_eq!(counts(&mesh_of(Joined::Switched)), (32, 40, 48, 10));
     }
 

@@ -1,10 +1,10 @@
-//! A topology: nodes, their NICs, the media that join them, and how packets find their way.
+//! Topologies: nodes, their NICs, the media that connect them, and the routes of packets.
 //!
-//! It is the value that the emulated lab, the generated network configuration, the cabling check
-//! and the bounds are made from. It is resolved: every NIC has its address, every route is written
-//! out. What people write is a short `[topology]` section that names a shape.
+//! The emulated lab, the generated network configuration, the cabling check and the bounds are
+//! derived from a [`Topology`]. It is resolved: every NIC has its address, and every route is
+//! listed. Users write a short `[topology]` section that names a shape.
 //!
-//! Indices ([`NodeId`], [`NicId`], [`MediumId`]) are places in the vectors of one [`Topology`].
+//! [`NodeId`], [`NicId`] and [`MediumId`] are indices into the vectors of one [`Topology`].
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ pub use forwarding::Forwarding;
 pub use inventory::Inventory;
 pub use nic_name::NicName;
 pub use resource::Resource;
-pub use subnet::Subnet;
+pub use subnet::{Subnet, same_network};
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -40,29 +40,29 @@ use serde::{Deserialize, Serialize};
 use garland_core::nic_facts::Ethernet;
 use garland_core::units::{Nanos, Rate};
 
-/// A node's place in [`Topology::nodes`].
+/// The index of a node in [`Topology::nodes`].
 pub type NodeId = usize;
-/// A NIC's place in [`Topology::nics`].
+/// The index of a NIC in [`Topology::nics`].
 pub type NicId = usize;
-/// A medium's place in [`Topology::media`].
+/// The index of a medium in [`Topology::media`].
 pub type MediumId = usize;
 
 /// Nodes, NICs and media, with addresses and routes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
-    /// What people call it.
+    /// Its name.
     pub name: String,
     /// The nodes; the first one is the head.
     pub nodes: Vec<Node>,
-    /// What joins the nodes.
+    /// The hubs, switches and wires.
     pub media: Vec<Medium>,
     /// The NICs of all nodes, in order of their nodes and then of their names.
     pub nics: Vec<Nic>,
-    /// Media joined to each other: a switch's port on a bus, a leaf's cable to its spine.
+    /// Cables between media, such as from a leaf to a spine.
     pub uplinks: Vec<Uplink>,
     /// NICs that a node uses as one.
     pub bonds: Vec<Bond>,
-    /// The routes of all nodes beyond those that a NIC's own address and prefix make.
+    /// The routes of all nodes, except those that follow from the addresses and prefixes of NICs.
     pub routes: Vec<Route>,
 }
 
@@ -71,14 +71,14 @@ pub struct Topology {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// The address others reach it by. It is that of a NIC, of a bond, or, where a node has several
-    /// ways, one of its own on the loopback device.
+    /// The address by which other nodes reach it. It is the address of a NIC or a bond, or, if a
+    /// node can be reached by several paths, an address of its own on the loopback device.
     pub address: Ipv4Addr,
-    /// Whether it passes on packets that aren't for it.
+    /// Whether it forwards packets to other nodes.
     pub forwards: bool,
-    /// Its share of one processor, in thousandths; all that the machine has when none is given.
+    /// Its limit of CPU time, in thousandths of one CPU; `None` for no limit.
     pub cpu: Option<u32>,
-    /// How fast its disk reads and writes; as fast as the machine's when none is given.
+    /// The limit of its disk's rate for reads and writes; `None` for no limit.
     pub disk: Option<Rate>,
     /// Its price without NICs.
     pub price: Price,
@@ -87,15 +87,15 @@ pub struct Node {
 /// A NIC of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nic {
-    /// Whose it is.
+    /// Its node.
     pub node: NodeId,
-    /// The device's name on the node, `eth0` and up.
+    /// The device name on the node, `eth0` and up.
     pub name: String,
     /// The medium it is plugged into.
     pub medium: MediumId,
-    /// Its address; none when a bond that works below IP has it.
+    /// Its address; `None` if it belongs to a bond that works below IP, which has the address.
     pub address: Option<Ipv4Addr>,
-    /// How the other stations of the medium are reached.
+    /// The stations that it reaches without a route.
     pub reach: Reach,
     /// Its Ethernet address, locally administered.
     pub ethernet: Ethernet,
@@ -109,129 +109,147 @@ pub struct Nic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reach {
-    /// All stations whose address has the same prefix of this length.
+    /// All stations whose addresses have the same prefix of this length in bits.
     Subnet(u8),
-    /// One address: the other end of a wire (`/32` with a peer).
+    /// One address, that of the other end of a wire (`/32` with a peer).
     Peer(Ipv4Addr),
     /// None: the NIC is part of a bond below IP.
     Nobody,
 }
 
-/// What joins NICs, or other media.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A hub, a switch or a wire. It connects NICs or other media.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Medium {
-    /// Its name: a letter and then letters, digits and `-`.
+    /// Its name: a letter, followed by letters, digits, `-` and `_`.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: MediumKind,
-    /// Bits per second on the wire: of the whole hub, of each direction of a switch's port or of a
-    /// wire. `None` is as fast as the machine goes; a hub always has one.
+    /// The rate in bits per second on the wire: of the whole hub, or of each direction of a wire or
+    /// of a port of a switch. `None` means no limit; a hub must have a rate.
     pub rate: Option<Rate>,
-    /// How long a frame takes from end to end; 0 where nothing is known.
+    /// The time that a frame takes from end to end; 0 if unknown.
     pub latency: Nanos,
-    /// Bytes that wait for a port before frames are lost; by rate when none is given.
+    /// The size of a port's buffer in bytes; derived from the rate if `None`.
     pub buffer: Option<u64>,
-    /// What it costs, without cables.
+    /// Its price without cables.
     pub price: Price,
-    /// The cables it takes, one a NIC (one a wire).
+    /// Its cables: one per NIC, or one for a wire.
     pub cable: Cable,
 }
 
 /// The kinds of media.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MediumKind {
-    /// One shared half-duplex medium for all stations, as a coaxial bus or a repeater.
+    /// One shared half-duplex medium for all stations, such as a coaxial bus or a repeater.
     Hub {
-        /// Whether stations that want to send at once lose time to collisions, as on Ethernet: up
-        /// to 7 % of the rate with full frames (Metcalfe and Boggs, 1976). Without them the medium
-        /// is shared fairly and loses nothing, which is what the bounds assume.
+        /// Whether stations that send at the same time lose time to collisions, as on Ethernet: up
+        /// to 7 % of the rate with full frames (Metcalfe and Boggs, 1976). Without collisions the
+        /// medium is shared fairly and loses nothing; the bounds assume this.
         collisions: bool,
     },
     /// Full duplex ports, store and forward.
     Switch {
-        /// What all ports together can pass on; without limit when none is given.
+        /// The total rate of all ports together; `None` for no limit.
         backplane: Option<Rate>,
     },
     /// Two NICs, full duplex.
+    #[default]
     Wire,
 }
 
-/// Two media joined: `from`'s port at `to`. On a hub the port is one of its stations.
+impl MediumKind {
+    /// Whether it is a hub.
+    pub fn is_hub(self) -> bool {
+        matches!(self, Self::Hub { .. })
+    }
+
+    /// Returns the rate of the backplane of a switch, if it has one.
+    pub fn backplane(self) -> Option<Rate> {
+        match self {
+            Self::Switch { backplane } => backplane,
+            Self::Hub { .. } | Self::Wire => None,
+        }
+    }
+}
+
+/// A cable between two media. If `to` is a hub, the port of `from` is one of its stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uplink {
-    /// One medium, a switch.
+    /// The medium at one end, a switch.
     pub from: MediumId,
-    /// The other one, a hub or a switch.
+    /// The medium at the other end, a hub or a switch.
     pub to: MediumId,
-    /// Bits per second each way; the slower medium's when none is given.
+    /// The rate of each direction; `None` for that of the slower medium.
     pub rate: Option<Rate>,
 }
 
-/// NICs used as one.
+/// Several NICs of a node that are used as one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
-    /// Whose NICs they are.
+    /// Its node.
     pub node: NodeId,
-    /// The device's name, `bond0`; it exists only for [`Selector::Packet`] and [`Selector::Flow`].
+    /// The device name, `bond0`. The device exists only with [`Selector::Packet`] and
+    /// [`Selector::Flow`].
     pub name: String,
-    /// The NICs, two at least.
+    /// The NICs, at least two.
     pub nics: Vec<NicId>,
-    /// What chooses the NIC.
+    /// How a NIC is selected for a packet.
     pub selector: Selector,
-    /// The bond's address; for [`Selector::Subflow`] that of its first NIC.
+    /// The address of the bond; with [`Selector::Subflow`] the address of its first NIC.
     pub address: Ipv4Addr,
-    /// The length of its network's prefix.
+    /// The prefix length of its network, in bits.
     pub prefix: u8,
 }
 
-/// What chooses among several NICs or routes.
+/// How one of several NICs or routes is selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Selector {
-    /// Packet by packet in turn: one connection uses all, and its packets overtake each other
-    /// (Linux bonding's balance-rr, the bonding of 1996).
+    /// Packet by packet, in turn. A connection uses all of them, and its packets overtake each
+    /// other (balance-rr of Linux bonding, the bonding of 1996).
     #[default]
     Packet,
-    /// A connection keeps to one (balance-xor with layer3+4, LACP, equal-cost routes).
+    /// By connection: all packets of a connection use the same one (balance-xor with layer3+4,
+    /// LACP, equal-cost routes).
     Flow,
-    /// Every connection is several, one on each (MPTCP).
+    /// By subflow: every connection has a subflow on each of them (MPTCP).
     Subflow,
 }
 
-/// A route of a node. What it sends has [`Node::address`] as its source, whatever the NIC; replies may
-/// come by another NIC.
+/// A route of a node. Packets have [`Node::address`] as their source, whatever NIC they use;
+/// replies may arrive at another NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
-    /// Whose route it is.
+    /// Its node.
     pub node: NodeId,
-    /// Where it leads.
+    /// The destination.
     pub to: Ipv4Addr,
-    /// Bits of `to` that count; 32 is one host.
+    /// The prefix length of the destination, in bits; 32 for one host.
     pub prefix: u8,
-    /// The next hops; with several, `selector` chooses.
+    /// The next hops; `selector` selects one of them.
     pub hops: Vec<NextHop>,
-    /// What chooses among several hops: packets or flows.
+    /// How one of several hops is selected: by packet or by flow.
     pub selector: Selector,
 }
 
 /// The next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextHop {
-    /// Through which NIC; any one of a bond that works below IP stands for the bond.
+    /// The NIC that sends. Any NIC of a bond that works below IP stands for the bond.
     pub nic: NicId,
-    /// To which station of its medium; none when the destination itself is one.
+    /// The address of the neighbour; `None` if the destination itself is a neighbour.
     pub via: Option<Ipv4Addr>,
 }
 
-/// A price, in hundredths of whatever currency the file is in.
+/// A price in hundredths of the currency of the file.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Price(pub u64);
 
-/// `15.00`.
+/// Prints the price with two decimals: `15.00`.
 impl fmt::Display for Price {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}.{:02}", self.0 / 100, self.0 % 100))
@@ -241,48 +259,64 @@ impl fmt::Display for Price {
 /// The cables of a medium.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
-    /// Its type: `direct`, `crossed`, `dac`, `fibre`; whatever the file says.
+    /// Its kind as in the file, such as `direct`, `crossed`, `dac` or `fibre`.
     pub kind: String,
     /// The price of one.
     pub price: Price,
 }
 
 impl Topology {
-    /// The node of this name.
+    /// Finds a node by its name.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|node| node.name == name)
     }
 
-    /// The NICs of a node, in order.
+    /// Returns the NICs of a node, in order.
     pub fn nics_of(&self, node: NodeId) -> impl Iterator<Item = (NicId, &Nic)> {
         self.nics.iter().enumerate().filter(move |(_, nic)| nic.node == node)
     }
 
-    /// The NICs plugged into a medium, in order.
+    /// Returns the NICs that are plugged into a medium, in order.
     pub fn stations(&self, medium: MediumId) -> impl Iterator<Item = (NicId, &Nic)> {
         self.nics.iter().enumerate().filter(move |(_, nic)| nic.medium == medium)
     }
 
-    /// A medium that two nodes are both on, the first one of `one`'s NICs that has it.
+    /// Returns a medium that both nodes are on: that of the first such NIC of `one`.
     pub fn medium_between(&self, one: NodeId, other: NodeId) -> Option<MediumId> {
         let mut own = self.nics_of(one).map(|(_, nic)| nic.medium);
         own.find(|medium| self.stations(*medium).any(|(_, at)| at.node == other))
     }
 
-    /// For each medium the first one of those that uplinks join it to, itself included: media with
-    /// the same are one broadcast domain.
+    /// Returns for each medium the first one of the media that uplinks join it to, itself included.
+    /// Media with the same first medium are one broadcast domain.
     pub fn segments(&self) -> Vec<MediumId> {
-        let mut first: Vec<MediumId> = (0..self.media.len()).collect();
-        let root = |first: &[MediumId], mut medium: MediumId| {
-            while first[medium] != medium {
-                medium = first[medium];
-            }
-            medium
-        };
-        for uplink in &self.uplinks {
-            let (a, b) = (root(&first, uplink.from), root(&first, uplink.to));
-            first[a.max(b)] = a.min(b);
-        }
-        (0..self.media.len()).map(|medium| root(&first, medium)).collect()
+        let uplinks = self.uplinks.iter().map(|uplink| (uplink.from, uplink.to));
+        first_connected(self.media.len(), uplinks)
     }
+
+    /// Returns the uplinks of a medium, each with the medium at its other end.
+    pub fn uplinks_at(&self, medium: MediumId) -> impl Iterator<Item = (usize, MediumId)> {
+        self.uplinks.iter().enumerate().filter_map(move |(id, uplink)| match medium {
+            medium if medium == uplink.from => Some((id, uplink.to)),
+            medium if medium == uplink.to => Some((id, uplink.from)),
+            _ => None,
+        })
+    }
+}
+
+/// Returns for each of `count` items the first one of those that `pairs` connect it to, itself
+/// included.
+fn first_connected(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+    let mut first: Vec<usize> = (0..count).collect();
+    let root = |first: &[usize], mut item: usize| {
+        while first[item] != item {
+            item = first[item];
+        }
+        item
+    };
+    for (one, two) in pairs {
+        let (one, two) = (root(&first, one), root(&first, two));
+        first[one.max(two)] = one.min(two);
+    }
+    (0..count).map(|item| root(&first, item)).collect()
 }

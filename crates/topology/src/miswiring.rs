@@ -1,5 +1,5 @@
-//! Cabling that differs from the plan: for labs in which the check of a cabling is tried and
-//! trained. Addresses and routes stay as planned; cables, rates and MTUs don't.
+//! Cabling faults, for labs in which the cabling check is tested or practised. A fault changes
+//! cables, rates or MTUs; addresses and routes stay as planned.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,58 +7,56 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{
-    Cable, Medium, MediumId, MediumKind, Nic, NicId, NicName, Price, Reach, Topology, Uplink,
-};
+use super::{Medium, MediumId, MediumKind, Nic, NicId, NicName, Price, Reach, Topology, Uplink};
 use garland_core::nic_facts::Ethernet;
-use garland_core::units::{Nanos, Rate};
+use garland_core::units::Rate;
 
-/// The least MTU that IPv4 allows a host to have.
+/// The minimum MTU of an IPv4 host.
 const LEAST_MTU: u16 = 576;
 
-/// One thing that was done wrong.
+/// A cabling fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Miswiring {
-    /// Each NIC has the other's cable: `swap:n2/eth0,n3/eth0`.
+    /// The cables of two NICs are exchanged: `swap:n2/eth0,n3/eth0`.
     Swap(NicName, NicName),
-    /// The NIC's cable leads nowhere: `missing:n4/eth0`.
+    /// The cable of a NIC is not connected at the other end: `missing:n4/eth0`.
     Missing(NicName),
-    /// A cable between two NICs that the plan hasn't: `extra:n2/eth7,n3/eth7`.
+    /// A cable connects two NICs that are not in the plan: `extra:n2/eth7,n3/eth7`.
     Extra(NicName, NicName),
-    /// The NIC's cable is slower: `slow:n5/eth0=10mbit`. On a wire that is both ends.
+    /// The cable of a NIC is slower: `slow:n5/eth0=10mbit`. On a wire this affects both ends.
     Slow(NicName, Rate),
-    /// The NIC has another MTU: `mtu:n6/eth0=1400`.
+    /// A NIC has another MTU: `mtu:n6/eth0=1400`.
     Mtu(NicName, u16),
 }
 
-/// Why a cabling can't be got wrong like that.
+/// An error of a cabling fault that cannot be parsed or applied.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MiswiringError {
-    /// The words make no sense.
+    /// The text cannot be parsed.
     #[error(
-        "{0:?} is no fault: write swap:n2/eth0,n3/eth0, missing:n4/eth0, extra:n2/eth7,n3/eth7, \
-         slow:n5/eth0=10mbit or mtu:n6/eth0=1400 ({1})"
+        "{0:?} is not a cabling fault: {1}; write swap:n2/eth0,n3/eth0, missing:n4/eth0, \
+         extra:n2/eth7,n3/eth7, slow:n5/eth0=10mbit or mtu:n6/eth0=1400"
     )]
     Unreadable(String, String),
     /// The topology has no such NIC.
     #[error("{0}: the topology has no {1}")]
     NoNic(String, NicName),
-    /// What should be new is in the plan.
-    #[error("{0}: {1} is in the plan; an extra cable takes NICs that aren't, such as {2}/eth9")]
+    /// A NIC of an extra cable is in the plan.
+    #[error("{0}: {1} is in the plan; an extra cable connects NICs that are not, such as {2}/eth9")]
     Planned(String, NicName, String),
-    /// No packet is so small.
-    #[error("{0}: an MTU is {LEAST_MTU} at least")]
+    /// The MTU is too small.
+    #[error("{0}: the MTU must be at least {LEAST_MTU}")]
     TooSmall(String),
-    /// A NIC's cable with its own end.
-    #[error("{0}: name two NICs")]
+    /// The two NICs are the same.
+    #[error("{0}: both NICs are the same; name two different ones")]
     Same(String),
 }
 
-/// The topology as it was really cabled.
+/// Returns the topology with the cabling faults applied.
 ///
 /// # Errors
-/// [`MiswiringError`] names the first fault that can't be.
+/// [`MiswiringError`] names the first fault that cannot be applied.
 pub fn miswired(planned: &Topology, faults: &[Miswiring]) -> Result<Topology, MiswiringError> {
     let mut topology = planned.clone();
     faults.iter().try_for_each(|fault| fault.apply(&mut topology))?;
@@ -109,7 +107,7 @@ impl Miswiring {
         name.find(topology).ok_or_else(|| MiswiringError::NoNic(self.to_string(), name.clone()))
     }
 
-    /// A NIC that the plan hasn't, without an address.
+    /// Adds a NIC without an address that is not in the plan.
     fn plug(
         &self,
         topology: &mut Topology,
@@ -136,7 +134,8 @@ impl Miswiring {
     }
 }
 
-/// A wire is slow as a whole; a port of a hub or switch is one of a slower switch before it.
+/// Makes the cable of a NIC slower. A wire gets another rate; at a port of a hub or switch, a
+/// slower switch is inserted.
 fn slow_down(topology: &mut Topology, nic: NicId, rate: Rate) {
     let medium = topology.nics[nic].medium;
     if topology.media[medium].kind == MediumKind::Wire {
@@ -156,15 +155,7 @@ fn add_medium(
     rate: Option<Rate>,
 ) -> MediumId {
     let id = topology.media.len();
-    topology.media.push(Medium {
-        name: format!("{what}-{id}"),
-        kind,
-        rate,
-        latency: Nanos::ZERO,
-        buffer: None,
-        price: Price::default(),
-        cable: Cable::default(),
-    });
+    topology.media.push(Medium { name: format!("{what}-{id}"), kind, rate, ..Medium::default() });
     id
 }
 
@@ -189,8 +180,8 @@ impl FromStr for Miswiring {
 }
 
 fn read(text: &str) -> Result<Miswiring, String> {
-    let (kind, rest) = text.split_once(':').ok_or("there is no colon")?;
-    let pair = |by: char| rest.split_once(by).ok_or_else(|| format!("there is no {by:?}"));
+    let (kind, rest) = text.split_once(':').ok_or("the colon is missing")?;
+    let pair = |by: char| rest.split_once(by).ok_or_else(|| format!("{by:?} is missing"));
     Ok(match kind {
         "swap" | "extra" => {
             let (one, two) = pair(',')?;
@@ -205,10 +196,10 @@ fn read(text: &str) -> Result<Miswiring, String> {
         }
         "mtu" => {
             let (nic, mtu) = pair('=')?;
-            let mtu = mtu.parse().map_err(|_| format!("{mtu:?} is no MTU"))?;
+            let mtu = mtu.parse().map_err(|_| format!("{mtu:?} is not an MTU"))?;
             Miswiring::Mtu(nic.parse()?, mtu)
         }
-        other => return Err(format!("there is no fault {other:?}")),
+        other => return Err(format!("{other:?} is not a kind of fault")),
     })
 }
 

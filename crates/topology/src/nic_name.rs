@@ -1,4 +1,4 @@
-//! A NIC by its node's name and its own: `n2/eth0`.
+//! Names of NICs in a cluster: `n2/eth0`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{NicId, Topology};
 
-/// A NIC's name in the cluster, written `n2/eth0`.
+/// The name of a NIC in the cluster, written `n2/eth0`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NicName {
@@ -18,13 +18,13 @@ pub struct NicName {
 }
 
 impl NicName {
-    /// The name of a topology's NIC.
+    /// Returns the name of a NIC of a topology.
     pub fn of(topology: &Topology, nic: NicId) -> Self {
         let nic = &topology.nics[nic];
         Self { node: topology.nodes[nic.node].name.clone(), nic: nic.name.clone() }
     }
 
-    /// The NIC of this name, if a topology has it.
+    /// Finds the NIC with this name in a topology.
     pub fn find(&self, topology: &Topology) -> Option<NicId> {
         let node = topology.node(&self.node)?;
         let mut nics = topology.nics_of(node);
@@ -46,7 +46,7 @@ impl FromStr for NicName {
             Some((node, nic)) if !node.is_empty() && !nic.is_empty() => {
                 Ok(Self { node: node.to_owned(), nic: nic.to_owned() })
             }
-            _ => Err(format!("{text:?} names no NIC: write NODE/NIC, such as n2/eth0")),
+            _ => Err(format!("{text:?} is not the name of a NIC: write NODE/NIC, such as n2/eth0")),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Which ways packets take from node to node, and how a connection's traffic divides among them.
+//! The paths of packets from node to node, and how the packets of a connection are divided among
+//! them.
 
 use std::net::Ipv4Addr;
 
@@ -7,69 +8,64 @@ use serde::Serialize;
 use super::crossing::crossings;
 use super::{Forwarding, NextHop, NicId, NodeId, Resource, Selector, Topology};
 
-/// The maximum number of choices of a stream whose flows choose at several hops.
+/// The maximum number of choices of a stream whose path is selected at several hops.
 const MOST_CHOICES: usize = 256;
 
-/// One way from node to node.
+/// A path from node to node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Path {
-    /// The nodes in order: the sender, those that forward, the receiver.
+    /// The nodes in order: the sender, the forwarding nodes, the receiver.
     pub nodes: Vec<NodeId>,
-    /// The NICs that send, in order: one of each node but the receiver.
+    /// The sending NICs in order: one of each node except the receiver.
     pub senders: Vec<NicId>,
-    /// What is crossed, in order; a hub twice when a node forwards on it.
+    /// The crossed resources in order; a hub twice if a node forwards on it.
     pub resources: Vec<Resource>,
-    /// The largest packet that passes everywhere, in bytes.
+    /// The largest packet that passes the whole path, in bytes.
     pub mtu: u16,
 }
 
-/// A part of a connection's packets, and their way.
+/// A share of the packets of a connection, and their path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Leg {
-    /// The part, above 0 and at most 1.
+    /// The share, above 0 and at most 1.
     pub share: f64,
-    /// The way.
+    /// The path.
     pub path: Path,
 }
 
-/// One of the ways that a hash may choose for a connection.
+/// One of the choices that a hash can make for a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// How likely it is, when hashes are.
+    /// Its probability, if all hash values are equally likely.
     pub chance: f64,
-    /// The ways that the packets take in turn, with shares that sum to 1. None when packets get
-    /// lost: there is no way, or one of those used in turn leads nowhere.
+    /// The paths that the packets use in turn, with shares that sum to 1. Empty if packets get
+    /// lost: there is no path, or one of the paths leads nowhere.
     pub legs: Vec<Leg>,
 }
 
 /// A connection, or one subflow of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stream {
-    /// How its data may go; one choice unless something selects by flow.
+    /// The choices for its data; one unless a path is selected by flow.
     pub there: Vec<Choice>,
-    /// How its acknowledgements may come back.
+    /// The choices for its acknowledgements.
     pub back: Vec<Choice>,
 }
 
-/// The streams of a connection from a node to another one's address: see [`Ways::between`].
-pub fn paths(topology: &Topology, from: NodeId, to: NodeId) -> Vec<Stream> {
-    Ways::of(topology).between(from, to)
-}
-
-/// All ways of a topology.
+/// Finds the paths of a topology.
 pub struct Ways<'t> {
     topology: &'t Topology,
     forwarding: Forwarding<'t>,
 }
 
 impl<'t> Ways<'t> {
-    /// Those of this topology, whose indices must be good, as [`Topology::check`] makes sure.
+    /// Prepares a topology, whose indices must be valid, as [`Topology::check`] ensures.
     pub fn of(topology: &'t Topology) -> Self {
         Self { topology, forwarding: Forwarding::of(topology) }
     }
 
-    /// The streams of a connection from a node to another one's address: one, or with
-    /// [`Selector::Subflow`] at both ends one for each NIC of their bonds.
+    /// Returns the streams of a connection from a node to the address of another one: one stream,
+    /// or with [`Selector::Subflow`] at both ends one for each NIC of their bonds.
     pub fn between(&self, from: NodeId, to: NodeId) -> Vec<Stream> {
         let subflows = |node: NodeId| {
             let mut bonds = self.topology.bonds.iter().filter(|bond| bond.node == node);
@@ -86,10 +82,10 @@ impl<'t> Ways<'t> {
         }
     }
 
-    /// The stream from a node to a certain address of another one: that of a rail.
+    /// Returns the stream from a node to a certain address of another one, such as that of a rail.
     pub fn to_address(&self, from: NodeId, to: NodeId, address: Ipv4Addr) -> Stream {
         let topology = self.topology;
-        // On a rail a connection has the address of the sender's NIC on it.
+        // On a rail, the source address is that of the sender's NIC on the rail.
         let rail = (address != topology.nodes[to].address)
             .then(|| topology.nics_of(to).position(|(_, nic)| nic.address == Some(address)))
             .flatten();
@@ -105,7 +101,7 @@ impl<'t> Ways<'t> {
     }
 }
 
-/// On the way to an address of a node.
+/// A search for the paths to an address of a node.
 struct Walk<'a> {
     ways: &'a Ways<'a>,
     to: NodeId,
@@ -113,7 +109,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The choices from `at` on; `seen` are the nodes behind.
+    /// Returns the choices from `at` on; `seen` are the nodes passed before.
     fn ahead(&self, at: NodeId, seen: &mut Vec<NodeId>) -> Vec<Choice> {
         if at == self.to {
             let (nodes, senders) = (vec![at], Vec::new());
@@ -135,7 +131,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The choices through one hop.
+    /// Returns the choices through one hop.
     fn hop(&self, at: NodeId, hop: &NextHop, seen: &mut Vec<NodeId>) -> Vec<Choice> {
         let Ways { topology, forwarding } = self.ways;
         let Some(station) = forwarding.station(hop.nic, hop.via.unwrap_or(self.address)) else {
@@ -157,10 +153,10 @@ impl Walk<'_> {
 }
 
 impl Choice {
-    /// Packets that don't arrive.
+    /// The choice of packets that do not arrive.
     const LOST: Self = Self { chance: 1.0, legs: Vec::new() };
 
-    /// The choice with a hop before it.
+    /// Returns the choice with a hop inserted before it.
     fn behind(&self, hop: (NodeId, NicId), crossing: &[Resource], mtu: u16) -> Self {
         let legs = self.legs.iter().map(|leg| {
             let path = &leg.path;
@@ -174,21 +170,22 @@ impl Choice {
     }
 }
 
-/// A hash takes one of the ways, each as likely as the others.
+/// Combines hops of which a hash selects one, all with the same probability.
 fn one_of(each: Vec<Vec<Choice>>) -> Vec<Choice> {
     let parts = each.len() as f64;
     let choices = each.into_iter().flatten();
     choices.map(|choice| Choice { chance: choice.chance / parts, ..choice }).collect()
 }
 
-/// Packets take all ways in turn: every combination of what hashes choose further on, as long as
-/// these are few.
+/// Combines hops that packets use in turn: every combination of the choices that hashes make
+/// further on, up to [`MOST_CHOICES`].
 fn in_turn(each: &[Vec<Choice>]) -> Vec<Choice> {
     let share = 1.0 / each.len() as f64;
     let mut all = vec![Choice { chance: 1.0, legs: Vec::new() }];
     for (place, choices) in each.iter().enumerate() {
         let few = all.len() * choices.len() <= MOST_CHOICES;
-        // With too many, each way keeps to another one of its choices.
+        // If there are too many combinations, only one choice of each hop is used, a different one
+        // for each hop.
         let one = &choices[place % choices.len()];
         let picked: Vec<Choice> = if few {
             choices.clone()
@@ -207,7 +204,7 @@ fn in_turn(each: &[Vec<Choice>]) -> Vec<Choice> {
 }
 
 impl Choice {
-    /// Both, where `other` gets a share of the packets.
+    /// Adds the paths of `other`, which gets the share `share` of the packets.
     fn and(&self, other: &Self, share: f64) -> Self {
         let more = other.legs.iter().map(|leg| Leg { share: leg.share * share, ..leg.clone() });
         Self {

@@ -1,29 +1,31 @@
-//! What packets compete for: the wire time of a hub, of each direction of a port, of a backplane.
+//! The resources that packets compete for: the wire time of a hub, of a direction of a port, of a
+//! backplane.
 
 use serde::Serialize;
 
-use super::{MediumId, MediumKind, NicId, Topology};
+use super::{MediumId, NicId, Topology};
 
-/// A part of the network with a limited rate, which all flows through it share.
+/// A part of the network with a limited rate that all flows through it share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resource {
-    /// All of a hub: both directions and all stations share it.
+    /// A hub; both directions and all stations share it.
     Hub(MediumId),
-    /// What a NIC sends into its switch or wire. On a wire it is also what the other end receives.
+    /// The direction from a NIC to its switch or wire. On a wire this is also the direction to the
+    /// other end.
     Out(NicId),
-    /// What a switch sends to a NIC.
+    /// The direction from a switch to a NIC.
     In(NicId),
-    /// An uplink, from its `from` to its `to`: its place in [`Topology::uplinks`].
+    /// The direction of an uplink from its `from` to its `to`; an index into [`Topology::uplinks`].
     Up(usize),
-    /// An uplink, from its `to` to its `from`.
+    /// The direction of an uplink from its `to` to its `from`.
     Down(usize),
-    /// What all ports of a switch together pass on.
+    /// The backplane of a switch, which all ports share.
     Backplane(MediumId),
 }
 
 impl Resource {
-    /// Bits per second on the wire; infinite where nothing limits but the machine.
+    /// Returns its rate in bits per second on the wire; infinite if it is not limited.
     pub fn capacity(self, topology: &Topology) -> f64 {
         let of = |medium: MediumId| topology.media[medium].rate;
         let rate = match self {
@@ -31,18 +33,16 @@ impl Resource {
             Self::Out(nic) | Self::In(nic) => of(topology.nics[nic].medium),
             Self::Up(uplink) | Self::Down(uplink) => {
                 let uplink = &topology.uplinks[uplink];
-                // Without rates at all it is as fast as the machine.
+                // Without any rate it is not limited.
                 uplink.rate.or_else(|| of(uplink.from).into_iter().chain(of(uplink.to)).min())
             }
-            Self::Backplane(medium) => match topology.media[medium].kind {
-                MediumKind::Switch { backplane } => backplane,
-                MediumKind::Hub { .. } | MediumKind::Wire => None,
-            },
+            Self::Backplane(medium) => topology.media[medium].kind.backplane(),
         };
         rate.map_or(f64::INFINITY, |rate| rate.bits_per_second() as f64)
     }
 
-    /// For people: `hub bus`, `n1 eth0 out`, `leaf0 to spine0`, `backplane of switch`.
+    /// Returns its name in messages: `hub bus`, `n1 eth0 out`, `leaf0 to spine0`, `backplane of
+    /// switch`.
     pub fn describe(self, topology: &Topology) -> String {
         let medium = |id: MediumId| topology.media[id].name.as_str();
         let nic = |id: NicId| {

@@ -1,105 +1,107 @@
-//! How many nodes a point-to-point star can have, and two of them joined, by what fits into a
-//! server.
+//! Computes how many nodes a point-to-point star, or two joined stars, can have with the cards that
+//! fit into a server.
 
 use serde::Serialize;
 
 use super::Price;
 
-/// What fits into a machine that is the centre of a star.
+/// The slots and ports of a server, the machine at the centre of a star.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Server {
     /// Slots for cards.
     pub slots: u32,
-    /// Ports of a card, one at least.
+    /// Ports per card, at least one.
     pub ports: u32,
-    /// Ports on the main board; nodes have as many.
+    /// Ports on the main board; nodes have the same number.
     pub onboard: u32,
 }
 
-/// What the parts cost.
+/// The prices of the parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prices {
-    /// A server's card.
+    /// The price of a card of the server.
     pub card: Price,
-    /// A node's NIC, needed where nothing is on board.
+    /// The price of a NIC of a node, which it needs if its main board has no port.
     pub nic: Price,
-    /// A cable.
+    /// The price of a cable.
     pub cable: Price,
-    /// A faster card that joins two servers.
+    /// The price of a faster card that connects two servers.
     pub faster: Price,
 }
 
-/// How two stars are joined.
+/// How two stars are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Join {
     /// A number of ordinary ports of each server, bonded if there are several.
     Ports(u32),
-    /// By a faster card with one port in a slot of each server.
+    /// A faster card with one port in a slot of each server.
     Faster,
 }
 
-/// What a cluster of stars takes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// The parts of a cluster of one or two stars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Size {
-    /// Machines, servers among them.
+    /// Machines, including the servers.
     pub nodes: u64,
-    /// Servers: one, or two that are joined.
+    /// Servers: one, or two that are connected.
     pub servers: u64,
     /// Ordinary cards in the servers.
     pub cards: u64,
-    /// NICs in use, each port counted, at both ends: 2(N - 1) for a star of N.
+    /// Used ports at both ends of all cables: 2(N - 1) for a star of N machines.
     pub nics: u64,
-    /// Cables: crossed ones, with two stars also those between the servers.
+    /// Crossed cables; with two stars also those between the servers.
     pub cables: u64,
-    /// Nodes of one star for each ordinary wire between the stars; 0 for one star, and for a
-    /// faster card.
+    /// Nodes of a star per ordinary wire between the stars; 0 for one star, and with a faster card.
     pub nodes_per_join: f64,
-    /// All of it, without the machines.
+    /// The total price without the machines.
     pub price: Price,
 }
 
-/// Why a size can't be.
+/// An error of a size that is not possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// More nodes than ports.
     #[error(
-        "{nodes} nodes need {needed} ports in the server, which has {ports}: that is {slots} slots \
-         with such cards"
+        "{nodes} nodes need {needed} ports in the server, but it has {ports}; with such cards it \
+         needs {slots} slots"
     )]
     TooMany {
-        /// Machines asked for, the server among them.
+        /// The requested number of machines, including the server.
         nodes: u64,
-        /// Ports they need.
+        /// The ports that these machines need.
         needed: u64,
-        /// Ports there are.
+        /// The ports of the server.
         ports: u64,
-        /// Slots that would do.
+        /// The number of slots that would be enough.
         slots: u64,
     },
-    /// Nothing is left for nodes.
-    #[error("joining two stars takes all {ports} ports of each server: no node is left")]
+    /// The connection of the servers leaves no ports for nodes.
+    #[error(
+        "the connection between the two stars takes all {ports} ports of each server, so none is left for nodes; use fewer ports for it"
+    )]
     OnlyJoined {
-        /// Ports there are.
+        /// The ports of each server.
         ports: u64,
     },
-    /// A faster card has no slot.
-    #[error("a faster card needs a slot, and the server has none")]
+    /// There is no slot for a faster card.
+    #[error("a faster card needs a slot, but the server has none")]
     NoSlot,
 }
 
 impl Server {
-    /// All its ports.
+    /// Returns the number of all its ports.
     pub fn all_ports(&self) -> u64 {
         u64::from(self.slots) * u64::from(self.ports) + u64::from(self.onboard)
     }
 
-    /// The cards that give this number of ports in addition to those on board.
+    /// Returns the number of cards that are needed for `ports` ports in addition to those on the
+    /// main board.
     fn cards_for(&self, ports: u64) -> u64 {
         ports.saturating_sub(u64::from(self.onboard)).div_ceil(u64::from(self.ports.max(1)))
     }
 
-    /// A star of this number of machines, or the largest one.
+    /// Computes a star of `nodes` machines, or the largest one.
     ///
     /// # Errors
     /// [`SizeError::TooMany`] when the server has too few ports.
@@ -115,10 +117,10 @@ impl Server {
         Ok(self.priced(prices, needed, Size { nodes, servers: 1, cards, ..Size::wires(needed) }))
     }
 
-    /// The two largest stars that are joined so.
+    /// Computes the two largest stars that can be connected in this way.
     ///
     /// # Errors
-    /// [`SizeError::OnlyJoined`] and [`SizeError::NoSlot`] when the joint leaves no node.
+    /// [`SizeError::OnlyJoined`] and [`SizeError::NoSlot`] when no node is left.
     pub fn joined(&self, join: Join, prices: &Prices) -> Result<Size, SizeError> {
         let all = self.all_ports();
         let (ports, between) = match join {
@@ -142,7 +144,8 @@ impl Server {
         Ok(size)
     }
 
-    /// With the price of cards, cables, and a NIC for each of `nodes` without one on board.
+    /// Sets the price: of cards, of cables, and of a NIC for each of `nodes` nodes if the main
+    /// board has no port.
     fn priced(&self, prices: &Prices, nodes: u64, size: Size) -> Size {
         let nics = if self.onboard == 0 { nodes } else { 0 };
         let parts = [(size.cards, prices.card), (nics, prices.nic), (size.cables, prices.cable)];
@@ -152,11 +155,9 @@ impl Server {
 }
 
 impl Size {
-    /// A number of wires and nothing else.
+    /// Returns a size that contains only wires.
     fn wires(wires: u64) -> Self {
-        let (nics, cables) = (2 * wires, wires);
-        let none = Price::default();
-        Self { nodes: 0, servers: 0, cards: 0, nics, cables, nodes_per_join: 0.0, price: none }
+        Self { nics: 2 * wires, cables: wires, ..Self::default() }
     }
 }
 
@@ -164,7 +165,7 @@ impl Size {
 mod tests {
     use super::*;
 
-    /// Seven slots, cards with two ports, one port on board.
+    /// Seven slots, cards with two ports, one port on the main board.
     const OF_2004: Server = Server { slots: 7, ports: 2, onboard: 1 };
     const PRICES: Prices =
         Prices { card: Price(4000), nic: Price(1500), cable: Price(300), faster: Price(10_000) };
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(most.price, Price(7 * 4000 + 15 * 300));
         let four = OF_2004.star(Some(4), &PRICES).unwrap();
         assert_eq!((four.nics, four.cables, four.cards), (6, 3, 1));
-        // One port a card and none on board: the published seven, and a NIC for each node.
+        // One port per card and none on the main board: the published seven nodes, with a NIC each.
         let plain = Server { slots: 7, ports: 1, onboard: 0 };
         let most = plain.star(None, &PRICES).unwrap();
         assert_eq!((most.nodes, most.price), (8, Price(7 * 4000 + 7 * 1500 + 7 * 300)));
@@ -187,7 +188,7 @@ mod tests {
         let error = OF_2004.star(Some(24), &PRICES).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "24 nodes need 23 ports in the server, which has 15: that is 11 slots with such cards"
+            "24 nodes need 23 ports in the server, but it has 15; with such cards it needs 11 slots"
         );
     }
 

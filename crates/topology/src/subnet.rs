@@ -1,5 +1,5 @@
-//! Where a topology's addresses come from: all are computed from a node's number, so that nothing
-//! has to be kept or asked.
+//! Address allocation: all addresses of a topology are computed from the number of a node, so no
+//! state is needed.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// An IPv4 network that the addresses of nodes are taken from.
+use super::NodeId;
+
+/// An IPv4 network from which nodes get their addresses.
 ///
 /// ```
 /// use garland_topology::Subnet;
@@ -22,31 +24,32 @@ pub struct Subnet {
     prefix: u8,
 }
 
-/// Nodes per third byte of an address in a large network, which keeps the last byte clear of 0 to 9
-/// and 250 to 255.
+/// The number of nodes per value of an address's third byte in a large network. The last byte is
+/// never 0 to 9 or 250 to 255.
 const PER_ROW: u32 = 240;
 
-/// The largest prefix of a network that is filled in rows.
+/// The longest prefix of a large network, in bits.
 const LARGE: u8 = 16;
 
 impl Subnet {
-    /// The network of this prefix that `address` lies in; prefixes from 8 to 30 make sense.
+    /// Returns the network with this prefix length that contains `address`. The prefix is limited
+    /// to 8 to 30.
     pub fn new(address: Ipv4Addr, prefix: u8) -> Self {
         let prefix = prefix.clamp(8, 30);
         Self { network: Ipv4Addr::from_bits(address.to_bits() & mask(prefix)), prefix }
     }
 
-    /// Its first address, which no node has.
+    /// Returns its first address, which no node has.
     pub fn network(self) -> Ipv4Addr {
         self.network
     }
 
-    /// How many bits all its addresses have in common.
+    /// Returns the length of its prefix in bits.
     pub fn prefix(self) -> u8 {
         self.prefix
     }
 
-    /// How many nodes it has addresses for.
+    /// Returns the number of its addresses for nodes.
     pub fn room(self) -> u32 {
         if self.prefix <= LARGE {
             (1 << (24 - self.prefix)) * PER_ROW
@@ -55,9 +58,9 @@ impl Subnet {
         }
     }
 
-    /// The address of node `number`: the head's is number 0. Up to a `/16` it is 10.88.0.10 for the
-    /// head and 10.88.0.13 for number 3, in smaller networks 192.168.1.1 and 192.168.1.4. Numbers
-    /// beyond [`room`](Self::room) begin again at 0.
+    /// Returns the address of a node; the head has number 0. In networks of a `/16` or larger the
+    /// head has 10.88.0.10 and number 3 has 10.88.0.13; in smaller networks they have 192.168.1.1
+    /// and 192.168.1.4. Numbers from [`room`](Self::room) on start again at 0.
     pub fn address(self, number: u32) -> Ipv4Addr {
         let number = number % self.room();
         let host = if self.prefix <= LARGE {
@@ -68,24 +71,29 @@ impl Subnet {
         Ipv4Addr::from_bits(self.network.to_bits() | host)
     }
 
-    /// The network of the same size at this distance.
+    /// Returns the network of the same size that is `places` networks further.
     pub fn after(self, places: u32) -> Self {
         let step = places.wrapping_shl(u32::from(32 - self.prefix));
         Self { network: Ipv4Addr::from_bits(self.network.to_bits().wrapping_add(step)), ..self }
     }
 
-    /// Whether `address` is in it.
-    pub fn contains(self, address: Ipv4Addr) -> bool {
-        address.to_bits() & mask(self.prefix) == self.network.to_bits()
+    /// Returns the address of the number of a node.
+    pub(super) fn of_node(self, node: NodeId) -> Ipv4Addr {
+        self.address(u32::try_from(node).unwrap_or(u32::MAX))
     }
 }
 
-/// The bits that a prefix keeps.
+/// Whether two addresses are in the same network with a prefix of this length in bits.
+pub fn same_network(one: Ipv4Addr, other: Ipv4Addr, prefix: u8) -> bool {
+    (one.to_bits() ^ other.to_bits()) & mask(prefix) == 0
+}
+
+/// Returns the network mask of a prefix.
 pub(super) fn mask(prefix: u8) -> u32 {
     u32::MAX.checked_shl(u32::from(32 - prefix.min(32))).unwrap_or(0)
 }
 
-/// `10.88.0.0/16`.
+/// Returns `10.88.0.0/16`.
 impl Default for Subnet {
     fn default() -> Self {
         Self::new(Ipv4Addr::new(10, 88, 0, 0), 16)
@@ -102,12 +110,12 @@ impl FromStr for Subnet {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no network: write one as 10.88.0.0/16");
+        let wrong = || format!("{text:?} is not a network: write one such as 10.88.0.0/16");
         let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
         let address: Ipv4Addr = address.parse().map_err(|_| wrong())?;
         let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
         if !(8..=30).contains(&prefix) {
-            return Err(format!("{text} has a prefix of {prefix}: it can be 8 to 30"));
+            return Err(format!("{text} has the prefix {prefix}, which must be 8 to 30"));
         }
         let subnet = Self::new(address, prefix);
         if subnet.network != address {
@@ -130,8 +138,8 @@ mod tests {
         assert_eq!(all.len(), 1001);
         assert_eq!(subnet.address(0), Ipv4Addr::new(10, 88, 0, 10));
         assert_eq!(subnet.address(1000), Ipv4Addr::new(10, 88, 4, 50));
-        assert!(all.iter().all(|address| subnet.contains(*address)));
-        assert!(!subnet.contains(subnet.after(1).address(0)));
+        assert!(all.iter().all(|address| same_network(*address, subnet.network(), 16)));
+        assert!(!same_network(subnet.network(), subnet.after(1).address(0), 16));
         assert_eq!(subnet.after(2).to_string(), "10.90.0.0/16");
     }
 

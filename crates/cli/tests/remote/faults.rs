@@ -56,7 +56,10 @@ fn one_that_is_busy_at_first_is_asked_again() {
 #[test]
 fn one_that_stays_busy_is_given_up() {
     let said = fails("gone", Manner::Refuses(usize::MAX, "503 Service Unavailable", ""));
-    assert!(said.contains("the server answers 503 Service Unavailable (after 6 more"), "{said}");
+    assert!(
+        said.contains("the server returned 503 Service Unavailable (after 6 retries"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -101,22 +104,22 @@ fn what_changes_in_the_middle_appears_nowhere() {
 #[test]
 fn one_that_does_not_tell_a_length_is_refused() {
     let said = fails("endless", Manner::Endless);
-    assert!(said.contains("doesn't tell how long it is"), "{said}");
+    assert!(said.contains("does not send its length"), "{said}");
 }
 
 #[test]
 fn refusals_are_told_as_they_are() {
     for (status, body, words) in [
-        ("404 Not Found", "", "the server answers 404 Not Found"),
-        ("403 Forbidden", "", "does the URL need a login, or has it expired?"),
+        ("404 Not Found", "", "the server returned 404 Not Found"),
+        ("403 Forbidden", "", "check whether the URL needs a login, or has expired"),
         (
             "400 Bad Request",
             "<Error><Code>ExpiredToken</Code><Message>Too old.</Message></Error>",
-            "the server says ExpiredToken: Too old",
+            "the server returned ExpiredToken: Too old",
         ),
     ] {
         let said = fails("refused", Manner::Refuses(usize::MAX, status, body));
-        assert!(said.contains("opening http://127.0.0.1:"), "{said}");
+        assert!(said.contains("cannot open http://127.0.0.1:"), "{said}");
         assert!(said.contains(words), "{said}");
     }
 }

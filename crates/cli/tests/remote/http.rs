@@ -50,7 +50,7 @@ fn a_server_without_ranges_will_do() {
     let _ = copy(&scratch, &format!("{}/x", server.url), "local[1-2]:/y").with_code(0);
     assert_at_all(&scratch, 2, "y", &std::fs::read(path).expect("it is there"));
     let said = copy(&scratch, &format!("{}/none", server.url), "local1:/y").with_code(3);
-    assert!(said.err.contains("/none: the server answers 404 Not Found"), "{}", said.err);
+    assert!(said.err.contains("/none: the server returned 404 Not Found"), "{}", said.err);
     drop(server);
     scratch.assert_nothing_left();
 }
@@ -60,8 +60,8 @@ fn what_can_not_be_is_refused_before_anything_is_done() {
     let scratch = Scratch::new("refusals");
     for (words, why) in [
         (["-r", "s3://b/folder", "local1:/x"].as_slice(), "cannot be copied together"),
-        (&["s3://b/folder/", "local1:/x"], "one object can be copied"),
-        (&["s3://", "local1:/x"], "no bucket"),
+        (&["s3://b/folder/", "local1:/x"], "the address of a single object is needed"),
+        (&["s3://", "local1:/x"], "the bucket is missing"),
         (&["Cargo.toml", "s3://b/k"], "cannot be a destination, only a source"),
         (&["--order", "wires", "Cargo.toml", "local1:/x"], "no measurement of the wires"),
     ] {

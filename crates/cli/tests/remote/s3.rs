@@ -90,7 +90,7 @@ fn a_profile_has_keys_and_where_the_store_is() {
     };
     assert_eq!(seconds(&scratch.root("local1").join("x")), seconds(&path));
     let said = copy("other").with_code(3);
-    assert!(said.err.contains("AWS_PROFILE is other, and no file has it"), "{}", said.err);
+    assert!(said.err.contains("the profile other (AWS_PROFILE) is missing"), "{}", said.err);
     drop(server);
     scratch.assert_nothing_left();
 }

@@ -1,18 +1,20 @@
-//! A bond below IP: a device of its own has the address, and what it sends is dealt to the NICs,
-//! packet by packet in turn or connection by connection.
+//! A bond below IP: a device of its own has the address, and its packets are distributed to the
+//! NICs, in turn or by connection.
 //!
-//! The device is one end of a veth pair. On its way out every packet is passed on to a NIC; what
-//! comes in at a NIC is passed on to the inner end, and so comes in at the outer one. Only IP is: what
-//! else comes in is for sockets that listen at the NIC itself, as with the driver.
+//! The device is one end of a veth pair. nftables forwards every outgoing packet of it to a NIC,
+//! and every IP or ARP packet that arrives at a NIC to the other, inner end of the pair, so that it
+//! arrives at the device. All other packets stay at the NIC for sockets that listen there, as with
+//! the bonding driver.
 
 use garland_topology::{Bond, MediumId, NicId, Selector, Topology};
 
 use crate::medium::{mtu, sends_from};
 use crate::shaping::Shaping;
 use crate::step::Step;
+use crate::tool::Tool;
 use crate::writer::Writer;
 
-/// A fixed seed, so that the same connections take the same NICs in every run.
+/// A fixed seed, so that connections use the same NICs in every run.
 const SEED: u32 = 0x6761_726c;
 
 pub(super) fn steps(
@@ -42,13 +44,13 @@ pub(super) fn steps(
     steps.extend([&inner, name].map(|device| write.ip(format!("link set {device} up"))));
     steps.push(write.sysctl(&format!("net.ipv4.conf.{name}.rp_filter"), 0));
     let devices: Vec<&str> = nics.iter().map(|id| nic(id).name.as_str()).collect();
-    steps.push(write.nft(rules(name, &inner, &devices, bond.selector)));
+    steps.push(write.batch(Tool::Nft, rules(name, &inner, &devices, bond.selector)));
     steps
 }
 
-/// Whether the device must get single frames: where a NIC must, and where packets are dealt one by
-/// one on wires that count them. Large segments that go to a NIC as they are come out at once there,
-/// and no bond deals so many packets to one NIC in a row.
+/// Whether the device must get single frames: if a NIC must, or if packets are distributed in turn
+/// over wires that count frames. A large segment would be sent over one NIC as a whole, while a
+/// real bond never sends so many packets to one NIC in a row.
 fn one_frame_at_a_time(shaping: &Shaping, selector: Selector, media: &[MediumId]) -> bool {
     media.iter().any(|medium| {
         shaping.one_frame_at_a_time(*medium)

@@ -1,8 +1,8 @@
-//! Bonds: several NICs that a node uses as one. Each kind has a file.
+//! Bonds: several NICs that a node uses as one. Each kind of bond has a file.
 //!
-//! Kernels often lack the bonding driver, and an ordinary user can't load it; nftables deals packets and
-//! flows instead. A dead wire goes unnoticed: its share of the packets is lost, as with the driver's
-//! balance-rr without link monitoring.
+//! Kernels often lack the bonding driver, and an ordinary user cannot load it; nftables distributes
+//! packets and flows instead. A dead wire is not detected: the packets that are sent over it are
+//! lost, as with the driver's mode balance-rr without link monitoring.
 
 mod dealt;
 mod lookup;
@@ -15,10 +15,10 @@ use crate::shaping::Shaping;
 use crate::step::Step;
 use crate::writer::Writer;
 
-/// The maximum length of a bond's name: that of its inner end is one longer.
+/// The maximum length of a bond's name, in bytes. The name of its inner end is one byte longer.
 const LONGEST_NAME: usize = 14;
 
-/// The bonds of a node whose NICs are up.
+/// Returns the steps that create the bonds of a node whose NICs are up.
 pub(crate) fn steps(
     topology: &Topology,
     shaping: &Shaping,
@@ -35,7 +35,7 @@ pub(crate) fn steps(
     steps
 }
 
-/// A fault of a bond that the topology's check doesn't find.
+/// Returns the first fault of a bond that [`Topology::check`] does not find.
 pub(crate) fn fault(topology: &Topology) -> Option<String> {
     topology.bonds.iter().find_map(|bond| {
         let Bond { node, name, nics, selector, .. } = bond;
@@ -43,7 +43,7 @@ pub(crate) fn fault(topology: &Topology) -> Option<String> {
         if *selector == Selector::Subflow {
             return (nics.len() > subflow::MOST_NICS).then(|| {
                 format!(
-                    "bond {name} of {node} has {} NICs: MPTCP takes {} at most",
+                    "bond {name} of {node} has {} NICs, but MPTCP supports at most {}",
                     nics.len(),
                     subflow::MOST_NICS
                 )
@@ -51,8 +51,8 @@ pub(crate) fn fault(topology: &Topology) -> Option<String> {
         }
         (name.len() > LONGEST_NAME || name == "all" || name == "default").then(|| {
             format!(
-                "bond {name} of {node}: its name has {LONGEST_NAME} characters at most, and isn't \
-                 all or default; call it bond0"
+                "bond {name} of {node}: in a lab, the name of a bond has at most {LONGEST_NAME} \
+                 characters and is not all or default; rename it, for instance to bond0"
             )
         })
     })

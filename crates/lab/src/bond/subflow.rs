@@ -1,15 +1,15 @@
 //! A bond above IP: every connection is one of MPTCP (RFC 8684), with a subflow on each NIC.
 //!
-//! A node announces the addresses of all its NICs but the first one on connections over that one. The
-//! peer connects to each address over the NIC of the route, which is the one in the same network. So each
-//! NIC gets one subflow, whichever side dialled.
+//! On connections over its first NIC a node announces the addresses of its other NICs. The peer
+//! connects to each address over its NIC on the same network. So each NIC gets one subflow,
+//! whichever side opened the connection.
 
 use garland_topology::{Bond, Topology};
 
 use crate::step::Step;
 use crate::writer::Writer;
 
-/// The kernel's limit on further subflows of a connection is 8.
+/// The maximum number of NICs: the kernel allows 8 additional subflows per connection.
 pub(super) const MOST_NICS: usize = 9;
 
 pub(super) fn steps(topology: &Topology, bonds: &[&Bond], write: &Writer) -> Vec<Step> {

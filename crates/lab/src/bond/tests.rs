@@ -4,19 +4,20 @@ use super::*;
 use crate::Spec;
 use crate::plan::steps;
 use crate::step::Place;
+use crate::tool::Tool;
 
-/// What is done on one node about its bond, as commands.
+/// Returns the steps that concern the bond of a node, as commands.
 fn of_node(topology: Topology, node: &str) -> String {
     let place = Place::Node(node.to_owned());
     let spec = Spec { name: "lab".to_owned(), topology, roots: None, faults: Vec::new() };
     let about = |step: &Step| match step {
-        Step::Ip { place: at, line } => {
-            *at == place && ["bond", "arp off", "mptcp"].iter().any(|word| line.contains(word))
+        Step::Batch { tool: Tool::Ip, place: at, text } => {
+            *at == place && ["bond", "arp off", "mptcp"].iter().any(|word| text.contains(word))
         }
         Step::Sysctl { place: at, key, .. } => {
             *at == place && (key.contains("bond") || key.contains("mptcp"))
         }
-        Step::Nft { place: at, .. } => *at == place,
+        Step::Batch { tool: Tool::Nft, place: at, .. } => *at == place,
         _ => false,
     };
     let lines: Vec<String> =
@@ -65,5 +66,5 @@ fn routes_go_by_the_bond() {
 fn a_name_without_room_for_its_inner_end_is_refused() {
     let mut topology = bonded(&basis(2), 2, Segment::Switch, Selector::Flow);
     topology.bonds[1].name = "a-long-bond-nam".to_owned();
-    insta::assert_snapshot!(fault(&topology).unwrap(), @"bond a-long-bond-nam of n1: its name has 14 characters at most, and isn't all or default; call it bond0");
+    insta::assert_snapshot!(fault(&topology).unwrap(), @"bond a-long-bond-nam of n1: in a lab, the name of a bond has at most 14 characters and is not all or default; rename it, for instance to bond0");
 }

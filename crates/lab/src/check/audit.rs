@@ -1,4 +1,5 @@
-//! The audit of a round by counters: stray frames, and media that carried too much.
+//! Audits a round of measurements by the kernel's counters: finds stray frames, and media that
+//! carried too much.
 
 use garland_topology::{MediumKind, Topology};
 
@@ -8,13 +9,14 @@ use crate::device;
 use crate::medium::{Station, ports};
 use crate::shaping::{FRAME, WIRE};
 
-/// The bytes that a NIC without a flow may send in a round, for ARP.
+/// The maximum number of bytes that a NIC without a flow may send in a round, for ARP.
 const IDLE: u64 = 20_000;
 
-/// The tolerance of a medium's rate, for bursts and for the time that reading the counters takes.
+/// The relative tolerance of a medium's rate, for bursts and for the time that reading the counters
+/// takes.
 const MARGIN: f64 = 0.01;
 
-/// All that is odd about a round that took `seconds` seconds, in words.
+/// Returns all anomalies of a round that took `seconds` seconds, as text.
 pub(super) fn judge(
     topology: &Topology,
     round: &Round,
@@ -27,7 +29,7 @@ pub(super) fn judge(
     odd
 }
 
-/// NICs that sent without a flow.
+/// Finds NICs that sent frames although no flow uses them.
 fn strays(topology: &Topology, round: &Round, before: &Counters, after: &Counters) -> Vec<String> {
     let idle = (0..topology.nics.len())
         .filter(|nic| !round.flows.iter().any(|flow| flow.senders.contains(nic)));
@@ -35,13 +37,13 @@ fn strays(topology: &Topology, round: &Round, before: &Counters, after: &Counter
         let port = device::port(nic);
         let sent = after.port(&port).sent.saturating_sub(before.port(&port).sent);
         (sent > IDLE).then(|| {
-            format!("{} sent {sent} bytes, though no flow leads out there", topology.nic_name(nic))
+            format!("{} sent {sent} bytes, but no measured flow uses it", topology.nic_name(nic))
         })
     })
     .collect()
 }
 
-/// Media that carried more than their rate.
+/// Finds media that carried more than their rate.
 fn too_much(topology: &Topology, before: &Counters, after: &Counters, seconds: f64) -> Vec<String> {
     let mut odd = Vec::new();
     for (id, medium) in topology.media.iter().enumerate() {
@@ -58,7 +60,7 @@ fn too_much(topology: &Topology, before: &Counters, after: &Counters, seconds: f
             let carried = on_wire(&before.root(&device), &after.root(&device));
             if carried * 8.0 > rate as f64 * seconds * (1.0 + MARGIN) {
                 odd.push(format!(
-                    "medium {} carried {carried:.0} bytes in {seconds:.2} s through {}, more than \
+                    "medium {} carried {carried:.0} bytes in {seconds:.2} s through {}, which exceeds \
                      its rate",
                     medium.name,
                     name_of(topology, id, &device)
@@ -69,8 +71,8 @@ fn too_much(topology: &Topology, before: &Counters, after: &Counters, seconds: f
     odd
 }
 
-/// Bytes of wire time between two moments. Of a large segment, each frame of which takes 24 bytes
-/// more than is counted, the number of frames follows from its length.
+/// Returns the bytes on the wire between two readings of a queue. Each frame takes 24 bytes more
+/// than the kernel counts; the number of frames in large segments is derived from their length.
 fn on_wire(before: &QueueCounters, after: &QueueCounters) -> f64 {
     let bytes = after.bytes.saturating_sub(before.bytes);
     let frames = after.packets.saturating_sub(before.packets).max(bytes / FRAME);

@@ -1,13 +1,13 @@
-//! A report as text, one line a medium.
+//! Prints a report as text, with one line or two per medium.
 
 use std::fmt;
 
 use super::report::{Measured, Report};
 
-/// Pairs that are off are printed one by one up to this number.
+/// The maximum number of deviating pairs that are printed.
 const SHOWN: usize = 10;
 
-/// Busier than this, processors may be what was measured.
+/// The CPU utilization above which deviations may be caused by this machine.
 const SATURATED: f64 = 0.9;
 
 impl fmt::Display for Report {
@@ -30,7 +30,7 @@ impl fmt::Display for Report {
         }
         let others = self.all_media - self.media.len();
         if others > 0 {
-            writeln!(out, "    {others} more media are measured by pairs only")?;
+            writeln!(out, "    {others} more media were measured by pairs of nodes only")?;
         }
         let off: Vec<_> = self.pairs.iter().filter(|pair| !pair.holds()).collect();
         let (measured, all) = (self.pairs.len(), self.all_pairs);
@@ -38,13 +38,13 @@ impl fmt::Display for Report {
         let worst = worst.map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
         writeln!(
             out,
-            "{}pairs: {measured} of {all} measured, {} as predicted, the worst {:.1} % off",
+            "{}pairs: {measured} of {all} measured, {} as predicted, largest deviation {:.1} %",
             verdict(off.is_empty()),
             measured - off.len(),
             worst * 100.0
         )?;
         for pair in off.iter().take(SHOWN) {
-            writeln!(out, "    {}, {} at once", words(pair), pair.at_once)?;
+            writeln!(out, "    {}, with {} flows at once", words(pair), pair.at_once)?;
         }
         for anomaly in &self.anomalies {
             writeln!(out, "{}{anomaly}", verdict(false))?;
@@ -52,8 +52,8 @@ impl fmt::Display for Report {
         if !self.holds() && self.busy > SATURATED {
             writeln!(
                 out,
-                "    the processors were busy for {:.0} % of the time: perhaps this machine was \
-             measured, and not the lab",
+                "    the CPUs were busy for {:.0} % of the time: the deviations may be caused by this \
+                 machine",
                 self.busy * 100.0
             )?;
         }

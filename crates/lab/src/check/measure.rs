@@ -13,7 +13,7 @@ use super::task::{Answer, FlowTask, Task};
 use crate::{Lab, LabError, apply, bond, role};
 
 impl Lab {
-    /// Measures the flows of a round.
+    /// Measures the flows of a round at the same time.
     pub fn measure(&self, round: &Round) -> Result<Vec<Measured>, LabError> {
         let answer = self.probe(round)?;
         let name = |node: usize| self.spec().topology.nodes[node].name.clone();
@@ -28,7 +28,7 @@ impl Lab {
         Ok(measured.collect())
     }
 
-    /// Measures the flows of a round, and returns what is odd in the counters, in words.
+    /// Measures the flows of a round; also returns the anomalies that the counters show, as text.
     pub(super) fn watch(&self, round: &Round) -> Result<(Vec<Measured>, Vec<String>), LabError> {
         let before = self.counters()?;
         let started = clock::now_ns();
@@ -69,6 +69,8 @@ impl Lab {
             let output = child.wait_with_output()?;
             Ok(serde_json::from_slice(&output.stdout)?)
         };
-        run().map_err(|error| failed(format!("run the probe: {error}")))?.map_err(failed)
+        run()
+            .map_err(|error| failed(format!("failed to run the probe process: {error}")))?
+            .map_err(failed)
     }
 }

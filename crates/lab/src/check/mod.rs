@@ -1,8 +1,8 @@
-//! The self-check: do flows in the lab get the goodput of the wires that it emulates?
+//! The self-check of a lab: whether flows get the goodput of the emulated wires.
 //!
-//! Every medium is measured with a single flow and with two opposite ones, then pairs of nodes over all
-//! their routes. The ports' counters show whether frames took the right routes, and whether a medium
-//! carried more than its rate.
+//! Every medium is measured with a single flow and with two opposite flows, then pairs of nodes
+//! over all their routes. The counters of the ports show whether frames took the right routes, and
+//! whether a medium carried more than its rate.
 
 mod audit;
 mod display;
@@ -24,14 +24,15 @@ pub use report::{Measured, MediumCheck, Report, TOLERANCE, TOLERANCE_OF_PAIRS};
 pub use round::{Flow, Round};
 pub(crate) use task::{Answer, FlowTask, Task};
 
-/// How often a figure that is off is measured again: other programs use this machine too.
+/// How often a deviating measurement is repeated, since other programs use this machine as well.
 const AGAIN: usize = 4;
 
-/// After this many pairs that stay off, none is measured again.
+/// The number of deviating pairs after which measurements of pairs are no longer repeated.
 const MOST_OFF: usize = 5;
 
 impl Lab {
-    /// Checks the lab. It takes about 15 s at most, and measures a part of the pairs if there are many.
+    /// Checks the lab in at most about 15 s; if there are many pairs of nodes, only some of them
+    /// are measured.
     pub fn check(&self) -> Result<Report, LabError> {
         let topology = &self.spec().topology;
         let (ways, shaping) = (Ways::of(topology), Shaping::of(topology));
@@ -51,7 +52,7 @@ impl Lab {
         self.report(|report| self.check_pairs(&round, report))
     }
 
-    /// A report that `check` fills in.
+    /// Returns a report that `check` fills in.
     fn report(
         &self,
         check: impl FnOnce(&mut Report) -> Result<(), LabError>,
@@ -65,7 +66,7 @@ impl Lab {
         Ok(report)
     }
 
-    /// Measures media that don't disturb each other, with single and then with opposite flows.
+    /// Measures several media at once, first with single and then with opposite flows.
     fn check_media(&self, group: &[singles::Single], report: &mut Report) -> Result<(), LabError> {
         let anomalies = &mut report.anomalies;
         let alone = |single: &singles::Single| vec![single.alone.clone()];
@@ -82,8 +83,8 @@ impl Lab {
         Ok(())
     }
 
-    /// Measures the flows of several media at once, and the media that are off again one by one, since
-    /// they may disturb each other on a busy machine.
+    /// Measures the flows of several media at once, and then repeats deviating media one by one,
+    /// since they may disturb each other on a busy machine.
     fn together(
         &self,
         group: &[singles::Single],
@@ -105,7 +106,7 @@ impl Lab {
         Ok(all)
     }
 
-    /// Measures a round of pairs, and those that are off again alone and for longer.
+    /// Measures a round of pairs, and repeats deviating pairs alone and for longer.
     fn check_pairs(&self, round: &Round, report: &mut Report) -> Result<(), LabError> {
         let (mut measured, odd) = self.watch(round)?;
         report.anomalies.extend(odd);
@@ -116,14 +117,14 @@ impl Lab {
                 let alone = self.settle(&alone, &mut report.anomalies, |measured| {
                     measured.iter().all(Measured::holds)
                 })?;
-                *pair = alone.into_iter().next().expect("a flow gives a figure");
+                *pair = alone.into_iter().next().expect("one measurement per flow");
             }
         }
         report.pairs.extend(measured);
         Ok(())
     }
 
-    /// Measures a round until `is_well` accepts it, a limited number of times.
+    /// Measures a round until `is_well` accepts it, at most 1 + [`AGAIN`] times.
     fn settle(
         &self,
         round: &Round,

@@ -1,4 +1,4 @@
-//! Pairs of nodes, as many as time allows, in rounds of flows that don't share a wire.
+//! Selects pairs of nodes, as many as time allows, in rounds of flows that do not share a wire.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,8 +20,8 @@ const WINDOW: Duration = Duration::from_millis(250);
 /// The maximum number of pairs that are considered.
 const PAIRS: usize = 4096;
 
-/// The rounds. Flows of a round have no resource in common, since the shares of flows that have depend on
-/// more than the wires.
+/// Returns the rounds. Flows of a round have no resource in common: how TCP flows share a wire
+/// depends on more than the wire.
 pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Round> {
     let mut drafts: Vec<Draft> = Vec::new();
     for (from, to) in pairs(topology.nodes.len()).take(PAIRS) {
@@ -48,7 +48,7 @@ pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> V
     drafts.into_iter().map(|draft| draft.done(topology)).collect()
 }
 
-/// A round of one flow.
+/// Returns a round of one flow.
 pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
     let streams = Ways::of(topology).between(from, to);
     let address = topology.nodes[to].address;
@@ -57,8 +57,8 @@ pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
     draft.done(topology)
 }
 
-/// All ordered pairs: each stride gives every node one turn as sender and one as receiver, and near and
-/// far strides alternate.
+/// Returns all ordered pairs, by stride. With each stride, every node is the sender once and the
+/// receiver once; near and far strides alternate.
 fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {
     let half = nodes.div_ceil(2);
     let near_and_far = (1..=half).flat_map(move |near| [near, near + half]);
@@ -68,8 +68,8 @@ fn pairs(nodes: usize) -> impl Iterator<Item = (NodeId, NodeId)> {
     strides.flat_map(move |stride| (0..nodes).map(move |from| (from, (from + stride) % nodes)))
 }
 
-/// The resources of the data, and the hubs of the acknowledgements, which elsewhere have their own
-/// direction.
+/// Returns the resources that the data uses, and the hubs that the acknowledgements use. On other
+/// media acknowledgements have a direction of their own.
 fn crossed(streams: &[Stream]) -> Vec<Resource> {
     let resources = |choices: &[garland_topology::paths::Choice]| {
         let legs = choices.iter().flat_map(|choice| &choice.legs);

@@ -26,7 +26,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The ratio of goodput and theory.
+    /// Returns the ratio of measured to expected goodput; `None` for unshaped wires.
     pub fn ratio(&self) -> Option<f64> {
         self.theory.map(|theory| self.goodput / theory)
     }
@@ -56,8 +56,8 @@ impl MediumCheck {
         let sum: f64 = self.both_ways.iter().map(|flow| flow.goodput).sum();
         let both = match self.shared {
             Some(theory) => (sum / theory - 1.0).abs() <= 2.0 * TOLERANCE,
-            // Receivers that merge acknowledgements leave more for data, but no more than a single flow
-            // gets.
+            // Receivers that merge acknowledgements leave more for data, but at most the goodput of
+            // a single flow.
             None => self.both_ways.iter().all(|flow| {
                 let alone =
                     self.alone.theory.map_or(f64::INFINITY, |rate| rate * (1.0 + TOLERANCE));
@@ -72,7 +72,8 @@ impl MediumCheck {
 /// The result of a self-check.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The media that were measured: not those that only join others, and not all of very many.
+    /// The media that were measured alone. Media without nodes cannot be measured alone, and if
+    /// there are very many media only some are.
     pub media: Vec<MediumCheck>,
     /// The number of media.
     pub all_media: usize,
@@ -80,7 +81,7 @@ pub struct Report {
     pub pairs: Vec<Measured>,
     /// The number of ordered pairs.
     pub all_pairs: usize,
-    /// Stray frames, and media that carried more than their rate, in words.
+    /// Stray frames, and media that carried more than their rate, as text.
     pub anomalies: Vec<String>,
     /// The CPU utilization of this machine during the check, 0 to 1.
     pub busy: f64,

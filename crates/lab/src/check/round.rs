@@ -7,8 +7,8 @@ use garland_topology::{MediumId, NicId, NodeId};
 
 use crate::shaping::Shaping;
 
-/// The total rate of the flows of a round, in bits per second, that two processors of 2.6 GHz can emulate:
-/// on media that count frames one by one, and on those that pass large segments.
+/// The maximum total rate of the flows of a round that two CPUs of 2.6 GHz can emulate, in bits per
+/// second: on media that count frames one by one, and on media that pass large segments.
 const MOST_EXACT: f64 = 600e6;
 const MOST_SCALED: f64 = 5e9;
 
@@ -29,21 +29,22 @@ pub struct Flow {
     pub media: Vec<MediumId>,
 }
 
-/// Flows that run at once.
+/// Flows that run at the same time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     /// The flows.
     pub flows: Vec<Flow>,
     /// The largest relative deviation from theory.
     pub tolerance: f64,
-    /// The time before anything is counted, for bursts of token buckets and TCP's slow start.
+    /// The time before bytes are counted, for bursts of token buckets and TCP's slow start.
     pub warm_up: Duration,
-    /// The time that is counted.
+    /// The time during which bytes are counted.
     pub window: Duration,
 }
 
 impl Round {
-    /// A round that is long enough for a precision of 1 %: half a second, longer on slow wires.
+    /// Creates a round that is long enough for a precision of 1 %: half a second, longer on slow
+    /// wires.
     pub fn of(flows: impl Iterator<Item = Flow>, tolerance: f64) -> Self {
         let flows: Vec<Flow> = flows.collect();
         let slowest = flows.iter().map(|flow| flow.theory).fold(f64::INFINITY, f64::min);
@@ -53,7 +54,7 @@ impl Round {
     }
 }
 
-/// The share of this machine that a flow takes.
+/// Returns the share of this machine that emulating a flow takes, 0 to 1 and more.
 pub(super) fn weight(flow: &Flow, shaping: &Shaping) -> f64 {
     let crossings = flow.media.len().max(1) as f64;
     if !flow.theory.is_finite() {

@@ -1,4 +1,4 @@
-//! Flows that cross one medium and nothing else.
+//! Finds flows that cross only one medium.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use crate::medium;
 use crate::medium::collisions;
 use crate::shaping::{self, Shaping};
 
-/// The number of stations of a medium that are tried.
+/// The number of stations of a medium among which flows are searched.
 const STATIONS: usize = 4;
 
 /// The flows that measure one medium.
@@ -23,7 +23,7 @@ pub(super) struct Single {
     pub(super) shared: Option<f64>,
 }
 
-/// The flows of each medium that joins two nodes without any other.
+/// Returns the flows of each medium that connects two nodes without another medium.
 pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> Vec<Single> {
     let media = 0..topology.media.len();
     media.filter_map(|medium| single(topology, ways, shaping, medium)).collect()
@@ -53,7 +53,8 @@ fn single(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping, id: MediumId)
     Some(Single { medium: id, alone: there, both_ways, shared })
 }
 
-/// The flow between two stations, to the NIC's or the node's address, if it stays on the medium.
+/// Returns the flow between two stations, to the address of the NIC or the node, if it stays on the
+/// medium.
 fn flow(
     topology: &Topology,
     ways: &Ways<'_>,
@@ -75,7 +76,7 @@ fn flow(
     })
 }
 
-/// The flow that consists of these streams.
+/// Combines streams to a flow.
 pub(super) fn of_stream(
     topology: &Topology,
     streams: &[Stream],
@@ -86,7 +87,7 @@ pub(super) fn of_stream(
     let mut media = Vec::new();
     for path in streams.iter().flat_map(paths) {
         media.extend(path.resources.iter().filter_map(|resource| medium_of(topology, *resource)));
-        // Each node on the path sends by one of its NICs on the next resource.
+        // Each node on the path sends over one of its NICs on the next resource.
         for node in &path.nodes {
             let crossed = |nic: &NicId| {
                 path.resources.iter().any(|resource| is_at(topology, *resource, *nic))
@@ -106,7 +107,7 @@ fn paths(stream: &Stream) -> impl Iterator<Item = &garland_topology::paths::Path
     choices.flat_map(|choice| choice.legs.iter().map(|leg| &leg.path))
 }
 
-/// The media that a stream crosses; `None` if packets get lost or an uplink is crossed.
+/// Returns the media that a stream crosses; `None` if packets get lost or an uplink is crossed.
 fn media_of(topology: &Topology, stream: &Stream) -> Option<Vec<MediumId>> {
     if stream.there.iter().chain(&stream.back).any(|choice| choice.legs.is_empty()) {
         return None;
@@ -115,7 +116,7 @@ fn media_of(topology: &Topology, stream: &Stream) -> Option<Vec<MediumId>> {
     resources.map(|resource| medium_of(topology, *resource)).collect()
 }
 
-/// The medium of a resource; `None` for uplinks, which have two.
+/// Returns the medium of a resource; `None` for uplinks, which have two.
 fn medium_of(topology: &Topology, resource: Resource) -> Option<MediumId> {
     match resource {
         Resource::Hub(medium) | Resource::Backplane(medium) => Some(medium),
@@ -124,7 +125,8 @@ fn medium_of(topology: &Topology, resource: Resource) -> Option<MediumId> {
     }
 }
 
-/// Whether a resource is a direction of the NIC or of the other end of its wire, or its hub.
+/// Whether a resource is a direction of the NIC, a direction of the other end of its wire, or its
+/// hub.
 fn is_at(topology: &Topology, resource: Resource, nic: NicId) -> bool {
     let medium = topology.nics[nic].medium;
     match resource {
@@ -137,12 +139,12 @@ fn is_at(topology: &Topology, resource: Resource, nic: NicId) -> bool {
     }
 }
 
-/// The maximum number of groups that are measured, which bounds the time; most media of a large lab are
+/// The maximum number of groups that are measured, to limit the time. Most media of a large lab are
 /// alike.
 const GROUPS: usize = 6;
 
-/// Groups media that this machine can emulate at full rate in both directions at the same time; leaves
-/// out those beyond [`GROUPS`] groups.
+/// Groups media that this machine can emulate at full rate in both directions at the same time.
+/// Drops the media beyond [`GROUPS`] groups.
 pub(super) fn side_by_side(singles: Vec<Single>, shaping: &Shaping) -> Vec<Vec<Single>> {
     let mut groups: Vec<(f64, Vec<Single>)> = Vec::new();
     for single in singles {

@@ -1,4 +1,4 @@
-//! The task of the probe, and its answer.
+//! The request to the probe, and its reply.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ pub(crate) struct Task {
     /// The user namespace to enter, if any.
     pub(crate) user: Option<PathBuf>,
     pub(crate) flows: Vec<FlowTask>,
-    /// The time before anything is counted.
+    /// The time before bytes are counted.
     pub(crate) warm_up: Duration,
-    /// The time that is counted.
+    /// The time during which bytes are counted.
     pub(crate) window: Duration,
 }
 
@@ -28,5 +28,5 @@ pub(crate) struct FlowTask {
     pub(crate) mptcp: bool,
 }
 
-/// The answer of the probe: the goodput of every flow in bits per second, or the error.
+/// The reply of the probe: the goodput of every flow in bits per second, or the error message.
 pub(crate) type Answer = Result<Vec<f64>, String>;

@@ -1,4 +1,4 @@
-//! Bridges, and what is plugged into them.
+//! Bridges, their ports and their uplinks.
 
 use garland_topology::{MediumId, MediumKind, NicId, Topology};
 
@@ -7,8 +7,8 @@ use crate::device;
 use crate::step::Step;
 use crate::writer::MEDIA;
 
-/// What holds for the whole namespace. Bridged frames pass no firewall, whatever the host's default
-/// is.
+/// Returns the settings of the whole namespace. Bridged frames must not pass the firewall, whatever
+/// the default of the host is.
 pub(super) fn ground() -> Vec<Step> {
     vec![
         MEDIA.sysctl("net.ipv6.conf.default.disable_ipv6", 1),
@@ -19,8 +19,9 @@ pub(super) fn ground() -> Vec<Step> {
     ]
 }
 
-/// Neither spanning tree nor multicast snooping: ports forward at once and nothing is sent that no
-/// node asked for. A hub learns nothing: it sends every frame to all.
+/// Returns the steps that create a bridge. It has neither spanning tree nor multicast snooping, so
+/// ports forward immediately and the bridge sends no frames of its own. A hub learns no addresses:
+/// it sends every frame to all ports.
 pub(super) fn make(topology: &Topology, medium: MediumId) -> Vec<Step> {
     let bridge = device::bridge(medium);
     let ageing = match topology.media[medium].kind {
@@ -36,7 +37,7 @@ pub(super) fn make(topology: &Topology, medium: MediumId) -> Vec<Step> {
     ]
 }
 
-/// A NIC and its port.
+/// Returns the steps that create a NIC and its port.
 pub(super) fn plug(topology: &Topology, id: NicId) -> Vec<Step> {
     let nic = &topology.nics[id];
     let port = device::port(id);
@@ -51,7 +52,7 @@ pub(super) fn plug(topology: &Topology, id: NicId) -> Vec<Step> {
     ]
 }
 
-/// An uplink: a cable between two bridges.
+/// Returns the steps that create an uplink: a cable between two bridges.
 pub(super) fn join(topology: &Topology, place: usize) -> Vec<Step> {
     let uplink = &topology.uplinks[place];
     let [from, to] = device::uplink(place);
@@ -66,7 +67,7 @@ pub(super) fn join(topology: &Topology, place: usize) -> Vec<Step> {
 
 const STANDARD_MTU: u16 = 1500;
 
-/// The words for a device's largest packet, none where it is what devices have anyway.
+/// Returns the arguments of `ip link` that set a device's MTU; empty for the default MTU.
 pub(crate) fn mtu(bytes: u16) -> String {
     if bytes == STANDARD_MTU { String::new() } else { format!(" mtu {bytes}") }
 }

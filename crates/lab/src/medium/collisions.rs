@@ -1,13 +1,14 @@
-//! What collisions cost on a hub.
+//! The cost of collisions on a hub.
 //!
-//! On an Ethernet with Q stations that always have a frame to send, a slot is won by one of them
-//! with the chance A = (1-1/Q)^(Q-1), so W = (1-A)/A slots of 512 bits are lost for each frame
-//! (Metcalfe and Boggs, 1976). A process of the keeper's looks ten times a second which stations
-//! have frames waiting and how long those are, and lowers the wire's rate by that share.
+//! On an Ethernet with Q stations that always have a frame to send, a station acquires a slot with
+//! the probability A = (1-1/Q)^(Q-1), so W = (1-A)/A slots of 512 bits are lost for each frame
+//! (Metcalfe and Boggs, 1976). A child process of the keeper reads ten times a second which
+//! stations have frames in their queues and how long these are, and reduces the rate of the wire
+//! accordingly.
 //!
-//! A station counts when a full frame at least waits. The receiver of a lone flow sends its
-//! acknowledgements in between, one short frame at a time, and isn't counted: so a lone flow loses
-//! nothing, which two queues that are never empty would.
+//! A station counts if at least one full frame is in its queue. The receiver of a single flow sends
+//! its acknowledgements between the data, one short frame at a time, and is not counted. So a
+//! single flow loses nothing, while two stations with queues that are never empty do.
 
 use std::io::{self, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Stdio};
@@ -25,17 +26,17 @@ use crate::shaping::{FRAME, WIRE};
 use crate::step::Step;
 use crate::tool::Tool;
 
-/// How often the queues are looked at.
+/// The interval at which the queues are read.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// The pause before `tc` is started again after it ended.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A slot of 512 bits, in bytes.
+/// The length of a slot in bytes: 512 bits.
 const SLOT: f64 = 64.0;
 
-/// The share of a hub's rate that frames get when `stations` always have one to send, of `frame`
-/// bytes on the wire each.
+/// Returns the share of a hub's rate that is not lost to collisions, 0 to 1, when `stations`
+/// stations always have a frame of `frame` bytes on the wire to send.
 pub fn share(stations: usize, frame: f64) -> f64 {
     if stations < 2 {
         return 1.0;
@@ -50,11 +51,12 @@ pub(crate) fn are_wanted(topology: &Topology) -> bool {
     hubs(topology).next().is_some()
 }
 
-/// Keeps the rates of all hubs with collisions for ever, from the media's namespace.
+/// Adjusts the rates of all hubs with collisions forever. The caller must be in the namespace of
+/// the media.
 pub(crate) fn keep(topology: &Topology) -> ! {
     let mut hubs: Vec<Hub> = hubs(topology).collect();
     loop {
-        // It returns when tc ends; the next one continues.
+        // `watch` returns when tc ends; the next tc continues.
         let _ = watch(&mut hubs);
         thread::sleep(AGAIN);
     }
@@ -67,9 +69,9 @@ fn watch(hubs: &mut [Hub]) -> io::Result<()> {
         for hub in &mut *hubs {
             let queues = tc.ask(&format!("qdisc show dev {}", device::shared(hub.id)))?;
             if let Some(rate) = hub.judge(&queues)
-                && let Step::Tc { line, .. } = hub::whole(hub.id, "change", rate)
+                && let Step::Batch { text, .. } = hub::whole(hub.id, "change", rate)
             {
-                tc.tell(&line)?;
+                tc.tell(&text)?;
                 hub.now = rate;
             }
         }
@@ -86,7 +88,7 @@ fn hubs(topology: &Topology) -> impl Iterator<Item = Hub> {
     })
 }
 
-/// A hub and what was seen of it last.
+/// A hub, and its rate and counters at the last reading.
 struct Hub {
     id: MediumId,
     rate: u64,
@@ -96,7 +98,8 @@ struct Hub {
 }
 
 impl Hub {
-    /// The rate that it shall have by what its queues say; `None` when that is what it has.
+    /// Returns the new rate for the current state of its queues; `None` if the rate need not
+    /// change.
     fn judge(&mut self, queues: &[Queue]) -> Option<u64> {
         let leaves = || queues.iter().filter(|queue| queue.kind == "bfifo");
         let busy = leaves().filter(|leaf| leaf.counters.backlog >= FRAME).count();
@@ -108,7 +111,7 @@ impl Hub {
         let on_wire = (frame + (WIRE - FRAME) as f64).max(84.0);
         let share = if sent == 0 { 1.0 } else { share(busy, on_wire) };
         let rate = (self.rate as f64 * share) as u64;
-        // Changes below a thousandth show in nothing.
+        // Changes below a thousandth have no visible effect.
         (rate.abs_diff(self.now) * 1000 > self.rate).then_some(rate)
     }
 }
@@ -122,7 +125,7 @@ struct Conversation {
 impl Conversation {
     fn start() -> io::Result<Self> {
         let path = Tool::Tc.find().map_err(io::Error::other)?;
-        // It is a child of the keeper's first process, which reaps it.
+        // The keeper, the first process of the PID namespace, reaps this child.
         let mut child = std::process::Command::new(path)
             .args(["-s", "-j", "-batch", "-"])
             .stdin(Stdio::piped())
@@ -174,7 +177,7 @@ mod tests {
             ..Queue::default()
         };
         let lone = [leaf(1_514_000, 1000, 30_000), leaf(33_000, 500, 66)];
-        assert_eq!(hub.judge(&lone), None, "data and its acknowledgements don't collide");
+        assert_eq!(hub.judge(&lone), None, "data and its acknowledgements do not collide");
         let two = [leaf(3_028_000, 2000, 30_000), leaf(1_547_000, 1500, 1514)];
         let rate = hub.judge(&two).unwrap();
         assert_eq!(rate, 9_600_499, "1538 of 1602 bytes");

@@ -1,17 +1,18 @@
-//! Switches that are joined in loops, such as leaves that have several spines.
+//! Switches that are joined in loops, such as leaves with several spines.
 //!
-//! A real switch spreads flows over equal paths. A bridge knows one port for each station, so each station
-//! is given one of the shortest paths in turn: paths are spread by receiver. Frames without a known
-//! receiver, such as ARP requests, follow a tree.
+//! A real switch spreads flows over paths of equal length. A bridge has one port per station, so
+//! one of the shortest paths is assigned to each station in turn: paths are spread by receiver.
+//! Frames without a known receiver, such as ARP requests, follow a tree.
 
 use garland_topology::{MediumId, NicId, Topology};
 
 use super::port::sends_from;
 use crate::device;
 use crate::step::Step;
+use crate::tool::Tool;
 use crate::writer::MEDIA;
 
-/// Fixed paths for all stations of media that are joined in a loop.
+/// Returns the steps that set fixed paths to all stations of media that are joined in a loop.
 pub(super) fn ways(topology: &Topology) -> Vec<Step> {
     let segments = topology.segments();
     let looped = loops(topology, &segments);
@@ -31,7 +32,7 @@ pub(super) fn ways(topology: &Topology) -> Vec<Step> {
     steps
 }
 
-/// The segments with more uplinks than a tree of their media has.
+/// Returns the segments whose media form a loop: they have more uplinks than a tree.
 fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
     let count = |segment: MediumId, of: &mut dyn Iterator<Item = MediumId>| {
         of.filter(|medium| segments[*medium] == segment).count()
@@ -49,14 +50,14 @@ fn loops(topology: &Topology, segments: &[MediumId]) -> Vec<MediumId> {
     looped
 }
 
-/// Turns learning off on all uplinks, and flooding on those outside of the tree from `root`.
+/// Disables learning on all uplinks, and flooding on uplinks outside of the tree from `root`.
 fn tree(topology: &Topology, root: MediumId, reached: &mut [bool]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut open = std::collections::VecDeque::from([root]);
     let mut seen = vec![false; topology.uplinks.len()];
     reached[root] = true;
     while let Some(here) = open.pop_front() {
-        for (place, next) in leaving(topology, here) {
+        for (place, next) in topology.uplinks_at(here) {
             if std::mem::replace(&mut seen[place], true) {
                 continue;
             }
@@ -83,13 +84,14 @@ fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
     let mut steps = Vec::new();
     while let Some(here) = open.pop_front() {
         let own = distance[here];
-        for (_, next) in leaving(topology, here) {
+        for (_, next) in topology.uplinks_at(here) {
             if distance[next].is_none() {
                 distance[next] = own.map(|own| own + 1);
                 open.push_back(next);
             }
         }
-        let nearer: Vec<String> = leaving(topology, here)
+        let nearer: Vec<String> = topology
+            .uplinks_at(here)
             .filter(|(_, next)| distance[*next].map(|next| next + 1) == own)
             .map(|(place, _)| {
                 let [from, to] = device::uplink(place);
@@ -98,21 +100,10 @@ fn to_station(topology: &Topology, nic: NicId) -> Vec<Step> {
             .collect();
         if !nearer.is_empty() {
             let port = &nearer[nic % nearer.len()];
-            steps.push(MEDIA.bridge(format!("fdb add {ethernet} dev {port} master static")));
+            steps.push(
+                MEDIA.batch(Tool::Bridge, format!("fdb add {ethernet} dev {port} master static")),
+            );
         }
     }
     steps
-}
-
-/// The uplinks at a medium, and the media at their other ends.
-fn leaving(topology: &Topology, here: MediumId) -> impl Iterator<Item = (usize, MediumId)> {
-    topology.uplinks.iter().enumerate().filter_map(move |(place, uplink)| {
-        if uplink.from == here {
-            Some((place, uplink.to))
-        } else if uplink.to == here {
-            Some((place, uplink.from))
-        } else {
-            None
-        }
-    })
 }

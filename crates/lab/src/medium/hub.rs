@@ -1,8 +1,9 @@
 //! The hub: one wire that all stations share fairly, one at a time.
 //!
-//! Every frame passes one IFB before the bridge sends it to all other ports. On the IFB, htb gives each
-//! station a queue, and the rate of the wire to all of them together, frame by frame in turn. That is what
-//! carrier sense gives to stations that always have frames to send, without the collisions.
+//! Every frame passes one IFB device before the bridge sends it to all other ports. On the IFB
+//! device, htb has a queue for each station and shares the rate of the wire among them, frame by
+//! frame in turn. This is the effect of carrier sense for stations that always have frames to send,
+//! without collisions.
 
 use garland_core::nic_facts::Ethernet;
 use garland_topology::{MediumId, Topology};
@@ -15,23 +16,24 @@ use crate::shaping::WIRE;
 use crate::step::Step;
 use crate::writer::MEDIA;
 
-/// The class under which all stations' classes are.
+/// The parent class of all stations' classes.
 pub(crate) const ALL: u32 = 1;
-/// The first station's class; they are numbered in the ports' order.
+/// The class of the first station; classes are numbered in the order of the ports.
 const FIRST: u32 = 0x10;
 /// The class of frames from unknown stations.
 const STRAY: u32 = 0xf;
 
-/// Bytes that wait at a station when the topology doesn't say: a NIC's ring of some 40 frames.
+/// The default size of a station's queue in bytes: the ring buffer of a NIC, about 40 frames.
 const BUFFER: u64 = 65_536;
 
-/// The wire's queues. Node sides have their own.
+/// Returns the steps that create the queues of the wire. NICs have queues of their own.
 pub(super) fn queues(topology: &Topology, id: MediumId, ports: &[Port]) -> Vec<Step> {
     let medium = &topology.media[id];
-    let rate = medium.rate.expect("a hub without a rate isn't valid").bits_per_second();
+    let rate = medium.rate.expect("a valid hub has a rate").bits_per_second();
     let shared = device::shared(id);
     let buffer = medium.buffer.unwrap_or(BUFFER);
-    // The default class counts as a station, so that the guaranteed rates sum to the wire's.
+    // The default class counts as a station, so that the sum of the guaranteed rates is that of the
+    // wire.
     let share = rate / (ports.len() as u64 + 1);
     let mut steps = funnel(id, ports);
     steps.push(MEDIA.tc(format!("qdisc add dev {shared} root handle 1: htb default {STRAY:x}")));
@@ -53,12 +55,13 @@ pub(super) fn queues(topology: &Topology, id: MediumId, ports: &[Port]) -> Vec<S
     steps
 }
 
-/// One frame at a time, each with the 24 bytes that it occupies the wire beyond what the kernel
-/// counts.
+/// Parameters of htb for one frame at a time, each with the 24 bytes on the wire that the kernel
+/// does not count.
 const FRAMES: &str = "burst 1538 cburst 1538 quantum 1538 overhead 24 mpu 84";
-const _: () = assert!(WIRE == 1538, "FRAMES says how long a frame is");
+const _: () = assert!(WIRE == 1538, "FRAMES contains the length of a frame");
 
-/// The class of all stations together: `add` it, or `change` its rate.
+/// Returns the step that creates the class of all stations together, or changes its rate; `verb` is
+/// `add` or `change`.
 pub(crate) fn whole(id: MediumId, verb: &str, rate: u64) -> Step {
     let shared = device::shared(id);
     MEDIA.tc(format!(
@@ -67,8 +70,8 @@ pub(crate) fn whole(id: MediumId, verb: &str, rate: u64) -> Step {
     ))
 }
 
-/// Frames from `sender` go to `class`. Seen from where IP would begin, the source's 6 bytes are at
-/// -8; u32 takes them as 4 and 2.
+/// Returns the step that assigns frames from `sender` to `class`. The 6 bytes of the source address
+/// are at offset -8 from the IP header; u32 compares them as 4 and 2 bytes.
 fn sort(shared: &str, sender: Ethernet, class: u32) -> Step {
     let [a, b, c, d, e, f] = sender.0;
     MEDIA.tc(format!(

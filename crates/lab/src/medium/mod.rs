@@ -1,7 +1,9 @@
-//! The media that join the nodes of a lab. Each kind has a file.
+//! The media that connect the nodes of a lab.
 //!
-//! Every medium is a bridge with a port for each station, so cutting a wire and counting bytes are the
-//! same for all. All media are in one network namespace, since an IFB can't return frames to another.
+//! Every medium is a bridge with a port for each station, so wires are cut and bytes are counted in
+//! the same way for all. A wire is a bridge with two ports: a veth pair between two nodes could
+//! carry the frames as well, but its ends could not be cut, counted and slowed down. All media are
+//! in one network namespace, since an IFB device cannot return frames to another namespace.
 
 mod bridge;
 pub mod collisions;
@@ -10,7 +12,6 @@ mod hub;
 mod port;
 mod queue;
 mod switch;
-mod wire;
 
 use garland_core::units::Rate;
 use garland_topology::{MediumId, MediumKind, Topology};
@@ -22,7 +23,8 @@ pub use port::{Port, Station, ports};
 use crate::shaping::{self, Shaping};
 use crate::step::Step;
 
-/// The TCP goodput of a single flow through a medium, in bits per second; `None` if unshaped.
+/// Returns the TCP goodput of a single flow through a medium, in bits per second; `None` if its
+/// rate is not limited.
 pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
     let medium = &topology.media[medium];
     let rate = medium.rate.map(Rate::bits_per_second);
@@ -38,28 +40,27 @@ pub fn goodput(topology: &Topology, medium: MediumId) -> Option<f64> {
     }
 }
 
-/// The TCP goodput of each of two opposite flows through a full-duplex medium, in bits per second.
+/// Returns the TCP goodput of each of two opposite flows through a full-duplex medium, in bits per
+/// second; `None` if its rate is not limited.
 pub fn goodput_both_ways(topology: &Topology, medium: MediumId, exact: bool) -> Option<f64> {
     let medium = &topology.media[medium];
     let rate = medium.rate.map(Rate::bits_per_second);
-    let of_backplane = match medium.kind {
-        MediumKind::Switch { backplane: Some(rate) } => {
-            Some(shaping::goodput_of_hub(rate.bits_per_second()) / 2.0)
-        }
-        _ => None,
-    };
+    let of_backplane = medium.kind.backplane();
+    let of_backplane =
+        of_backplane.map(|rate| shaping::goodput_of_hub(rate.bits_per_second()) / 2.0);
     let of_port = rate.map(|rate| shaping::goodput_both_ways(rate, exact));
     of_port.into_iter().chain(of_backplane).reduce(f64::min)
 }
 
-/// The bridges.
+/// Returns the steps that create the bridges.
 pub(crate) fn bridges(topology: &Topology) -> Vec<Step> {
     let mut steps = bridge::ground();
     steps.extend((0..topology.media.len()).flat_map(|medium| bridge::make(topology, medium)));
     steps
 }
 
-/// The cables: ports of NICs, and uplinks. The nodes' namespaces exist.
+/// Returns the steps that create the ports of NICs, and the uplinks. The namespaces of the nodes
+/// must exist.
 pub(crate) fn cables(topology: &Topology) -> Vec<Step> {
     let nics = 0..topology.nics.len();
     let mut steps: Vec<Step> = nics.flat_map(|nic| bridge::plug(topology, nic)).collect();
@@ -69,7 +70,7 @@ pub(crate) fn cables(topology: &Topology) -> Vec<Step> {
     steps
 }
 
-/// The queues that limit the rates of the media.
+/// Returns the steps that create the queues which limit the rates of the media.
 pub(crate) fn queues(topology: &Topology, shaping: &Shaping) -> Vec<Step> {
     let of = |(id, medium): (MediumId, _)| {
         let medium: &garland_topology::Medium = medium;
@@ -77,10 +78,9 @@ pub(crate) fn queues(topology: &Topology, shaping: &Shaping) -> Vec<Step> {
         let exact = shaping.exact(id);
         match medium.kind {
             MediumKind::Hub { .. } => hub::queues(topology, id, &ports),
-            MediumKind::Switch { backplane } => {
-                switch::queues(id, medium, &ports, backplane, exact)
+            MediumKind::Switch { .. } | MediumKind::Wire => {
+                switch::queues(id, medium, &ports, exact)
             }
-            MediumKind::Wire => wire::queues(medium, &ports, exact),
         }
     };
     topology.media.iter().enumerate().flat_map(of).collect()

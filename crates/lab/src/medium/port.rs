@@ -3,27 +3,27 @@ use garland_topology::{MediumId, NicId, Topology};
 
 use crate::{bond, device};
 
-/// What is plugged into a medium's port.
+/// The device that is plugged into a port of a medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Station {
     /// A node's NIC.
     Nic(NicId),
-    /// Another medium, by the place of the uplink that joins them.
+    /// Another medium, by the index of the uplink that joins them.
     Uplink(usize),
 }
 
 /// A port of a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// The device, in the media's namespace.
+    /// The device name in the namespace of the media.
     pub device: String,
-    /// What is plugged in.
+    /// The device at the other end of its cable.
     pub station: Station,
-    /// Bits per second that the medium sends out of this port at most.
+    /// The maximum rate at which the medium sends to the station, in bits per second.
     pub rate: Option<u64>,
 }
 
-/// The ports of a medium: of NICs first, then of uplinks.
+/// Returns the ports of a medium: those of NICs first, then those of uplinks.
 pub fn ports(topology: &Topology, medium: MediumId) -> Vec<Port> {
     let rate = |medium: MediumId| topology.media[medium].rate.map(|rate| rate.bits_per_second());
     let nics = topology.stations(medium).map(|(nic, _)| Port {
@@ -44,8 +44,8 @@ pub fn ports(topology: &Topology, medium: MediumId) -> Vec<Port> {
     nics.chain(uplinks).collect()
 }
 
-/// The NICs whose frames can come in at a port, with the Ethernet addresses they send from: the NIC
-/// that is plugged in, or all on the far side of an uplink.
+/// Returns the source addresses of the frames that can arrive at a port: that of the NIC that is
+/// plugged in, or those of all NICs on the other side of an uplink.
 pub(super) fn senders(topology: &Topology, medium: MediumId, port: &Port) -> Vec<Ethernet> {
     match port.station {
         Station::Nic(nic) => vec![sends_from(topology, nic)],
@@ -55,12 +55,7 @@ pub(super) fn senders(topology: &Topology, medium: MediumId, port: &Port) -> Vec
             let mut media = vec![medium, far];
             let mut at = 1;
             while let Some(&here) = media.get(at) {
-                for uplink in &topology.uplinks {
-                    let next = match here {
-                        here if here == uplink.from => uplink.to,
-                        here if here == uplink.to => uplink.from,
-                        _ => continue,
-                    };
+                for (_, next) in topology.uplinks_at(here) {
                     if !media.contains(&next) {
                         media.push(next);
                     }
@@ -74,8 +69,8 @@ pub(super) fn senders(topology: &Topology, medium: MediumId, port: &Port) -> Vec
     }
 }
 
-/// The Ethernet address that a NIC's frames come from: in a bond that works below IP, that of the
-/// bond's first NIC.
+/// Returns the source address of a NIC's frames. In a bond that works below IP, this is the address
+/// of the bond's first NIC.
 pub(crate) fn sends_from(topology: &Topology, nic: NicId) -> Ethernet {
     let first = bond::above(topology, nic).and_then(|bond| bond.nics.first());
     topology.nics[first.copied().unwrap_or(nic)].ethernet

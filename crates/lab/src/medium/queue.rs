@@ -1,4 +1,4 @@
-//! Token buckets of ports, and the device that all frames of a medium pass through.
+//! The token buckets of ports, and the device that all frames of a medium pass.
 
 use garland_topology::MediumId;
 
@@ -7,13 +7,15 @@ use crate::step::Step;
 use crate::writer::MEDIA;
 use crate::{device, shaping};
 
-/// A port sends as fast as its wire is, and holds `buffer` bytes.
+/// Returns the step that limits a port to its rate, with a buffer of `buffer` bytes; `None` if it
+/// has no rate.
 pub(super) fn shape(port: &Port, buffer: Option<u64>, exact: bool) -> Option<Step> {
     let bucket = shaping::qdisc(port.rate?, exact).holding(buffer);
     Some(MEDIA.tc(format!("qdisc add dev {} root {bucket}", port.device)))
 }
 
-/// The device that the frames of all ports go through on their way in.
+/// Returns the steps that create the device which all frames arriving at the ports of a medium
+/// pass.
 pub(super) fn funnel(medium: MediumId, ports: &[Port]) -> Vec<Step> {
     let shared = device::shared(medium);
     let mut steps = vec![

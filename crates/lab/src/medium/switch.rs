@@ -1,6 +1,5 @@
-//! The switch: a learning bridge whose every port has a token bucket.
+//! The switch and the wire: a learning bridge with a token bucket at every port.
 
-use garland_core::units::Rate;
 use garland_topology::{Medium, MediumId};
 
 use super::Port;
@@ -9,17 +8,12 @@ use crate::step::Step;
 use crate::writer::MEDIA;
 use crate::{device, shaping};
 
-/// The ports' buckets; with a backplane that can't carry all ports, all frames pass one more.
-pub(super) fn queues(
-    id: MediumId,
-    medium: &Medium,
-    ports: &[Port],
-    backplane: Option<Rate>,
-    exact: bool,
-) -> Vec<Step> {
+/// Returns the steps that create the token buckets of the ports. If the backplane has a rate, all
+/// frames pass one more token bucket.
+pub(super) fn queues(id: MediumId, medium: &Medium, ports: &[Port], exact: bool) -> Vec<Step> {
     let mut steps: Vec<Step> =
         ports.iter().filter_map(|port| shape(port, medium.buffer, exact)).collect();
-    if let Some(rate) = backplane {
+    if let Some(rate) = medium.kind.backplane() {
         steps.extend(funnel(id, ports));
         let bucket = shaping::qdisc(rate.bits_per_second(), exact).holding(medium.buffer);
         steps.push(MEDIA.tc(format!("qdisc add dev {} root {bucket}", device::shared(id))));

@@ -1,4 +1,4 @@
-//! NICs used as one, in all three meanings: what one connection gets, and what several do.
+//! Tests of bonds with all three selectors: the rates of one and of several connections.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use garland_topology::{NodeId, Selector};
 
 use super::shapes::checked;
 
-/// Slow enough that a machine which does other things emulates it, too.
+/// A rate that is low enough for a machine that runs other programs as well.
 const RATE: &str = "40mbit";
 
-/// What TCP gets through one wire of that, in Mbit/s.
+/// The TCP goodput through one wire of that rate, in Mbit/s.
 const ONE: f64 = 40.0 * 0.9415;
 
 fn up(state: &StateDir, rate: &str, segment: Segment, selector: Selector) -> Lab {
@@ -22,7 +22,7 @@ fn up(state: &StateDir, rate: &str, segment: Segment, selector: Selector) -> Lab
         .unwrap()
 }
 
-/// What all flows from the head to n1 get together, in Mbit/s, as their number is.
+/// Measures the total goodput of flows from the head to n1, in Mbit/s.
 fn from_head(lab: &Lab, flows: usize) -> f64 {
     const FROM: NodeId = 0;
     const TO: NodeId = 1;
@@ -43,8 +43,8 @@ fn from_head(lab: &Lab, flows: usize) -> f64 {
     lab.measure(&round).unwrap().iter().map(|measured| measured.goodput / 1e6).sum()
 }
 
-/// Measures until it is within 2 % of `theory`, in Mbit/s, four times at most. Other programs use this
-/// machine as well: so the best counts, and `least` is what it must be.
+/// Measures up to four times, until a goodput is within 2 % of `theory`, in Mbit/s. The best one
+/// must be at least `least`; other programs use this machine as well.
 fn settles(what: &str, theory: f64, least: f64, measure: impl Fn() -> f64) {
     let mut best = 0.0_f64;
     for _ in 0..4 {
@@ -54,7 +54,7 @@ fn settles(what: &str, theory: f64, least: f64, measure: impl Fn() -> f64) {
         }
     }
     println!("{what}: {best:.1} Mbit/s");
-    // Short windows see bursts of the ports' buffers.
+    // In short windows, bursts from the buffers of the ports count.
     assert!((least..1.03 * theory).contains(&best), "{what}: {best:.1} Mbit/s");
 }
 
@@ -66,7 +66,7 @@ pub fn by_packet(state: &StateDir) {
 pub fn by_flow(state: &StateDir) {
     let lab = up(state, RATE, Segment::Switch, Selector::Flow);
     settles("one flow by flow", ONE, 0.95 * ONE, || from_head(&lab, 1));
-    // Of eight connections all take one NIC once in 128 times.
+    // All eight connections use one NIC with a probability of 1/128.
     settles("eight flows by flow", 2.0 * ONE, 1.6 * ONE, || from_head(&lab, 8));
 }
 
@@ -76,7 +76,7 @@ pub fn by_subflow(state: &StateDir) {
     settles("one connection by subflow", 2.0 * ONE, 1.6 * ONE, || from_head(&lab, 1));
 }
 
-/// On hubs a bond's both ways share the wires.
+/// On hubs both directions of a bond share the wires.
 pub fn on_hubs(state: &StateDir) {
     for selector in [Selector::Packet, Selector::Flow] {
         let lab = up(state, "10mbit", Segment::Hub, selector);

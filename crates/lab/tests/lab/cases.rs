@@ -1,4 +1,4 @@
-//! The cases; each gets a state folder of its own that isn't there yet.
+//! The test cases. Each gets a state directory of its own that does not exist yet.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +16,7 @@ use super::{bonds, shapes, shares};
 
 type Case = fn(&StateDir);
 
-/// All of them.
+/// All cases.
 pub const ALL: [(&str, Case); 24] = [
     ("up_exec_down", up_exec_down),
     ("exit_and_signals_pass_through", exit_and_signals_pass_through),
@@ -110,7 +110,8 @@ fn two_labs(state: &StateDir) {
         let link = lab.command("n1", "readlink").unwrap().arg("/proc/self/ns/net").output();
         text(&link.unwrap())
     };
-    // 64 nodes are up in under 3 s and down in under 2, once at least: other programs take from it.
+    // At least once, 64 nodes start in less than 3 s and end in less than 2 s; other programs use
+    // this machine too.
     let quick = (0..4).any(|_| {
         let switch = Spec::switch("two", 64, Some(1_000_000_000));
         let started = now_ns();
@@ -206,7 +207,8 @@ fn cuts_silently(state: &StateDir) {
         let ip = lab.command("n2", "/sbin/ip").unwrap().args(["-br", "link"]).output();
         text(&ip.unwrap()).contains("LOWER_UP>")
     };
-    // Whoever is reached may take long for it on a busy machine; nobody else is reached at all.
+    // On a busy machine it may take long to reach a node that can be reached; others are never
+    // reached.
     let reached_within = |seconds: &str| {
         let mut receiver = listen(&lab);
         let address = lab.address("n2").unwrap().to_string();
@@ -223,7 +225,7 @@ fn cuts_silently(state: &StateDir) {
     assert!(reached_within("60"));
 }
 
-/// Sends from n1 to n2; gives up after so many seconds.
+/// Sends from n1 to n2, with a timeout in seconds.
 fn lab_send(lab: &Lab, address: &str, seconds: &str) -> Command {
     let mut command = lab.command("n1", "timeout").unwrap();
     command.arg(seconds).arg(super::own_path()).args(["part", "send", address]);
@@ -240,7 +242,7 @@ fn transfer(lab: &Lab) -> String {
     line.trim().to_owned()
 }
 
-/// A receiver on n2 that listens already.
+/// Starts a receiver on n2 and waits until it listens.
 fn listen(lab: &Lab) -> Child {
     let mut receiver = lab.command("n2", super::own_path()).unwrap();
     let mut receiver = receiver.args(["part", "receive"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -248,7 +250,7 @@ fn listen(lab: &Lab) -> Child {
     receiver
 }
 
-/// Reads one line byte by byte, so that the next call finds the next.
+/// Reads one line byte by byte, so that the next call reads the next line.
 fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     let output = child.stdout.as_mut().unwrap();
@@ -256,14 +258,14 @@ fn first_line(child: &mut Child) -> String {
     line
 }
 
-/// How many processes there are in this run's PID namespace.
+/// Returns the number of processes in the PID namespace of this run.
 fn processes() -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| Identity::of(*pid).is_ok_and(|process| process.is_alive())).count()
 }
 
-/// How many mounts of namespaces any process here can see.
+/// Returns the number of namespace mounts that any process of this run can see.
 fn networks_on_record() -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let tables =
@@ -271,7 +273,7 @@ fn networks_on_record() -> usize {
     tables.map(|table| table.matches(" nsfs ").count()).sum()
 }
 
-/// Waits for what only a hang prevents, however busy this machine is.
+/// Waits for a condition that becomes true unless something hangs, however busy this machine is.
 fn eventually(what: &str, holds: impl Fn() -> bool) {
     let patience = now_ns() + 60_000_000_000;
     while !holds() {

@@ -1,11 +1,12 @@
-//! Labs for real: as root, and as an ordinary user.
+//! Tests of real labs, as root and as an ordinary user.
 //!
-//! Everything happens in a PID and a mount namespace of this run, with a memory file system for
-//! `/tmp`, so that nothing is left however the run ends. The program also plays the keeper and the
-//! probe of its labs, and the programs that run on their nodes.
+//! The tests run in PID and mount namespaces of their own, with a tmpfs at `/tmp`, so that nothing
+//! is left behind however the run ends. This program is also the keeper and the probe of its labs,
+//! and the program that runs on their nodes.
 //!
-//! Cases are named `root::NAME` and `user::NAME`. Arguments are those of Rust's own test programs as
-//! far as cargo-nextest uses them (`--list`, `--exact`), so that it can run each case by itself.
+//! Cases are named `root::NAME` and `user::NAME`. The program accepts those arguments of Rust's own
+//! test programs that cargo-nextest uses (`--list`, `--exact`), so that nextest can run each case
+//! by itself.
 
 mod bonds;
 mod cases;
@@ -20,14 +21,14 @@ use std::time::Duration;
 
 use garland_sys::{clock, namespace, process};
 
-/// A user and group that own nothing.
+/// The ID of a user and a group that own nothing.
 const NOBODY: u32 = 65534;
 
-/// Where everything is once `/tmp` is a memory file system.
+/// The directory of all files of the tests, on the tmpfs at `/tmp`.
 const PLACE: &str = "/tmp";
 
-/// Beginnings of the cases that rights may matter for; the others are played without root under
-/// `make soak` only.
+/// Prefixes of the names of cases that may depend on privileges. The other cases run without root
+/// only in `make soak`.
 const WITHOUT_ROOT: [&str; 14] = [
     "up_exec_down",
     "exit_and_signals",
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The names of all cases.
+/// Returns the names of all cases.
 fn names() -> Vec<String> {
     let soaks = std::env::var_os("GARLAND_SOAK").is_some();
     let cases = || cases::ALL.iter().map(|(name, _)| *name);
@@ -68,10 +69,11 @@ fn names() -> Vec<String> {
     as_root.chain(cases().filter(without).map(|name| format!("user::{name}"))).collect()
 }
 
-/// Lists cases, or starts this program again where it can leave nothing behind.
+/// Lists the cases, or runs this program again in namespaces of its own, where it can leave nothing
+/// behind.
 fn outside(options: &[&str]) -> ExitCode {
     let asked = |option: &str| options.contains(&option);
-    // Options have no words behind them, but for `--format terse`.
+    // Options have no values, except `--format terse`.
     let is_filter = |word: &&str| !word.starts_with('-') && *word != "terse";
     let filters: Vec<_> = options.iter().copied().filter(is_filter).collect();
     let fits = |name: &String| match asked("--exact") {
@@ -79,7 +81,7 @@ fn outside(options: &[&str]) -> ExitCode {
         false => filters.is_empty() || filters.iter().any(|filter| name.contains(filter)),
     };
     let mut names = names();
-    // None is ignored.
+    // No case is ignored.
     names.retain(|name| fits(name) && !asked("--ignored"));
     if asked("--list") {
         names.iter().for_each(|name| println!("{name}: test"));
@@ -96,8 +98,8 @@ fn outside(options: &[&str]) -> ExitCode {
     exit(status.success())
 }
 
-/// Runs these cases as root and without root. This program may lie below `/tmp`, or where others may
-/// not read: it goes on as a copy of itself that is in neither.
+/// Runs the cases as root and as an ordinary user. This program may be below `/tmp` or in a
+/// directory that the user may not read, so a copy of it is executed.
 fn inside(names: &[&str]) -> ExitCode {
     let binary = std::fs::read(own_path()).expect("the program can be read");
     namespace::mount_memory(Path::new(PLACE)).expect("a memory file system can be mounted");
@@ -129,7 +131,7 @@ fn inside(names: &[&str]) -> ExitCode {
     exit(all_well)
 }
 
-/// Runs the cases of these names as this user, and says how each ended.
+/// Runs the cases with these names as the current user, and prints the result of each.
 fn suite(user: &str, names: &[&str]) -> ExitCode {
     let mut all_well = true;
     for (name, case) in cases::ALL.iter().filter(|(name, _)| names.contains(name)) {

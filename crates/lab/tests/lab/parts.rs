@@ -1,4 +1,4 @@
-//! What this program does on nodes of the labs it tests.
+//! The programs that run on the nodes of the tested labs.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use garland_lab::{Lab, StateDir};
 
-/// Bytes that [`play`]'s sender sends.
+/// The number of bytes that the sender of [`play`] sends.
 pub const BYTES: usize = 8 << 20;
 
 const PORT: u16 = 9000;
 
-/// Plays a part: `receive` listens, says so, and prints how many bytes differ from what `send ADDR`
-/// should have sent; `enter STATE LAB` enters the head and says where it and a command on n1 are.
+/// Runs one of the programs. `receive` listens, prints a line, and prints how many bytes differ
+/// from those that `send ADDR` sends. `enter STATE LAB` enters the head and prints the host names
+/// of itself and of a command on n1.
 pub fn play(words: &[&str]) -> ExitCode {
     match words {
         ["receive"] => println!("{}", receive()),

@@ -1,4 +1,4 @@
-//! Every shape, emulated: its self-check must hold.
+//! Emulates every shape; its self-check must hold.
 
 use garland_lab::check::Report;
 use garland_lab::{Lab, Spec, StateDir};
@@ -9,11 +9,11 @@ fn basis(nodes: u32, rate: &str) -> Basis {
     Basis::numbered("shape", nodes).at(rate.parse().unwrap())
 }
 
-/// Other programs use this machine as well: a lab that is what it stands for says so once at least,
-/// and one that isn't never does.
+/// The number of tries. Other programs use this machine as well; the self-check of a correct lab
+/// holds at least once, and that of a faulty lab never does.
 const CHECKS: usize = 4;
 
-/// The report of a self-check that holds.
+/// Returns the report of a self-check that holds.
 pub fn checked(lab: &Lab) -> Report {
     let mut reports = (0..CHECKS).map(|_| lab.check().unwrap());
     let first = reports.next().expect("there is one");
@@ -67,7 +67,7 @@ pub fn switched_mesh(state: &StateDir) {
 }
 
 pub fn rails_and_wires(state: &StateDir) {
-    // Many wires are measured at once: slow ones leave processors to spare.
+    // Many wires are measured at once; slow ones need less CPU time.
     holds(state, rail(&basis(3, "40mbit"), 2));
     holds(state, ring(&basis(4, "40mbit")));
     holds(state, full_mesh(&basis(3, "40mbit")));

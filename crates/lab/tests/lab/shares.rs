@@ -1,4 +1,4 @@
-//! Nodes with a share of a processor.
+//! Tests of nodes with CPU limits.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub fn cpu(state: &StateDir) {
     let shares = lab.keeper().shares.clone().unwrap();
     let [mut first, mut second] = [busy(&lab, "n1"), busy(&lab, "n1")];
     let mut free = busy(&lab, "n2");
-    // On a machine that others use too, a share is an upper bound.
+    // On a machine that runs other programs as well, a limit is an upper bound.
     let mut measured: Vec<f64> = vec![used(&lab, "n1"), used(&lab, "n1")];
     while measured.len() < 40 && !measured.iter().any(|used| *used >= 0.18) {
         measured.push(used(&lab, "n1"));
@@ -42,7 +42,7 @@ pub fn cpu(state: &StateDir) {
     crashed(state);
 }
 
-/// What a crash leaves, the next command removes.
+/// The next command removes what a crash left behind.
 fn crashed(state: &StateDir) {
     let lab = Lab::up(state, spec()).unwrap();
     let shares = lab.keeper().shares.clone().unwrap();
@@ -56,12 +56,12 @@ fn crashed(state: &StateDir) {
     other.down().unwrap();
 }
 
-/// An ordinary user is told what is missing, where no administrator has provided for it.
+/// An ordinary user gets an error that says what an administrator has to do.
 fn refused(state: &StateDir) {
     let Err(error) = Lab::up(state, spec()) else { panic!("nobody may make groups") };
-    assert!(matches!(error, LabError::Shares { .. }), "{error}");
+    assert!(matches!(error, LabError::Start { .. }), "{error}");
     let text = error.to_string();
-    for part in ["cgroup", "chown", "without `cpu` everything else works"] {
+    for part in ["CPU time of nodes (`cpu`)", "cgroup", "chown", "or omit `cpu`"] {
         assert!(text.contains(part), "{text}");
     }
     Lab::up(state, Spec::switch("shares", 2, None)).unwrap().down().unwrap();
@@ -72,7 +72,7 @@ fn busy(lab: &Lab, node: &str) -> Child {
     command.args(["-c", LOOP]).stdin(Stdio::null()).spawn().unwrap()
 }
 
-/// The share of one processor that a node's processes used in a second.
+/// Returns the share of one CPU that the processes of a node used during a second.
 fn used(lab: &Lab, node: &str) -> f64 {
     let spent = || -> u64 {
         let files = lab.processes(node).unwrap().into_iter();

@@ -1,24 +1,24 @@
-//! The loads that show what a topology is good for.
+//! The traffic patterns by which topologies are compared.
 
 use serde::Serialize;
 
 use super::super::{NodeId, Topology};
 
-/// Connections that send at once, and what they are called.
+/// A set of connections that send at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrafficPattern {
-    /// For people: `head to all at once`.
+    /// Its name: `the head to all at once`.
     pub name: String,
-    /// Senders and receivers.
+    /// The sender and receiver of each connection.
     pub flows: Vec<(NodeId, NodeId)>,
 }
 
-/// One flow, the head to all, disjoint pairs of neighbours in order, and the bisection: the first
-/// half of the nodes and the second, each node with its partner in the other half, both ways. A
-/// single node has no loads.
+/// Returns the patterns: one flow, the head to all, disjoint pairs of neighbours in order, and the
+/// bisection, in which each node of the first half exchanges data with its partner in the second
+/// half. A single node has no patterns.
 ///
-/// The bisection isn't the worst of all halves (which is infeasible for large topologies), but
-/// the one in the nodes' order, which shapes number by place.
+/// The bisection is not the worst one (finding it is infeasible for large topologies), but that of
+/// the order of the nodes, which shapes number by position.
 pub fn loads(topology: &Topology) -> Vec<TrafficPattern> {
     let nodes = topology.nodes.len();
     if nodes < 2 {

@@ -1,19 +1,22 @@
-//! What the wires allow: TCP payload of concurrent connections, by max-min fairness.
+//! Upper bounds of the TCP goodput of concurrent connections, by max-min fairness.
 //!
-//! A full frame of Ethernet takes 38 bytes beside its packet (preamble 8, header 14, check 4, gap
-//! 12), a packet of TCP over IPv4 with time stamps 52 beside its payload: 1448 of 1538 bytes at an
-//! MTU of 1500. Every second frame is answered by an acknowledgement of 90 bytes on the wire. On a
-//! hub it takes from the same wire (1448 / (1538 + 45), 91.5 %); full-duplex ports have the other
-//! direction for it, where receivers merge acknowledgements, so it isn't charged there.
+//! An Ethernet frame has 38 bytes in addition to its packet (preamble 8, header 14, checksum 4, gap
+//! 12), and a TCP packet over IPv4 with time stamps has 52 bytes in addition to its payload: 1448
+//! of 1538 bytes are payload at an MTU of 1500. Every second frame is acknowledged by a packet of
+//! 90 bytes on the wire. On a hub acknowledgements use the same wire (1448 / (1538 + 45), 91.5 %).
+//! On full-duplex ports they use the other direction, where receivers merge them, so they are not
+//! counted there.
 //!
-//! What forwarding costs a processor, collisions, and the disks are not in these figures: they are
-//! bounds from above.
+//! CPU time for forwarding, collisions and disks are not taken into account, so the figures are
+//! upper bounds.
 
+mod fair;
 mod loads;
 #[cfg(test)]
 mod tests;
 mod uses;
 
+pub use fair::{Use, fair_rates};
 pub use loads::{TrafficPattern, loads};
 pub use uses::uses;
 
@@ -23,24 +26,25 @@ use super::paths::{Choice, Leg, Stream, Ways};
 use super::{NodeId, Reach, Resource, Topology};
 use garland_core::splitmix::SplitMix;
 
-/// Bytes on the wire beside a packet.
-const FRAME: f64 = 38.0;
+/// Bytes on the wire per frame in addition to the packet.
+pub(crate) const FRAME: f64 = 38.0;
 /// Bytes of IPv4 and TCP headers with time stamps.
-const HEADERS: f64 = 52.0;
-/// Bytes on the wire of an acknowledgement, shared by the two frames it answers.
-const ACKNOWLEDGEMENT: f64 = (HEADERS + FRAME) / 2.0;
+pub(crate) const HEADERS: f64 = 52.0;
+/// Bytes on the wire for acknowledgements per frame: half of an acknowledgement, since every second
+/// frame is acknowledged.
+pub(crate) const ACKNOWLEDGEMENT: f64 = (HEADERS + FRAME) / 2.0;
 
-/// The part of a wire's bits that is TCP payload where no acknowledgement takes from it, in packets of
-/// so many bytes.
+/// Returns the share of a wire's bits that is TCP payload, 0 to 1, in packets of `packet` bytes and
+/// without acknowledgements.
 #[must_use]
 pub fn payload_share(packet: u16) -> f64 {
-    // A packet that holds no payload can't be; IPv4 hosts take 68 at least.
+    // A smaller packet has no payload; IPv4 allows MTUs from 68 on.
     let packet = f64::from(packet.max(68));
     (packet - HEADERS) / (packet + FRAME)
 }
 
-/// Bytes of wire that a TCP payload takes which is handed over at once, in packets of at most `mtu`
-/// bytes: headers and what is between frames included. A frame has 84 at least.
+/// Returns the bytes on the wire of a TCP payload that is sent at once, in packets of at most `mtu`
+/// bytes. Headers, preambles and gaps are included; a frame takes at least 84 bytes.
 #[must_use]
 pub fn on_the_wire(payload: u64, mtu: u16) -> u64 {
     const LEAST: u64 = 84;
@@ -49,30 +53,31 @@ pub fn on_the_wire(payload: u64, mtu: u16) -> u64 {
     (payload + packets * (HEADERS + FRAME) as u64).max(LEAST)
 }
 
-/// The most that hashes are combined in all ways; beyond it, a sample is taken.
+/// The maximum number of combinations of hash results that are all computed; if there are more, a
+/// sample is used.
 const ALL_DRAWS: usize = 1024;
 /// The size of that sample.
 const DRAWS: usize = 256;
 
-/// The TCP payload that each connection gets, in bits per second, when all send at once: max-min
-/// fair, 0 where no packet arrives, infinite where no wire is in between or none has a rate.
+/// Returns the TCP goodput of each connection in bits per second when all send at the same time.
+/// The rates are max-min fair; 0 if no packet arrives, infinite if no wire with a rate is used.
 ///
-/// Selected packet by packet, a connection has the same rate on all its ways, in equal shares.
-/// Subflows get what each can, and the connection their sum. Of connections that keep to one way
-/// it is assumed that they spread as evenly as can be: the hash is unknown, and this is the bound.
-/// [`expected`] is what a hash does on average.
+/// With [`Selector::Packet`](super::Selector::Packet), a connection uses all its paths at the same
+/// rate. Subflows get as much as each can, and the connection gets their sum. Connections that use
+/// one path are assumed to spread as evenly as possible: the hash is unknown, and this is the upper
+/// bound. [`expected`] returns the average over all hashes.
 pub fn max_min(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     max_min_of(topology, &streams(topology, flows))
 }
 
-/// The TCP goodput of each connection as of [`max_min`], for connections with known streams.
+/// Returns the TCP goodput of each connection like [`max_min`], for connections with known streams.
 pub fn max_min_of(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<f64> {
     let all: Vec<&Stream> = connections.iter().flatten().collect();
     let picks = spread(topology, &all);
     sums(connections, &fill(topology, &all, &picks))
 }
 
-/// The TCP goodput of each flow as of [`max_min`], with a lane for each NIC of the receiver.
+/// Returns the TCP goodput of each flow like [`max_min`], with a lane for each NIC of the receiver.
 pub fn max_min_over_rails(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     let ways = Ways::of(topology);
     let lanes = |&(from, to): &(NodeId, NodeId)| {
@@ -82,8 +87,8 @@ pub fn max_min_over_rails(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Ve
     max_min_of(topology, &flows.iter().map(lanes).collect::<Vec<_>>())
 }
 
-/// How many rails there are: every node has a NIC with an address of its own on each, and nothing
-/// binds them together. One where there are none.
+/// Returns the number of rails. On each rail every node has a NIC with an address of its own, and
+/// neither bonds nor routes connect the rails. Returns 1 if the topology has no rails.
 pub fn rails(topology: &Topology) -> usize {
     let head: Vec<_> = topology.nics_of(0).filter_map(|(_, nic)| nic.address).collect();
     let own = (0..topology.nodes.len()).all(|node| {
@@ -97,8 +102,8 @@ pub fn rails(topology: &Topology) -> usize {
     if own && !bound { head.len().max(1) } else { 1 }
 }
 
-/// What each connection gets on average when every hash is as likely as any other: the mean over
-/// all combinations, or over 256 of them when there are more than 1024.
+/// Returns the average TCP goodput of each connection in bits per second, if all hash results are
+/// equally likely: the mean over all combinations, or over 256 of them if there are more than 1024.
 pub fn expected(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     let connections = streams(topology, flows);
     let all: Vec<&Stream> = connections.iter().flatten().collect();
@@ -118,8 +123,8 @@ pub fn expected(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
             weight *= stream.there[pick.0].chance * stream.back[pick.1].chance;
             picks.push(pick);
         }
-        // A sample has each place as often as any other: the chances of nested choices that
-        // differ are weighed in, too.
+        // A sample selects all choices equally often, so the probabilities of nested choices are
+        // applied as weights.
         weights += weight;
         for (sum, rate) in sum.iter_mut().zip(fill(topology, &all, &picks)) {
             *sum += weight * rate;
@@ -129,17 +134,17 @@ pub fn expected(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     sums(&connections, &means)
 }
 
-/// The seconds that a file of `bytes` takes from each sender to its receiver, when all begin at once
-/// and the wires are all that holds them up; infinite where a receiver isn't reached.
+/// Returns the time in seconds until each sender has sent `bytes` bytes to its receiver, if all
+/// start at the same time and only the wires limit them; infinite if a receiver cannot be reached.
 ///
-/// It is the slowest one's time: what holds a connection up is shared only with others that are as
-/// slow or slower, so none gets faster when others are done.
+/// This is the time of the slowest connection. It shares its bottleneck only with connections that
+/// are as slow, so it does not get faster when others have finished.
 pub fn seconds(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> f64 {
     let slowest = max_min(topology, flows).into_iter().fold(f64::INFINITY, f64::min);
     bytes as f64 * 8.0 / slowest
 }
 
-/// Whether anything is chosen by flow, so that [`expected`] differs from [`max_min`].
+/// Whether a path is selected by flow, so that [`expected`] differs from [`max_min`].
 pub fn by_hash(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
     streams(topology, flows).iter().flatten().any(|stream| stream.there.len() > 1)
 }
@@ -149,14 +154,15 @@ fn streams(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<Vec<Stream>> 
     flows.iter().map(|&(from, to)| ways.between(from, to)).collect()
 }
 
-/// The streams' rates as those of their connections.
+/// Adds up the rates of the streams of each connection.
 fn sums(connections: &[Vec<Stream>], rates: &[f64]) -> Vec<f64> {
     let mut rates = rates.iter();
     connections.iter().map(|streams| rates.by_ref().take(streams.len()).sum()).collect()
 }
 
-/// For each stream which of the choices there and back: each takes what leaves the fullest resource
-/// on its way the emptiest, all data before the acknowledgements.
+/// Selects one choice per stream for its data and one for its acknowledgements, as indices: the one
+/// that keeps the highest load of a resource lowest. The data of all streams is placed before
+/// acknowledgements.
 fn spread(topology: &Topology, streams: &[&Stream]) -> Vec<(usize, usize)> {
     let mut load: HashMap<Resource, f64> = HashMap::new();
     let mut add = |choices: &[Choice], cost: fn(&Choice) -> Vec<(Resource, f64)>| {
@@ -180,7 +186,7 @@ fn spread(topology: &Topology, streams: &[&Stream]) -> Vec<(usize, usize)> {
             place
         })
     };
-    // Those without a choice first: the others then go round them.
+    // Streams without alternatives first, so that the others avoid their resources.
     let mut order: Vec<usize> = (0..streams.len()).collect();
     order.sort_by_key(|&stream| streams[stream].there.len() > 1);
     let mut picks = vec![(0, 0); streams.len()];
@@ -193,12 +199,12 @@ fn spread(topology: &Topology, streams: &[&Stream]) -> Vec<(usize, usize)> {
     picks
 }
 
-/// The bits on the wire per bit of payload, for each resource of a route.
+/// Returns the bits on the wire per bit of payload, for each resource of a choice.
 fn data(choice: &Choice) -> Vec<(Resource, f64)> {
     costs(choice, |mtu| 1.0 / payload_share(mtu), |_| true)
 }
 
-/// The bits on the wire of acknowledgements per bit of payload, for each hub of a route.
+/// Returns the bits on the wire of acknowledgements per bit of payload, for each hub of a choice.
 fn acknowledgements(choice: &Choice) -> Vec<(Resource, f64)> {
     let hub = |resource: Resource| matches!(resource, Resource::Hub(_));
     costs(choice, |mtu| ACKNOWLEDGEMENT / (f64::from(mtu) - HEADERS), hub)
@@ -210,7 +216,7 @@ fn costs(
     counts: impl Fn(Resource) -> bool,
 ) -> Vec<(Resource, f64)> {
     let of_leg = |leg: &Leg| {
-        // A packet that holds no payload can't be; IPv4 hosts take 68 at least.
+        // A smaller packet has no payload; IPv4 allows MTUs from 68 on.
         let weight = leg.share * weight(leg.path.mtu.max(68));
         let resources = leg.path.resources.iter().filter(|resource| counts(**resource));
         resources.map(|&resource| (resource, weight)).collect::<Vec<_>>()
@@ -218,48 +224,33 @@ fn costs(
     choice.legs.iter().flat_map(of_leg).collect()
 }
 
-/// Raises the rates of all streams together; where a resource is full, those that use it keep what
-/// they have and the others go on.
+/// Returns the max-min fair rates of the streams; 0 for streams whose packets get lost.
 fn fill(topology: &Topology, streams: &[&Stream], picks: &[(usize, usize)]) -> Vec<f64> {
     let mut places: HashMap<Resource, usize> = HashMap::new();
-    let mut left: Vec<f64> = Vec::new();
-    let mut uses: Vec<Vec<(usize, f64)>> = Vec::with_capacity(streams.len());
-    let mut rates = vec![0.0; streams.len()];
-    let mut rising = Vec::new();
+    let mut capacity: Vec<f64> = Vec::new();
+    let mut flows: Vec<Vec<Use>> = Vec::with_capacity(streams.len());
+    let mut arriving = Vec::with_capacity(streams.len());
     for (stream, (at, pick)) in streams.iter().zip(picks).enumerate() {
         let (there, back) = (&at.there[pick.0], &at.back[pick.1]);
-        if !there.legs.is_empty() && !back.legs.is_empty() {
-            rising.push(stream);
+        if there.legs.is_empty() || back.legs.is_empty() {
+            continue;
         }
+        arriving.push(stream);
         let costs = data(there).into_iter().chain(acknowledgements(back));
         let costs = costs.filter(|(resource, _)| resource.capacity(topology).is_finite());
         let placed = costs.map(|(resource, weight)| {
             let place = *places.entry(resource).or_insert_with(|| {
-                left.push(resource.capacity(topology));
-                left.len() - 1
+                capacity.push(resource.capacity(topology));
+                capacity.len() - 1
             });
             (place, weight)
         });
-        uses.push(placed.collect());
+        flows.push(placed.collect());
     }
-    let capacity = left.clone();
-    while !rising.is_empty() {
-        let mut demand = vec![0.0; left.len()];
-        for &(place, weight) in rising.iter().flat_map(|&stream| &uses[stream]) {
-            demand[place] += weight;
-        }
-        let rooms = left.iter().zip(&demand).filter(|(_, demand)| **demand > 0.0);
-        let step = rooms.map(|(left, demand)| left / demand).fold(f64::INFINITY, f64::min);
-        rising.iter().for_each(|&stream| rates[stream] += step);
-        if step.is_infinite() {
-            break;
-        }
-        for (left, demand) in left.iter_mut().zip(&demand) {
-            *left -= step * demand;
-        }
-        // Sums of fractions miss zero by a little.
-        let full = |place: usize| left[place] <= capacity[place] * 1e-9;
-        rising.retain(|&stream| !uses[stream].iter().any(|&(place, _)| full(place)));
+    let flows: Vec<&[Use]> = flows.iter().map(Vec::as_slice).collect();
+    let mut rates = vec![0.0; streams.len()];
+    for (stream, rate) in arriving.into_iter().zip(fair_rates(&capacity, &flows)) {
+        rates[stream] = rate;
     }
     rates
 }

@@ -1,4 +1,3 @@
-use super::super::paths::paths;
 use super::super::shapes::{
     Basis, Between, Joined, JoinedStars, LeafSpine, Mesh, Segment, bonded, full_mesh, hub,
     joined_stars, leaf_spine, mesh, rail, ring, star, switch,
@@ -7,7 +6,8 @@ use super::super::{MediumKind, Selector};
 use super::*;
 use garland_core::units::Rate;
 
-/// What TCP gets of a full-duplex wire, and of a hub it has alone.
+/// The TCP goodput of a full-duplex wire, and of a hub with a single connection, as shares of the
+/// rate.
 const WIRE: f64 = 1448.0 / 1538.0;
 const HUB: f64 = 1448.0 / 1583.0;
 
@@ -49,7 +49,8 @@ fn a_hub_is_shared_by_all_and_by_their_acknowledgements() {
 fn a_switch_gives_each_port_all_of_both_directions() {
     let topology = switch(&basis(5, 100), None);
     all_close(&max_min(&topology, &[(0, 1), (1, 0), (2, 3), (4, 5)]), 100.0 * WIRE);
-    // Two into one port share it; a third that shares the other's port gets what is left.
+    // Two flows into one port share it; a third, which shares a sender with one of them, gets the
+    // rest.
     let rates = max_min(&topology, &[(0, 5), (1, 5), (1, 4)]);
     all_close(&rates, 50.0 * WIRE);
     let rates = max_min(&topology, &[(0, 5), (1, 5), (2, 5), (2, 4)]);
@@ -80,7 +81,7 @@ fn a_larger_mtu_leaves_more_for_payload() {
 fn a_star_has_a_wire_for_each_node() {
     let topology = star(&basis(3, 100), Between::Forwarded);
     all_close(&max_min(&topology, &[(0, 1), (0, 2), (0, 3), (1, 0)]), 100.0 * WIRE);
-    let streams = paths(&topology, 1, 2);
+    let streams = Ways::of(&topology).between(1, 2);
     let path = &streams[0].there[0].legs[0].path;
     assert_eq!(path.nodes, [1, 0, 2]);
     let out = |node: NodeId, at| Resource::Out(topology.nics_of(node).nth(at).unwrap().0);
@@ -101,8 +102,8 @@ fn bonded_nets_add_up() {
             let topology = bonded(&basis(15, 10), 2, segment, selector);
             close(max_min(&topology, &[(3, 4)])[0], 20.0 * share);
         }
-        // One connection by flow has one net, at best the other for acknowledgements; of two each
-        // has its own.
+        // By flow, a single connection uses one net, and at best the other one for
+        // acknowledgements; each of two connections has a net of its own.
         let topology = bonded(&basis(15, 10), 2, segment, Selector::Flow);
         close(max_min(&topology, &[(3, 4)])[0], 10.0 * WIRE);
         all_close(&max_min(&topology, &[(3, 4), (3, 5)]), 10.0 * share);
@@ -116,7 +117,7 @@ fn the_bonded_dual_net_of_1996_has_20_in_total() {
         let topology = bonded(&basis(15, 10), 2, Segment::Hub, selector);
         close(total(&topology, &pairs), 20.0 * HUB);
     }
-    // By flow four have one net and three the other, and both are full.
+    // By flow, four connections use one net and three the other; both are full.
     let topology = bonded(&basis(15, 10), 2, Segment::Hub, Selector::Flow);
     close(total(&topology, &pairs), 20.0 * HUB);
     let most = max_min(&topology, &pairs).into_iter().fold(0.0, f64::max);
@@ -175,10 +176,10 @@ fn remote_wire_in_the_mesh_of_1996_crosses_two_busses() {
         let seven = total(topology, &remote_pairs()[..7]);
         assert!(seven <= 40.0e6 * HUB * 1.000_001, "{seven}");
     }
-    // Over the rows only, one switch and four busses carry all.
+    // Over the rows only, one switch and four buses carry everything.
     let one = mesh_of_1996(Joined::Switched, None);
     close(total(&one, &remote_pairs()), 20.0 * HUB);
-    // A lone flow has two busses one after the other, or two such ways.
+    // A single flow uses two buses one after the other, or two such paths.
     close(max_min(&routed, &[(at(0, 0), at(1, 1))])[0], 10.0 * WIRE);
     close(max_min(&switched, &[(at(0, 0), at(1, 1))])[0], 20.0 * HUB);
 }
@@ -214,7 +215,7 @@ fn a_forwarding_node_on_one_hub_pays_twice() {
         });
     }
     topology.nodes[0].forwards = true;
-    assert_eq!(paths(&topology, 1, 2)[0].there[0].legs[0].path.nodes, [1, 0, 2]);
+    assert_eq!(Ways::of(&topology).between(1, 2)[0].there[0].legs[0].path.nodes, [1, 0, 2]);
     close(max_min(&topology, &[(1, 2)])[0], 5.0 * HUB);
     topology.nodes[0].forwards = false;
     assert_eq!(max_min(&topology, &[(1, 2)]), [0.0]);
@@ -245,10 +246,10 @@ fn a_hash_meets_itself_on_average() {
     let topology = bonded(&basis(3, 10), 2, Segment::Switch, Selector::Flow);
     let flows = [(0, 1), (0, 2)];
     assert!(by_hash(&topology, &flows));
-    // Half of the time both take one wire.
+    // With a probability of one half both use the same wire.
     all_close(&max_min(&topology, &flows), 10.0 * WIRE);
     all_close(&expected(&topology, &flows), 7.5 * WIRE);
-    // Many flows are sampled, and the sample is near the truth.
+    // With many flows a sample is used, which is close to the exact value.
     let many: Vec<_> = (0..8).flat_map(|_| flows).collect();
     let mean: f64 = expected(&topology, &many).iter().sum();
     assert!(mean > 19.5e6 * WIRE && mean < 20.01e6 * WIRE, "{mean}");
@@ -267,7 +268,7 @@ fn spines_are_chosen_by_flow_and_uplinks_bound() {
         topology.uplinks.push(super::super::Uplink { from, to, rate: None });
     }
     assert!(topology.media.iter().all(|m| m.kind == MediumKind::Switch { backplane: None }));
-    let streams = paths(&topology, 0, 2);
+    let streams = Ways::of(&topology).between(0, 2);
     assert_eq!(streams[0].there.len(), 2);
     let way = &streams[0].there[1].legs[0].path.resources;
     assert_eq!(way[..], [Resource::Out(0), Resource::Up(1), Resource::Down(3), Resource::In(2)]);
@@ -294,7 +295,7 @@ fn rails_are_used_by_lanes() {
     assert_eq!(rails(&topology), 3);
     close(max_min(&topology, &[(0, 1)])[0], 10.0 * WIRE);
     close(max_min_over_rails(&topology, &[(0, 1)])[0], 30.0 * WIRE);
-    let stream = paths(&topology, 2, 1).remove(0);
+    let stream = Ways::of(&topology).between(2, 1).remove(0);
     assert_eq!(stream.there[0].legs[0].path.resources, [Resource::Out(6), Resource::In(3)]);
     let third = paths_to_third(&topology);
     assert_eq!(third.there[0].legs[0].path.resources, [Resource::Out(8), Resource::In(5)]);

@@ -1,13 +1,13 @@
-//! The use of wires by connections, for callers that share them out themselves.
+//! The use of wires by connections, for callers that compute rates themselves.
 
 use super::super::{Resource, Topology};
 use super::{acknowledgements, data, spread};
 use crate::paths::Stream;
 
-/// For each connection how many bits of each resource on its way a bit of its payload takes, its
-/// acknowledgements included; none where no packet arrives.
+/// Returns the use of resources by each connection: the bits on the wire of each resource per bit
+/// of payload, including acknowledgements; `None` if no packet arrives.
 ///
-/// The streams of a connection carry equal shares. Ways are chosen as in [`super::max_min_of`].
+/// The streams of a connection carry equal shares. Paths are selected as in [`super::max_min_of`].
 pub fn uses(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<Option<Vec<(Resource, f64)>>> {
     let all: Vec<&Stream> = connections.iter().flatten().collect();
     let picks = spread(topology, &all);

@@ -1,13 +1,15 @@
-//! Addresses that hosts can have, each on one node, and NICs that know how they reach others.
+//! Checks addresses: they are valid for hosts, belong to one node each, and fit the reach of their
+//! NICs.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::net::Ipv4Addr;
 
 use super::super::subnet::mask;
 use super::super::{Nic, NicId, NodeId, Reach, Topology};
 use super::TopologyFault;
 
-/// What every IPv4 host takes at least (RFC 791, 3.1).
+/// The packet size that every IPv4 host must accept (RFC 791, 3.1), in bytes.
 const SMALLEST_MTU: u16 = 576;
 
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
@@ -15,11 +17,7 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     let mut claim = |address: Ipv4Addr, node: NodeId, thing: String| {
         possible(address, &thing)?;
         match owners.get(&address) {
-            Some((owner, first)) if *owner != node => Err(TopologyFault::AddressClash {
-                address: address.to_string(),
-                first: first.clone(),
-                second: thing,
-            }),
+            Some((owner, first)) if *owner != node => Err(clash(&address, first, &thing)),
             Some(_) => Ok(()),
             None => {
                 owners.insert(address, (node, thing));
@@ -46,55 +44,56 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     ethernet(topology)
 }
 
-/// Addresses that mean a host.
+/// Checks that an address can be that of a host.
 fn possible(address: Ipv4Addr, thing: &str) -> Result<(), TopologyFault> {
     let reason = if address.is_unspecified() || address.octets()[0] == 0 {
-        "it means none; take one such as 10.88.0.10"
+        "this address stands for no host; use one such as 10.88.0.10"
     } else if address.is_loopback() {
-        "it means the node itself; take one such as 10.88.0.10"
+        "this is a loopback address; use one such as 10.88.0.10"
     } else if address.is_multicast() || address.octets()[0] >= 240 {
-        "it means many or is reserved; take one such as 10.88.0.10"
+        "this is a multicast or reserved address; use one such as 10.88.0.10"
     } else {
         return Ok(());
     };
-    let (thing, address) = (thing.to_owned(), address.to_string());
-    Err(TopologyFault::Address { thing, address, reason })
+    let fault = format!("{thing} has the invalid address {address}: {reason}");
+    Err(TopologyFault::Structure(fault))
 }
 
-/// A NIC's address, reach and MTU go together.
+/// Checks that the address, the reach and the MTU of a NIC fit together.
 fn nic_fits(topology: &Topology, id: NicId, nic: &Nic) -> Result<(), TopologyFault> {
-    let wrong = |reason: String| Err(TopologyFault::Nic { nic: topology.nic_name(id), reason });
+    let wrong = |reason: String| Err(TopologyFault::of_nic(topology, id, &reason));
     if nic.mtu < SMALLEST_MTU {
-        return wrong(format!("an MTU of {}: IPv4 needs {SMALLEST_MTU} at least", nic.mtu));
+        return wrong(format!("its MTU is {}, but IPv4 needs at least {SMALLEST_MTU}", nic.mtu));
     }
     match (nic.reach, nic.address) {
         (Reach::Nobody, None) => Ok(()),
         (Reach::Nobody, Some(address)) => wrong(format!(
-            "it has the address {address} but reaches nobody: leave the address to its bond"
+            "it has the address {address}, but neither a network prefix nor a peer: move the address to its bond"
         )),
         (Reach::Subnet(_) | Reach::Peer(_), None) => {
-            wrong("it has no address: give it one, or make it part of a bond".to_owned())
+            wrong("it has no address: set one, or make it part of a bond".to_owned())
         }
         (Reach::Subnet(prefix), Some(_)) if !(8..=31).contains(&prefix) => {
-            wrong(format!("a network prefix of {prefix}: it can be 8 to 31"))
+            wrong(format!("its network prefix is {prefix}, but must be 8 to 31"))
         }
         (Reach::Subnet(prefix), Some(address)) => {
             let host = address.to_bits() & !mask(prefix);
             if prefix < 31 && (host == 0 || host == !mask(prefix)) {
                 return wrong(format!(
-                    "{address}/{prefix} is the network itself or its broadcast address: take one in between"
+                    "{address}/{prefix} is the address of the network or its broadcast address: use one in between"
                 ));
             }
             Ok(())
         }
-        (Reach::Peer(peer), Some(address)) if peer == address => {
-            wrong(format!("its peer has its own address {address}: name the other end's"))
-        }
+        (Reach::Peer(peer), Some(address)) if peer == address => wrong(format!(
+            "its peer has the same address {address}: set the address of the other end"
+        )),
         (Reach::Peer(_), Some(_)) => Ok(()),
     }
 }
 
-/// Two NICs of a node in one network, or with one peer: the kernel would only ever use the first.
+/// Checks that no two NICs of a node are in one network or have one peer: the kernel would use only
+/// the first.
 fn apart(topology: &Topology) -> Result<(), TopologyFault> {
     let mut seen: HashMap<(NodeId, u32, u8), NicId> = HashMap::new();
     for (id, nic) in topology.nics.iter().enumerate() {
@@ -107,32 +106,37 @@ fn apart(topology: &Topology) -> Result<(), TopologyFault> {
             let other = &topology.nics[first].name;
             let network = Ipv4Addr::from_bits(network);
             let reason = format!(
-                "it leads to {network}/{prefix} as {other} does, and only one would be used: give it a network of its own, or bond them"
+                "it leads to {network}/{prefix} like {other}, but the kernel would use only one of them: use another network, or bond them"
             );
-            return Err(TopologyFault::Nic { nic: topology.nic_name(id), reason });
+            return Err(TopologyFault::of_nic(topology, id, &reason));
         }
     }
     Ok(())
 }
 
-/// Checks that Ethernet addresses are unique: a switch would send frames to the station that sent last.
+/// Checks that Ethernet addresses are unique. A switch sends frames for a duplicate address to the
+/// station that sent last.
 fn ethernet(topology: &Topology) -> Result<(), TopologyFault> {
     let mut seen = HashMap::new();
     for (id, nic) in topology.nics.iter().enumerate() {
         if nic.ethernet.0[0] & 1 == 1 || nic.ethernet.0 == [0; 6] {
             let reason = format!(
-                "{} is no single NIC's Ethernet address: take one such as 02:88:00:00:00:01",
+                "{} is not the Ethernet address of a NIC: use one such as 02:88:00:00:00:01",
                 nic.ethernet
             );
-            return Err(TopologyFault::Nic { nic: topology.nic_name(id), reason });
+            return Err(TopologyFault::of_nic(topology, id, &reason));
         }
         if let Some(first) = seen.insert(nic.ethernet, id) {
-            return Err(TopologyFault::AddressClash {
-                address: nic.ethernet.to_string(),
-                first: topology.nic_name(first),
-                second: topology.nic_name(id),
-            });
+            let (first, second) = (topology.nic_name(first), topology.nic_name(id));
+            return Err(clash(&nic.ethernet, &first, &second));
         }
     }
     Ok(())
+}
+
+/// Returns the fault of an address that two nodes or NICs have.
+fn clash(address: &impl Display, first: &str, second: &str) -> TopologyFault {
+    TopologyFault::Structure(format!(
+        "{first} and {second} have the same address {address}: change one of them"
+    ))
 }

@@ -1,4 +1,4 @@
-//! Bonds of two NICs at least, which lead to the same nodes.
+//! Checks bonds: at least two NICs of one node, with addresses that fit the selector.
 
 use std::collections::HashMap;
 
@@ -11,55 +11,62 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
         for nic in &bond.nics {
             if let Some(other) = bonded.insert(*nic, bond) {
                 let name = &topology.nics[*nic].name;
-                let reason =
-                    format!("{name} is part of {} already: a NIC is in one bond, once", other.name);
-                return Err(fault(topology, bond, reason));
+                let reason = format!(
+                    "{name} is part of {} already; a NIC can be in one bond only",
+                    other.name
+                );
+                return Err(fault(topology, bond, &reason));
             }
         }
         if let Some(reason) = fits(topology, bond) {
-            return Err(fault(topology, bond, reason));
+            return Err(fault(topology, bond, &reason));
         }
     }
     let idle = topology.nics.iter().enumerate();
     let mut idle = idle.filter(|(id, nic)| nic.reach == Reach::Nobody && !bonded.contains_key(id));
     match idle.next() {
         None => Ok(()),
-        Some((id, _)) => Err(TopologyFault::Nic {
-            nic: topology.nic_name(id),
-            reason: "it reaches nobody and is in no bond: give it an address, or bond it"
-                .to_owned(),
-        }),
+        Some((id, _)) => {
+            let reason = "it has no address and is in no bond: set an address, or bond it";
+            Err(TopologyFault::of_nic(topology, id, reason))
+        }
     }
 }
 
 fn fits(topology: &Topology, bond: &Bond) -> Option<String> {
     if bond.nics.len() < 2 {
-        return Some(format!("it has {} NIC: it takes two at least", bond.nics.len()));
+        return Some(format!("it has {} NIC, but a bond needs at least two", bond.nics.len()));
     }
     if !(8..=31).contains(&bond.prefix) {
-        return Some(format!("a network prefix of {}: it can be 8 to 31", bond.prefix));
+        return Some(format!("its network prefix is {}, but must be 8 to 31", bond.prefix));
     }
     for (place, nic) in bond.nics.iter().map(|nic| &topology.nics[*nic]).enumerate() {
         if nic.node != bond.node {
             let owner = &topology.nodes[nic.node].name;
-            return Some(format!("{} is a NIC of {owner}: a bond has its own node's", nic.name));
+            return Some(format!(
+                "{} is a NIC of {owner}: a bond consists of NICs of its own node",
+                nic.name
+            ));
         }
         let (free, own) = (nic.reach == Reach::Nobody, nic.address.is_some());
         match bond.selector {
             Selector::Packet | Selector::Flow if !free => {
                 return Some(format!(
-                    "{} has an address, but what chooses by packet or flow works below IP: leave the address to the bond",
+                    "{} has an address, but the selectors packet and flow work below IP: move the address to the bond",
                     nic.name
                 ));
             }
             Selector::Subflow if free || !own => {
                 return Some(format!(
-                    "{} has no address, but a subflow needs one: give it one",
+                    "{} has no address, but a subflow needs one: set one",
                     nic.name
                 ));
             }
             Selector::Subflow if place == 0 && nic.address != Some(bond.address) => {
-                return Some(format!("its address isn't that of {}, its first NIC", nic.name));
+                return Some(format!(
+                    "its address is not that of its first NIC {}: make them the same",
+                    nic.name
+                ));
             }
             _ => {}
         }
@@ -67,7 +74,7 @@ fn fits(topology: &Topology, bond: &Bond) -> Option<String> {
     None
 }
 
-fn fault(topology: &Topology, bond: &Bond, reason: String) -> TopologyFault {
-    let node = topology.nodes[bond.node].name.clone();
-    TopologyFault::Bond { bond: bond.name.clone(), node, reason }
+fn fault(topology: &Topology, bond: &Bond, reason: &str) -> TopologyFault {
+    let (name, node) = (&bond.name, &topology.nodes[bond.node].name);
+    TopologyFault::Structure(format!("bond {name} of {node}: {reason}"))
 }

@@ -1,4 +1,4 @@
-//! Media that carry something, and join all nodes.
+//! Checks media: their rates and cables, and that they connect all nodes.
 
 use super::super::{MediumKind, Topology, Uplink};
 use super::TopologyFault;
@@ -16,29 +16,40 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     }
     let zero = |rate: Option<Rate>| rate.is_some_and(|rate| rate.bits_per_second() == 0);
     for (id, medium) in topology.media.iter().enumerate() {
-        let name = || medium.name.clone();
+        let name = &medium.name;
         let backplane = match medium.kind {
             MediumKind::Switch { backplane } => backplane,
             MediumKind::Hub { .. } if medium.rate.is_none() => {
-                return Err(TopologyFault::HubWithoutRate(name()));
+                return Err(TopologyFault::Rate(format!(
+                    "medium {name} is a hub without a rate; a hub needs one, since all its stations share it: set `rate`, for instance to 10mbit"
+                )));
             }
             MediumKind::Hub { .. } => None,
             MediumKind::Wire => match stations[id][..] {
                 [a, b] if a == b => {
-                    let node = topology.nodes[a].name.clone();
-                    return Err(TopologyFault::WireToItself { wire: name(), node });
+                    let node = &topology.nodes[a].name;
+                    return Err(TopologyFault::Structure(format!(
+                        "wire {name} leads from {node} to itself: plug one end into another node"
+                    )));
                 }
                 [_, _] => None,
                 ref ends => {
-                    return Err(TopologyFault::WireEnds { wire: name(), ends: ends.len() });
+                    let ends = ends.len();
+                    return Err(TopologyFault::Structure(format!(
+                        "wire {name} needs exactly two NICs, but has {ends}"
+                    )));
                 }
             },
         };
         if zero(medium.rate) || zero(backplane) {
-            return Err(TopologyFault::NoRate(name()));
+            return Err(TopologyFault::Rate(format!(
+                "medium {name} has the rate 0, which passes no packets: set another rate, or omit `rate` for no limit"
+            )));
         }
         if stations[id].is_empty() && !joined[id] {
-            return Err(TopologyFault::Empty(name()));
+            return Err(TopologyFault::Structure(format!(
+                "medium {name} connects nothing: plug NICs into it, or remove it"
+            )));
         }
     }
     connected(topology)
@@ -47,20 +58,23 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
 fn check_uplink(topology: &Topology, uplink: &Uplink) -> Result<(), TopologyFault> {
     let (from, to) = (&topology.media[uplink.from], &topology.media[uplink.to]);
     let reason = if uplink.from == uplink.to {
-        "it leads back to itself; join two media"
+        "both ends are the same medium; join two media"
     } else if !matches!(from.kind, MediumKind::Switch { .. }) {
-        "only a switch has uplinks; turn it round, or make it a switch"
+        "only a switch has uplinks; exchange `from` and `to`, or make it a switch"
     } else if to.kind == MediumKind::Wire {
-        "a wire has no port for it; make it a hub or a switch"
+        "`to` is a wire, which has no port for it; make it a hub or a switch"
     } else if uplink.rate.is_some_and(|rate| rate.bits_per_second() == 0) {
-        "its rate is 0; leave it out for that of the slower medium"
+        "its rate is 0; omit `rate` for that of the slower medium"
     } else {
         return Ok(());
     };
-    Err(TopologyFault::Uplink { from: from.name.clone(), to: to.name.clone(), reason })
+    let (from, to) = (&from.name, &to.name);
+    Err(TopologyFault::Structure(format!(
+        "the uplink from {from} to {to} is not possible: {reason}"
+    )))
 }
 
-/// Whether cables lead from the head to every node, over whatever media and other nodes.
+/// Checks that cables lead from the head to every node, over any media and other nodes.
 fn connected(topology: &Topology) -> Result<(), TopologyFault> {
     let segments = topology.segments();
     let mut on = vec![Vec::new(); topology.media.len()];
@@ -83,9 +97,11 @@ fn connected(topology: &Topology) -> Result<(), TopologyFault> {
     }
     match reached.iter().position(|reached| !reached) {
         None => Ok(()),
-        Some(node) => Err(TopologyFault::Unconnected {
-            node: topology.nodes[node].name.clone(),
-            head: topology.nodes[0].name.clone(),
-        }),
+        Some(node) => {
+            let [head, node] = [0, node].map(|node| &topology.nodes[node].name);
+            Err(TopologyFault::Structure(format!(
+                "node {node} is not connected to {head}: no path of media and other nodes leads there; add a cable"
+            )))
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! Whether a topology can be: everything that would fail later, or only in the real cluster, is
-//! found here and named.
+//! Checks a topology for faults that would otherwise be found later, or only in the real cluster.
 
 mod addresses;
 mod bonds;
@@ -16,12 +15,12 @@ pub use fault::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
 use super::{NicId, Topology};
 
 impl Topology {
-    /// Whether it can be.
+    /// Checks that the topology can be built and that all packets arrive.
     ///
     /// # Errors
-    /// [`TopologyFault`] names the first thing that can't, why, and what to do.
+    /// [`TopologyFault`] describes the first fault, and what to do.
     pub fn check(&self) -> Result<(), TopologyFault> {
-        // Indices first, since all that follows uses them.
+        // Indices first, since the other checks use them.
         count(self)?;
         names::check(self)?;
         media::check(self)?;
@@ -31,26 +30,34 @@ impl Topology {
         ways::check(self)
     }
 
-    /// How messages call a NIC: `eth0 of n3`.
+    /// Returns the name of a NIC in messages: `eth0 of n3`.
     pub fn nic_name(&self, nic: NicId) -> String {
         format!("{} of {}", self.nics[nic].name, self.nodes[self.nics[nic].node].name)
     }
 }
 
-/// As many nodes as can be, and no index that leads nowhere.
+/// Checks the number of nodes, and that all indices are in range.
 fn count(topology: &Topology) -> Result<(), TopologyFault> {
     let (nodes, nics, media) = (topology.nodes.len(), topology.nics.len(), topology.media.len());
     match &topology.nodes[..] {
-        [] => return Err(TopologyFault::NoNodes),
-        [node] => return Err(TopologyFault::Alone(node.name.clone())),
-        _ if nodes > MOST_NODES => return Err(TopologyFault::TooManyNodes(nodes)),
+        [] => {
+            let none = "the topology has no nodes: name at least two, the head first";
+            return Err(TopologyFault::Nodes(none.to_owned()));
+        }
+        [node] => {
+            let alone = "is the only node: a topology needs at least two";
+            return Err(TopologyFault::Nodes(format!("node {} {alone}", node.name)));
+        }
+        _ if nodes > MOST_NODES => return Err(TopologyFault::too_many(nodes)),
         _ => {}
     }
-    let within = |thing: String, what, place, count| {
+    let within = |thing: String, what: &str, place, count| {
         if place < count {
             return Ok(());
         }
-        Err(TopologyFault::Dangling { thing, what, place, count })
+        Err(TopologyFault::Structure(format!(
+            "{thing} refers to {what} {place}, but the topology has only {count}; they are numbered from 0"
+        )))
     };
     for nic in &topology.nics {
         within(format!("NIC {}", nic.name), "node", nic.node, nodes)?;

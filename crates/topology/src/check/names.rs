@@ -1,20 +1,24 @@
-//! Names that hosts and network devices can have, each once.
+//! Checks names: they are valid for hosts and network devices, and unique.
 
 use std::collections::HashSet;
 
 use super::super::Topology;
 use super::{LONGEST_DEVICE, TopologyFault};
 
-/// The longest name of a host: a label of the DNS (RFC 1035, 2.3.4), which Linux' 64 bytes hold.
+/// The maximum length of a host name in bytes: that of a DNS label (RFC 1035, 2.3.4); Linux allows
+/// 64.
 const LONGEST_HOST: usize = 63;
 
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     let mut hosts = HashSet::new();
     for node in &topology.nodes {
         if !is_host(&node.name) {
-            return Err(TopologyFault::HostName(node.name.clone()));
+            return Err(TopologyFault::Nodes(format!(
+                "{:?} is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes",
+                node.name
+            )));
         }
-        // Host names are the same in any case (RFC 1035, 2.3.3).
+        // Host names are case-insensitive (RFC 1035, 2.3.3).
         once(&mut hosts, "nodes", node.name.to_ascii_lowercase())?;
     }
     let mut media = HashSet::new();
@@ -29,8 +33,7 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
         let owner = &topology.nodes[node].name;
         device(&format!("a NIC or bond of {owner}"), name)?;
         if name == "lo" || !devices.insert((node, name.as_str())) {
-            let what = format!("devices of {owner}");
-            return Err(TopologyFault::SameName { what, name: name.clone() });
+            return Err(same_name(&format!("devices of {owner}"), name));
         }
     }
     Ok(())
@@ -40,7 +43,11 @@ fn once(seen: &mut HashSet<String>, what: &str, name: String) -> Result<(), Topo
     if seen.insert(name.clone()) {
         return Ok(());
     }
-    Err(TopologyFault::SameName { what: what.to_owned(), name })
+    Err(same_name(what, &name))
+}
+
+fn same_name(what: &str, name: &str) -> TopologyFault {
+    TopologyFault::Nodes(format!("two {what} have the name {name}: rename one of them"))
 }
 
 fn is_host(name: &str) -> bool {
@@ -62,5 +69,7 @@ fn device(what: &str, name: &str) -> Result<(), TopologyFault> {
     if good {
         return Ok(());
     }
-    Err(TopologyFault::DeviceName { what: what.to_owned(), name: name.to_owned() })
+    Err(TopologyFault::Structure(format!(
+        "{name:?} is not a valid name for {what}: the name of a network device begins with a letter, consists of letters, digits, `-` and `_`, and has at most {LONGEST_DEVICE} bytes"
+    )))
 }

@@ -1,10 +1,10 @@
-//! Routes, each by itself: where it leads, and whether its hops are neighbours.
+//! Checks each route by itself: its destination, and that its next hops are neighbours.
 
 use std::collections::HashSet;
 
 use super::super::forwarding::Forwarding;
 use super::super::subnet::mask;
-use super::super::{NextHop, Reach, Route, Selector, Topology};
+use super::super::{NextHop, Reach, Route, Selector, Topology, same_network};
 use super::TopologyFault;
 
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
@@ -16,12 +16,15 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
                 route.hops.iter().find_map(|hop| hop_fits(&forwarding, topology, route, hop))
             })
         } else {
-            Some("it is there twice: leave one out, or give one route both hops".to_owned())
+            Some(
+                "the node has this route twice: remove one, or use one route with both hops"
+                    .to_owned(),
+            )
         };
         if let Some(reason) = reason {
-            let node = topology.nodes[route.node].name.clone();
-            let to = format!("{}/{}", route.to, route.prefix);
-            return Err(TopologyFault::Route { node, to, reason });
+            let (node, Route { to, prefix, .. }) = (&topology.nodes[route.node].name, route);
+            let fault = format!("the route of {node} to {to}/{prefix}: {reason}");
+            return Err(TopologyFault::Structure(fault));
         }
     }
     Ok(())
@@ -29,23 +32,25 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
 
 fn fits(topology: &Topology, route: &Route) -> Option<String> {
     if route.prefix > 32 {
-        return Some(format!("a prefix of {}: the most is 32", route.prefix));
+        return Some(format!("its prefix is {}, but the maximum is 32", route.prefix));
     }
     if route.to.to_bits() & !mask(route.prefix) != 0 {
-        return Some("its address has bits beyond the prefix: set them to 0".to_owned());
+        return Some("its address has bits beyond the prefix: set these to 0".to_owned());
     }
     if route.to == topology.nodes[route.node].address && route.prefix == 32 {
-        return Some("it leads to the node itself: leave it out".to_owned());
+        return Some("it leads to the node itself: remove it".to_owned());
     }
     if route.hops.is_empty() {
-        return Some("it has no next hop: give it one".to_owned());
+        return Some("it has no next hop: add one".to_owned());
     }
     let distinct: HashSet<_> = route.hops.iter().map(|hop| (hop.nic, hop.via)).collect();
     if distinct.len() < route.hops.len() {
-        return Some("it has one next hop twice: leave one out".to_owned());
+        return Some("it has the same next hop twice: remove one".to_owned());
     }
     if route.selector == Selector::Subflow && route.hops.len() > 1 {
-        return Some("subflows can't choose among routes: take packet or flow".to_owned());
+        return Some(
+            "the selector subflow is not possible for routes: use packet or flow".to_owned(),
+        );
     }
     None
 }
@@ -58,30 +63,36 @@ fn hop_fits(
 ) -> Option<String> {
     let nic = &topology.nics[hop.nic];
     if nic.node != route.node {
-        return Some(format!("{} isn't its node's own NIC", topology.nic_name(hop.nic)));
+        return Some(format!(
+            "its next hop uses {}, which is a NIC of another node: use one of its own",
+            topology.nic_name(hop.nic)
+        ));
     }
     let Some(via) = hop.via else {
         if route.prefix == 32 && forwarding.station(hop.nic, route.to).is_none() {
             return Some(format!(
-                "nobody on {} has that address: name the neighbour to go by",
+                "no neighbour on {} has this address: set the next hop `via`",
                 nic.name
             ));
         }
         return None;
     };
     if forwarding.station(hop.nic, via).is_none() {
-        return Some(format!("its hop {via} is no neighbour on {}: take one that is", nic.name));
+        return Some(format!(
+            "its next hop {via} is not a neighbour on {}: use the address of a neighbour",
+            nic.name
+        ));
     }
     let bond = topology.bonds.iter().find(|bond| bond.nics.contains(&hop.nic));
-    let near = |network: std::net::Ipv4Addr, prefix| {
-        (network.to_bits() ^ via.to_bits()) & mask(prefix) == 0
-    };
     let known = match (nic.reach, nic.address) {
         (Reach::Peer(peer), _) => peer == via,
-        (Reach::Subnet(prefix), Some(address)) => near(address, prefix),
-        _ => bond.is_some_and(|bond| near(bond.address, bond.prefix)),
+        (Reach::Subnet(prefix), Some(address)) => same_network(address, via, prefix),
+        _ => bond.is_some_and(|bond| same_network(bond.address, via, bond.prefix)),
     };
     (!known).then(|| {
-        format!("its hop {via} isn't in the network of {}: take its address there", nic.name)
+        format!(
+            "its next hop {via} is not in the network of {}: use its address in that network",
+            nic.name
+        )
     })
 }

@@ -12,7 +12,7 @@ fn fault(topology: &Topology) -> String {
     topology.check().expect_err("a topology that can't be").to_string()
 }
 
-/// What a change makes of a shape.
+/// Returns the fault of a topology after a change.
 fn after(mut topology: Topology, change: impl FnOnce(&mut Topology)) -> String {
     assert_eq!(topology.check(), Ok(()));
     change(&mut topology);
@@ -71,9 +71,9 @@ fn the_largest_switch_can_be_and_no_larger_one() {
         fault(&switch(&Basis::named("x", vec![]), None)),
     ];
     insta::assert_snapshot!(lines.join("\n"), @r"
-    1002 nodes: the most is 1001 with the head, for a Linux bridge has 1023 ports; take fewer
-    node n0 is alone: a topology joins two nodes at least
-    there are no nodes: name two at least, the head first
+    1002 nodes: a topology has at most 1001 with the head, since a Linux bridge has 1023 ports; use fewer nodes
+    node n0 is the only node: a topology needs at least two
+    the topology has no nodes: name at least two, the head first
     ");
 }
 
@@ -92,15 +92,15 @@ fn names_must_be_possible_and_different() {
         after(mesh_of_nine(), |t| t.media[1].name = "row1".into()),
     ];
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    "n_1" can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most
-    "-n" can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most
-    "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most
-    two nodes are called n2: rename one of them
-    "ethernet-of-node" can't name a NIC or bond of n1: a network device's name begins with a letter, goes on with letters, digits, `-` and `_`, and has 15 bytes at most
-    two devices of n1 are called lo: rename one of them
-    "a/b" can't name a medium: a network device's name begins with a letter, goes on with letters, digits, `-` and `_`, and has 15 bytes at most
-    two devices of n0 are called eth0: rename one of them
-    two media are called row1: rename one of them
+    "n_1" is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes
+    "-n" is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes
+    "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes
+    two nodes have the name n2: rename one of them
+    "ethernet-of-node" is not a valid name for a NIC or bond of n1: the name of a network device begins with a letter, consists of letters, digits, `-` and `_`, and has at most 15 bytes
+    two devices of n1 have the name lo: rename one of them
+    "a/b" is not a valid name for a medium: the name of a network device begins with a letter, consists of letters, digits, `-` and `_`, and has at most 15 bytes
+    two devices of n0 have the name eth0: rename one of them
+    two media have the name row1: rename one of them
     "#);
 }
 
@@ -130,18 +130,18 @@ fn media_must_join_all_nodes() {
         after(switched(), |t| t.nics[3].medium = 99),
     ];
     insta::assert_snapshot!(lines.join("\n"), @r"
-    medium hub is a hub without a rate, which all its stations share: give it one, such as 10mbit
-    medium hub has the rate 0: nothing would arrive; leave it out for one without limit
-    wire wire1 has NICs at 3 ends: plug exactly two into it
-    two devices of n0 are called eth0: rename one of them
-    wire wire3 has NICs at 1 ends: plug exactly two into it
-    node n3 isn't connected to n0: no medium joins them, not even over others
-    medium spare joins nothing: plug NICs into it, or leave it out
-    the uplink from rows to rows can't be: it leads back to itself; join two media
-    the uplink from row1 to rows can't be: only a switch has uplinks; turn it round, or make it a switch
-    the uplink from rows to row1 can't be: its rate is 0; leave it out for that of the slower medium
-    the uplink from rows to row1 can't be: a wire has no port for it; make it a hub or a switch
-    NIC eth1 refers to medium 99, but there are only 6: they are counted from 0
+    medium hub is a hub without a rate; a hub needs one, since all its stations share it: set `rate`, for instance to 10mbit
+    medium hub has the rate 0, which passes no packets: set another rate, or omit `rate` for no limit
+    wire wire1 needs exactly two NICs, but has 3
+    two devices of n0 have the name eth0: rename one of them
+    wire wire3 needs exactly two NICs, but has 1
+    node n3 is not connected to n0: no path of media and other nodes leads there; add a cable
+    medium spare connects nothing: plug NICs into it, or remove it
+    the uplink from rows to rows is not possible: both ends are the same medium; join two media
+    the uplink from row1 to rows is not possible: only a switch has uplinks; exchange `from` and `to`, or make it a switch
+    the uplink from rows to row1 is not possible: its rate is 0; omit `rate` for that of the slower medium
+    the uplink from rows to row1 is not possible: `to` is a wire, which has no port for it; make it a hub or a switch
+    NIC eth1 refers to medium 99, but the topology has only 6; they are numbered from 0
     ");
 }
 
@@ -166,20 +166,20 @@ fn addresses_must_be_possible_and_different() {
         after(switch(), |t| t.nodes[2].address = ip(10, 99, 0, 1)),
     ];
     insta::assert_snapshot!(lines.join("\n"), @r"
-    n1 and eth0 of n2 both have the address 10.88.0.11: give one of them another
-    n2 can't have the address 127.0.0.1: it means the node itself; take one such as 10.88.0.10
-    n2 can't have the address 224.0.0.1: it means many or is reserved; take one such as 10.88.0.10
-    n2 can't have the address 0.0.0.0: it means none; take one such as 10.88.0.10
-    eth0 of n2: 10.88.255.255/16 is the network itself or its broadcast address: take one in between
-    eth0 of n2: it has no address: give it one, or make it part of a bond
-    eth0 of n2: it has the address 10.88.0.12 but reaches nobody: leave the address to its bond
-    eth0 of n2: a network prefix of 32: it can be 8 to 31
-    eth0 of n2: its peer has its own address 10.88.0.12: name the other end's
-    eth0 of n2: an MTU of 500: IPv4 needs 576 at least
-    eth0 of n1 and eth0 of n2 both have the address 02:88:00:00:00:01: give one of them another
-    eth0 of n2: ff:ff:ff:ff:ff:ff is no single NIC's Ethernet address: take one such as 02:88:00:00:00:01
-    eth2 of n0: it leads to 10.88.0.12/32 as eth1 does, and only one would be used: give it a network of its own, or bond them
-    packets from n0 to n2 don't arrive: n0 has no route to 10.99.0.1: give it one
+    n1 and eth0 of n2 have the same address 10.88.0.11: change one of them
+    n2 has the invalid address 127.0.0.1: this is a loopback address; use one such as 10.88.0.10
+    n2 has the invalid address 224.0.0.1: this is a multicast or reserved address; use one such as 10.88.0.10
+    n2 has the invalid address 0.0.0.0: this address stands for no host; use one such as 10.88.0.10
+    eth0 of n2: 10.88.255.255/16 is the address of the network or its broadcast address: use one in between
+    eth0 of n2: it has no address: set one, or make it part of a bond
+    eth0 of n2: it has the address 10.88.0.12, but neither a network prefix nor a peer: move the address to its bond
+    eth0 of n2: its network prefix is 32, but must be 8 to 31
+    eth0 of n2: its peer has the same address 10.88.0.12: set the address of the other end
+    eth0 of n2: its MTU is 500, but IPv4 needs at least 576
+    eth0 of n1 and eth0 of n2 have the same address 02:88:00:00:00:01: change one of them
+    eth0 of n2: ff:ff:ff:ff:ff:ff is not the Ethernet address of a NIC: use one such as 02:88:00:00:00:01
+    eth2 of n0: it leads to 10.88.0.12/32 like eth1, but the kernel would use only one of them: use another network, or bond them
+    packets from n0 to n2 do not arrive: n0 has no route to 10.99.0.1; add one
     ");
 }
 
@@ -204,16 +204,16 @@ fn bonds_need_two_nics_of_their_own() {
         fault(&bonded(&basis(2), 1, Segment::Switch, Selector::Flow)),
     ];
     insta::assert_snapshot!(lines.join("\n"), @r"
-    bond bond0 of n1: it has 1 NIC: it takes two at least
-    bond bond0 of n1: eth0 is part of bond0 already: a NIC is in one bond, once
-    bond bond0 of n2: eth1 is part of bond0 already: a NIC is in one bond, once
-    bond bond0 refers to NIC 99, but there are only 6: they are counted from 0
-    eth0 of n2: it reaches nobody and is in no bond: give it an address, or bond it
-    bond bond0 of n1: a network prefix of 0: it can be 8 to 31
-    bond bond0 of n1: eth0 has an address, but what chooses by packet or flow works below IP: leave the address to the bond
-    bond bond0 of n1: its address isn't that of eth1, its first NIC
-    bond bond0 of n1: eth1 has no address, but a subflow needs one: give it one
-    bond bond0 of n0: it has 1 NIC: it takes two at least
+    bond bond0 of n1: it has 1 NIC, but a bond needs at least two
+    bond bond0 of n1: eth0 is part of bond0 already; a NIC can be in one bond only
+    bond bond0 of n2: eth1 is part of bond0 already; a NIC can be in one bond only
+    bond bond0 refers to NIC 99, but the topology has only 6; they are numbered from 0
+    eth0 of n2: it has no address and is in no bond: set an address, or bond it
+    bond bond0 of n1: its network prefix is 0, but must be 8 to 31
+    bond bond0 of n1: eth0 has an address, but the selectors packet and flow work below IP: move the address to the bond
+    bond bond0 of n1: its address is not that of its first NIC eth1: make them the same
+    bond bond0 of n1: eth1 has no address, but a subflow needs one: set one
+    bond bond0 of n0: it has 1 NIC, but a bond needs at least two
     ");
 }
 
@@ -236,7 +236,7 @@ fn routes_must_lead_there() {
         after(mesh_of_nine(), |t| drop(t.routes.remove(0))),
         after(mesh_of_nine(), |t| t.routes[3].hops[0].via = None),
         after(mesh_of_nine(), |t| {
-            // The corner of the way from n0 to n4 sends it back.
+            // n1, at the corner of the path from n0 to n4, sends packets back.
             let corner = t.routes.iter().position(|r| r.node == 1 && r.to == t.nodes[4].address);
             t.routes[corner.unwrap()].hops = vec![hop(2, ip(10, 89, 0, 10))];
         }),
@@ -246,20 +246,20 @@ fn routes_must_lead_there() {
         }),
     ];
     insta::assert_snapshot!(lines.join("\n"), @r"
-    the route of n1 to 10.88.0.0/16: it has no next hop: give it one
-    the route of n1 to 10.88.0.0/33: a prefix of 33: the most is 32
-    the route of n1 to 10.88.0.0/8: its address has bits beyond the prefix: set them to 0
-    the route of n1 to 10.88.0.0/16: eth0 of n0 isn't its node's own NIC
-    the route to 10.88.0.0 refers to NIC 100, but there are only 6: they are counted from 0
-    the route of n1 to 10.88.0.0/16: its hop 10.88.0.12 is no neighbour on eth0: take one that is
-    the route of n2 to 10.88.0.0/16: eth0 of n1 isn't its node's own NIC
-    packets from n2 to n1 don't arrive: n2 sends them to n0, which doesn't forward: let it forward, or take another route
-    packets from n0 to n4 don't arrive: n0 sends them to n1, which doesn't forward: let it forward, or take another route
-    the route of n0 to 10.88.0.10/32: it leads to the node itself: leave it out
-    packets from n0 to n1 don't arrive: n0 has no route to 10.88.0.11: give it one
-    the route of n0 to 10.88.0.14/32: nobody on eth0 has that address: name the neighbour to go by
-    packets from n0 to n4 go round: n0, n1, n0; change a route on the way
-    the route of n0 to 10.88.0.14/32: it has one next hop twice: leave one out
+    the route of n1 to 10.88.0.0/16: it has no next hop: add one
+    the route of n1 to 10.88.0.0/33: its prefix is 33, but the maximum is 32
+    the route of n1 to 10.88.0.0/8: its address has bits beyond the prefix: set these to 0
+    the route of n1 to 10.88.0.0/16: its next hop uses eth0 of n0, which is a NIC of another node: use one of its own
+    the route to 10.88.0.0 refers to NIC 100, but the topology has only 6; they are numbered from 0
+    the route of n1 to 10.88.0.0/16: its next hop 10.88.0.12 is not a neighbour on eth0: use the address of a neighbour
+    the route of n2 to 10.88.0.0/16: its next hop uses eth0 of n1, which is a NIC of another node: use one of its own
+    packets from n2 to n1 do not arrive: n2 sends them to n0, which does not forward; enable forwarding there, or change the route
+    packets from n0 to n4 do not arrive: n0 sends them to n1, which does not forward; enable forwarding there, or change the route
+    the route of n0 to 10.88.0.10/32: it leads to the node itself: remove it
+    packets from n0 to n1 do not arrive: n0 has no route to 10.88.0.11; add one
+    the route of n0 to 10.88.0.14/32: no neighbour on eth0 has this address: set the next hop `via`
+    packets from n0 to n4 loop: n0, n1, n0; change one of these routes
+    the route of n0 to 10.88.0.14/32: it has the same next hop twice: remove one
     ");
 }
 
@@ -279,6 +279,6 @@ fn one_network_on_two_hubs_is_found() {
         });
     });
     insta::assert_snapshot!(line, @r"
-    packets from n3 to n1 don't arrive: n3 looks for 10.88.0.11 among its neighbours, and it isn't there: give it a route, or n1 another network
+    packets from n3 to n1 do not arrive: n3 expects 10.88.0.11 among its neighbours, but it is not there; add a route, or move n1 to another network
     ");
 }

@@ -1,14 +1,14 @@
-//! The ways of packets from every node to every other one: they arrive or aren't meant to.
+//! Checks that packets from every node to every other one arrive, unless the nodes are isolated.
 
 use super::super::forwarding::Forwarding;
 use super::super::{NodeId, Topology};
 use super::TopologyFault;
 
-/// The head, which must reach every node and be reached by it.
+/// The head. It must reach every node, and every node must reach it.
 const HEAD: NodeId = 0;
 
-/// Nodes other than the head needn't know a way to each other (as in a star whose nodes are
-/// isolated), but one they know must lead there.
+/// Nodes other than the head may have no routes to each other, as in a star with isolated nodes. If
+/// they have routes, these must lead there.
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     let forwarding = Forwarding::of(topology);
     for to in 0..topology.nodes.len() {
@@ -30,35 +30,35 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     Ok(())
 }
 
-/// What is known of packets from a node.
+/// The state of the search for packets from a node.
 #[derive(Clone, Copy)]
 enum State {
     Unknown,
-    /// The node is on the way that is being followed.
+    /// The node is on the path that is being followed.
     Open,
     Known(Result<(), Stop>),
 }
 
-/// Where packets stop.
+/// Where packets are dropped.
 #[derive(Clone, Copy)]
 enum Stop {
-    /// At a node that knows no way.
+    /// At a node without a route.
     NoRoute(NodeId),
-    /// At a NIC of a node, where no station has the address.
+    /// At a node without a neighbour that has the address of the next hop.
     NoNeighbour(NodeId),
-    /// Between a node and the next one, which doesn't forward.
+    /// Between a node and the next one, which does not forward.
     NotForwarding(NodeId, NodeId),
-    /// Nowhere: they come back to this node.
+    /// Nowhere: they loop and return to this node.
     Loop(NodeId),
 }
 
-/// The ways to one node.
+/// A search for the paths to one node.
 struct Walk<'a> {
     topology: &'a Topology,
     forwarding: &'a Forwarding<'a>,
     to: NodeId,
     states: Vec<State>,
-    /// The nodes from the first asked to where packets went round.
+    /// The nodes of a loop, the last one first.
     way: Vec<NodeId>,
 }
 
@@ -81,7 +81,7 @@ impl Walk<'_> {
         result
     }
 
-    /// Whether packets arrive over every hop that the node may take.
+    /// Checks that packets arrive over every next hop of a node.
     fn beyond(&mut self, from: NodeId) -> Result<(), Stop> {
         let address = self.topology.nodes[self.to].address;
         let (_, hops) = self.forwarding.hops(from, address);
@@ -104,27 +104,29 @@ impl Walk<'_> {
         let name = |node: NodeId| self.topology.nodes[node].name.clone();
         let address = self.topology.nodes[self.to].address;
         let reason = match stop {
-            Stop::NoRoute(at) => format!("{} has no route to {address}: give it one", name(at)),
+            Stop::NoRoute(at) => format!("{} has no route to {address}; add one", name(at)),
             Stop::NoNeighbour(at) => format!(
-                "{} looks for {address} among its neighbours, and it isn't there: give it a route, or {} another network",
+                "{} expects {address} among its neighbours, but it is not there; add a route, or move {} to another network",
                 name(at),
                 name(self.to)
             ),
             Stop::NotForwarding(at, next) => format!(
-                "{} sends them to {}, which doesn't forward: let it forward, or take another route",
+                "{} sends them to {}, which does not forward; enable forwarding there, or change the route",
                 name(at),
                 name(next)
             ),
             Stop::Loop(again) => {
                 let round = self.way.iter().rev().map(|node| name(*node));
                 let way: Vec<String> = round.chain([name(again)]).collect();
-                return TopologyFault::Loop {
-                    from: name(from),
-                    to: name(self.to),
-                    way: way.join(", "),
-                };
+                return TopologyFault::Structure(format!(
+                    "packets from {} to {} loop: {}; change one of these routes",
+                    name(from),
+                    name(self.to),
+                    way.join(", ")
+                ));
             }
         };
-        TopologyFault::NoWay { from: name(from), to: name(self.to), reason }
+        let (from, to) = (name(from), name(self.to));
+        TopologyFault::Structure(format!("packets from {from} to {to} do not arrive: {reason}"))
     }
 }

@@ -1,10 +1,10 @@
-//! Why a node's configuration can't be written.
+//! Errors of network configurations.
 
 use thiserror::Error;
 
 use super::Format;
 
-/// What is wrong with a node, a name or a format.
+/// An error of the network configuration of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigFault {
     /// `--map` names a NIC that the node doesn't have.
@@ -12,14 +12,14 @@ pub enum ConfigFault {
     UnknownNic {
         /// The node.
         node: String,
-        /// The name that isn't there.
+        /// The unknown name.
         nic: String,
-        /// Those that are.
+        /// The names of the node's NICs.
         has: Vec<String>,
     },
-    /// A device name that Linux doesn't allow, or that would need quotes in some file.
+    /// A device name that Linux does not allow, or that would need quotes in a file.
     #[error(
-        "{name:?} can't be the name of {node}'s {nic}: a device name has 1 to 15 letters, digits, \
+        "{name:?} is not a valid name for {nic} of {node}: a device name has 1 to 15 letters, digits, \
          '.', '_' and '-' and begins with a letter or digit"
     )]
     DeviceName {
@@ -31,29 +31,29 @@ pub enum ConfigFault {
         name: String,
     },
     /// Two NICs of a node would be the same device.
-    #[error("two NICs of {node} would be the device {name}")]
+    #[error("two NICs of {node} have the device name {name}: change one with --map")]
     SameDevice {
         /// The node.
         node: String,
         /// The device.
         name: String,
     },
-    /// The format has no word for something.
-    #[error("{} can't express {what} of {node}; {}", .format.name(), list(.able))]
+    /// The format does not support something that the node needs.
+    #[error("{} does not support {what} of {node}; {}", .format.name(), list(.able))]
     Unsuited {
         /// The format.
         format: Format,
         /// The node.
         node: String,
-        /// What it can't say.
+        /// The unsupported part.
         what: String,
-        /// The formats that can.
+        /// The formats that support it.
         able: &'static [Format],
     },
-    /// The format knows devices by name, and the topology gives an Ethernet address.
+    /// The format identifies devices by name, but the topology has an Ethernet address.
     #[error(
-        "{} needs the device name of {node}'s {nic}, which the topology knows by its Ethernet \
-         address: say --map {nic}=NAME", .format.name()
+        "{} needs the device name of {nic} of {node}, but the topology has its Ethernet address only: \
+         use --map {nic}=NAME", .format.name()
     )]
     NeedsName {
         /// The format.
@@ -67,11 +67,11 @@ pub enum ConfigFault {
 
 fn list(formats: &[Format]) -> String {
     match formats {
-        [] => "no format can".to_owned(),
-        [one] => format!("{} can", one.name()),
+        [] => "no format does".to_owned(),
+        [one] => format!("{} does", one.name()),
         [others @ .., last] => {
             let others: Vec<_> = others.iter().map(|format| format.name()).collect();
-            format!("{} and {} can", others.join(", "), last.name())
+            format!("{} and {} do", others.join(", "), last.name())
         }
     }
 }

@@ -9,7 +9,7 @@ pub struct ConfigFile {
     pub text: String,
     /// The permission bits.
     pub mode: u32,
-    /// Whether the whole file is written or only a block of it.
+    /// Whether the whole file or only a block of it is written.
     pub place: Place,
 }
 
@@ -18,12 +18,12 @@ pub struct ConfigFile {
 pub enum Place {
     /// The whole file.
     Whole,
-    /// A block between two marker lines, in a file that others edit too.
+    /// A block between two marker lines, in a file with other contents.
     Block,
 }
 
-/// The prefix of file names in directories with many files. Tools read files in the order of their
-/// names, and the first that matches a device counts.
+/// The prefix of file names in directories with many files. The tools read files in the order of
+/// their names, and use the first one that matches a device.
 pub(super) const PREFIX: &str = "10-garland-";
 
 const BEGIN: &str = "# begin garland\n";
@@ -42,8 +42,8 @@ impl ConfigFile {
         Self { place: Place::Block, ..self }
     }
 
-    /// The new contents of the file whose contents are `old`. With [`Place::Block`] the rest is kept,
-    /// and the block replaces the old one, or is appended.
+    /// Returns the new contents of the file with the contents `old`. With [`Place::Block`] the
+    /// block replaces the old block or is appended, and the rest is kept.
     #[must_use]
     pub fn over(&self, old: Option<&str>) -> String {
         match self.place {
@@ -59,8 +59,8 @@ impl ConfigFile {
     }
 }
 
-/// The text before and after the block. Without a block all text is before it. A block without an end
-/// marker is its first line.
+/// Returns the text before and after the block. Without a block all text is before it. A block
+/// without an end marker consists of the first marker only.
 fn around(old: &str) -> (&str, &str) {
     let begin = match old.find(BEGIN) {
         Some(at) if at == 0 || old[..at].ends_with('\n') => at,

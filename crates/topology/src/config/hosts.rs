@@ -1,14 +1,14 @@
-//! The names of all nodes: a block of hosts(5), and the numbered map that openMosix had.
+//! The names of all nodes: a block in hosts(5), and a numbered map like that of openMosix.
 
 use std::fmt::Write;
 
 use super::super::Topology;
 use super::ConfigFile;
 
-/// Where the map goes.
+/// The path of the map.
 pub const MAP: &str = "/etc/garland/nodes.map";
 
-/// A line for each node in `/etc/hosts`: its address and name.
+/// Returns the block of `/etc/hosts` with a line for each node: its address and name.
 #[must_use]
 pub fn hosts(topology: &Topology) -> ConfigFile {
     let mut text = String::new();
@@ -18,8 +18,8 @@ pub fn hosts(topology: &Topology) -> ConfigFile {
     ConfigFile::new("/etc/hosts", text).block()
 }
 
-/// A line for each node: its number, from 1 for the head, its address and its name. openMosix
-/// found nodes by such numbers, which its `/mfs/NUMBER/path` named files by.
+/// Returns the map with a line for each node: its number, from 1 for the head, its address and its
+/// name. openMosix used such numbers in paths: `/mfs/NUMBER/path`.
 #[must_use]
 pub fn map(topology: &Topology) -> ConfigFile {
     let mut text = "# number address name\n".to_owned();

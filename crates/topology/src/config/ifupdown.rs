@@ -1,22 +1,23 @@
-//! interfaces(5) of ifupdown: Debian's `/etc/network/interfaces`, as a file that it includes.
+//! ifupdown, interfaces(5): a file that Debian's `/etc/network/interfaces` includes.
 
 use std::fmt::Write;
 
 use super::super::Selector;
 use super::iproute2::route_words;
-use super::{ConfigFault, ConfigFile, Device, Format, Interface, InterfaceAddress, NodeConfig};
+use super::{
+    ConfigFault, ConfigFile, Device, Format, Interface, InterfaceAddress, NodeConfig, NodeRoute,
+};
 
-/// Where the file goes: `/etc/network/interfaces` reads it on Debian.
+/// The path of the file.
 pub const PATH: &str = "/etc/network/interfaces.d/garland";
 
-/// The file of a node.
+/// Returns the file of a node.
 ///
 /// # Errors
-/// When a NIC is known by its Ethernet address only, or packets are to take routes in turn.
+/// When the device name of a NIC is unknown, or a route selects its next hops by packet.
 pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     if let Some(nic) = config.interfaces.iter().find(|nic| nic.device.ethernet.is_some()) {
-        let (node, nic) = (config.node.clone(), nic.device.name.clone());
-        return Err(ConfigFault::NeedsName { format: Format::Ifupdown, node, nic });
+        return Err(config.needs_name(Format::Ifupdown, &nic.device));
     }
     config.no_packet_routes(Format::Ifupdown)?;
     let mut text = format!("# {}\n", config.title());
@@ -49,7 +50,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
 fn interface(text: &mut String, config: &NodeConfig, nic: &Interface, limits: &mut Option<String>) {
     let name = &nic.device.name;
     let Some(own) = nic.address else {
-        // Its bond brings it up.
+        // Its bond activates it.
         let _ = write!(text, "\niface {name} inet manual\n    mtu {}\n", nic.mtu);
         return;
     };
@@ -63,7 +64,7 @@ fn interface(text: &mut String, config: &NodeConfig, nic: &Interface, limits: &m
     for endpoint in config.endpoints.iter().filter(|endpoint| endpoint.device == nic.device) {
         let _ =
             writeln!(text, "    up ip mptcp endpoint add {} dev {name} signal", endpoint.address);
-        // The kernel keeps it when the address goes.
+        // The kernel keeps the endpoint when the address is removed.
         let _ = writeln!(
             text,
             "    down ip mptcp endpoint show | sed -n 's/^{} id \\([0-9]*\\).*/\\1/p' | \
@@ -76,7 +77,7 @@ fn interface(text: &mut String, config: &NodeConfig, nic: &Interface, limits: &m
 fn address(text: &mut String, own: InterfaceAddress) {
     let _ = writeln!(text, "    address {}/{}", own.address, own.prefix);
     if let Some(peer) = own.peer {
-        // The kernel makes the host route: what `up route add -host PEER dev NIC` once did.
+        // The kernel adds the host route, so `up route add -host PEER dev NIC` is not needed.
         let _ = writeln!(text, "    pointopoint {peer}");
     }
 }
@@ -91,42 +92,46 @@ fn routes(text: &mut String, config: &NodeConfig, device: &Device) {
     }
 }
 
-/// The command that lets a connection have as many subflows as there are ways.
+/// Returns the command that allows a connection one subflow per endpoint in addition to the first.
 fn limits(config: &NodeConfig) -> Option<String> {
     let more = config.endpoints.len();
     (more > 0).then(|| format!("ip mptcp limits set subflow {more} add_addr_accepted {more}"))
 }
 
 impl NodeConfig {
-    /// Linux chooses among the next hops of a route by flow: only nftables and marks could do it by
-    /// packet, and no configuration format has them.
+    /// Rejects routes that select their next hops by packet. Linux selects next hops by flow; only
+    /// nftables rules with marks can select by packet, and no configuration format supports them.
     pub(super) fn no_packet_routes(&self, format: Format) -> Result<(), ConfigFault> {
         let by_packet = self
             .routes
             .iter()
             .find(|route| route.hops.len() > 1 && route.selector == Selector::Packet);
-        by_packet.map_or(Ok(()), |route| {
-            Err(ConfigFault::Unsuited {
-                format,
-                node: self.node.clone(),
-                what: format!(
-                    "the choice by packet among the routes to {}/{}",
-                    route.to, route.prefix
-                ),
-                able: &[],
-            })
+        by_packet.map_or(Ok(()), |NodeRoute { to, prefix, .. }| {
+            let what = format!("the selection by packet of the next hops to {to}/{prefix}");
+            Err(self.unsuited(format, what, &[]))
         })
     }
 
-    /// For the formats without MPTCP.
+    /// Rejects MPTCP endpoints, for the formats that do not support them.
     pub(super) fn no_endpoints(&self, format: Format) -> Result<(), ConfigFault> {
         self.endpoints.first().map_or(Ok(()), |endpoint| {
-            Err(ConfigFault::Unsuited {
-                format,
-                node: self.node.clone(),
-                what: format!("the MPTCP endpoint {}", endpoint.address),
-                able: &[Format::Ifupdown, Format::Iproute2],
-            })
+            let what = format!("the MPTCP endpoint {}", endpoint.address);
+            Err(self.unsuited(format, what, &[Format::Ifupdown, Format::Iproute2]))
         })
+    }
+
+    /// Returns the error that a format does not support something, but the formats `able` do.
+    pub(super) fn unsuited(
+        &self,
+        format: Format,
+        what: String,
+        able: &'static [Format],
+    ) -> ConfigFault {
+        ConfigFault::Unsuited { format, node: self.node.clone(), what, able }
+    }
+
+    /// Returns the error that a format needs the device name of a NIC.
+    pub(super) fn needs_name(&self, format: Format, nic: &Device) -> ConfigFault {
+        ConfigFault::NeedsName { format, node: self.node.clone(), nic: nic.name.clone() }
     }
 }

@@ -1,15 +1,15 @@
-//! A shell script of ip(8) commands: for machines without any of the tools, and to read.
+//! A shell script of ip(8) commands, for machines without any of the other tools.
 //!
-//! It may be run again: what is there already is replaced or left.
+//! The script can be run several times: existing settings are replaced or kept.
 
 use std::fmt::Write;
 
 use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute};
 
-/// Where the script goes. Nothing runs it at boot by itself.
+/// The path of the script. It is not run at boot.
 pub const PATH: &str = "/etc/garland/network.sh";
 
-/// Finds a NIC's name by its Ethernet address.
+/// A shell function that prints the name of the NIC with an Ethernet address.
 const FIND: &str = r#"
 nic() {
     for found in /sys/class/net/*; do
@@ -23,10 +23,10 @@ nic() {
 }
 "#;
 
-/// The script of a node.
+/// Returns the script of a node.
 ///
 /// # Errors
-/// When packets are to take routes in turn.
+/// When a route selects its next hops by packet.
 pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     config.no_packet_routes(Format::Iproute2)?;
     let mut text = format!("#!/bin/sh\n# {}\nset -eu\n", config.title());
@@ -69,7 +69,7 @@ fn devices(text: &mut String, config: &NodeConfig) {
             "\nip link show {0} >/dev/null 2>&1 ||\n    ip link add {0} type bond",
             bond.name
         );
-        // A bond's mode can be changed only while it is down and has no NICs.
+        // The mode of a bond can be changed only while it is down and has no NICs.
         let _ = writeln!(text, "ip link set {} down", bond.name);
         for &nic in &bond.members {
             let _ = writeln!(
@@ -118,7 +118,7 @@ fn settings(text: &mut String, config: &NodeConfig) {
     }
 }
 
-/// A route as ip-route(8) takes it.
+/// Returns the arguments of ip-route(8) for a route.
 pub(super) fn route_words(route: &NodeRoute, device: impl Fn(&Device) -> String) -> String {
     let hop = |hop: &super::Hop| {
         let via = hop.via.map_or_else(String::new, |via| format!("via {via} "));
@@ -142,7 +142,7 @@ pub(super) fn route_words(route: &NodeRoute, device: impl Fn(&Device) -> String)
     words
 }
 
-/// The device in the script.
+/// Returns the device as a word of the script.
 fn word(device: &Device) -> String {
     match device.ethernet {
         Some(_) => format!("\"${}\"", variable(device)),

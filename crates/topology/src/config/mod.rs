@@ -1,10 +1,9 @@
-//! The network configuration of a topology's real nodes, as the files of the tools that Linux
-//! machines have for it.
+//! The network configuration of a topology's real nodes, as files for the network tools of Linux.
 //!
-//! [`NodeConfig`] says what one node needs; each format is a pure function from it to files. All
-//! formats come to the same addresses, routes and settings:
+//! [`NodeConfig`] describes the configuration of one node; each format is a pure function from it
+//! to files. All formats result in the same addresses, routes and settings:
 //!
-//! | | address of a wire | several next hops | bond | MPTCP | a NIC known by its Ethernet address |
+//! | | address of a wire | several next hops | bond | MPTCP | NIC identified by its Ethernet address |
 //! |---|---|---|---|---|---|
 //! | [`ifupdown`] | `pointopoint` | `up ip route` | `bond-*` (ifenslave) | `up ip mptcp` | no |
 //! | [`networkd`] | `Peer=` | `MultiPathRoute=` | `.netdev` | no | yes |
@@ -12,12 +11,12 @@
 //! | [`networkmanager`] | `/32` and a link route | `weight=` (since 1.42) | `type=bond` | no | yes |
 //! | [`iproute2`] | `peer` | `nexthop` | `type bond` | `ip mptcp` | yes |
 //!
-//! NetworkManager moreover leaves out routes whose source address another device has, as those of a
-//! node with an address on its loopback device: they are refused too.
+//! NetworkManager ignores routes whose source address belongs to another device, such as those of a
+//! node with an address on its loopback device; these are rejected as well.
 //!
-//! What a format has no word for is refused, with the formats that have one. Kernel settings go to
-//! a file of sysctl.d(5) (the iproute2 script makes them itself); the names of all nodes go to a
-//! marked block in `/etc/hosts` and to a numbered map.
+//! If a format does not support something, the error names the formats that do. Kernel settings are
+//! written to a file of sysctl.d(5) (the iproute2 script sets them itself), and the names of all
+//! nodes to a marked block in `/etc/hosts` and to a numbered map.
 
 mod fault;
 mod file;
@@ -45,10 +44,10 @@ use self::file::PREFIX;
 use super::Topology;
 
 impl Format {
-    /// The files of this format for a node, hosts and map included, sorted by path.
+    /// Returns the files of this format for a node, including hosts and map, sorted by path.
     ///
     /// # Errors
-    /// [`ConfigFault`] when the format can't express what the node needs.
+    /// [`ConfigFault`] when the format does not support what the node needs.
     pub fn files(
         self,
         topology: &Topology,
@@ -70,8 +69,8 @@ impl Format {
         Ok(files)
     }
 
-    /// Whether a file at `path` was written by this format, perhaps for an earlier topology. Such files
-    /// are removed when they aren't part of the new configuration.
+    /// Whether a file at `path` belongs to this format, perhaps from an earlier topology. Such
+    /// files are removed if they are not part of the new configuration.
     #[must_use]
     pub fn owns(self, path: &str) -> bool {
         let named = |folder: &str, ends: &[&str]| {
@@ -88,7 +87,7 @@ impl Format {
         }
     }
 
-    /// The directory of the files that [`Self::owns`] recognizes.
+    /// Returns the directory of the files that [`Self::owns`] recognizes.
     #[must_use]
     pub fn folder(self) -> &'static str {
         match self {

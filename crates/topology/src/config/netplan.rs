@@ -1,16 +1,16 @@
 //! Netplan's YAML, rendered by systemd-networkd.
 //!
-//! Netplan has no word for the peer of an address, so a wire is an address of 32 bits and a route
-//! to the other end, which is the same to the kernel.
+//! Netplan does not support peer addresses, so a wire has an address with a prefix of 32 bits and a
+//! route to the other end, which is equivalent.
 
 use std::fmt::Write;
 
 use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute};
 
-/// Where the file goes: after those of installers, so that it counts.
+/// The path of the file. It is read after the files of installers, so it takes precedence.
 pub const PATH: &str = "/etc/netplan/90-garland.yaml";
 
-/// The file of a node.
+/// Returns the file of a node.
 ///
 /// # Errors
 /// When it has MPTCP endpoints or a route with several next hops.
@@ -18,12 +18,9 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     config.no_endpoints(Format::Netplan)?;
     config.no_packet_routes(Format::Netplan)?;
     if let Some(route) = config.routes.iter().find(|route| route.hops.len() > 1) {
-        return Err(ConfigFault::Unsuited {
-            format: Format::Netplan,
-            node: config.node.clone(),
-            what: format!("the several next hops to {}/{}", route.to, route.prefix),
-            able: &[Format::Ifupdown, Format::Networkd, Format::Iproute2],
-        });
+        let what = format!("the several next hops to {}/{}", route.to, route.prefix);
+        let able = &[Format::Ifupdown, Format::Networkd, Format::Iproute2];
+        return Err(config.unsuited(Format::Netplan, what, able));
     }
     let mut text = format!("# {}\nnetwork:\n  version: 2\n  renderer: networkd\n", config.title());
     if config.loopback.is_some() || !config.interfaces.is_empty() {
@@ -58,7 +55,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
         let _ = writeln!(text, "      mtu: {}\n      optional: true", bond.mtu);
         body(&mut text, config, &bond.device(), bond.address);
     }
-    // Netplan complains of files that others can read: they may hold passwords.
+    // Netplan warns about files that others can read, since they may contain passwords.
     Ok(vec![ConfigFile::new(PATH, text).with_mode(0o600)])
 }
 

@@ -7,14 +7,14 @@ use super::{
     ConfigFault, ConfigFile, Device, Format, Hop, InterfaceAddress, NodeConfig, NodeRoute,
 };
 
-/// Where the files go.
+/// The directory of the files.
 pub const FOLDER: &str = "/etc/systemd/network/";
 
-/// The files of a node.
+/// Returns the files of a node.
 ///
 /// # Errors
-/// When it has MPTCP endpoints, packets are to take routes in turn, or a route has several next
-/// hops through NICs that are known by their Ethernet addresses only.
+/// When the node has MPTCP endpoints, a route selects its next hops by packet, or a route has
+/// several next hops through NICs whose device names are unknown.
 pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     config.no_packet_routes(Format::Networkd)?;
     config.no_endpoints(Format::Networkd)?;
@@ -55,10 +55,8 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
 fn several_hops_are_named(config: &NodeConfig) -> Result<(), ConfigFault> {
     let mut hops =
         config.routes.iter().filter(|route| route.hops.len() > 1).flat_map(|route| &route.hops);
-    hops.find(|hop| hop.device.ethernet.is_some()).map_or(Ok(()), |hop| {
-        let (node, nic) = (config.node.clone(), hop.device.name.clone());
-        Err(ConfigFault::NeedsName { format: Format::Networkd, node, nic })
-    })
+    hops.find(|hop| hop.device.ethernet.is_some())
+        .map_or(Ok(()), |hop| Err(config.needs_name(Format::Networkd, &hop.device)))
 }
 
 fn file(device: &str, end: &str, text: String) -> ConfigFile {
@@ -68,12 +66,12 @@ fn file(device: &str, end: &str, text: String) -> ConfigFile {
 fn head(config: &NodeConfig, device: &Device, mtu: u16, bonded: bool) -> String {
     let mut text = format!("# {}\n[Match]\n", config.title());
     let _ = match device.ethernet {
-        // A bond gives all its NICs one address; the permanent one stays.
+        // A bond sets the address of all its NICs; the permanent address stays.
         Some(ethernet) if bonded => writeln!(text, "PermanentMACAddress={ethernet}"),
         Some(ethernet) => writeln!(text, "MACAddress={ethernet}\nType=ether"),
         None => writeln!(text, "Name={}", device.name),
     };
-    // A neighbour that is down must not hold up the boot.
+    // A neighbour that is down must not delay the boot.
     let _ = write!(text, "\n[Link]\nMTUBytes={mtu}\nRequiredForOnline=no\n");
     text
 }

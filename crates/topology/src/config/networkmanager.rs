@@ -1,28 +1,28 @@
 //! NetworkManager's keyfiles, nm-settings-keyfile(5): a file for each device.
 //!
-//! As in Netplan, a wire is an address of 32 bits and a route to the other end. A route with
-//! several next hops is a route of each device with a weight, which NetworkManager joins (since
-//! 1.42).
+//! As in Netplan, a wire has an address with a prefix of 32 bits and a route to the other end. A
+//! route with several next hops is one route per device with a weight; NetworkManager joins them
+//! (since 1.42).
 
 use std::fmt::Write;
 
 use super::file::PREFIX;
-use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig};
+use super::{ConfigFault, ConfigFile, Device, Format, InterfaceAddress, NodeConfig, NodeRoute};
 
-/// Where the files go.
+/// The directory of the files.
 pub const FOLDER: &str = "/etc/NetworkManager/system-connections/";
 
 /// The metric of routes with several next hops.
 const METRIC: u32 = 100;
 
-/// The files of a node.
+/// Returns the files of a node.
 ///
 /// # Errors
-/// When it has MPTCP endpoints, packets are to take routes in turn, or routes need the node's own
-/// address as source on a device that has another.
+/// When the node has MPTCP endpoints, a route selects its next hops by packet, or a route needs the
+/// address of the node as source on a device with another address.
 pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     config.no_packet_routes(Format::NetworkManager)?;
-    // It makes endpoints, but leaves the kernel's limit of accepted addresses at 0.
+    // It adds endpoints, but leaves the kernel's limit of accepted addresses at 0.
     config.no_endpoints(Format::NetworkManager)?;
     own_sources(config)?;
     let mut files = Vec::new();
@@ -61,22 +61,19 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     Ok(files)
 }
 
-/// NetworkManager leaves out a route whose source address another device has.
+/// Rejects routes with a source address: NetworkManager ignores a route whose source address
+/// belongs to another device.
 fn own_sources(config: &NodeConfig) -> Result<(), ConfigFault> {
-    let foreign = config.routes.iter().find(|route| route.source.is_some());
-    let Some((route, source)) = foreign.and_then(|route| Some((route, route.source?))) else {
-        return Ok(());
-    };
-    Err(ConfigFault::Unsuited {
-        format: Format::NetworkManager,
-        node: config.node.clone(),
-        what: format!("the source address {source} of the route to {}/{}", route.to, route.prefix),
-        able: &[Format::Ifupdown, Format::Networkd, Format::Iproute2],
+    let mut foreign = config.routes.iter().filter_map(|route| Some((route, route.source?)));
+    foreign.next().map_or(Ok(()), |(NodeRoute { to, prefix, .. }, source)| {
+        let what = format!("the source address {source} of the route to {to}/{prefix}");
+        let able = &[Format::Ifupdown, Format::Networkd, Format::Iproute2];
+        Err(config.unsuited(Format::NetworkManager, what, able))
     })
 }
 
 fn file(device: &str, text: String) -> ConfigFile {
-    // NetworkManager ignores files that others can read: they may hold passwords.
+    // NetworkManager ignores files that others can read, since they may contain passwords.
     ConfigFile::new(format!("{FOLDER}{PREFIX}{device}.nmconnection"), text).with_mode(0o600)
 }
 
@@ -103,7 +100,8 @@ fn body(text: &mut String, config: &NodeConfig, device: &Device, own: InterfaceA
             let number = next();
             let mut via = hop.via.map_or_else(String::new, |via| format!(",{via}"));
             if route.hops.len() > 1 {
-                // Only routes of one metric are joined, and by default each device has its own.
+                // Only routes with the same metric are joined; by default each device has its own
+                // metric.
                 via = format!("{},{METRIC}", if via.is_empty() { "," } else { &via });
             }
             let _ = writeln!(text, "route{number}={}/{}{via}", route.to, route.prefix);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology};
+use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology, same_network};
 use super::ConfigFault;
 use garland_core::nic_facts::Ethernet;
 
-/// The device names of a node's NICs on the real machine where they differ from the topology:
-/// `eth0` to `enp3s0`.
+/// The device names of NICs on the real machine that differ from the topology: from `eth0` to
+/// `enp3s0`.
 pub type NicNames = BTreeMap<String, String>;
 
 /// The configuration of one node.
@@ -18,15 +18,15 @@ pub struct NodeConfig {
     pub topology: String,
     /// The node's name.
     pub node: String,
-    /// The address on the loopback device, if the node's own is on no NIC and no bond.
+    /// The address on the loopback device; set if no NIC and no bond has the node's address.
     pub loopback: Option<Ipv4Addr>,
     /// The NICs in order.
     pub interfaces: Vec<Interface>,
-    /// Devices that are made of several NICs.
+    /// The bonds in order.
     pub bonds: Vec<BondDevice>,
-    /// Routes, those to stations of a NIC's own medium first: others may lead through these.
+    /// The routes. Those to direct neighbours come first, since others may depend on them.
     pub routes: Vec<NodeRoute>,
-    /// Addresses that MPTCP connections may use besides the one they were opened with.
+    /// The additional addresses of MPTCP connections.
     pub endpoints: Vec<Endpoint>,
     /// Whether it forwards packets.
     pub forwards: bool,
@@ -35,9 +35,9 @@ pub struct NodeConfig {
 /// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// The device name; only that of the topology if an Ethernet address is given.
+    /// The device name; if `ethernet` is set, only its name in the topology.
     pub name: String,
-    /// The Ethernet address to find it by.
+    /// The Ethernet address that identifies it.
     pub ethernet: Option<Ethernet>,
 }
 
@@ -48,20 +48,20 @@ pub struct Interface {
     pub device: Device,
     /// The largest packet, in bytes.
     pub mtu: u16,
-    /// Its address; none when it belongs to a bond.
+    /// Its address; `None` if it belongs to a bond.
     pub address: Option<InterfaceAddress>,
     /// The bond that it belongs to, as an index into [`NodeConfig::bonds`].
     pub bond: Option<usize>,
 }
 
-/// An address, and the stations that are reached without a route.
+/// An address, and the stations that it reaches without a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {
     /// The address.
     pub address: Ipv4Addr,
-    /// The length of its network's prefix; 32 with a peer.
+    /// The prefix length of its network in bits; 32 with a peer.
     pub prefix: u8,
-    /// The other end of the wire.
+    /// The address of the other end of a wire.
     pub peer: Option<Ipv4Addr>,
 }
 
@@ -89,11 +89,11 @@ pub struct NodeRoute {
     pub to: Ipv4Addr,
     /// The prefix length of `to`.
     pub prefix: u8,
-    /// The next hops, one at least.
+    /// The next hops, at least one.
     pub hops: Vec<Hop>,
     /// The source address of its packets.
     pub source: Option<Ipv4Addr>,
-    /// How one of several hops is chosen.
+    /// How one of several hops is selected.
     pub selector: Selector,
 }
 
@@ -102,7 +102,7 @@ pub struct NodeRoute {
 pub struct Hop {
     /// The device.
     pub device: Device,
-    /// The router; none when the destination is a station of the device's medium.
+    /// The address of the router; `None` if the destination is a neighbour.
     pub via: Option<Ipv4Addr>,
     /// Whether the router is outside of the device's subnet.
     pub onlink: bool,
@@ -118,11 +118,12 @@ pub struct Endpoint {
 }
 
 impl NodeConfig {
-    /// What `node` needs, its NICs named by `names` where these say something, else found by the
-    /// Ethernet address where the topology gives a real one, else by the topology's names.
+    /// Returns the configuration of `node`. A NIC is identified by its name in `names`; without one
+    /// by its Ethernet address if the topology has a real one, otherwise by its name in the
+    /// topology.
     ///
     /// # Errors
-    /// When `names` names NICs that aren't there, or devices that can't be.
+    /// When `names` contains unknown NICs or invalid device names.
     pub fn of(topology: &Topology, node: NodeId, names: &NicNames) -> Result<Self, ConfigFault> {
         let this = &topology.nodes[node];
         let nics: Vec<(NicId, &Nic)> = topology.nics_of(node).collect();
@@ -172,12 +173,12 @@ impl NodeConfig {
         Ok(config)
     }
 
-    /// The first line of every file, without the comment sign.
+    /// Returns the first line of every file, without the comment sign.
     pub(super) fn title(&self) -> String {
         format!("{} in the topology {}; written by garland net config", self.node, self.topology)
     }
 
-    /// The devices that have an address, the loopback device aside.
+    /// Returns the devices that have an address, except the loopback device.
     #[must_use]
     pub fn addressed(&self) -> Vec<Device> {
         let nics = self.interfaces.iter().filter(|interface| interface.address.is_some());
@@ -185,8 +186,8 @@ impl NodeConfig {
         nics.map(|interface| interface.device.clone()).chain(bonds).collect()
     }
 
-    /// The routes that can be made once `device` is up, the devices coming up in order: NICs, then
-    /// bonds. A route through several devices is that of the last.
+    /// Returns the routes that can be added when `device` is activated. Devices are activated in
+    /// order, NICs before bonds; a route through several devices belongs to the last one.
     pub fn routes_at<'a>(&'a self, device: &'a Device) -> impl Iterator<Item = &'a NodeRoute> {
         let order = self.addressed();
         let rank = move |hop: &Hop| order.iter().position(|known| *known == hop.device);
@@ -202,7 +203,8 @@ impl NodeConfig {
         all.find(|(own, _)| own.is_some_and(|own| own.address == address)).map(|(_, device)| device)
     }
 
-    /// A route's packets have the node's address as source: it is said where the device has another.
+    /// Converts a route. Its packets have the node's address as their source, which must be set if
+    /// the device has another address.
     fn route(
         &self,
         route: &Route,
@@ -229,7 +231,7 @@ impl NodeConfig {
         }
     }
 
-    /// Checks the names of all devices.
+    /// Checks that the names of all devices are valid and unique.
     fn named(&self) -> Result<(), ConfigFault> {
         let mut seen = std::collections::BTreeSet::new();
         let nics = self.interfaces.iter().map(|interface| &interface.device.name);
@@ -248,7 +250,7 @@ impl NodeConfig {
 }
 
 impl BondDevice {
-    /// The bond as a device.
+    /// Returns the bond as a device.
     #[must_use]
     pub fn device(&self) -> Device {
         Device { name: self.name.clone(), ethernet: None }
@@ -258,11 +260,9 @@ impl BondDevice {
 impl InterfaceAddress {
     /// Whether `other` is reached by this address without a route.
     fn covers(self, other: Ipv4Addr) -> bool {
-        let bits = u32::from(self.prefix.min(32));
-        let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
         match self.peer {
             Some(peer) => peer == other,
-            None => u32::from(self.address) & mask == u32::from(other) & mask,
+            None => same_network(self.address, other, self.prefix),
         }
     }
 }
@@ -320,7 +320,7 @@ fn bond_device(
     }
 }
 
-/// Whether Linux accepts a device name that no file format needs to quote.
+/// Whether a device name is valid in Linux and needs no quotes in any format.
 fn is_device_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=15).contains(&name.len())
@@ -328,7 +328,7 @@ fn is_device_name(name: &str) -> bool {
         && name.as_bytes()[0].is_ascii_alphanumeric()
 }
 
-/// A name in a comment must not end it.
+/// Removes control characters from a name, so that it cannot end a comment.
 fn one_line(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).collect()
 }

@@ -5,54 +5,52 @@ use std::fmt::Write;
 use super::super::Selector;
 use super::{ConfigFile, NodeConfig};
 
-/// Where the settings go.
+/// The path of the file.
 const PATH: &str = "/etc/sysctl.d/60-garland.conf";
 
 impl NodeConfig {
-    /// The kernel settings that the node needs, as sysctl(8) has their keys: a dot for a slash and a
-    /// slash for a dot.
+    /// Returns the kernel settings that the node needs, with the keys of sysctl(8): a dot stands
+    /// for a slash, and a slash for a dot.
     #[must_use]
     pub fn settings(&self) -> Vec<(String, &'static str)> {
-        settings(self)
-    }
-}
-
-fn settings(config: &NodeConfig) -> Vec<(String, &'static str)> {
-    let mut settings = Vec::new();
-    if config.forwards {
-        settings.push(("net.ipv4.ip_forward".to_owned(), "1"));
-    }
-    // A packet may come in by another NIC than the one that answers leave by: the source must be
-    // reachable, but through any of them (2, RFC 3704 loose). Where a device's name isn't known, all
-    // devices get it.
-    let devices = config.addressed();
-    if devices.len() > 1 {
-        if devices.iter().all(|device| device.ethernet.is_none()) {
-            for device in devices {
-                settings.push((format!("net.ipv4.conf.{}.rp_filter", slashed(&device.name)), "2"));
-            }
-        } else {
-            settings.push(("net.ipv4.conf.all.rp_filter".to_owned(), "2"));
+        let mut settings = Vec::new();
+        if self.forwards {
+            settings.push(("net.ipv4.ip_forward".to_owned(), "1"));
         }
+        // Packets may arrive at another NIC than the one that sends replies. So the source address
+        // must be reachable through any NIC (2, loose mode of RFC 3704). If a device name is
+        // unknown, the setting is made for all devices.
+        let devices = self.addressed();
+        if devices.len() > 1 {
+            if devices.iter().all(|device| device.ethernet.is_none()) {
+                for device in devices {
+                    settings
+                        .push((format!("net.ipv4.conf.{}.rp_filter", slashed(&device.name)), "2"));
+                }
+            } else {
+                settings.push(("net.ipv4.conf.all.rp_filter".to_owned(), "2"));
+            }
+        }
+        let by_flow =
+            |route: &super::NodeRoute| route.hops.len() > 1 && route.selector == Selector::Flow;
+        if self.routes.iter().any(by_flow) {
+            // Include ports in the hash, so that several connections between two nodes can use
+            // several paths.
+            settings.push(("net.ipv4.fib_multipath_hash_policy".to_owned(), "1"));
+        }
+        if !self.endpoints.is_empty() {
+            settings.push(("net.mptcp.enabled".to_owned(), "1"));
+        }
+        settings
     }
-    let by_flow =
-        |route: &super::NodeRoute| route.hops.len() > 1 && route.selector == Selector::Flow;
-    if config.routes.iter().any(by_flow) {
-        // Ports count too, so that several connections between two nodes can take several ways.
-        settings.push(("net.ipv4.fib_multipath_hash_policy".to_owned(), "1"));
-    }
-    if !config.endpoints.is_empty() {
-        settings.push(("net.mptcp.enabled".to_owned(), "1"));
-    }
-    settings
 }
 
-/// sysctl(8) takes dots for slashes: a dot of a device's name is written as a slash.
+/// Replaces the dots of a device name by slashes, since sysctl(8) reads a dot as a slash.
 fn slashed(device: &str) -> String {
     device.replace('.', "/")
 }
 
-/// The file; none when there is nothing to set.
+/// Returns the file; `None` if there are no settings.
 pub(super) fn file(config: &NodeConfig) -> Option<ConfigFile> {
     let settings = config.settings();
     if settings.is_empty() {

@@ -1,4 +1,4 @@
-//! Nodes at the crossings of rows and columns.
+//! The layout of grids: nodes at the crossings of rows and columns.
 
 use std::collections::HashSet;
 
@@ -6,34 +6,34 @@ use crate::{MediumId, MediumKind, NodeId, Topology};
 
 use super::layout::{Bar, Cable, Layout, Line};
 
-/// From one node to the next.
+/// The distance of two nodes.
 const STEP: f64 = 120.0;
-/// From a node's middle to its row and column.
+/// The distance of a node's middle to its row and column.
 const ASIDE: f64 = 38.0;
-/// Where rows and columns begin.
+/// The start of rows and columns.
 const BEFORE: f64 = -1.6 * ASIDE;
-/// From a bar's end to its caption.
+/// The distance of a bar's end to its caption.
 const BESIDE: f64 = 8.0;
 
-/// The rows and columns of a grid, and the places of its nodes.
+/// The rows and columns of a grid, and the positions of its nodes.
 pub(super) struct Places {
     /// The media of rows.
     pub(super) rows: Vec<MediumId>,
     /// The media of columns.
     pub(super) columns: Vec<MediumId>,
-    /// Row and column of each node.
+    /// The row and column of each node.
     pub(super) nodes: Vec<(usize, usize)>,
 }
 
 impl Places {
-    /// The node at a crossing.
+    /// Returns the node at a crossing.
     pub(super) fn node(&self, row: usize, column: usize) -> Option<NodeId> {
         self.nodes.iter().position(|place| *place == (row, column))
     }
 }
 
-/// The grid, if it is one: each node has one NIC on a row and one on a column, each of which has
-/// several nodes, and no two nodes share both.
+/// Returns the rows and columns if the topology is a grid: each node has one NIC on a row and one
+/// on a column, there are several of each, and no two nodes share both.
 pub(super) fn places(topology: &Topology) -> Option<Places> {
     let mut rows = Vec::new();
     let mut columns = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn places(topology: &Topology) -> Option<Places> {
     (apart && shared && own && wide).then_some(Places { rows, columns, nodes })
 }
 
-/// The place of `medium` among those seen, to which it is added.
+/// Returns the index of `medium` in `seen`; appends it if missing.
 fn place(seen: &mut Vec<MediumId>, medium: MediumId) -> usize {
     seen.iter().position(|other| *other == medium).unwrap_or_else(|| {
         seen.push(medium);
@@ -62,7 +62,8 @@ fn place(seen: &mut Vec<MediumId>, medium: MediumId) -> usize {
     })
 }
 
-/// Rows lie below their nodes, columns to the left; media that only join these stand around.
+/// Computes the layout. Rows are below their nodes and columns to the left of them; media that only
+/// join rows or columns are outside.
 pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
     let x = |column: usize| STEP * column as f64;
     let y = |row: usize| STEP * row as f64;
@@ -89,7 +90,7 @@ pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
     layout
 }
 
-/// Switches that join rows stand at the left, those that join columns on top.
+/// Places switches that join rows on the left, and those that join columns at the top.
 fn join(topology: &Topology, places: &Places, layout: &mut Layout, corner: (f64, f64)) {
     let (mut left, mut top) = (-STEP, -STEP);
     for medium in 0..topology.media.len() {

@@ -1,27 +1,29 @@
-//! Nodes in a row, and above them the hubs and switches, each as wide as what it joins.
+//! The layout in layers: nodes in a row, and above them hubs and switches, each as wide as the
+//! nodes it connects.
 
 use crate::{MediumId, MediumKind, Topology};
 
 use super::layout::{Bar, Cable, Layout, Line, ends};
 
-/// From one node to the next.
+/// The distance of two nodes.
 const STEP: f64 = 90.0;
-/// From one layer to the next.
+/// The distance of two layers.
 const LAYER: f64 = 60.0;
-/// How far a bar goes beyond its outermost nodes.
+/// The length of a bar beyond its outermost nodes.
 const BEYOND: f64 = 35.0;
-/// From a bar up to its caption.
+/// The distance of a bar to its caption above.
 const ABOVE: f64 = 12.0;
-/// Between lines that would lie on each other.
+/// The distance of lines that would overlap.
 const APART: f64 = 12.0;
 
-/// Bars that would overlap lie in layers above each other, those without NICs on top.
+/// Computes the layout. Bars that would overlap are in different layers, those without NICs at the
+/// top.
 pub(super) fn layout(topology: &Topology) -> Layout {
     let nodes: Vec<_> = (0..topology.nodes.len()).map(|node| (STEP * node as f64, 0.0)).collect();
     let mut layers: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut bars: Vec<Bar> = Vec::new();
     for medium in lowest_first(topology) {
-        let below: Vec<MediumId> = joined(topology, medium);
+        let below: Vec<MediumId> = topology.uplinks_at(medium).map(|(_, other)| other).collect();
         let joined_spans =
             bars.iter().filter(|bar| below.contains(&bar.medium)).flat_map(|b| [b.from.0, b.to.0]);
         let stations = topology.stations(medium).map(|(_, nic)| nodes[nic.node].0);
@@ -29,7 +31,7 @@ pub(super) fn layout(topology: &Topology) -> Layout {
         let (left, right) =
             around.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, r), x| (l.min(x), r.max(x)));
         let (left, right) = if left > right { (-BEYOND, BEYOND) } else { (left, right) };
-        // Above everything that it joins.
+        // Above all media that it joins.
         let least = bars
             .iter()
             .filter(|bar| below.contains(&bar.medium))
@@ -47,24 +49,13 @@ pub(super) fn layout(topology: &Topology) -> Layout {
     Layout { nodes, bars, lines }
 }
 
-/// Hubs and switches: those with NICs before those that only join others.
+/// Returns hubs and switches: those with NICs before those that only join others.
 fn lowest_first(topology: &Topology) -> Vec<MediumId> {
     let mut media: Vec<MediumId> = (0..topology.media.len())
         .filter(|medium| topology.media[*medium].kind != MediumKind::Wire)
         .collect();
     media.sort_by_key(|medium| topology.stations(*medium).next().is_none());
     media
-}
-
-fn joined(topology: &Topology, medium: MediumId) -> Vec<MediumId> {
-    let uplinks = topology.uplinks.iter();
-    uplinks
-        .filter_map(|uplink| match medium {
-            medium if medium == uplink.from => Some(uplink.to),
-            medium if medium == uplink.to => Some(uplink.from),
-            _ => None,
-        })
-        .collect()
 }
 
 fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
@@ -76,7 +67,7 @@ fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
             .filter_map(|(id, nic)| Some((id, bar(nic.medium)?.from.1)))
             .collect();
         for (place, &(nic, y)) in ports.iter().enumerate() {
-            // Several lines of a node stand side by side.
+            // Several lines of a node are side by side.
             let aside = APART * (place as f64 - (ports.len() - 1) as f64 / 2.0);
             let x = middle + aside;
             lines.push(Line { what: Cable::Port(nic), from: (x, below), to: (x, y) });
@@ -85,7 +76,7 @@ fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
     for (id, uplink) in topology.uplinks.iter().enumerate() {
         if let (Some(from), Some(to)) = (bar(uplink.from), bar(uplink.to)) {
             let middle = |bar: &Bar| ((bar.from.0 + bar.to.0) / 2.0, bar.from.1);
-            // Straight up from the narrower one.
+            // Vertical, from the narrower bar.
             let (from, to) = if from.to.0 - from.from.0 <= to.to.0 - to.from.0 {
                 (from, to)
             } else {
@@ -94,7 +85,7 @@ fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
             let (mut start, y) = (middle(from), to.from.1);
             let before =
                 topology.uplinks[..id].iter().filter(|up| [up.from, up.to].contains(&from.medium));
-            // Beside those that are drawn already.
+            // Next to the lines that are drawn already.
             start.0 += 2.0 * APART * before.count() as f64;
             let end = (start.0.clamp(to.from.0, to.to.0), y);
             lines.push(Line { what: Cable::Uplink(id), from: start, to: end });

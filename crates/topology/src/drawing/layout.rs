@@ -34,7 +34,7 @@ pub(super) struct Line {
     pub(super) to: Point,
 }
 
-/// What a cable joins.
+/// What a cable connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cable {
     /// A NIC and its hub or switch.
@@ -45,7 +45,7 @@ pub(super) enum Cable {
     Uplink(usize),
 }
 
-/// The two nodes of a wire, in the order of its NICs.
+/// Returns the two nodes of a wire, in the order of its NICs.
 pub(super) fn ends(topology: &Topology, wire: MediumId) -> Option<(NodeId, NodeId)> {
     let mut nodes = topology.stations(wire).map(|(_, nic)| nic.node);
     Some((nodes.next()?, nodes.next()?))

@@ -1,5 +1,5 @@
-//! Pictures of topologies: where everything goes (`grid`, `stars`, `layers`), and how it looks as
-//! text and as SVG.
+//! Pictures of topologies: layouts (`grid`, `stars`, `layers`), and their output as text and as
+//! SVG.
 
 mod grid;
 mod layers;
@@ -14,8 +14,8 @@ use crate::{Medium, MediumKind, Topology};
 pub use svg::{inline, svg};
 pub use text::text;
 
-/// The layout of a topology: a grid if it is one, stars or a circle if all media are wires, layers
-/// otherwise.
+/// Computes the layout of a topology: a grid if possible, stars or a circle if all media are wires,
+/// otherwise layers.
 fn lay_out(topology: &Topology) -> Layout {
     if let Some(places) = grid::places(topology) {
         return grid::layout(topology, &places);
@@ -26,7 +26,7 @@ fn lay_out(topology: &Topology) -> Layout {
     layers::layout(topology)
 }
 
-/// What a medium is and how fast: `hub, 10 Mbit/s`.
+/// Returns the kind and the rate of a medium: `hub, 10 Mbit/s`.
 fn caption(medium: &Medium) -> String {
     let kind = match medium.kind {
         MediumKind::Hub { .. } => "hub",
@@ -39,7 +39,7 @@ fn caption(medium: &Medium) -> String {
     }
 }
 
-/// A rate of a wire in bits, as wires are sold: `10 Mbit/s`, `2.5 Gbit/s`.
+/// Formats a rate in bits per second with a unit: `10 Mbit/s`, `2.5 Gbit/s`.
 pub fn bits(rate: f64) -> String {
     match rate {
         rate if rate >= 1e9 => format!("{} Gbit/s", rate / 1e9),

@@ -1,4 +1,5 @@
-//! Wires and nothing else: leaves around their centres, or all nodes in a circle.
+//! The layout of topologies that consist of wires: leaves around their centres, or all nodes in a
+//! circle.
 
 use std::f64::consts::TAU;
 
@@ -6,10 +7,11 @@ use crate::{NodeId, Topology};
 
 use super::layout::{Cable, Layout, Line, Point, ends};
 
-/// The least distance of two nodes on a circle.
+/// The minimum distance of two nodes on a circle.
 const APART: f64 = 90.0;
 
-/// One centre or two with their leaves around them if there are no other nodes; otherwise a circle.
+/// Computes the layout: one or two centres with their leaves around them if there are no other
+/// nodes, otherwise a circle.
 pub(super) fn layout(topology: &Topology) -> Layout {
     let wires: Vec<_> = (0..topology.media.len())
         .filter_map(|wire| ends(topology, wire).map(|ends| (wire, ends)))
@@ -27,8 +29,8 @@ pub(super) fn layout(topology: &Topology) -> Layout {
     Layout { lines: lines.collect(), nodes, ..Layout::default() }
 }
 
-/// Nodes with one wire around those with more; `None` when a centre has no leaves, or there are
-/// more than two: their wires would cross.
+/// Places nodes with one wire around those with more. Returns `None` if a centre has no leaves, or
+/// if there are more than two centres, since their wires would cross.
 fn stars(neighbours: &[Vec<NodeId>]) -> Option<Vec<Point>> {
     let centres: Vec<NodeId> =
         (0..neighbours.len()).filter(|node| neighbours[*node].len() > 1).collect();
@@ -43,13 +45,13 @@ fn stars(neighbours: &[Vec<NodeId>]) -> Option<Vec<Point>> {
     let mut left = 0.0;
     for (number, &centre) in centres.iter().enumerate() {
         let leaves = leaves(centre);
-        // The way to the other centre stays free.
+        // One place is left free for the wire to the other centre.
         let places = leaves.len() + centres.len() - 1;
         let radius = radius(places);
         nodes[centre] = (left + radius, 0.0);
         let middle = left + radius;
         left += 2.0 * radius + APART;
-        // In a clock's sense: from the top around one centre, from the other one around two.
+        // Clockwise: from the top if there is one centre, from the other centre if there are two.
         let start = match centres.len() {
             1 => -0.25,
             _ => 0.5 * number as f64 + 1.0 / places as f64,
@@ -68,7 +70,7 @@ fn circle(nodes: usize) -> Vec<Point> {
     (0..nodes).map(|node| (radius * at(node).cos(), radius * at(node).sin())).collect()
 }
 
-/// The radius of a circle on which this number of nodes is far enough apart.
+/// Returns the radius of a circle on which `nodes` nodes are far enough apart.
 fn radius(nodes: usize) -> f64 {
     (APART * nodes as f64 / TAU).max(1.3 * APART)
 }

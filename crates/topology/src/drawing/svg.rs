@@ -1,5 +1,4 @@
-//! A layout as SVG: plain shapes, no script, no font of our own; what is under the pointer says
-//! what it is.
+//! Writes a layout as SVG: plain shapes with tooltips, without scripts and fonts.
 
 use std::fmt::Write;
 
@@ -8,9 +7,9 @@ use crate::{NicId, Topology};
 use super::layout::{Cable, Layout, Point};
 use super::{caption, lay_out};
 
-/// White space around everything, with room for the captions of bars.
+/// The margin around the picture, which contains captions of bars.
 const MARGIN: f64 = 70.0;
-/// Half of a node's box.
+/// Half of the size of a node's box.
 const HALF: Point = (26.0, 14.0);
 
 const STYLE: &str = "\
@@ -25,37 +24,43 @@ line.switch { stroke: #2f7d4f; stroke-width: 7 }
 circle { fill: #555 }
 ";
 
-/// The topology as an SVG document.
+/// Returns the topology as an SVG document.
 pub fn svg(topology: &Topology) -> String {
-    let layout = lay_out(topology);
-    let Frame { left, top, width, height } = Frame::around(&layout);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n<title>{}</title>\n\
-         <style>\n{STYLE}</style>\n\
-         <path d=\"M{left:.0} {top:.0}h{width:.0}v{height:.0}h-{width:.0}z\" \
-         style=\"fill: #fff; stroke: none\"/>\n",
-        escape(&topology.name)
-    );
-    shapes(&mut svg, topology, &layout);
-    svg.push_str("</svg>\n");
-    svg
+    element(topology, "", |Frame { left, top, width, height }| {
+        format!(
+            "<title>{}</title>\n<style>\n{STYLE}</style>\n\
+             <path d=\"M{left:.0} {top:.0}h{width:.0}v{height:.0}h-{width:.0}z\" \
+             style=\"fill: #fff; stroke: none\"/>\n",
+            escape(&topology.name)
+        )
+    })
 }
 
-/// The topology as SVG for a page, whose style sheet colours it.
+/// Returns the topology as an SVG element for an HTML page, whose style sheet sets the colours.
 pub fn inline(topology: &Topology) -> String {
+    element(topology, " class=\"topology\"", |_| String::new())
+}
+
+/// Returns the SVG element with further attributes, and with contents before the shapes.
+fn element(
+    topology: &Topology,
+    attributes: &str,
+    contents: impl FnOnce(&Frame) -> String,
+) -> String {
     let layout = lay_out(topology);
-    let Frame { left, top, width, height } = Frame::around(&layout);
+    let frame = Frame::around(&layout);
+    let Frame { left, top, width, height } = frame;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"topology\" width=\"{width:.0}\" \
-         height=\"{height:.0}\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"{attributes} width=\"{width:.0}\" \
+         height=\"{height:.0}\" viewBox=\"{left:.0} {top:.0} {width:.0} {height:.0}\">\n{}",
+        contents(&frame)
     );
     shapes(&mut svg, topology, &layout);
     svg.push_str("</svg>\n");
     svg
 }
 
-/// What is seen of the plane.
+/// The visible part of the plane.
 struct Frame {
     left: f64,
     top: f64,
@@ -73,7 +78,7 @@ impl Frame {
             low = (low.0.min(x), low.1.min(y));
             high = (high.0.max(x), high.1.max(y));
         }
-        // The captions of bars begin at their right ends.
+        // Captions of bars start at their right ends.
         let captions = if layout.bars.is_empty() { 0.0 } else { 90.0 };
         Self {
             left: low.0 - MARGIN,
@@ -84,9 +89,9 @@ impl Frame {
     }
 }
 
-/// Lines first, so that bars and nodes lie on top of them.
+/// Draws all shapes. Lines are first, so that bars and nodes are on top of them.
 fn shapes(svg: &mut String, topology: &Topology, layout: &Layout) {
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = draw_lines(svg, topology, layout)
         .and_then(|()| draw_bars(svg, topology, layout))
         .and_then(|()| draw_nodes(svg, topology, layout));
@@ -96,7 +101,7 @@ fn draw_lines(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fm
     for line in &layout.lines {
         let ((x1, y1), (x2, y2)) = (line.from, line.to);
         let title = escape(&title(topology, line.what));
-        // A wire between nodes of one row goes below those between them.
+        // A wire between nodes in a row is drawn below the nodes between them.
         let below = matches!(line.what, Cable::Wire(_)) && !layout.bars.is_empty();
         if below {
             let (x, y) = ((x1 + x2) / 2.0, y1 + 30.0 + (x2 - x1).abs() / 6.0);
@@ -140,7 +145,7 @@ fn draw_bars(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt
 fn draw_nodes(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt::Result {
     for (id, (node, &(x, y))) in topology.nodes.iter().zip(&layout.nodes).enumerate() {
         let class = if id == 0 { " class=\"head\"" } else { "" };
-        // A long name needs a wide box: some 7 units a letter.
+        // A long name needs a wide box: about 7 units per letter.
         let half = HALF.0.max(3.6 * node.name.chars().count() as f64 + 6.0);
         let (left, top, wide, tall) = (x - half, y - HALF.1, 2.0 * half, 2.0 * HALF.1);
         let name = escape(&node.name);
@@ -154,7 +159,7 @@ fn draw_nodes(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fm
     Ok(())
 }
 
-/// What a line is: `n1 eth0 10.88.0.11 on switch`.
+/// Returns the tooltip of a line: `n1 eth0 10.88.0.11 on switch`.
 fn title(topology: &Topology, what: Cable) -> String {
     let nic = |id: NicId| {
         let nic = &topology.nics[id];

@@ -1,4 +1,4 @@
-//! A layout as text, for terminals.
+//! Draws a topology as text, for terminals.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -9,14 +9,14 @@ use garland_core::cluster::nodelist;
 use super::layout::ends;
 use super::{caption, grid};
 
-/// No line is longer, in characters: beyond it, names are folded.
+/// The maximum length of a line in characters; longer lists of names are folded.
 const WIDTH: usize = 100;
 
-/// The topology, drawn with lines: a grid, or its hubs and switches with what hangs on each, and its
-/// wires below the node that has most of them.
+/// Draws the topology with lines: a grid, or hubs and switches with their stations, and wires below
+/// the node that has most of them.
 pub fn text(topology: &Topology) -> String {
     let mut drawing = String::new();
-    // Writing to a string can't fail.
+    // Writing to a string cannot fail.
     let _ = match grid::places(topology).filter(|places| fits(topology, places.columns.len())) {
         Some(places) => draw_grid(&mut drawing, topology, &places),
         None => draw_bars(&mut drawing, topology, &mut (0..topology.media.len())),
@@ -25,7 +25,7 @@ pub fn text(topology: &Topology) -> String {
     drawing
 }
 
-/// Room for a name and a line on both sides.
+/// Returns the width of a column, for the longest name and a line on both sides.
 fn cell(names: impl Iterator<Item = usize>) -> usize {
     names.max().unwrap_or(0) + 2
 }
@@ -43,7 +43,7 @@ fn fits(topology: &Topology, columns: usize) -> bool {
     (columns + 1) * wide <= WIDTH
 }
 
-/// Rows as lines through their nodes, columns between them.
+/// Draws rows as lines through their nodes, and columns between the rows.
 fn draw_grid(out: &mut String, topology: &Topology, places: &grid::Places) -> std::fmt::Result {
     let wide = node_cell(topology).max(medium_cell(topology));
     let name = |medium: MediumId| topology.media[medium].name.as_str();
@@ -79,7 +79,7 @@ fn draw_grid(out: &mut String, topology: &Topology, places: &grid::Places) -> st
     draw_bars(out, topology, &mut others)
 }
 
-/// `text` with as many of `with` as make it `wide` characters.
+/// Pads `text` with `with` to a width of `wide` characters.
 fn padded(text: &str, wide: usize, with: char) -> String {
     let mut text = text.to_owned();
     let missing = wide.saturating_sub(text.chars().count());
@@ -87,13 +87,13 @@ fn padded(text: &str, wide: usize, with: char) -> String {
     text
 }
 
-/// Ends a line without blanks.
+/// Removes blanks at the end of the line, and ends it.
 fn trim(out: &mut String) {
     out.truncate(out.trim_end_matches(' ').len());
     out.push('\n');
 }
 
-/// Each hub and switch as a bar, and under it the nodes and the media that hang on it.
+/// Draws each hub and switch as a bar, and below it its nodes and the media that it is joined to.
 fn draw_bars(
     out: &mut String,
     topology: &Topology,
@@ -107,7 +107,7 @@ fn draw_bars(
         }
         let hanging = hanging(topology, id);
         let wide = cell(hanging.iter().map(|name| name.chars().count()));
-        let line = if matches!(medium.kind, MediumKind::Hub { .. }) { '─' } else { '═' };
+        let line = if medium.kind.is_hub() { '─' } else { '═' };
         let (tap, name) = (if line == '─' { '┬' } else { '╤' }, &medium.name);
         let what = caption(medium);
         if label + wide * hanging.len() > WIDTH {
@@ -127,8 +127,8 @@ fn draw_bars(
     Ok(())
 }
 
-/// The names of what hangs on a medium: its nodes, and in brackets the media it has uplinks to. A
-/// medium without nodes shows those with uplinks to it.
+/// Returns the names of a medium's nodes, and in brackets the names of the media that it has
+/// uplinks to. If there are none, the names of the media with uplinks to it.
 fn hanging(topology: &Topology, medium: MediumId) -> Vec<String> {
     let nodes: BTreeSet<NodeId> = topology.stations(medium).map(|(_, nic)| nic.node).collect();
     let mut names: Vec<String> =
@@ -143,7 +143,7 @@ fn hanging(topology: &Topology, medium: MediumId) -> Vec<String> {
     names
 }
 
-/// Wires, each once, below that of its two nodes which has more NICs.
+/// Draws each wire once, below the one of its two nodes that has more NICs.
 fn draw_wires(out: &mut String, topology: &Topology) -> std::fmt::Result {
     let mut below: Vec<Vec<(MediumId, NodeId)>> = vec![Vec::new(); topology.nodes.len()];
     let mut count = vec![0_usize; topology.nodes.len()];

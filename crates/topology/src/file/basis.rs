@@ -2,36 +2,32 @@
 
 use toml::de::DeValue;
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use super::values::rate;
 use crate::shapes::Basis;
 use crate::{MOST_NODES, Subnet, TopologyFault};
 use garland_core::form::{Alone, Section, expand_text, wrong_kind};
 
-/// Nodes, rate and addresses.
+/// Reads the nodes, the rate and the subnet.
 pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
     let nodes = nodes(file, section, name)?;
     let subnet = section.read("subnet", str::parse::<Subnet>)?.unwrap_or_default();
     let count = nodes.nodes.len();
     if u32::try_from(count).map_or(true, |count| count > subnet.room()) {
-        let problem = TopologyFileProblem::Narrow {
-            subnet: subnet.to_string(),
-            room: subnet.room(),
-            nodes: count,
-        };
-        return Err(Fault::new(section.span_of("subnet"), problem));
+        let message = format!(
+            "{subnet} has addresses for {} nodes, but the topology has {count}: use a shorter prefix",
+            subnet.room()
+        );
+        return Err(Fault::contents(section.span_of("subnet"), message));
     }
     Ok(Basis { rate: rate(section, "rate")?, subnet, ..nodes })
 }
 
-/// The nodes of a number or a list, no more than there can be.
+/// Reads the nodes, as a number or a node list, and checks their maximum number.
 fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
     const EXAMPLE: &str = "`nodes = \"n[0-3]\"`, or 3 for n0 to n3";
     let value = section.value("nodes").ok_or_else(|| section.missing("nodes", EXAMPLE))?;
-    let too_many = |count: usize| {
-        let fault = TopologyFault::TooManyNodes(count);
-        Fault::new(value.span(), TopologyFileProblem::Fault(fault))
-    };
+    let too_many = |count: usize| Fault::new(value.span(), TopologyFault::too_many(count).into());
     let basis = match value.get_ref() {
         DeValue::Integer(_) => {
             let count = section.integer("nodes", 0..=u32::MAX)?.unwrap_or_default();
@@ -46,7 +42,8 @@ fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> 
             Basis::named(name, names)
         }
         other => {
-            let expected = "a node list such as \"n[0-3]\", or the number of nodes beside n0";
+            let expected =
+                "a node list such as \"n[0-3]\", or the number of nodes without the head n0";
             return Err(wrong_kind("nodes", expected, other, value.span()).into());
         }
     };

@@ -1,18 +1,17 @@
-//! The explicit shape: media, NICs, bonds and uplinks are listed.
+//! The shape `explicit`, in which media, NICs, bonds and uplinks are listed.
 
 use std::net::Ipv4Addr;
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use super::lookup::{medium, nic, nodes};
 use super::routes;
-use super::values::{SELECTORS, mtu, rate, value};
+use super::values::{SELECTORS, mtu, out_of_place, rate, value};
 use crate::shapes::Basis;
 use crate::{
     Bond, Cable, Medium, MediumKind, Nic, NicId, Node, Price, Reach, Selector, Topology, Uplink,
 };
 use garland_core::form::{Alone, Section, Text, expand_text};
 use garland_core::nic_facts::Ethernet;
-use garland_core::units::Nanos;
 
 /// The keys of `[topology]` that only this shape has.
 pub(super) const KEYS: [&str; 4] = ["nic", "uplink", "bond", "route"];
@@ -34,10 +33,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<T
         name: basis.name.clone(),
         nodes: basis.nodes.iter().map(node).collect(),
         media: media(section, basis)?,
-        nics: Vec::new(),
-        uplinks: Vec::new(),
-        bonds: Vec::new(),
-        routes: Vec::new(),
+        ..Topology::default()
     };
     uplinks(section, &mut topology)?;
     nics(file, section, &mut topology)?;
@@ -47,7 +43,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, basis: &Basis) -> Result<T
     Ok(topology)
 }
 
-/// Reads the names and kinds of media; the overrides have their other properties.
+/// Reads the names and kinds of media. Their other properties are read by `overrides`.
 fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
     let mut media = Vec::new();
     for entry in section.open_sections("medium", "[[topology.medium]]")? {
@@ -61,18 +57,14 @@ fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
         let kind = entry.word("kind", &kinds)?;
         let kind = kind.ok_or_else(|| entry.missing("kind", "`kind = \"switch\"`"))?;
         if backplane.is_some() && !matches!(kind, MediumKind::Switch { .. }) {
-            let (key, reason) = ("backplane", "only a switch has one; drop it");
-            let problem = TopologyFileProblem::OutOfPlace { key, reason };
-            return Err(Fault::new(entry.span_of(key), problem));
+            return Err(out_of_place(&entry, "backplane", "only a switch has one; remove it"));
         }
         media.push(Medium {
             name: name.value.to_owned(),
             kind,
             rate: basis.rate,
-            latency: Nanos::ZERO,
-            buffer: None,
-            price: Price::default(),
-            cable: Cable { kind: "direct".to_owned(), price: Price::default() },
+            cable: Cable { kind: "direct".to_owned(), ..Cable::default() },
+            ..Medium::default()
         });
     }
     Ok(media)
@@ -107,7 +99,7 @@ fn nics(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<()
                 (None, Some(prefix), _) => Reach::Subnet(prefix),
                 (None, None, None) => Reach::Nobody,
                 (None, None, Some(_)) => {
-                    let reason = "it needs its network's prefix, as in 10.0.0.1/24, or a `peer`";
+                    let reason = "the prefix of its network is missing; write it as in 10.0.0.1/24, or a `peer`";
                     return Err(value(&entry, "address", reason));
                 }
             };
@@ -150,7 +142,7 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
             let (address, prefix) = match (&addresses, of_first) {
                 (Some(Addresses { list, prefix: Some(prefix) }), _) => (list[place], *prefix),
                 (Some(_), _) => {
-                    let reason = "it needs its network's prefix, as in 10.0.0.1/24";
+                    let reason = "the prefix of its network is missing; write it as in 10.0.0.1/24";
                     return Err(value(&entry, "address", reason));
                 }
                 (None, Some((address, Reach::Subnet(prefix)))) if selector == Selector::Subflow => {
@@ -167,7 +159,7 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
     Ok(())
 }
 
-/// Sets each node's address: the one given, or that of its first bond or NIC.
+/// Sets the address of each node: the one in its section, or that of its first bond or NIC.
 fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     for entry in section.open_sections("node", "[[topology.node]]")? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
@@ -189,8 +181,11 @@ fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> 
         let bond = topology.bonds.iter().find(|bond| bond.node == id).map(|bond| bond.address);
         let nic = topology.nics_of(id).find_map(|(_, nic)| nic.address);
         let Some(address) = bond.or(nic) else {
-            let problem = TopologyFileProblem::NoAddress(topology.nodes[id].name.clone());
-            return Err(Fault::new(section.span_of("nodes"), problem));
+            let message = format!(
+                "node {} has no address: add a NIC or a bond with an address, or set `address` in a section `[[topology.node]]`",
+                topology.nodes[id].name
+            );
+            return Err(Fault::contents(section.span_of("nodes"), message));
         };
         topology.nodes[id].address = address;
     }
@@ -203,7 +198,7 @@ struct Addresses {
     prefix: Option<u8>,
 }
 
-/// The addresses at `key`, with an optional prefix: `10.0.0.[1-4]/24`.
+/// Reads the addresses at `key`, with an optional prefix: `10.0.0.[1-4]/24`.
 fn addresses(
     file: &str,
     entry: &Section<'_>,
@@ -217,7 +212,7 @@ fn addresses(
         None => (text.clone(), None),
         Some((list, prefix)) => {
             let prefix = prefix.parse::<u8>().ok().filter(|prefix| *prefix <= 32);
-            let prefix = prefix.ok_or_else(|| value(entry, key, "a prefix can be 0 to 32"))?;
+            let prefix = prefix.ok_or_else(|| value(entry, key, "the prefix must be 0 to 32"))?;
             (Text { value: list, ..text.clone() }, Some(prefix))
         }
     };
@@ -226,13 +221,16 @@ fn addresses(
     let list =
         list.ok_or_else(|| value(entry, key, "write addresses as 10.0.0.1 or 10.0.0.[1-4]"))?;
     if list.len() != nodes {
-        let problem = TopologyFileProblem::Count { key, found: list.len(), nodes };
-        return Err(Fault::new(text.span, problem));
+        let found = list.len();
+        let message = format!(
+            "`{key}` gives {found} addresses, but `nodes` gives {nodes} nodes: write one address per node"
+        );
+        return Err(Fault::contents(text.span, message));
     }
     Ok(Some(Addresses { list, prefix }))
 }
 
-/// The addresses at `key`, without a prefix.
+/// Reads the addresses at `key`, without a prefix.
 fn addresses_of(
     file: &str,
     entry: &Section<'_>,
@@ -241,7 +239,7 @@ fn addresses_of(
 ) -> Result<Option<Addresses>, Fault> {
     match addresses(file, entry, key, nodes)? {
         Some(Addresses { prefix: Some(_), .. }) => {
-            Err(value(entry, key, "it has no prefix; drop it"))
+            Err(value(entry, key, "no prefix is allowed here; remove it"))
         }
         other => Ok(other),
     }

@@ -1,11 +1,11 @@
-//! Nodes, media and NICs by their names.
+//! Finds nodes, media and NICs by their names.
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use crate::{MediumId, NicId, NodeId, Topology};
 use garland_core::form::{Alone, Text, expand_text};
-use garland_core::nearest::nearest;
+use garland_core::nearest::{hint, nearest};
 
-/// The nodes of a node list; `file` is the text of the whole file.
+/// Finds the nodes of a node list; `file` is the text of the whole file.
 pub(super) fn nodes(
     file: &str,
     topology: &Topology,
@@ -23,7 +23,7 @@ pub(super) fn nodes(
         .collect()
 }
 
-/// The medium with this name.
+/// Finds the medium with this name.
 pub(super) fn medium(topology: &Topology, name: &Text<'_>) -> Result<MediumId, Fault> {
     let mut known = topology.media.iter().map(|medium| medium.name.as_str());
     known.clone().position(|medium| medium == name.value).ok_or_else(|| {
@@ -31,21 +31,18 @@ pub(super) fn medium(topology: &Topology, name: &Text<'_>) -> Result<MediumId, F
     })
 }
 
-/// The fault of an unknown name, with the nearest known one as a hint.
+/// Returns the fault of an unknown name, with the nearest known one as a hint.
 fn unknown<'a>(
     what: &str,
     name: String,
     text: &Text<'_>,
     known: impl Iterator<Item = &'a str>,
 ) -> Fault {
-    let near = nearest(&name, known).map(str::to_owned);
-    Fault::new(
-        text.span.clone(),
-        TopologyFileProblem::Unknown { what: what.to_owned(), name, near },
-    )
+    let near = hint(nearest(&name, known));
+    Fault::contents(text.span.clone(), format!("{name} is not the name of a {what}{near}"))
 }
 
-/// The NIC of `node` with this name.
+/// Finds the NIC of `node` with this name.
 pub(super) fn nic(topology: &Topology, node: NodeId, name: &Text<'_>) -> Result<NicId, Fault> {
     let found = topology.nics_of(node).find(|(_, nic)| nic.name == name.value);
     let known = topology.nics_of(node).map(|(_, nic)| nic.name.as_str());

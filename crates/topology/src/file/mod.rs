@@ -1,4 +1,5 @@
-//! The topology file, which is the scenario file as well: nodes and the media between them, in TOML.
+//! The topology file, in TOML: nodes and the media between them. Scenario files contain the same
+//! sections.
 //!
 //! ```
 //! # use garland_topology::file::parse;
@@ -17,8 +18,8 @@
 //! # Ok::<(), garland_topology::file::TopologyFileError>(())
 //! ```
 //!
-//! `docs/topology.md` describes all keys; its examples are tests. The experiment reads the other sections
-//! of a scenario (`[job]`, `[tolerance]`, `[[published]]`). Every topology is
+//! `docs/topology.md` describes all keys; its examples are tests. The other sections of a scenario
+//! (`[job]`, `[tolerance]`, `[[published]]`) are read by the experiment. Every topology is
 //! [checked](super::Topology::check) before it is returned.
 
 mod basis;

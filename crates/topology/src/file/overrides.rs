@@ -1,5 +1,5 @@
-//! Properties of nodes and media: those of all, and then those of single ones in `[[topology.node]]` and
-//! `[[topology.medium]]`.
+//! Properties of nodes and media: first those of all, then those of single ones in
+//! `[[topology.node]]` and `[[topology.medium]]`.
 
 use std::slice;
 
@@ -7,12 +7,12 @@ use super::error::Fault;
 use super::explicit;
 use super::lookup::{medium, nodes};
 use super::price::{self, price};
-use super::values::{mtu, no_hub, rate, set_collisions};
+use super::values::{mtu, out_of_place, rate, set_collisions};
 use crate::{Medium, Topology};
 use garland_core::form::Section;
 use garland_core::units::{Nanos, Rate, bytes};
 
-/// The CPU share of a node, in thousandths of a processor.
+/// The range of a node's CPU limit, in thousandths of one CPU.
 const CPU: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 
 /// Reads the properties of all media and NICs, and then those of single ones.
@@ -22,7 +22,7 @@ pub(super) fn read(
     explicit: bool,
     topology: &mut Topology,
 ) -> Result<(), Fault> {
-    // In the explicit shape each NIC has its own.
+    // In the explicit shape each NIC has an MTU of its own.
     if let Some(mtu) = mtu(section)?.filter(|_| !explicit) {
         topology.nics.iter_mut().for_each(|nic| nic.mtu = mtu);
     }
@@ -31,7 +31,7 @@ pub(super) fn read(
     single(file, section, explicit, topology)
 }
 
-/// Sets the properties of `media` that `section` has, without rate and price.
+/// Sets the properties of `media` that `section` has, except rate and price.
 fn set_media(section: &Section<'_>, media: &mut [Medium]) -> Result<(), Fault> {
     let latency = section.read("latency", str::parse::<Nanos>)?;
     let buffer = section.read("buffer", bytes::parse)?;
@@ -39,7 +39,8 @@ fn set_media(section: &Section<'_>, media: &mut [Medium]) -> Result<(), Fault> {
     if let Some(collisions) = section.boolean("collisions")?
         && !set_collisions(media, collisions)
     {
-        return Err(no_hub(section));
+        let reason = "only hubs have collisions; remove it";
+        return Err(out_of_place(section, "collisions", reason));
     }
     for medium in media {
         medium.latency = latency.unwrap_or(medium.latency);

@@ -1,26 +1,26 @@
-//! The whole file: its keys, and its topology.
+//! Parses the whole file: its keys and its topology.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Fault, TopologyFileError, TopologyFileProblem};
+use super::error::{Fault, TopologyFileError};
 use super::shape;
 use crate::{Topology, TopologyFault};
 use garland_core::form::{Section, document};
 
-/// What a topology file says.
+/// The contents of a topology file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopologyFile {
     /// Its name.
     pub name: String,
-    /// What is asked, in a scenario.
+    /// The question of a scenario.
     pub question: Option<String>,
-    /// Where the experiment comes from, in a scenario.
+    /// The source of the experiment of a scenario.
     pub source: Option<String>,
-    /// What was answered, in a scenario.
+    /// The published answer of a scenario.
     pub answer: Option<String>,
-    /// The topology, which can be.
+    /// The topology, which has passed its check.
     pub topology: Topology,
 }
 
@@ -37,8 +37,8 @@ const KEYS: [&str; 9] = [
     "published",
 ];
 
-/// Reads the text of a [topology file](super); `file_name` is for messages, and for the topology's
-/// name when the file gives none.
+/// Parses the text of a [topology file](super). `file_name` is used in messages, and as the name of
+/// the topology if the file has none.
 ///
 /// # Errors
 /// [`TopologyFileError`] says what is wrong, where, and what is allowed.
@@ -58,9 +58,7 @@ fn read(text: &str, file_name: &str) -> Result<TopologyFile, Fault> {
             .into());
     };
     let (section, topology) = shape::read(text, &name, span, table)?;
-    topology.check().map_err(|fault| {
-        Fault::new(place_of(&section, &fault), TopologyFileProblem::Fault(fault))
-    })?;
+    topology.check().map_err(|fault| Fault::new(place_of(&section, &fault), fault.into()))?;
     Ok(TopologyFile {
         name,
         question: word("question")?,
@@ -70,16 +68,12 @@ fn read(text: &str, file_name: &str) -> Result<TopologyFile, Fault> {
     })
 }
 
-/// The key that a fault is most likely about.
+/// Returns the position of the key that most likely causes a fault.
 fn place_of(section: &Section<'_>, fault: &TopologyFault) -> Range<usize> {
     let key = match fault {
-        TopologyFault::NoNodes
-        | TopologyFault::Alone(_)
-        | TopologyFault::TooManyNodes(_)
-        | TopologyFault::HostName(_)
-        | TopologyFault::SameName { .. } => "nodes",
-        TopologyFault::HubWithoutRate(_) | TopologyFault::NoRate(_) => "rate",
-        _ => "shape",
+        TopologyFault::Nodes(_) => "nodes",
+        TopologyFault::Rate(_) => "rate",
+        TopologyFault::Structure(_) => "shape",
     };
     section.span_of(key)
 }

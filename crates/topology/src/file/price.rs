@@ -1,10 +1,10 @@
-//! `[topology.price]`: what one of each costs.
+//! `[topology.price]`: the prices of single parts.
 
 use super::error::Fault;
 use crate::{MediumKind, Price, Topology};
 use garland_core::form::Section;
 
-/// The highest price of one thing: 10 million.
+/// The maximum price of a part in hundredths: 10 million.
 const MOST: u32 = 1_000_000_000;
 
 pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
@@ -37,7 +37,7 @@ pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(),
     Ok(())
 }
 
-/// A price with at most two decimals.
+/// Reads a price with at most two decimals.
 pub(super) fn price(section: &Section<'_>, key: &'static str) -> Result<Option<Price>, Fault> {
     Ok(section.parts(key, 100, 0..=MOST)?.map(|parts| Price(u64::from(parts))))
 }

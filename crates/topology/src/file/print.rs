@@ -1,11 +1,12 @@
 use std::fmt;
 
-use crate::shapes::{Basis, Between, Bonded, Joined, JoinedStars, LeafSpine, Mesh, Segment, Shape};
-use crate::{Selector, Topology};
+use super::values::{BETWEEN, JOINED, SEGMENTS, SELECTORS};
+use crate::Topology;
+use crate::shapes::{Basis, Bonded, JoinedStars, LeafSpine, Mesh, Shape};
 use garland_core::cluster::nodelist::{NoSources, expand, fold};
 use garland_core::units::Rate;
 
-/// A shape with what it starts from. Printed, it is a topology file.
+/// A shape with its basis. It is printed as a topology file.
 ///
 /// ```
 /// use garland_topology::file::{Sketch, parse};
@@ -25,7 +26,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// Its topology.
+    /// Returns the topology of the shape.
     pub fn draw(&self) -> Topology {
         self.shape.draw(&self.basis)
     }
@@ -49,21 +50,18 @@ fn own_keys(f: &mut fmt::Formatter<'_>, shape: &Shape, nodes: usize) -> fmt::Res
     match shape {
         Shape::Hub | Shape::Ring | Shape::FullMesh => Ok(()),
         Shape::Switch { backplane } => rate(f, "backplane", *backplane),
-        Shape::Star(between) => match between {
-            Between::Isolated => writeln!(f, "between = \"isolated\""),
-            Between::Forwarded => writeln!(f, "between = \"forwarded\""),
-        },
+        Shape::Star(between) => word(f, "between", &BETWEEN, *between),
         Shape::Bonded(Bonded { nets, segment, selector }) => {
             writeln!(f, "nets = {nets}")?;
-            segments(f, *segment)?;
-            choice(f, *selector)
+            word(f, "segments", &SEGMENTS, *segment)?;
+            word(f, "selector", &SELECTORS, *selector)
         }
         Shape::Mesh(mesh) => grid(f, mesh, nodes),
         Shape::Joined(JoinedStars { first, trunk, wires, selector }) => {
             writeln!(f, "first = {first}")?;
             rate(f, "trunk", *trunk)?;
             writeln!(f, "wires = {wires}")?;
-            if *wires > 1 { choice(f, *selector) } else { Ok(()) }
+            if *wires > 1 { word(f, "selector", &SELECTORS, *selector) } else { Ok(()) }
         }
         Shape::LeafSpine(LeafSpine { leaves, spines, uplink }) => {
             writeln!(f, "leaves = {leaves}\nspines = {spines}")?;
@@ -76,21 +74,19 @@ fn own_keys(f: &mut fmt::Formatter<'_>, shape: &Shape, nodes: usize) -> fmt::Res
 fn grid(f: &mut fmt::Formatter<'_>, mesh: &Mesh, nodes: usize) -> fmt::Result {
     let columns = usize::try_from(mesh.columns).unwrap_or(usize::MAX).max(1);
     writeln!(f, "rows = {}\ncolumns = {columns}", nodes.div_ceil(columns))?;
-    segments(f, mesh.segment)?;
-    match mesh.joined {
-        Joined::Routed => writeln!(f, "joined = \"routed\"")?,
-        Joined::Switched => writeln!(f, "joined = \"switched\"")?,
-    }
+    word(f, "segments", &SEGMENTS, mesh.segment)?;
+    word(f, "joined", &JOINED, mesh.joined)?;
     match mesh.both {
         None => writeln!(f, "routes = 1"),
         Some(selector) => {
             writeln!(f, "routes = 2")?;
-            choice(f, selector)
+            word(f, "selector", &SELECTORS, selector)
         }
     }
 }
 
-/// The folded list, if it keeps the order: the first node is the head.
+/// Returns the folded node list if it keeps the order of the nodes, since the first one is the
+/// head.
 fn names(nodes: &[String]) -> String {
     let folded = fold(nodes);
     let kept = expand(&folded, &NoSources).is_ok_and(|names| names == nodes);
@@ -107,17 +103,13 @@ fn rate(f: &mut fmt::Formatter<'_>, key: &str, rate: Option<Rate>) -> fmt::Resul
     writeln!(f, "{key} = \"{}{unit}\"", bits / size)
 }
 
-fn segments(f: &mut fmt::Formatter<'_>, segment: Segment) -> fmt::Result {
-    match segment {
-        Segment::Hub => writeln!(f, "segments = \"hub\""),
-        Segment::Switch => writeln!(f, "segments = \"switch\""),
-    }
-}
-
-fn choice(f: &mut fmt::Formatter<'_>, selector: Selector) -> fmt::Result {
-    match selector {
-        Selector::Packet => writeln!(f, "selector = \"packet\""),
-        Selector::Flow => writeln!(f, "selector = \"flow\""),
-        Selector::Subflow => writeln!(f, "selector = \"subflow\""),
-    }
+/// Prints the word of a value.
+fn word<T: PartialEq>(
+    f: &mut fmt::Formatter<'_>,
+    key: &str,
+    words: &[(&str, T)],
+    value: T,
+) -> fmt::Result {
+    let word = words.iter().find(|(_, known)| *known == value);
+    word.map_or(Ok(()), |(word, _)| writeln!(f, "{key} = \"{word}\""))
 }

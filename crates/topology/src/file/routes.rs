@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use super::error::{Fault, TopologyFileProblem};
+use super::error::Fault;
 use super::lookup::{nic, nodes};
 use super::values::{SELECTORS, value};
-use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology};
+use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology, same_network};
 use garland_core::form::{Section, Text};
 
 pub(super) fn read(
@@ -36,7 +36,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The destination of a route: an address, a network, or the address of a named node.
+/// Parses the destination of a route: an address, a network, or the name of a node.
 fn destination(
     topology: &Topology,
     entry: &Section<'_>,
@@ -57,24 +57,26 @@ fn destination(
     Ok((subnet.network(), subnet.prefix()))
 }
 
-/// A next hop: the address of a neighbour, or the name of a NIC on whose medium the destination is.
+/// Parses a next hop: the address of a neighbour, or the name of a NIC whose medium the destination
+/// is on.
 fn hop(topology: &Topology, node: NodeId, via: &Text<'_>) -> Result<NextHop, Fault> {
     let Ok(address) = via.value.parse::<Ipv4Addr>() else {
         return Ok(NextHop { nic: nic(topology, node, via)?, via: None });
     };
-    let near = |own: Ipv4Addr, prefix: u8| Subnet::new(own, prefix).contains(address);
     let plain = topology.nics_of(node).find(|(_, nic)| match (nic.reach, nic.address) {
         (Reach::Peer(peer), _) => peer == address,
-        (Reach::Subnet(prefix), Some(own)) => near(own, prefix),
+        (Reach::Subnet(prefix), Some(own)) => same_network(own, address, prefix),
         (Reach::Subnet(_), None) | (Reach::Nobody, _) => false,
     });
     let bonds = topology.bonds.iter().filter(|bond| bond.node == node);
-    let bonded = || bonds.into_iter().find(|bond| near(bond.address, bond.prefix));
+    let bonded = || bonds.into_iter().find(|bond| same_network(bond.address, address, bond.prefix));
     let found: Option<NicId> =
         plain.map(|(id, _)| id).or_else(|| bonded().and_then(|bond| bond.nics.first().copied()));
     found.map(|nic| NextHop { nic, via: Some(address) }).ok_or_else(|| {
-        let node = topology.nodes[node].name.clone();
-        let problem = TopologyFileProblem::NoNeighbour { hop: address.to_string(), node };
-        Fault::new(via.span.clone(), problem)
+        let node = &topology.nodes[node].name;
+        let message = format!(
+            "{address} is not a neighbour of {node}: none of its NICs is in the network of this address, or has it as its peer"
+        );
+        Fault::contents(via.span.clone(), message)
     })
 }

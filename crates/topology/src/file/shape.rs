@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use toml::de::DeTable;
 
-use super::error::{Fault, TopologyFileProblem};
-use super::values::{SELECTORS, rate};
+use super::error::Fault;
+use super::values::{BETWEEN, JOINED, SEGMENTS, SELECTORS, out_of_place, rate};
 use super::{basis, explicit, overrides};
 use crate::Topology;
-use crate::shapes::{Basis, Between, Bonded, Joined, JoinedStars, LeafSpine, Mesh, Segment, Shape};
+use crate::shapes::{Basis, Bonded, JoinedStars, LeafSpine, Mesh, Segment, Shape};
 use garland_core::form::Section;
 
 /// The keys of `[topology]` that all shapes have.
@@ -49,8 +49,6 @@ const SHAPES: [(&str, &[&str], Read); 10] = [
     ("rail", &["rails"], rail),
 ];
 
-const SEGMENTS: [(&str, Segment); 2] = [("hub", Segment::Hub), ("switch", Segment::Switch)];
-
 /// Reads `[topology]`; `file` is the text of the whole file.
 pub(super) fn read<'t>(
     file: &str,
@@ -77,8 +75,7 @@ pub(super) fn read<'t>(
 }
 
 fn star(section: &Section<'_>, _: &Basis) -> Result<Shape, Fault> {
-    let words = [("isolated", Between::Isolated), ("forwarded", Between::Forwarded)];
-    Ok(Shape::Star(section.word("between", &words)?.unwrap_or_default()))
+    Ok(Shape::Star(section.word("between", &BETWEEN)?.unwrap_or_default()))
 }
 
 fn bonded(section: &Section<'_>, _: &Basis) -> Result<Shape, Fault> {
@@ -101,16 +98,19 @@ fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
     let columns = side("columns", "`columns = 4`")?;
     let nodes = basis.nodes.len();
     if nodes != (rows * columns) as usize {
-        let problem = TopologyFileProblem::Grid { rows, columns, nodes };
-        return Err(Fault::new(section.span_of("nodes"), problem));
+        let product = rows * columns;
+        let message = format!(
+            "{rows} rows x {columns} columns are {product} nodes, but `nodes` gives {nodes} nodes with the head; write {} if it is a number",
+            product.saturating_sub(1)
+        );
+        return Err(Fault::contents(section.span_of("nodes"), message));
     }
-    let joined = [("routed", Joined::Routed), ("switched", Joined::Switched)];
     let selector = section.word("selector", &SELECTORS[..2])?;
     let both = match section.integer("routes", 1..=2)? {
         Some(2) => Some(selector.unwrap_or_default()),
         _ if selector.is_some() => {
             let reason =
-                "with one route there is nothing to choose; write `routes = 2`, or drop it";
+                "with one route there is nothing to choose; write `routes = 2`, or remove it";
             return Err(out_of_place(section, "selector", reason));
         }
         _ => None,
@@ -118,7 +118,7 @@ fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
     Ok(Shape::Mesh(Mesh {
         columns,
         segment: section.word("segments", &SEGMENTS)?.unwrap_or(Segment::Hub),
-        joined: section.word("joined", &joined)?.unwrap_or_default(),
+        joined: section.word("joined", &JOINED)?.unwrap_or_default(),
         both,
     }))
 }
@@ -128,7 +128,7 @@ fn joined(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
     let wires = section.integer("wires", 1..=MOST_NETS)?.unwrap_or(1);
     let selector = section.word("selector", &SELECTORS[..2])?;
     if wires == 1 && selector.is_some() {
-        let reason = "with one wire there is nothing to choose; write `wires = 2`, or drop it";
+        let reason = "with one wire there is nothing to choose; write `wires = 2`, or remove it";
         return Err(out_of_place(section, "selector", reason));
     }
     let first = section.integer("first", 1..=nodes.saturating_sub(1).max(1))?;
@@ -146,7 +146,7 @@ fn ring(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
         basis,
         "ring",
         128,
-        "a packet lives for 64 hops, and half of the ring is the longest way",
+        "a packet passes at most 64 hops, and the longest path is half of the ring",
     )?;
     Ok(Shape::Ring)
 }
@@ -176,18 +176,14 @@ fn rail(section: &Section<'_>, _: &Basis) -> Result<Shape, Fault> {
 fn at_most(
     section: &Section<'_>,
     basis: &Basis,
-    shape: &'static str,
+    shape: &str,
     most: usize,
-    reason: &'static str,
+    reason: &str,
 ) -> Result<(), Fault> {
     let found = basis.nodes.len();
     if found <= most {
         return Ok(());
     }
-    let problem = TopologyFileProblem::TooMany { shape, found, most, reason };
-    Err(Fault::new(section.span_of("nodes"), problem))
-}
-
-fn out_of_place(section: &Section<'_>, key: &'static str, reason: &'static str) -> Fault {
-    Fault::new(section.span_of(key), TopologyFileProblem::OutOfPlace { key, reason })
+    let message = format!("{found} nodes: a {shape} has at most {most}, since {reason}");
+    Err(Fault::contents(section.span_of("nodes"), message))
 }

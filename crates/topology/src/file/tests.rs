@@ -125,7 +125,7 @@ fn fault(text: &str) -> String {
     parse(text, "den.toml").expect_err(text).to_string()
 }
 
-/// The errors of files that begin well.
+/// Returns the errors of files with a valid beginning.
 fn faults(texts: &[&str]) -> String {
     let lines: Vec<String> =
         texts.iter().map(|text| fault(&format!("version = 1\n[topology]\n{text}"))).collect();
@@ -230,22 +230,22 @@ fn keys_are_those_of_the_shape() {
     den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
     den.toml:5:11: `between` cannot be "isolatd" (did you mean isolated?); allowed: isolated, forwarded
     den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, price
-    den.toml:6:9: n9 is no node of this topology (did you mean n0?)
-    den.toml:6:8: wire is no medium of this topology (did you mean wire1?)
+    den.toml:6:9: n9 is not the name of a node of this topology (did you mean n0?)
+    den.toml:6:8: wire is not the name of a medium of this topology (did you mean wire1?)
     den.toml:5:1: [[topology.medium]] needs `name`: write `name = "switch"`
     den.toml:5:1: `node` must be sections `[[topology.node]]` in double brackets, not a section
     den.toml:6:1: unknown key `wire` in [topology.price]; allowed: node, nic, cable, hub, switch, port
-    den.toml:4:9: 4 rows x 4 columns are 16 nodes, but `nodes` stands for 17; with n0 as the head, 15 would
+    den.toml:4:9: 4 rows x 4 columns are 16 nodes, but `nodes` gives 17 nodes with the head; write 15 if it is a number
     den.toml:2:1: [topology] needs `rows`: write `rows = 4`
-    den.toml:7:12: `selector` means nothing here: with one route there is nothing to choose; write `routes = 2`, or drop it
+    den.toml:7:12: `selector` is not allowed here: with one route there is nothing to choose; write `routes = 2`, or remove it
     den.toml:7:10: `routes` must be a whole number from 1 to 2, not 3
-    den.toml:5:12: `selector` means nothing here: with one wire there is nothing to choose; write `wires = 2`, or drop it
+    den.toml:5:12: `selector` is not allowed here: with one wire there is nothing to choose; write `wires = 2`, or remove it
     den.toml:5:9: `first` must be a whole number from 1 to 3, not 4
     den.toml:2:1: [topology] needs `rails`: write `rails = 2`
     den.toml:2:1: [topology] needs `spines`: write `spines = 2`
     den.toml:5:8: `nets` must be a whole number from 2 to 16, not 1
-    den.toml:5:14: `collisions` means nothing here: only hubs have them; drop it
-    den.toml:7:14: `collisions` means nothing here: only hubs have them; drop it
+    den.toml:5:14: `collisions` is not allowed here: only hubs have collisions; remove it
+    den.toml:7:14: `collisions` is not allowed here: only hubs have collisions; remove it
     "#);
 }
 
@@ -278,30 +278,30 @@ fn values_are_checked() {
         "shape = \"mesh\"\nnodes = 300\nrows = 1\ncolumns = 301",
     ]);
     insta::assert_snapshot!(lines, @r#"
-    den.toml:2:1: medium hub is a hub without a rate, which all its stations share: give it one, such as 10mbit
-    den.toml:5:8: medium hub has the rate 0: nothing would arrive; leave it out for one without limit
-    den.toml:5:8: `rate`: the unit of `10mbps` can mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes
-    den.toml:4:9: node n0 is alone: a topology joins two nodes at least
-    den.toml:4:9: node n1 is alone: a topology joins two nodes at least
+    den.toml:2:1: medium hub is a hub without a rate; a hub needs one, since all its stations share it: set `rate`, for instance to 10mbit
+    den.toml:5:8: medium hub has the rate 0, which passes no packets: set another rate, or omit `rate` for no limit
+    den.toml:5:8: `rate`: the unit of `10mbps` may mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes
+    den.toml:4:9: node n0 is the only node: a topology needs at least two
+    den.toml:4:9: node n1 is the only node: a topology needs at least two
     den.toml:4:9: `nodes` must be a whole number from 0 to 4294967295, not -1
-    den.toml:4:9: 1002 nodes: the most is 1001 with the head, for a Linux bridge has 1023 ports; take fewer
-    den.toml:4:9: 2000 nodes: the most is 1001 with the head, for a Linux bridge has 1023 ports; take fewer
-    den.toml:4:9: two nodes are called n1: rename one of them
+    den.toml:4:9: 1002 nodes: a topology has at most 1001 with the head, since a Linux bridge has 1023 ports; use fewer nodes
+    den.toml:4:9: 2000 nodes: a topology has at most 1001 with the head, since a Linux bridge has 1023 ports; use fewer nodes
+    den.toml:4:9: two nodes have the name n1: rename one of them
     den.toml:4:13: `nodes`: n1 is named twice
-    den.toml:4:9: "n_2" can't name a node: a host name has letters, digits, `-` and `.`, begins and ends with a letter or digit, and has 63 bytes at most
-    den.toml:4:10: `nodes`: cannot read @all: groups can contain nodes, but `nodes` cannot contain groups
-    den.toml:4:9: `nodes` must be a node list such as "n[0-3]", or the number of nodes beside n0, not an array
-    den.toml:5:10: `subnet`: "10.0.0.0" is no network: write one as 10.88.0.0/16
-    den.toml:5:10: 10.0.0.0/30 has addresses for 2 nodes, not for 4: take a shorter prefix
+    den.toml:4:9: "n_2" is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes
+    den.toml:4:10: `nodes`: can't read @all: groups are made of nodes, not nodes of groups
+    den.toml:4:9: `nodes` must be a node list such as "n[0-3]", or the number of nodes without the head n0, not an array
+    den.toml:5:10: `subnet`: "10.0.0.0" is not a network: write one such as 10.88.0.0/16
+    den.toml:5:10: 10.0.0.0/30 has addresses for 2 nodes, but the topology has 4: use a shorter prefix
     den.toml:5:7: `mtu` must be a whole number from 576 to 65535, not 100
     den.toml:5:11: `latency`: `1 h` is not a time: write a number and one of ns, us, ms, s
     den.toml:5:10: `buffer`: `1 apple` is not a number of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB (steps of 1024) or kB, MB, GB, TB, PB (steps of 1000)
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not -1
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not nan
     den.toml:7:7: `cpu` must be a number from 0.001 to 1000, not 0
-    den.toml:4:9: 201 nodes: a ring has 128 at most, for a packet lives for 64 hops, and half of the ring is the longest way
-    den.toml:4:9: 67 nodes: a full mesh has 65 at most, for no machine has more than 64 NICs
-    den.toml:4:9: 301 nodes: a mesh has 256 at most, for every node has a route to every other one
+    den.toml:4:9: 201 nodes: a ring has at most 128, since a packet passes at most 64 hops, and the longest path is half of the ring
+    den.toml:4:9: 67 nodes: a full mesh has at most 65, since no machine has more than 64 NICs
+    den.toml:4:9: 301 nodes: a mesh has at most 256, since every node has a route to every other one
     "#);
 }
 
@@ -333,28 +333,28 @@ fn what_is_written_out_must_fit_together() {
     ];
     let lines = changes.map(|(from, to)| fault(&EXPLICIT.replacen(from, to, 1)));
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    den.toml:24:6: lap is no medium of this topology (did you mean lan?)
-    den.toml:38:9: x is no node of this topology (did you mean a?)
-    den.toml:14:8: `kind` cannot be "bus"; allowed: hub, switch, wire
-    den.toml:19:13: `backplane` means nothing here: only a switch has one; drop it
-    den.toml:29:11: `address`: it needs its network's prefix, as in 10.0.0.1/24, or a `peer`
-    den.toml:29:11: `address`: a prefix can be 0 to 32
+    den.toml:24:6: lap is not the name of a medium of this topology (did you mean lan?)
+    den.toml:38:9: x is not the name of a node of this topology (did you mean a?)
+    den.toml:14:8: `kind` can't be "bus"; allowed: hub, switch, wire
+    den.toml:19:13: `backplane` is not allowed here: only a switch has one; remove it
+    den.toml:29:11: `address`: the prefix of its network is missing; write it as in 10.0.0.1/24, or a `peer`
+    den.toml:29:11: `address`: the prefix must be 0 to 32
     den.toml:29:11: `address`: write addresses as 10.0.0.1 or 10.0.0.[1-4]
-    den.toml:29:8: `peer`: it has no prefix; drop it
-    den.toml:5:9: node d has no address: give it a NIC or a bond with one, or `address` below `[[topology.node]]`
-    den.toml:35:11: `address` stands for 3 addresses, but `nodes` for 2 nodes: every node needs one
-    den.toml:31:12: `ethernet`: "5:54:00:12:34:56" is not an Ethernet address: write six bytes such as 02:88:00:00:00:01
-    den.toml:45:9: eth11 is no NIC of b (did you mean eth1?)
-    den.toml:4:9: bond bond0 of b: it has 1 NIC: it takes two at least
-    den.toml:46:11: `address`: it needs its network's prefix, as in 10.0.0.1/24
+    den.toml:29:8: `peer`: no prefix is allowed here; remove it
+    den.toml:5:9: node d has no address: add a NIC or a bond with an address, or set `address` in a section `[[topology.node]]`
+    den.toml:35:11: `address` gives 3 addresses, but `nodes` gives 2 nodes: write one address per node
+    den.toml:31:12: `ethernet`: "5:54:00:12:34:56" is no Ethernet address: write one as 02:88:00:00:00:01
+    den.toml:45:9: eth11 is not the name of a NIC of b (did you mean eth1?)
+    den.toml:4:9: bond bond0 of b: it has 1 NIC, but a bond needs at least two
+    den.toml:46:11: `address`: the prefix of its network is missing; write it as in 10.0.0.1/24
     den.toml:55:12: `forwards` must be true or false, not 1
-    den.toml:4:9: packets from c to a don't arrive: c sends them to b, which doesn't forward: let it forward, or take another route
-    den.toml:59:6: `to`: "e" is no network: write one as 10.88.0.0/16, an address, or the name of a node
+    den.toml:4:9: packets from c to a do not arrive: c sends them to b, which does not forward; enable forwarding there, or change the route
+    den.toml:59:6: `to`: "e" is not a network: write one such as 10.88.0.0/16, an address, or the name of a node
     den.toml:57:1: [[topology.route]] needs `via`: write `via = "10.0.0.1"`, or a NIC such as "eth0"
-    den.toml:60:7: 10.7.0.2 is no neighbour of a: none of its NICs has a network or peer with it
-    den.toml:4:9: the route of a to 10.0.1.2/32: its hop 10.0.0.3 is no neighbour on en0: take one that is
-    den.toml:60:7: eth9 is no NIC of a
-    den.toml:4:9: the route of c to 0.0.0.0/0: it has one next hop twice: leave one out
+    den.toml:60:7: 10.7.0.2 is not a neighbour of a: none of its NICs is in the network of this address, or has it as its peer
+    den.toml:4:9: the route of a to 10.0.1.2/32: its next hop 10.0.0.3 is not a neighbour on en0: use the address of a neighbour
+    den.toml:60:7: eth9 is not the name of a NIC of a
+    den.toml:4:9: the route of c to 0.0.0.0/0: it has the same next hop twice: remove one
     "#);
 }
 
@@ -369,7 +369,7 @@ fn only_hubs_collide() {
     let hub = parse(&text("hub"), "hub.toml").unwrap().topology;
     assert_eq!(hub.media[0].kind, MediumKind::Hub { collisions: true });
     let switch = parse(&text("switch"), "switch.toml").unwrap_err().to_string();
-    assert!(switch.contains("only hubs have them"), "{switch}");
+    assert!(switch.contains("only hubs have collisions"), "{switch}");
 }
 
 #[test]

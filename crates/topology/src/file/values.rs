@@ -1,23 +1,24 @@
 //! Keys that several sections have.
 
 use super::error::{Fault, TopologyFileProblem};
+use crate::shapes::{Between, Joined, Segment};
 use crate::{Medium, MediumKind, Selector};
 use garland_core::form::{FormProblem, Section};
 use garland_core::units::Rate;
 
-/// The rate at `key`.
+/// Reads the rate at `key`.
 pub(super) fn rate(section: &Section<'_>, key: &'static str) -> Result<Option<Rate>, Fault> {
     Ok(section.read(key, str::parse::<Rate>)?)
 }
 
-/// The MTU at `mtu` in bytes: from what every IPv4 host accepts to the maximum of the header (RFC 791,
-/// 3.1).
+/// Reads the MTU at `mtu` in bytes: from the minimum of every IPv4 host to the maximum of the
+/// header (RFC 791, 3.1).
 pub(super) fn mtu(section: &Section<'_>) -> Result<Option<u16>, Fault> {
     let mtu = section.integer("mtu", 576..=65535)?;
     Ok(mtu.and_then(|mtu| u16::try_from(mtu).ok()))
 }
 
-/// Sets whether stations collide on all hubs of `media`; returns whether there is a hub.
+/// Turns collisions on all hubs of `media` on or off; returns whether there is a hub.
 pub(super) fn set_collisions(media: &mut [Medium], wanted: bool) -> bool {
     let mut found = false;
     for medium in media {
@@ -28,17 +29,29 @@ pub(super) fn set_collisions(media: &mut [Medium], wanted: bool) -> bool {
     found
 }
 
-/// The fault of `collisions` without a hub.
-pub(super) fn no_hub(section: &Section<'_>) -> Fault {
-    let (key, reason) = ("collisions", "only hubs have them; drop it");
-    Fault::new(section.span_of(key), TopologyFileProblem::OutOfPlace { key, reason })
+/// Returns the fault of `key` where it is not allowed, for a reason that says what to do.
+pub(super) fn out_of_place(section: &Section<'_>, key: &'static str, reason: &str) -> Fault {
+    let message = format!("`{key}` is not allowed here: {reason}");
+    Fault::contents(section.span_of(key), message)
 }
 
-/// The words of `selector`.
+/// The values of `segments`.
+pub(super) const SEGMENTS: [(&str, Segment); 2] =
+    [("hub", Segment::Hub), ("switch", Segment::Switch)];
+
+/// The values of `joined`.
+pub(super) const JOINED: [(&str, Joined); 2] =
+    [("routed", Joined::Routed), ("switched", Joined::Switched)];
+
+/// The values of `between`.
+pub(super) const BETWEEN: [(&str, Between); 2] =
+    [("isolated", Between::Isolated), ("forwarded", Between::Forwarded)];
+
+/// The values of `selector`.
 pub(super) const SELECTORS: [(&str, Selector); 3] =
     [("packet", Selector::Packet), ("flow", Selector::Flow), ("subflow", Selector::Subflow)];
 
-/// The fault of an invalid text at `key`.
+/// Returns the fault of an invalid text at `key`.
 pub(super) fn value(entry: &Section<'_>, key: &'static str, reason: &str) -> Fault {
     let problem = FormProblem::Value { key: key.to_owned(), reason: reason.to_owned() };
     Fault::new(entry.span_of(key), TopologyFileProblem::Form(problem))

@@ -1,13 +1,15 @@
-//! Several nets across all nodes, used as one.
+//! Bonded nets: several nets that connect all nodes and are used as one.
 
 use super::super::{Bond, NicId, Reach, Selector, Topology};
 use super::draft::Draft;
 use super::{Basis, Segment};
 
-/// `nets` hubs or switches across all nodes, a NIC of each node on each, and a bond a node.
+/// Returns a topology with `nets` hubs or switches, a NIC of each node on each of them, and a bond
+/// per node.
 ///
-/// Chosen by packet or by flow, the bond has the address and its NICs have none. By subflow, each
-/// net is a network of its own and each NIC has an address; the node's is that of its first NIC.
+/// With the selectors packet and flow, the bond has the address and its NICs have none. With the
+/// selector subflow, each net is a network of its own and each NIC has an address; the first one is
+/// the address of the node.
 pub fn bonded(basis: &Basis, nets: u32, segment: Segment, selector: Selector) -> Topology {
     let mut draft = Draft::new(basis);
     let media: Vec<_> =
@@ -22,7 +24,7 @@ pub fn bonded(basis: &Basis, nets: u32, segment: Segment, selector: Selector) ->
             .collect();
         let address = draft.address(node);
         let (name, prefix) = ("bond0".to_owned(), basis.subnet.prefix());
-        draft.bond(Bond { node, name, nics, selector, address, prefix });
+        draft.topology.bonds.push(Bond { node, name, nics, selector, address, prefix });
     }
-    draft.done()
+    draft.topology
 }

@@ -1,11 +1,11 @@
-//! A wire for each pair of nodes.
+//! The full mesh: a wire for each pair of nodes.
 
 use super::super::{MediumId, MediumKind, Topology};
 use super::Basis;
 use super::draft::Draft;
 
-/// A wire for each pair: every node has a NIC for each other one, in their order, and its one
-/// address on all. Nothing is routed.
+/// Returns a full mesh: every node has a NIC for each other node, in their order, and the same
+/// address on all of them. There are no routes.
 pub fn full_mesh(basis: &Basis) -> Topology {
     let mut draft = Draft::new(basis);
     let count = draft.nodes();
@@ -19,10 +19,10 @@ pub fn full_mesh(basis: &Basis) -> Topology {
             draft.plug_peer(node, wire(count, node.min(peer), node.max(peer)), peer);
         }
     }
-    draft.done()
+    draft.topology
 }
 
-/// The wire between `a` and a later `b`: the earlier nodes' wires come first.
+/// Returns the wire between `a` and a later node `b`. The wires of earlier nodes come first.
 fn wire(count: usize, a: usize, b: usize) -> MediumId {
     let earlier: usize = (0..a).map(|node| count - 1 - node).sum();
     earlier + (b - a - 1)

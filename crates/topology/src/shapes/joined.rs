@@ -1,4 +1,4 @@
-//! Two point-to-point stars whose servers are joined.
+//! Two point-to-point stars whose servers are connected.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,28 +7,28 @@ use super::Basis;
 use super::draft::Draft;
 use garland_core::units::Rate;
 
-/// The measures of two joined stars.
+/// The parameters of two joined stars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinedStars {
-    /// Nodes of the first star with its server, which is the head; the next node is the second
-    /// star's server.
+    /// The number of nodes of the first star, including its server, which is the head. The next
+    /// node is the server of the second star.
     pub first: u32,
-    /// The rate of each wire between the servers; that of all others when none is given.
+    /// The rate of each wire between the servers; `None` for the rate of the other wires.
     pub trunk: Option<Rate>,
-    /// Wires between the servers: with several they are bonded.
+    /// The number of wires between the servers; several wires are bonded.
     pub wires: u32,
-    /// What chooses among them: packets or flows.
+    /// How one of them is selected: by packet or by flow.
     pub selector: Selector,
 }
 
-/// Two stars: in each the server has one address on the NICs of all its nodes and forwards. The
-/// stars have networks of their own, and so has a bond between the servers.
+/// Returns two joined stars. In each star the server has the same address on the NICs to all its
+/// nodes, and forwards. Each star has a network of its own, and so has a bond between the servers.
 pub fn joined_stars(basis: &Basis, measures: &JoinedStars) -> Topology {
     let mut draft = Draft::new(basis);
     let count = draft.nodes();
     let second = usize::try_from(measures.first).unwrap_or(usize::MAX).clamp(1, count.max(1));
     for node in second..count {
-        draft.number(node, basis.subnet.after(1), node - second);
+        draft.topology.nodes[node].address = basis.subnet.after(1).of_node(node - second);
     }
     let stars = [(0, 0..second.min(count)), (second, second..count)];
     let mut wires: Vec<MediumId> = vec![0; count];
@@ -55,13 +55,13 @@ pub fn joined_stars(basis: &Basis, measures: &JoinedStars) -> Topology {
             draft.net_route(node, basis.subnet.after(1), hop);
         }
         if server < count {
-            draft.forward(server);
+            draft.topology.nodes[server].forwards = true;
         }
     }
-    draft.done()
+    draft.topology
 }
 
-/// One server's NICs towards the other, and its route to the other's star.
+/// Adds the NICs of a server to the other server, and its route to the other star.
 fn join(
     draft: &mut Draft<'_>,
     trunk: &[MediumId],
@@ -70,7 +70,7 @@ fn join(
     servers: [NodeId; 2],
 ) {
     let (server, other) = (servers[star], servers[1 - star]);
-    let subnet = draft.subnet();
+    let subnet = draft.basis.subnet;
     let theirs = subnet.after(if star == 0 { 1 } else { 0 });
     if let [wire] = *trunk {
         let nic = draft.plug_peer(server, wire, other);
@@ -84,6 +84,13 @@ fn join(
         trunk.iter().map(|wire| draft.plug(server, *wire, None, Reach::Nobody)).collect();
     let hop = NextHop { nic: nics[0], via: Some(end(1 - star)) };
     let (name, prefix) = ("bond0".to_owned(), between.prefix());
-    draft.bond(Bond { node: server, name, nics, selector, address: end(star), prefix });
+    draft.topology.bonds.push(Bond {
+        node: server,
+        name,
+        nics,
+        selector,
+        address: end(star),
+        prefix,
+    });
     draft.net_route(server, theirs, hop);
 }

@@ -1,26 +1,27 @@
-//! Two layers of switches: nodes on leaves, and every leaf on every spine.
+//! Leaf-spine networks: nodes are connected to leaves, and every leaf to every spine.
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{MediumId, MediumKind, Topology};
+use super::super::{MediumId, MediumKind, Topology, Uplink};
 use super::Basis;
 use super::draft::Draft;
 use garland_core::units::Rate;
 
-/// The measures of a leaf-spine network.
+/// The parameters of a leaf-spine network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeafSpine {
-    /// Switches with nodes; these are spread in their order, as many on each.
+    /// The number of switches with nodes. Nodes are assigned to them in order, the same number to
+    /// each.
     pub leaves: u32,
-    /// Switches that join all leaves.
+    /// The number of switches that join all leaves.
     pub spines: u32,
-    /// The rate of the cable from each leaf to each spine; that of the nodes when none is given.
-    /// The network is oversubscribed where the spines times this are less than a leaf's nodes
-    /// times theirs.
+    /// The rate of the cable from each leaf to each spine; `None` for the rate of the nodes. The
+    /// network is oversubscribed if the total uplink rate of a leaf is less than the total rate of
+    /// its nodes.
     pub uplink: Option<Rate>,
 }
 
-/// A leaf-spine network: a NIC a node, one network of addresses.
+/// Returns a leaf-spine network: each node has one NIC, and all addresses are in one network.
 pub fn leaf_spine(basis: &Basis, measures: &LeafSpine) -> Topology {
     let mut draft = Draft::new(basis);
     let switch = MediumKind::Switch { backplane: None };
@@ -31,12 +32,12 @@ pub fn leaf_spine(basis: &Basis, measures: &LeafSpine) -> Topology {
     for spine in 1..=measures.spines {
         let spine = draft.medium(format!("spine{spine}"), switch);
         for leaf in &leaves {
-            draft.uplink(*leaf, spine, measures.uplink);
+            draft.topology.uplinks.push(Uplink { from: *leaf, to: spine, rate: measures.uplink });
         }
     }
     for node in 0..draft.nodes() {
         let leaf = leaves[node * leaves.len() / draft.nodes()];
         draft.plug_in(node, leaf, basis.subnet);
     }
-    draft.done()
+    draft.topology
 }

@@ -1,42 +1,46 @@
-//! The mesh of HPDC 1996: a grid of nodes, a bus for each row and each column.
+//! The mesh of HPDC 1996: a grid of nodes with a bus for each row and each column.
 //!
-//! A node's own address lies on its loopback device, since it has two ways; every other node has a
-//! route to it. Rows and columns have networks of their own for the next hops.
+//! The address of a node is on its loopback device, since the node can be reached over its row and
+//! its column; every other node has a route to it. Rows and columns have networks of their own for
+//! the next hops.
 
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{MediumId, MediumKind, NextHop, NicId, NodeId, Selector, Subnet, Topology};
+use super::super::{
+    MediumId, MediumKind, NextHop, NicId, NodeId, Selector, Subnet, Topology, Uplink,
+};
 use super::draft::Draft;
 use super::{Basis, Segment};
 
-/// How the nodes that share neither row nor column reach each other.
+/// How nodes that share neither row nor column reach each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Joined {
-    /// A node at a corner passes packets on.
+    /// A node that shares a row or a column with each of them forwards packets.
     #[default]
     Routed,
-    /// One switch joins all rows, another all columns.
+    /// One switch joins all rows, and another one all columns.
     Switched,
 }
 
-/// The measures of a mesh.
+/// The parameters of a mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mesh {
-    /// Nodes in a row; the nodes fill row after row.
+    /// The number of nodes in a row; the nodes fill row after row.
     pub columns: u32,
-    /// What rows and columns are.
+    /// The kind of medium of rows and columns.
     pub segment: Segment,
-    /// How remote nodes reach each other.
+    /// How nodes that share neither row nor column reach each other.
     pub joined: Joined,
-    /// What chooses between the two ways to a remote node; `None` when only one is used: from the
-    /// own row into the column of the other (routed), or over the rows' switch (switched).
+    /// How one of the two paths to a node that shares neither row nor column is selected. `None` if
+    /// only one is used: from the own row into the column of the other node (routed), or over the
+    /// switch of the rows (switched).
     pub both: Option<Selector>,
 }
 
-/// A mesh: `eth0` of a node is on its row, `eth1` on its column.
+/// Returns a mesh: `eth0` of a node is on its row, `eth1` on its column.
 pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
     let mut draft = Draft::new(basis);
     let grid = Grid::new(draft.nodes(), mesh.columns);
@@ -49,7 +53,7 @@ pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
         for (name, busses) in [("rows", &rows), ("columns", &columns)] {
             let switch = draft.medium(name.to_owned(), MediumKind::Switch { backplane: None });
             for bus in busses {
-                draft.uplink(switch, *bus, None);
+                draft.topology.uplinks.push(Uplink { from: switch, to: *bus, rate: None });
             }
         }
     }
@@ -60,7 +64,7 @@ pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
         let on_row = draft.plug_in(node, rows[row], nets.of_row(row));
         nics.push((on_row, draft.plug_in(node, columns[column], nets.of_column(column))));
         if mesh.joined == Joined::Routed {
-            draft.forward(node);
+            draft.topology.nodes[node].forwards = true;
         }
     }
     for (from, own) in nics.into_iter().enumerate() {
@@ -73,10 +77,10 @@ pub fn mesh(basis: &Basis, mesh: &Mesh) -> Topology {
             draft.host_route(from, to, hops, mesh.both.unwrap_or_default());
         }
     }
-    draft.done()
+    draft.topology
 }
 
-/// The places of the nodes.
+/// The positions of the nodes.
 #[derive(Clone, Copy)]
 struct Grid {
     nodes: usize,
@@ -94,12 +98,12 @@ impl Grid {
         (node / self.columns, node % self.columns)
     }
 
-    /// The node in this row and column; the last row may be short.
+    /// Returns the node in a row and column; `None` beyond the end of the last row.
     fn node(self, row: usize, column: usize) -> Option<NodeId> {
         Some(row * self.columns + column).filter(|node| *node < self.nodes)
     }
 
-    /// All good next hops from one node to another, the one by the own row first.
+    /// Returns all possible next hops from one node to another, the one over the row first.
     fn hops(
         self,
         from: NodeId,
@@ -119,7 +123,7 @@ impl Grid {
         }
         match joined {
             Joined::Switched => vec![by_row(to), by_column(to)],
-            // Only one of the corners may be missing: the one in a short last row.
+            // At most one of the forwarding nodes is missing: the one in a short last row.
             Joined::Routed => {
                 let first = self.node(row, to_column).map(by_row);
                 first.into_iter().chain(self.node(to_row, column).map(by_column)).collect()
@@ -160,15 +164,10 @@ impl Nets {
     }
 
     fn on_row(self, grid: Grid, node: NodeId) -> Ipv4Addr {
-        number_in(self.of_row(grid.place(node).0), node)
+        self.of_row(grid.place(node).0).of_node(node)
     }
 
     fn on_column(self, grid: Grid, node: NodeId) -> Ipv4Addr {
-        number_in(self.of_column(grid.place(node).1), node)
+        self.of_column(grid.place(node).1).of_node(node)
     }
-}
-
-/// Every NIC of a node has the node's number in its network.
-fn number_in(subnet: Subnet, node: NodeId) -> Ipv4Addr {
-    subnet.address(u32::try_from(node).unwrap_or(u32::MAX))
 }

@@ -1,7 +1,7 @@
-//! The usual shapes: a few numbers become a resolved [`Topology`](super::Topology).
+//! The usual shapes: functions from a few parameters to a resolved [`Topology`](super::Topology).
 //!
-//! They always give one; whether it can be (a hub without a rate, one node, two nodes of one name)
-//! is said by [`Topology::check`](super::Topology::check).
+//! They always return a topology, even an invalid one, such as a hub without a rate or two nodes
+//! with the same name. Use [`Topology::check`](super::Topology::check) to find faults.
 //!
 //! ```
 //! use garland_topology::shapes::{Basis, Between, star};
@@ -41,26 +41,27 @@ use serde::{Deserialize, Serialize};
 use super::{MediumKind, Subnet};
 use garland_core::units::Rate;
 
-/// What every shape starts from.
+/// The parameters that all shapes have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Basis {
-    /// What the topology is called.
+    /// The name of the topology.
     pub name: String,
-    /// The names of its nodes; the first is the head.
+    /// The names of the nodes, the head first.
     pub nodes: Vec<String>,
-    /// The rate of every medium; as fast as the machine goes when none is given.
+    /// The rate of every medium; `None` for no limit.
     pub rate: Option<Rate>,
-    /// Where the addresses are taken from. Shapes that need more networks take those that follow.
+    /// The network of the nodes' addresses. Shapes that need several networks use those that follow
+    /// it.
     pub subnet: Subnet,
 }
 
 impl Basis {
-    /// A head `n0` and a number of nodes from `n1` on, without a rate.
+    /// Returns a basis with a head `n0` and `nodes` nodes from `n1` on, without a rate.
     pub fn numbered(name: &str, nodes: u32) -> Self {
         Self::named(name, (0..=nodes).map(|number| format!("n{number}")).collect())
     }
 
-    /// Nodes of these names, without a rate.
+    /// Returns a basis with nodes of these names, without a rate.
     pub fn named(name: &str, nodes: Vec<String>) -> Self {
         Self { name: name.to_owned(), nodes, rate: None, subnet: Subnet::default() }
     }
@@ -72,13 +73,13 @@ impl Basis {
     }
 }
 
-/// What a shape's segments are, where it may be either.
+/// The kind of the media of a shape that can have hubs or switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Segment {
-    /// One shared half-duplex medium.
+    /// Hubs: shared half-duplex media.
     Hub,
-    /// Full duplex ports.
+    /// Switches: full-duplex ports.
     #[default]
     Switch,
 }

@@ -4,8 +4,9 @@ use super::super::{MediumKind, Topology};
 use super::Basis;
 use super::draft::Draft;
 
-/// `rails` switches, each a network of its own: `eth0` of all nodes is on the first, `eth1` on the
-/// second. Nothing joins the rails; a node's address is that of its first NIC.
+/// Returns a topology with `rails` switches, each a network of its own: `eth0` of all nodes is on
+/// the first switch, `eth1` on the second. The switches are not connected. The address of a node is
+/// that of its first NIC.
 pub fn rail(basis: &Basis, rails: u32) -> Topology {
     let mut draft = Draft::new(basis);
     let switch = MediumKind::Switch { backplane: None };
@@ -16,5 +17,5 @@ pub fn rail(basis: &Basis, rails: u32) -> Topology {
             draft.plug_in(node, *medium, basis.subnet.after(rail));
         }
     }
-    draft.done()
+    draft.topology
 }

@@ -1,13 +1,13 @@
-//! A ring of wires: every node forwards, and packets take the shorter way round.
+//! A ring of wires: every node forwards, and packets use the shorter direction.
 
 use super::super::{MediumKind, NextHop, NodeId, Selector, Topology};
 use super::Basis;
 use super::draft::Draft;
 use super::full_mesh;
 
-/// A ring: `eth0` of a node leads to the next one, `eth1` to the one before, with the node's one
-/// address on both. Of two ways of the same length the one by the next node is taken. Fewer than
-/// three nodes make no ring, but a wire.
+/// Returns a ring: `eth0` of a node leads to the next node, `eth1` to the previous one, with the
+/// same address on both. Of two paths of the same length, the one over the next node is used. Fewer
+/// than three nodes are connected by a wire.
 pub fn ring(basis: &Basis) -> Topology {
     let mut draft = Draft::new(basis);
     let count = draft.nodes();
@@ -19,7 +19,7 @@ pub fn ring(basis: &Basis) -> Topology {
     }
     for node in 0..count {
         let (next, before) = ((node + 1) % count, (node + count - 1) % count);
-        // Wire i leads from node i to the next one.
+        // Wire i connects node i and the next one.
         let ahead = draft.plug_peer(node, node, next);
         let back = draft.plug_peer(node, before, before);
         for steps in 2..count - 1 {
@@ -28,7 +28,7 @@ pub fn ring(basis: &Basis) -> Topology {
             let hop = NextHop { nic, via: Some(draft.address(via)) };
             draft.host_route(node, draft.address(to), vec![hop], Selector::default());
         }
-        draft.forward(node);
+        draft.topology.nodes[node].forwards = true;
     }
-    draft.done()
+    draft.topology
 }

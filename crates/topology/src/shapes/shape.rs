@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{Selector, Topology};
 use super::*;
 
-/// Any of the shapes with its measures: what a `[topology]` section says.
+/// A shape with its parameters, as in a `[topology]` section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
@@ -11,16 +11,16 @@ pub enum Shape {
     Hub,
     /// One switch.
     Switch {
-        /// What all ports together can pass on.
+        /// The total rate of all ports together.
         backplane: Option<Rate>,
     },
-    /// Wires from the head to all others.
+    /// Wires from the head to all other nodes.
     Star(Between),
-    /// Several nets used as one.
+    /// Several nets that are used as one.
     Bonded(Bonded),
     /// A grid with a medium for each row and column.
     Mesh(Mesh),
-    /// Two stars whose servers are joined.
+    /// Two stars whose servers are connected.
     Joined(JoinedStars),
     /// A ring of wires.
     Ring,
@@ -28,15 +28,15 @@ pub enum Shape {
     FullMesh,
     /// Two layers of switches.
     LeafSpine(LeafSpine),
-    /// Several switches, a NIC of every node on each.
+    /// Several switches, with a NIC of every node on each.
     Rail {
-        /// How many.
+        /// The number of switches.
         rails: u32,
     },
 }
 
 impl Shape {
-    /// The topology of this shape.
+    /// Returns the topology of this shape.
     pub fn draw(&self, basis: &Basis) -> Topology {
         match self {
             Self::Hub => hub(basis),
@@ -54,7 +54,7 @@ impl Shape {
         }
     }
 
-    /// Its name in a file.
+    /// Returns its name in a topology file.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hub => "hub",
@@ -71,13 +71,13 @@ impl Shape {
     }
 }
 
-/// The measures of bonded nets.
+/// The parameters of bonded nets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bonded {
-    /// How many nets, and NICs a node.
+    /// The number of nets, and of NICs per node.
     pub nets: u32,
-    /// What each net is.
+    /// The kind of medium of each net.
     pub segment: Segment,
-    /// What chooses among the NICs.
+    /// How one of the NICs is selected.
     pub selector: Selector,
 }

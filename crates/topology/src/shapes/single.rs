@@ -5,13 +5,13 @@ use super::Basis;
 use super::draft::Draft;
 use garland_core::units::Rate;
 
-/// All nodes on one hub: a NIC a node, one network.
+/// Returns a topology with all nodes on one hub: one NIC per node, one network.
 pub fn hub(basis: &Basis) -> Topology {
     single(basis, "hub", MediumKind::Hub { collisions: false })
 }
 
-/// All nodes on one switch: a NIC a node, one network. `backplane` is what all ports together can
-/// pass on.
+/// Returns a topology with all nodes on one switch: one NIC per node, one network. `backplane` is
+/// the total rate of all ports together.
 pub fn switch(basis: &Basis, backplane: Option<Rate>) -> Topology {
     single(basis, "switch", MediumKind::Switch { backplane })
 }
@@ -22,5 +22,5 @@ fn single(basis: &Basis, name: &str, kind: MediumKind) -> Topology {
     for node in 0..draft.nodes() {
         draft.plug_in(node, medium, basis.subnet);
     }
-    draft.done()
+    draft.topology
 }

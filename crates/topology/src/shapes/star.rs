@@ -1,4 +1,5 @@
-//! The point-to-point star: a wire from the head to every node, the head's address on all its NICs.
+//! The point-to-point star: a wire from the head to every node, with the head's address on all its
+//! NICs.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +7,19 @@ use super::super::{MediumKind, NextHop, Topology};
 use super::Basis;
 use super::draft::Draft;
 
-/// What the nodes of a star are to each other.
+/// Whether the nodes of a star can reach each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Between {
-    /// They see only the head, as in the star of 2004.
+    /// Nodes reach only the head, as in the star of 2004.
     Isolated,
-    /// The head passes on their packets to each other.
+    /// The head forwards packets between nodes.
     #[default]
     Forwarded,
 }
 
-/// A star of wires around the head, which has a NIC for each node and the same address on all.
+/// Returns a star of wires around the head, which has a NIC for each node, with the same address on
+/// all.
 pub fn star(basis: &Basis, between: Between) -> Topology {
     const HEAD: usize = 0;
     let mut draft = Draft::new(basis);
@@ -33,7 +35,7 @@ pub fn star(basis: &Basis, between: Between) -> Topology {
         }
     }
     if between == Between::Forwarded && draft.nodes() > 0 {
-        draft.forward(HEAD);
+        draft.topology.nodes[HEAD].forwards = true;
     }
-    draft.done()
+    draft.topology
 }

@@ -7,7 +7,7 @@ fn basis(nodes: u32) -> Basis {
     Basis::numbered("try", nodes).at(Rate::from_bits_per_second(100_000_000))
 }
 
-/// The routes of a node: where to, and by which NICs and neighbours.
+/// Returns the routes of a node: destination, NICs and neighbours.
 fn routes(topology: &Topology, node: NodeId) -> Vec<String> {
     let hop = |hop: &NextHop| {
         let via = hop.via.map_or_else(String::new, |via| format!(" via {via}"));

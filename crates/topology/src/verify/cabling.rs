@@ -1,11 +1,12 @@
-//! Compares the planned segments with the groups of NICs that hear each other.
+//! Compares the planned segments with the groups of NICs that receive frames from each other.
 //!
-//! Every planned segment is assigned a group. NICs in another segment's group are displaced; swapped
-//! NICs form cycles. Two cables that are swapped within a medium are neither seen nor a fault.
+//! A group is assigned to each planned segment. NICs in the group of another segment are displaced;
+//! swapped NICs form cycles. Two cables that are swapped within a medium are not detected, and are
+//! not a fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{MediumId, NicId, NicName, Topology};
+use super::super::{MediumId, NicId, NicName, Topology, first_connected};
 use super::cycles::{self, Displaced};
 use super::finding::Finding;
 use super::matching::{self, Group};
@@ -14,23 +15,23 @@ use super::observed::Observed;
 use super::port::Port;
 use garland_core::nic_facts::NicFacts;
 
-/// Where the NICs are, and what of it is not as planned.
+/// The positions of the NICs, and their differences from the plan.
 #[derive(Clone, Debug)]
 pub struct Cabling {
     /// The differences from the topology.
     pub findings: Vec<Finding>,
     /// The real NIC of each planned one that was found.
     pub ports: BTreeMap<NicId, Port>,
-    /// All real NICs, without devices that are made of others.
+    /// All real NICs, without devices such as bonds, VLANs and bridges.
     pub(super) real: BTreeSet<Port>,
     /// The NICs of each planned segment that are on it.
     pub(super) home: BTreeMap<MediumId, Vec<NicId>>,
-    /// NICs whose cabling, or whose peers' cabling, isn't as planned.
+    /// NICs whose cabling, or whose peers' cabling, differs from the plan.
     pub(super) accused: BTreeSet<NicId>,
 }
 
 impl Cabling {
-    /// Judges the cabling by the NICs that heard each other.
+    /// Compares the cabling with the plan, by the NICs that received frames from each other.
     pub fn of(topology: &Topology, observed: &Observed) -> Self {
         let ports = ports(topology, observed);
         let mut judge = Judge::new(topology, observed, ports);
@@ -41,7 +42,7 @@ impl Cabling {
         Self { findings, ports, real: groups.into_keys().collect(), home, accused }
     }
 
-    /// The NICs of a planned segment that are on it.
+    /// Returns the NICs of a planned segment that are on it.
     pub fn together(&self, segment: MediumId) -> &[NicId] {
         self.home.get(&segment).map_or(&[], Vec::as_slice)
     }
@@ -94,7 +95,7 @@ impl<'a> Judge<'a> {
         facts.is_none_or(|facts| facts.carrier)
     }
 
-    /// All NICs planned on a segment, found or not.
+    /// Returns all NICs that are planned on a segment, found or not.
     fn planned(&self, segment: MediumId) -> Vec<NicId> {
         let nics = self.topology.nics.iter().enumerate();
         let there = nics.filter(|(_, nic)| self.segments[nic.medium] == segment);
@@ -105,7 +106,7 @@ impl<'a> Judge<'a> {
         self.accused.extend(self.planned(segment));
     }
 
-    /// Finds planned NICs that their node, which was reached, doesn't have.
+    /// Finds planned NICs that are missing on a node which was reached.
     fn absent(&mut self) {
         for (id, nic) in self.topology.nics.iter().enumerate() {
             let reached = self.observed.nodes.get(nic.node).is_some_and(Option::is_some);
@@ -116,7 +117,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Finds where every planned NIC is.
+    /// Finds the segment of every planned NIC.
     fn places(&mut self) {
         let mut found: BTreeMap<MediumId, Vec<NicId>> = BTreeMap::new();
         for nic in self.ports.keys() {
@@ -141,7 +142,7 @@ impl<'a> Judge<'a> {
         self.displaced(displaced, &groups, &found);
     }
 
-    /// The assignment of groups to segments, in both directions.
+    /// Assigns groups to segments; returns the assignment in both directions.
     fn assign(
         &self,
         found: &BTreeMap<MediumId, Vec<NicId>>,
@@ -176,7 +177,7 @@ impl<'a> Judge<'a> {
                 self.miss(&group, peers);
                 self.accused.extend(group);
             }
-            // The other end of a wire is accused already, or wasn't reached.
+            // The other end of a wire is accused already, or was not reached.
             let wire = self.planned(segment).len() == 2;
             if wire && home.len() < 2 {
                 self.accuse(segment);
@@ -241,7 +242,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Finds NICs that aren't planned and hear others.
+    /// Finds NICs that are not planned and receive frames from others.
     fn unplanned(&mut self) {
         let planned: BTreeMap<&Port, NicId> =
             self.ports.iter().map(|(nic, port)| (port, *nic)).collect();
@@ -265,8 +266,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The group number of each real NIC. Devices that share the Ethernet address of a planned NIC (bonds,
-/// VLANs, bridges) are left out.
+/// Returns the group number of each real NIC, without devices that share the Ethernet address of a
+/// planned NIC (bonds, VLANs, bridges).
 fn groups(observed: &Observed, planned: &BTreeMap<NicId, Port>) -> BTreeMap<Port, Group> {
     let known: BTreeSet<&Port> = planned.values().collect();
     let mut all = Vec::new();
@@ -282,18 +283,9 @@ fn groups(observed: &Observed, planned: &BTreeMap<NicId, Port>) -> BTreeMap<Port
     }
     let mut groups: BTreeMap<Port, Group> =
         all.into_iter().enumerate().map(|(number, port)| (port, number)).collect();
-    let mut parents: Vec<Group> = (0..groups.len()).collect();
-    let root = |parents: &[Group], mut group: Group| {
-        while parents[group] != group {
-            group = parents[group];
-        }
-        group
-    };
-    for (listener, sender) in &observed.heard {
-        let (Some(&one), Some(&two)) = (groups.get(listener), groups.get(sender)) else { continue };
-        let (one, two) = (root(&parents, one), root(&parents, two));
-        parents[one.max(two)] = one.min(two);
-    }
-    groups.values_mut().for_each(|group| *group = root(&parents, *group));
+    let pairs = observed.heard.iter();
+    let pairs = pairs.filter_map(|(one, two)| Some((*groups.get(one)?, *groups.get(two)?)));
+    let first = first_connected(groups.len(), pairs);
+    groups.values_mut().for_each(|group| *group = first[*group]);
     groups
 }

@@ -1,4 +1,4 @@
-//! Swapped cables: cycles of NICs, each of which is in the place of the next.
+//! Finds swapped cables: cycles of NICs, each of which is in the place of the next.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +14,8 @@ pub(super) struct Displaced {
     pub found: MediumId,
 }
 
-/// Takes cycles out of `displaced`, the shortest first: each NIC is where the next one belongs.
+/// Removes cycles from `displaced`, the shortest first, and returns them. Each NIC of a cycle is in
+/// the place of the next.
 pub(super) fn take(displaced: &mut Vec<Displaced>) -> Vec<Vec<NicId>> {
     let mut cycles = Vec::new();
     loop {
@@ -29,7 +30,7 @@ pub(super) fn take(displaced: &mut Vec<Displaced>) -> Vec<Vec<NicId>> {
     }
 }
 
-/// The shortest cycle that begins with `first`, as places in `displaced`.
+/// Returns the shortest cycle that begins with `first`, as indices into `displaced`.
 fn shortest(displaced: &[Displaced], first: usize) -> Option<Vec<usize>> {
     let goal = displaced[first].planned;
     let mut before: BTreeMap<MediumId, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What isn't as planned, by both ends and NIC.
+//! The differences of a real network from its topology.
 
 use std::fmt;
 
@@ -7,30 +7,31 @@ use serde::Serialize;
 use super::super::NicName;
 use garland_core::cluster::nodelist::fold;
 
-/// Something that isn't as planned.
+/// A difference from the topology.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Finding {
-    /// The node has no such NIC.
+    /// A node does not have a planned NIC.
     NoNic {
-        /// The NIC of the plan.
+        /// The planned NIC.
         nic: NicName,
     },
-    /// Exchanged cables: each NIC is where the next one belongs, the last where the first does.
+    /// Exchanged cables: each NIC is in the place of the next one, the last one in the place of the
+    /// first.
     Swapped {
         /// Two NICs, or more.
         nics: Vec<NicName>,
     },
-    /// NICs that don't reach those they should, nor anything else of the plan.
+    /// NICs that reach neither their planned peers nor other NICs of the plan.
     Missing {
-        /// Cut off: one, or several that reach each other.
+        /// The NIC, or several that reach each other.
         nics: Vec<NicName>,
         /// The NICs that they should reach.
         peers: Vec<NicName>,
-        /// Whether all of them have a carrier: then something is at the cable's other end.
+        /// Whether all of them have a carrier, so that a device is at the other end of the cable.
         carrier: bool,
     },
-    /// A NIC that is plugged in elsewhere, whose place is free.
+    /// A NIC that is plugged in elsewhere and whose place is free.
     Misplaced {
         /// The NIC.
         nic: NicName,
@@ -46,18 +47,18 @@ pub enum Finding {
         /// The NICs of the other.
         other: Vec<NicName>,
     },
-    /// NICs that aren't in the plan and reach each other, or some that are.
+    /// NICs that are not in the plan and reach each other or planned NICs.
     Extra {
-        /// Those that aren't in the plan.
+        /// The NICs that are not in the plan.
         nics: Vec<NicName>,
-        /// Those of the plan that they reach.
+        /// The planned NICs that they reach.
         planned: Vec<NicName>,
     },
-    /// A link that carries less than 80 % of what it should.
+    /// A link with less than 80 % of its planned goodput.
     Slow {
-        /// One end, or the only one that is slow with all others of its medium.
+        /// One end, or the NIC that is slow with all others of its medium.
         from: NicName,
-        /// The other end; all of the medium where there are several.
+        /// The other end, or all other NICs of the medium.
         to: Vec<NicName>,
         /// The measured TCP goodput in bits per second.
         measured: f64,
@@ -66,18 +67,18 @@ pub enum Finding {
         /// Whether only this direction is slow.
         one_way: bool,
     },
-    /// A NIC that has agreed on less than its planned rate.
+    /// A NIC that has negotiated less than its planned rate.
     Speed {
         /// The NIC.
         nic: NicName,
         /// The NICs that it reaches.
         peers: Vec<NicName>,
-        /// Bits per second that it says.
+        /// The negotiated rate in bits per second.
         found: u64,
-        /// Bits per second.
+        /// The planned rate in bits per second.
         planned: u64,
     },
-    /// A NIC that can't send and receive at once.
+    /// A NIC that is half duplex, but not on a hub.
     HalfDuplex {
         /// The NIC.
         nic: NicName,
@@ -90,25 +91,25 @@ pub enum Finding {
         nic: NicName,
         /// The NICs that it reaches.
         peers: Vec<NicName>,
-        /// Bytes that it says.
+        /// Its MTU in bytes.
         found: u32,
-        /// Bytes of the plan.
+        /// The planned MTU in bytes.
         planned: u16,
-        /// The largest packet that passed both ways between it and a peer.
+        /// The largest packet that passed in both directions between it and a peer, in bytes.
         passes: Option<u16>,
     },
-    /// A link that loses full packets, though the NICs at both ends have the right MTU.
+    /// A link that drops full packets, although the NICs at both ends have the planned MTU.
     LinkMtu {
         /// The sender.
         from: NicName,
         /// The receiver.
         to: NicName,
-        /// Bytes of the plan.
+        /// The planned MTU in bytes.
         planned: u16,
-        /// The largest packet that passed; none when none did.
+        /// The largest packet that passed, in bytes; `None` if none passed.
         passes: Option<u16>,
     },
-    /// Packets took another way than planned.
+    /// Packets used another path than planned.
     Route {
         /// The sender's name.
         from: String,
@@ -116,10 +117,10 @@ pub enum Finding {
         to: String,
         /// The NICs that should have sent them, in order.
         planned: Vec<NicName>,
-        /// The NICs that sent a good part of them.
+        /// The NICs that sent a large share of them.
         found: Vec<NicName>,
     },
-    /// Packets didn't arrive that should.
+    /// Packets did not arrive.
     Unreached {
         /// The sender's name.
         from: String,
@@ -127,9 +128,9 @@ pub enum Finding {
         to: String,
         /// The NICs that should send them, in order.
         planned: Vec<NicName>,
-        /// Packets that were sent.
+        /// The number of packets sent.
         sent: u32,
-        /// Packets that came.
+        /// The number of packets that arrived.
         arrived: u32,
     },
     /// Packets arrived between nodes that the plan isolates.
@@ -144,7 +145,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// The NICs in question; none where it is about a way.
+    /// Returns the NICs concerned; empty if it is about a path.
     pub fn names(&self) -> Vec<&NicName> {
         match self {
             Self::NoNic { nic }
@@ -155,7 +156,7 @@ impl Finding {
             Self::Swapped { nics } | Self::Missing { nics, .. } => nics.iter().collect(),
             Self::Joined { one, other } => one.iter().chain(other).collect(),
             Self::Extra { nics, planned } => nics.iter().chain(planned).collect(),
-            // The peers of a slow NIC that are fast with each other are not suspect.
+            // The peers of a slow NIC are fast with each other, so they are not suspect.
             Self::Slow { from, to, .. } => match &to[..] {
                 [to] => vec![from, to],
                 _ => vec![from],
@@ -165,40 +166,40 @@ impl Finding {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoNic { .. } => {
-                "look at `ip link` there; a NIC of another name needs the planned address, or \
-                 rename it (systemd.link)"
+                "run `ip link` on the node; if the NIC has another name, rename it (systemd.link), or \
+                 give it the planned address"
             }
             Self::Swapped { .. } => "exchange their cables at one end",
-            Self::Missing { carrier: false, .. } => "plug the cable in at both ends, or replace it",
+            Self::Missing { carrier: false, .. } => "plug in the cable at both ends, or replace it",
             Self::Missing { carrier: true, .. } => {
-                "follow the cable: it ends somewhere else, or what is at its end passes nothing on"
+                "follow the cable: its other end is in another device, or this device drops the frames"
             }
             Self::Misplaced { .. } => "move its cable",
             Self::Joined { .. } => "remove the cable that joins them",
             Self::Extra { .. } => "remove the cable, or add it to the topology",
             Self::Slow { .. } => {
-                "look at both ends with ethtool: speed, duplex, errors; then try another cable and \
+                "check speed, duplex and errors at both ends with ethtool; then try another cable and \
                  another port"
             }
             Self::Speed { .. } => "try another cable and another port; see ethtool at both ends",
             Self::HalfDuplex { .. } => {
-                "let both ends negotiate: ethtool -s NIC autoneg on; one fixed end makes the other \
-                 half duplex"
+                "enable autonegotiation at both ends: ethtool -s NIC autoneg on; if only one end \
+                 negotiates, it becomes half duplex"
             }
-            Self::Mtu { .. } => "ip link set NIC mtu BYTES; garland net config writes it for good",
+            Self::Mtu { .. } => "ip link set NIC mtu BYTES; garland net config sets it permanently",
             Self::LinkMtu { .. } => "raise the MTU of the ports between them",
             Self::Route { .. } => {
                 "compare `ip route get` with garland net show; garland net config writes the routes"
             }
             Self::Unreached { .. } => {
-                "look at routes, net.ipv4.ip_forward and rp_filter on the way: garland net config \
-                 writes them"
+                "check routes, net.ipv4.ip_forward and rp_filter of the nodes on the path; \
+                 garland net config sets them"
             }
-            Self::Reached { .. } => "turn net.ipv4.ip_forward off where it isn't planned",
+            Self::Reached { .. } => "set net.ipv4.ip_forward to 0 on nodes that should not forward",
         }
     }
 }
@@ -211,21 +212,26 @@ impl fmt::Display for Finding {
             Self::Missing { nics, peers, carrier } => {
                 let why = if *carrier { "it has a carrier" } else { "it has no carrier" };
                 if peers.is_empty() {
-                    return write!(f, "missing: {} hear nothing of each other", list(nics));
+                    return write!(f, "missing: {} receive no frames from each other", list(nics));
                 }
-                write!(f, "missing: {} doesn't reach {} ({why})", list(nics), list(peers))
+                write!(f, "missing: {} does not reach {} ({why})", list(nics), list(peers))
             }
             Self::Misplaced { nic, planned, found } => {
-                write!(f, "misplaced: {nic} is with {}, not with {}", list(found), list(planned))
+                write!(
+                    f,
+                    "misplaced: {nic} is connected to {} instead of {}",
+                    list(found),
+                    list(planned)
+                )
             }
             Self::Joined { one, other } => {
                 write!(f, "extra: a cable joins {} and {}", list(one), list(other))
             }
             Self::Extra { nics, planned } if planned.is_empty() => {
-                write!(f, "extra: {} reach each other, and aren't in the plan", list(nics))
+                write!(f, "extra: {} reach each other, but are not in the plan", list(nics))
             }
             Self::Extra { nics, planned } => {
-                write!(f, "extra: {} isn't in the plan, and reaches {}", list(nics), list(planned))
+                write!(f, "extra: {} is not in the plan, but reaches {}", list(nics), list(planned))
             }
             Self::Slow { from, to, measured, planned, one_way } => {
                 let arrow = if *one_way { "->" } else { "-" };
@@ -235,7 +241,11 @@ impl fmt::Display for Finding {
             }
             Self::Speed { nic, peers, found, planned } => {
                 let [found, planned] = [*found, *planned].map(|bits| rate(bits as f64));
-                write!(f, "slow: {nic} (to {}) says {found}, planned {planned}", list(peers))
+                write!(
+                    f,
+                    "slow: {nic} (to {}) has negotiated {found}, planned {planned}",
+                    list(peers)
+                )
             }
             Self::HalfDuplex { nic, peers } => {
                 write!(f, "half duplex: {nic} (to {})", list(peers))
@@ -245,8 +255,8 @@ impl fmt::Display for Finding {
                 passes.map_or(Ok(()), |bytes| write!(f, "; {bytes} bytes pass"))
             }
             Self::LinkMtu { from, to, planned, passes } => {
-                write!(f, "MTU: {from} -> {to}: {planned} bytes don't pass")?;
-                passes.map_or(Ok(()), |bytes| write!(f, ", {bytes} do"))
+                write!(f, "MTU: {from} -> {to}: packets of {planned} bytes do not pass")?;
+                passes.map_or(Ok(()), |bytes| write!(f, ", packets of {bytes} bytes do"))
             }
             Self::Route { from, to, planned, found } => {
                 let (planned, found) = (way(planned), way(found));
@@ -254,10 +264,14 @@ impl fmt::Display for Finding {
             }
             Self::Unreached { from, to, planned, sent, arrived } => {
                 let planned = way(planned);
-                write!(f, "route: {from} -> {to} by {planned}: {arrived} of {sent} packets came")
+                write!(f, "route: {from} -> {to} by {planned}: {arrived} of {sent} packets arrived")
             }
             Self::Reached { from, to, found } => {
-                write!(f, "route: {from} -> {to} went by {}, planned isolated", way(found))
+                write!(
+                    f,
+                    "route: {from} -> {to} went by {}, but the plan isolates these nodes",
+                    way(found)
+                )
             }
         }
     }
@@ -278,7 +292,7 @@ fn swapped(f: &mut fmt::Formatter<'_>, nics: &[NicName]) -> fmt::Result {
     }
 }
 
-/// NICs folded by their nodes: `n[1-4]/eth0`.
+/// Folds the names of NICs by their nodes: `n[1-4]/eth0`.
 fn list(nics: &[NicName]) -> String {
     let mut devices: Vec<&str> = nics.iter().map(|nic| nic.nic.as_str()).collect();
     devices.sort_unstable();
@@ -291,7 +305,7 @@ fn list(nics: &[NicName]) -> String {
     folded.join(", ")
 }
 
-/// NICs in the order in which packets left by them.
+/// Lists NICs in the order in which packets used them.
 fn way(nics: &[NicName]) -> String {
     let names: Vec<String> = nics.iter().map(NicName::to_string).collect();
     names.join(", ")

@@ -1,21 +1,16 @@
-//! The settings and rates of links: speed, duplex, MTU, goodput.
+//! Judges the settings and rates of links: speed, duplex, MTU, goodput.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use super::super::bounds::{ACKNOWLEDGEMENT, FRAME, HEADERS};
 use super::super::crossing::crossings;
-use super::super::{MediumId, MediumKind, NicId, NicName, Resource, Topology};
+use super::super::{MediumId, NicId, NicName, Resource, Topology};
 use super::cabling::Cabling;
 use super::finding::Finding;
 use super::names::{self, facts};
 use super::observed::{Observed, RateSeen};
 use garland_core::nic_facts::Duplex;
-
-/// Bytes per frame on the wire: Ethernet's overhead, IPv4 and TCP headers, and on a hub the share of an
-/// acknowledgement; as in [`super::super::bounds`].
-const FRAME: f64 = 38.0;
-const HEADERS: f64 = 52.0;
-const ACKNOWLEDGEMENT: f64 = 45.0;
 
 /// One direction between two NICs of a planned segment.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +28,8 @@ pub struct Link {
 }
 
 impl Cabling {
-    /// The links to measure: each NIC of a segment sends to the next, so that all ports are measured in
-    /// both directions.
+    /// Returns the links to measure. Each NIC of a segment sends to the next one, so that all ports
+    /// are measured in both directions.
     pub fn links(&self, topology: &Topology) -> Vec<Link> {
         let mut links = Vec::new();
         for nics in self.home.values() {
@@ -54,7 +49,7 @@ impl Cabling {
     }
 }
 
-/// The TCP goodput from a NIC to another one of its segment, in bits per second.
+/// Returns the planned TCP goodput from a NIC to another one of its segment, in bits per second.
 fn goodput(topology: &Topology, from: NicId, to: NicId, mtu: u16) -> Option<f64> {
     let way = crossings(topology, from, to).into_iter().next()?;
     let mtu = f64::from(mtu.max(576));
@@ -91,14 +86,14 @@ impl Judge<'_> {
         self.segments[self.topology.nics[nic].medium]
     }
 
-    /// The names of the NICs that a NIC should reach.
+    /// Returns the names of the NICs that a NIC should reach.
     fn peers(&self, nic: NicId) -> Vec<NicName> {
         let nics = 0..self.topology.nics.len();
         let peers = nics.filter(|peer| *peer != nic && self.segment(*peer) == self.segment(nic));
         peers.map(|peer| self.name(peer)).collect()
     }
 
-    /// Judges the settings of a NIC.
+    /// Compares the settings of a NIC with the plan.
     fn settings(&self, id: NicId) -> Vec<Finding> {
         let Some(facts) = facts(self.observed, &self.cabling.ports[&id]) else { return Vec::new() };
         let nic = &self.topology.nics[id];
@@ -111,8 +106,7 @@ impl Judge<'_> {
             let (nic, peers, planned) = (name.clone(), peers.clone(), planned.bits_per_second());
             findings.push(Finding::Speed { nic, peers, found, planned });
         }
-        let shared = matches!(medium.kind, MediumKind::Hub { .. });
-        if facts.duplex == Some(Duplex::Half) && !shared {
+        if facts.duplex == Some(Duplex::Half) && !medium.kind.is_hub() {
             findings.push(Finding::HalfDuplex { nic: name.clone(), peers: peers.clone() });
         }
         if facts.mtu != u32::from(nic.mtu) {
@@ -133,7 +127,7 @@ impl Judge<'_> {
         let lost = self.observed.mtus.iter().filter_map(|seen| {
             let nics = &self.topology.nics;
             let planned = nics[seen.from].mtu.min(nics[seen.to].mtu);
-            // Without any answer the size isn't the cause.
+            // If no packet was answered, the size is not the cause.
             let passes = seen.passes.filter(|bytes| *bytes < planned)?;
             (right(seen.from) && right(seen.to)).then(|| Finding::LinkMtu {
                 from: self.name(seen.from),

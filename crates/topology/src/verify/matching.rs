@@ -1,20 +1,20 @@
-//! Which group of NICs is which segment of the plan.
+//! Assigns groups of NICs to segments of the plan.
 //!
-//! A segment gets the group that has most of its NICs, and of equals the one with its first NIC: the
-//! head's, in a star. Where that leaves a segment none of its NICs' groups, others give way.
+//! A segment gets the group with most of its NICs; among equal groups, the one with its first NIC
+//! (the head's in a star). If a segment would get no group this way, other segments are reassigned.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{MediumId, NicId};
 
-/// A group of NICs that hear each other: its number.
+/// The number of a group of NICs that receive frames from each other.
 pub(super) type Group = usize;
 
 /// The NICs of a segment that are in a group.
 type Shared = BTreeMap<(MediumId, Group), Vec<NicId>>;
 
-/// A group for each segment, as far as there are any that have NICs of it.
+/// Returns a group for each segment that has NICs in one, as far as possible.
 pub(super) fn best(shared: Shared) -> BTreeMap<MediumId, Group> {
     let mut ranked: Vec<_> = shared.into_iter().collect();
     ranked.sort_by_key(|((segment, group), nics)| (Reverse(nics.len()), nics[0], *segment, *group));
@@ -36,7 +36,8 @@ pub(super) fn best(shared: Shared) -> BTreeMap<MediumId, Group> {
     owners.into_iter().map(|(group, segment)| (segment, group)).collect()
 }
 
-/// Gives a segment one of its groups; whose it was takes another one of its own, if that can be.
+/// Assigns one of its groups to a segment. A segment that loses its group gets another one; returns
+/// false if this is not possible.
 fn make_room(
     segment: MediumId,
     choices: &BTreeMap<MediumId, Vec<Group>>,

@@ -1,7 +1,8 @@
 //! Compares a real network with its topology: cables, settings, rates and routes.
 //!
-//! There are two steps, since the measurements depend on the cabling: [`Cabling::of`] judges which NICs
-//! heard each other, [`Cabling::links`] names the links to measure, and [`judge`] returns all findings.
+//! The measurements depend on the cabling, so there are two steps: [`Cabling::of`] compares which
+//! NICs received frames from each other, and [`Cabling::links`] returns the links to measure. Then
+//! [`judge`] returns all findings.
 
 mod cabling;
 mod cycles;
@@ -24,7 +25,7 @@ pub use ways::WayJudge;
 
 use super::Topology;
 
-/// All differences from the topology; empty if there are none.
+/// Returns all differences from the topology.
 pub fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
     let mut findings = cabling.findings.clone();
     findings.extend(links::judge(topology, observed, cabling));

@@ -7,8 +7,8 @@ use super::observed::Observed;
 use super::port::Port;
 use garland_core::nic_facts::NicFacts;
 
-/// The real NIC of each planned one that was found: by its name, or by its address if only one NIC of
-/// the node has it.
+/// Finds the real NIC of each planned one: by its name, or by its address if only one NIC of the
+/// node has it.
 pub(super) fn ports(topology: &Topology, observed: &Observed) -> BTreeMap<NicId, Port> {
     let mut found = BTreeMap::new();
     for (node, facts) in observed.nodes.iter().enumerate() {
@@ -31,12 +31,12 @@ pub(super) fn ports(topology: &Topology, observed: &Observed) -> BTreeMap<NicId,
     found
 }
 
-/// The name of a planned NIC: that of its real NIC, if it was found.
+/// Returns the name of a planned NIC: that of its real NIC, if it was found.
 pub(super) fn name(topology: &Topology, ports: &BTreeMap<NicId, Port>, nic: NicId) -> NicName {
     ports.get(&nic).map_or_else(|| NicName::of(topology, nic), |port| port.name(topology))
 }
 
-/// The facts of a real NIC that its node reported.
+/// Returns the facts that a node reported of a real NIC.
 pub(super) fn facts<'o>(observed: &'o Observed, port: &Port) -> Option<&'o NicFacts> {
     let nics = observed.nodes.get(port.node)?.as_ref()?;
     nics.iter().find(|facts| facts.name == port.nic)

@@ -1,4 +1,4 @@
-//! What agents saw of a network.
+//! The observations of agents in a network.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use super::super::{NicId, NodeId};
 use super::port::Port;
 use garland_core::nic_facts::NicFacts;
 
-/// What agents saw of a network.
+/// The observations of agents in a network.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// The NICs of each node; `None` for a node that wasn't reached.
+    /// The NICs of each node; `None` for a node that was not reached.
     pub nodes: Vec<Option<Vec<NicFacts>>>,
-    /// The pairs of NICs that heard each other: (listener, sender).
+    /// The pairs of NICs of which one received frames from the other: (receiver, sender).
     pub heard: BTreeSet<(Port, Port)>,
     /// NICs that carry the control channel. They need not be in the topology.
     pub management: BTreeSet<Port>,
@@ -47,11 +47,11 @@ pub struct RateSeen {
     pub planned: Option<f64>,
 }
 
-/// The least share of the planned goodput that a link must have.
+/// The minimum share of the planned goodput that a link must have.
 const TOLERANCE: f64 = 0.8;
 
 impl RateSeen {
-    /// Whether the link is slower than planned, with tolerance for other traffic.
+    /// Whether the link is slower than planned, with a tolerance for other traffic.
     pub fn is_slow(&self) -> bool {
         self.planned.is_some_and(|planned| self.measured < TOLERANCE * planned)
     }
@@ -64,7 +64,7 @@ pub struct BurstSeen {
     pub from: NodeId,
     /// The receiver.
     pub to: NodeId,
-    /// Datagrams that were sent or refused by the sender's kernel.
+    /// Datagrams that the sender's kernel sent or refused.
     pub sent: u32,
     /// Datagrams that arrived.
     pub arrived: u32,

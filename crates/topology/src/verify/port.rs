@@ -12,7 +12,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// The name for people.
+    /// Returns its name in messages.
     pub fn name(&self, topology: &Topology) -> NicName {
         NicName { node: topology.nodes[self.node].name.clone(), nic: self.nic.clone() }
     }

@@ -1,4 +1,4 @@
-//! Cabling that was got wrong, observed as agents would and judged.
+//! Tests with cabling faults: observations as agents would make them, and their findings.
 
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ fn all_shapes() -> Vec<Topology> {
     ]
 }
 
-/// What agents would see of `actual`, a miswired `planned`, with nothing measured yet.
+/// Returns the observations of agents in `actual`, the miswired `planned`, before measurements.
 fn seen(actual: &Topology) -> Observed {
     let port =
         |nic: usize| Port { node: actual.nics[nic].node, nic: actual.nics[nic].name.clone() };
@@ -64,7 +64,7 @@ fn seen(actual: &Topology) -> Observed {
     }
 }
 
-/// All of it: links and routes too, as `actual` has them.
+/// Returns all observations in `actual`, including links and routes.
 fn judged(planned: &Topology, actual: &Topology) -> Vec<Finding> {
     let mut observed = seen(actual);
     let cabling = Cabling::of(planned, &observed);
@@ -125,7 +125,7 @@ fn each_fault_is_named_by_both_ends() {
     );
     assert_eq!(
         said(&faults(&star, &["missing:n4/eth0"])),
-        ["missing: n4/eth0 doesn't reach n0/eth3 (it has a carrier)"]
+        ["missing: n4/eth0 does not reach n0/eth3 (it has a carrier)"]
     );
     assert_eq!(
         said(&faults(&star, &["slow:n3/eth0=10mbit"])),
@@ -137,7 +137,7 @@ fn each_fault_is_named_by_both_ends() {
     );
     assert_eq!(
         said(&faults(&star, &["extra:n1/eth7,n2/eth7"])),
-        ["extra: n[1-2]/eth7 reach each other, and aren't in the plan"]
+        ["extra: n[1-2]/eth7 reach each other, but are not in the plan"]
     );
     assert_eq!(
         said(&faults(&star, &["swap:n1/eth0,n2/eth0", "swap:n2/eth0,n3/eth0"])),
@@ -156,14 +156,17 @@ fn stations_of_a_switch_are_told_apart() {
     );
     assert_eq!(
         said(&faults(&switch, &["missing:n4/eth0"])),
-        ["missing: n4/eth0 doesn't reach n[0-3,5]/eth0 (it has a carrier)"]
+        ["missing: n4/eth0 does not reach n[0-3,5]/eth0 (it has a carrier)"]
     );
     let mut dead = switch.clone();
     for nic in 0..6 {
         let name = NicName::of(&dead, nic);
         dead = miswired(&dead, &[Miswiring::Missing(name)]).unwrap();
     }
-    assert_eq!(said(&judged(&switch, &dead)), ["missing: n[0-5]/eth0 hear nothing of each other"]);
+    assert_eq!(
+        said(&judged(&switch, &dead)),
+        ["missing: n[0-5]/eth0 receive no frames from each other"]
+    );
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn media_that_are_joined_and_nics_that_moved_are_named() {
     moved.nics[nic].medium = 1;
     assert_eq!(
         said(&judged(&rails, &moved)),
-        ["misplaced: n2/eth0 is with n[0-3]/eth1, not with n[0-1,3]/eth0"]
+        ["misplaced: n2/eth0 is connected to n[0-3]/eth1 instead of n[0-1,3]/eth0"]
     );
 }
 
@@ -213,8 +216,8 @@ fn nics_tell_of_themselves() {
     assert_eq!(
         said(&judge(&wires, &observed, &cabling)),
         [
-            "missing: n2/enp3s0 doesn't reach n0/eth1 (it has no carrier)",
-            "slow: n1/eth0 (to n0/eth0) says 10.0 Mbit/s, planned 100.0 Mbit/s",
+            "missing: n2/enp3s0 does not reach n0/eth1 (it has no carrier)",
+            "slow: n1/eth0 (to n0/eth0) has negotiated 10.0 Mbit/s, planned 100.0 Mbit/s",
             "half duplex: n1/eth0 (to n0/eth0)",
         ]
     );
@@ -249,8 +252,8 @@ fn ways_are_compared_with_the_plan() {
         said(&judge(&star, &observed, &cabling)),
         [
             "route: n0 -> n2 went by n0/eth0, planned n0/eth1",
-            "route: n1 -> n0 by n1/eth0: 3 of 200 packets came",
-            "route: n1 -> n2 went by n1/eth0, n0/eth1, planned isolated",
+            "route: n1 -> n0 by n1/eth0: 3 of 200 packets arrived",
+            "route: n1 -> n2 went by n1/eth0, n0/eth1, but the plan isolates these nodes",
         ]
     );
 }
@@ -272,13 +275,13 @@ fn management_is_no_extra_link() {
     let mut observed = seen(&actual);
     assert_eq!(
         said(&Cabling::of(&planned, &observed).findings),
-        ["extra: n[0-3]/office0 reach each other, and aren't in the plan"]
+        ["extra: n[0-3]/office0 reach each other, but are not in the plan"]
     );
     observed.management = [Port { node: 1, nic: "office0".to_owned() }].into();
     assert_eq!(said(&Cabling::of(&planned, &observed).findings), [""; 0]);
 }
 
-/// The NICs on each medium, whatever the media are called.
+/// Returns the NICs on each medium, without the names of the media.
 fn partition(topology: &Topology) -> Vec<Vec<usize>> {
     let segments = topology.segments();
     let mut groups = std::collections::BTreeMap::<usize, Vec<usize>>::new();
@@ -290,7 +293,7 @@ fn partition(topology: &Topology) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The topology as findings say that it is: exchanged cables only.
+/// Applies the exchanged cables of findings to the topology.
 fn as_told(planned: &Topology, findings: &[Finding]) -> Topology {
     let mut told = planned.clone();
     for finding in findings {

@@ -1,6 +1,6 @@
-//! Finds the routes that packets took, from the counters of NICs.
+//! Finds the paths that packets used, from the counters of NICs.
 //!
-//! Only sent frames count: on a hub every NIC receives all frames.
+//! Only sent frames count, since on a hub every NIC receives all frames.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::names;
 use super::observed::{BurstSeen, Observed};
 use super::port::Port;
 
-/// The least share of a burst that a NIC on its route must have sent; less is other traffic.
+/// The minimum share of a burst that a NIC on its path has sent; less is other traffic.
 const GOOD_PART: f64 = 0.25;
 
 pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
@@ -28,12 +28,12 @@ pub struct WayJudge<'a> {
 }
 
 impl<'a> WayJudge<'a> {
-    /// A judge by `topology`. Routes over accused cables are not judged.
+    /// Creates a judge for `topology`. Paths over accused cables are not judged.
     pub fn new(topology: &'a Topology, cabling: &'a Cabling) -> Self {
         Self { topology, cabling, ways: Ways::of(topology) }
     }
 
-    /// The difference of a burst from the planned routes.
+    /// Returns the difference of a burst from the planned routes, if any.
     pub fn burst(&self, burst: &BurstSeen) -> Option<Finding> {
         let streams = self.ways.between(burst.from, burst.to);
         let choices: Vec<&Choice> = streams.iter().flat_map(|stream| &stream.there).collect();
@@ -48,7 +48,7 @@ impl<'a> WayJudge<'a> {
         let node = |id: NodeId| self.topology.nodes[id].name.clone();
         let (from, to) = (node(burst.from), node(burst.to));
         let good = |count: u64| count as f64 >= GOOD_PART * f64::from(burst.sent);
-        // The receiver is no sender of the route.
+        // The receiver does not send.
         let on_way = |port: &Port| port.node != burst.to && self.cabling.real.contains(port);
         let found = burst.carried.iter().filter(|(port, count)| good(*count) && on_way(port));
         let found: Vec<&Port> = found.map(|(port, _)| port).collect();
@@ -82,7 +82,7 @@ impl<'a> WayJudge<'a> {
         self.cabling.ports.get(&nic)
     }
 
-    /// The NICs of a choice, each once.
+    /// Returns the names of the NICs of a choice, each once.
     fn names(&self, choice: Option<&&Choice>) -> Vec<NicName> {
         let mut nics: Vec<NicId> = Vec::new();
         let legs = choice.iter().flat_map(|choice| &choice.legs);
@@ -95,7 +95,7 @@ impl<'a> WayJudge<'a> {
         nics.into_iter().map(name).collect()
     }
 
-    /// Whether a route passes nodes with accused cables.
+    /// Whether a path contains nodes with accused cables.
     fn is_consequence(&self, burst: &BurstSeen, choices: &[&Choice]) -> bool {
         let legs = choices.iter().flat_map(|choice| &choice.legs);
         let between = legs.flat_map(|leg| &leg.path.nodes);
@@ -115,7 +115,7 @@ impl<'a> WayJudge<'a> {
             .legs
             .iter()
             .flat_map(|leg| leg.path.senders.iter().map(move |nic| (*nic, leg.share)));
-        // The counters of nodes that weren't reached are unknown.
+        // The counters of nodes that were not reached are unknown.
         !choice.legs.is_empty()
             && nics.all(|(nic, share)| count(nic).is_none_or(|count| count >= 0.5 * share * sent))
     }

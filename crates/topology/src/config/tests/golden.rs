@@ -1,4 +1,4 @@
-//! What every format makes of the shapes that differ most, for the head and for a node.
+//! The files of all formats for the shapes that differ most, for the head and for a node.
 
 use super::super::super::Selector;
 use super::super::super::shapes::{Basis, Between, Joined, Mesh, Segment, bonded, mesh, star};
@@ -20,13 +20,13 @@ fn dual_net(selector: Selector) -> Topology {
     bonded(&Basis::numbered("dual-net", 3), 2, Segment::Switch, selector)
 }
 
-/// Four rows of four would be long to read; two of two have all the kinds of routes.
+/// A mesh of two rows and two columns, which has all kinds of routes.
 fn small_mesh(joined: Joined, both: Option<Selector>) -> Topology {
     let measures = Mesh { columns: 2, segment: Segment::Switch, joined, both };
     mesh(&Basis::numbered("mesh", 3), &measures)
 }
 
-/// All files of a node, or why there are none; the names of all nodes only once.
+/// Returns all files of a node, or the error; the names of all nodes only once.
 fn text(topology: &Topology, node: NodeId, format: Format) -> String {
     match files(topology, node, format, &NicNames::new()) {
         Err(fault) => format!("refused: {fault}\n"),
@@ -39,7 +39,7 @@ fn text(topology: &Topology, node: NodeId, format: Format) -> String {
     }
 }
 
-/// The head and the node that has most to say.
+/// The head, and the node with the longest files.
 fn both(topology: &Topology, node: NodeId, format: Format) -> String {
     let head = text(topology, 0, format);
     format!(
@@ -74,7 +74,7 @@ fn all_formats_of_all_shapes() {
 fn the_star_says_what_the_published_one_said() {
     let topology = star_of_2004();
     let text = text(&topology, 0, Format::Ifupdown);
-    // Published: the server's address on every NIC, and for each NIC
+    // As published: the server's address on every NIC, and for each NIC
     // `up route add -host 192.168.1.2 dev eth0`.
     let stanza = |nic: u8| {
         format!(

@@ -4,7 +4,7 @@ mod refusals;
 use super::super::{NodeId, Topology};
 use super::{ConfigFault, ConfigFile, Format, NicNames, NodeConfig};
 
-/// The files of `format` for a node.
+/// Returns the files of `format` for a node.
 fn files(
     topology: &Topology,
     node: NodeId,

@@ -1,4 +1,4 @@
-//! What can't be written is said, with the formats that can.
+//! Tests of errors: an unsupported configuration names the formats that support it.
 
 use super::super::super::Selector;
 use super::super::super::shapes::{Basis, Between, Joined, Mesh, Segment, bonded, mesh, star};
@@ -21,10 +21,13 @@ fn names_of_real_machines() {
     let said =
         |pairs: &[(&str, &str)]| NodeConfig::of(&star, 0, &names(pairs)).unwrap_err().to_string();
     assert_eq!(said(&[("eth2", "a")]), "n0 has no NIC eth2; it has eth0, eth1");
-    assert_eq!(said(&[("eth1", "eth0")]), "two NICs of n0 would be the device eth0");
+    assert_eq!(
+        said(&[("eth1", "eth0")]),
+        "two NICs of n0 have the device name eth0: change one with --map"
+    );
     for wrong in ["", "a b", "$(x)", "-a", "a/b", "../x", "sixteen-letters-", "a\nb", "ä"] {
         let said = said(&[("eth1", wrong)]);
-        assert!(said.contains("can't be the name of n0's eth1: a device name has"), "{said}");
+        assert!(said.contains("is not a valid name for eth1 of n0: a device name has"), "{said}");
     }
 }
 
@@ -44,8 +47,8 @@ fn a_real_ethernet_address_is_what_a_nic_is_found_by() {
     }
     assert_eq!(
         text(Format::Ifupdown, &[]).unwrap_err().to_string(),
-        "ifupdown needs the device name of n0's eth0, which the topology knows by its Ethernet \
-         address: say --map eth0=NAME"
+        "ifupdown needs the device name of eth0 of n0, but the topology has its Ethernet address only: \
+         use --map eth0=NAME"
     );
     assert!(text(Format::Ifupdown, &[("eth0", "lan")]).is_ok());
 }
@@ -58,7 +61,7 @@ fn a_format_without_the_word_names_those_that_have_it() {
     let subflows = bonded(&basis, 2, Segment::Switch, Selector::Subflow);
     assert_eq!(
         said(&subflows, Format::Networkd),
-        "networkd can't express the MPTCP endpoint 10.89.0.13 of n3; ifupdown and iproute2 can"
+        "networkd does not support the MPTCP endpoint 10.89.0.13 of n3; ifupdown and iproute2 do"
     );
     let two_ways = |selector| {
         let (joined, both) = (Joined::Routed, Some(selector));
@@ -66,7 +69,7 @@ fn a_format_without_the_word_names_those_that_have_it() {
     };
     assert_eq!(
         said(&two_ways(Selector::Flow), Format::Netplan),
-        "netplan can't express the several next hops to 10.88.0.10/32 of n3; ifupdown, networkd \
-         and iproute2 can"
+        "netplan does not support the several next hops to 10.88.0.10/32 of n3; ifupdown, networkd \
+         and iproute2 do"
     );
 }

@@ -1,10 +1,11 @@
-//! Max-min fair rates, by raising all together until something is full.
+//! Max-min fair rates: raises all rates together until resources are full.
 
-use super::network::Use;
+/// The index of a resource, and how much of it one unit of a flow takes.
+pub type Use = (usize, f64);
 
-/// The rate of each flow, in bytes per second: none can be raised without lowering one that has less.
-/// A flow that uses nothing finite is infinitely fast.
-pub(super) fn rates(capacity: &[f64], flows: &[&[Use]]) -> Vec<f64> {
+/// Returns the rate of each flow, in the unit of `capacity`. No rate can be raised without lowering
+/// one that is not higher. A flow that uses no resource has an infinite rate.
+pub fn fair_rates(capacity: &[f64], flows: &[&[Use]]) -> Vec<f64> {
     let mut left = capacity.to_vec();
     let mut rates = vec![0.0; flows.len()];
     let mut rising: Vec<usize> = (0..flows.len()).collect();
@@ -29,7 +30,7 @@ pub(super) fn rates(capacity: &[f64], flows: &[&[Use]]) -> Vec<f64> {
         for &place in &touched {
             left[place] -= step * demand[place];
         }
-        // Sums of fractions miss zero by a little.
+        // Rounding errors: sums of fractions rarely reach zero.
         let full = |place: usize| left[place] <= capacity[place] * 1e-9;
         let before = rising.len();
         rising.retain(|&flow| !flows[flow].iter().any(|&(place, _)| full(place)));
@@ -46,15 +47,15 @@ mod tests {
 
     #[test]
     fn the_example_of_the_book() {
-        // Two flows on the first link, two on the second, of which one is on both.
+        // Two flows on each link; one of them is on both links.
         let flows: [&[Use]; 3] = [&[(0, 1.0)], &[(0, 1.0), (1, 1.0)], &[(1, 1.0)]];
-        assert_eq!(rates(&[1.0, 4.0], &flows), [0.5, 0.5, 3.5]);
+        assert_eq!(fair_rates(&[1.0, 4.0], &flows), [0.5, 0.5, 3.5]);
     }
 
     #[test]
     fn what_crosses_something_twice_is_half_as_fast_and_what_crosses_nothing_is_free() {
         let flows: [&[Use]; 2] = [&[(0, 2.0)], &[]];
-        assert_eq!(rates(&[10.0], &flows), [5.0, f64::INFINITY]);
-        assert_eq!(rates(&[0.0], &[&[(0, 1.0)]]), [0.0]);
+        assert_eq!(fair_rates(&[10.0], &flows), [5.0, f64::INFINITY]);
+        assert_eq!(fair_rates(&[0.0], &[&[(0, 1.0)]]), [0.0]);
     }
 }
