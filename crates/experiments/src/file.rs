@@ -1,6 +1,6 @@
 //! The scenario file: a topology file with a question and its answer in words. A scenario that can be rerun
-//! also has a job, a tolerance and the published rows. A scenario that compares topologies names them
-//! instead: `topologies = ["hub10", "mine.toml"]`.
+//! also has a job, a tolerance and the published rows. A scenario that compares topologies has a list of
+//! their names instead of a topology: `topologies = ["hub10", "mine.toml"]`.
 
 use std::path::Path;
 
@@ -62,7 +62,7 @@ impl Scenario {
         let several = table.contains_key("topologies");
         let experiment = (is_run || several).then(|| Experiment::parse(text, path)).transpose()?;
         let wanted = |key: &str, text: Option<String>| {
-            text.ok_or_else(|| Failure::usage(format!("{path}: a scenario needs `{key}`")))
+            text.ok_or_else(|| Failure::usage(format!("{path}: a scenario must have a `{key}`")))
         };
         let scenario = if several {
             let file: Several = toml::from_str(text).map_err(wrong)?;
@@ -96,8 +96,10 @@ impl Scenario {
     pub fn experiment(&self) -> Result<&Experiment, Failure> {
         self.experiment.as_ref().ok_or_else(|| {
             let name = &self.name;
-            Failure::usage(format!("scenario {name} is a topology without a [job]: nothing is run"))
-                .hint(format!("garland lab run {name} --check builds and measures it"))
+            Failure::usage(format!(
+                "scenario {name} cannot be run: it is a topology without a [job]"
+            ))
+            .hint(format!("to build and measure the topology, run garland lab run {name} --check"))
         })
     }
 }
@@ -107,20 +109,20 @@ impl Several {
         if self.version != VERSION {
             let version = self.version;
             return Err(Failure::usage(format!(
-                "{path}: version {version} of the format; this release reads {VERSION}"
+                "{path}: format version {version} is not supported; this release reads version {VERSION}"
             )));
         }
         if self.topologies.is_empty() {
-            return Err(Failure::usage(format!("{path}: `topologies` names none")));
+            return Err(Failure::usage(format!("{path}: `topologies` is empty")));
         }
         Ok(())
     }
 }
 
-/// The topology `name` of the scenario file `path`; a file's name is relative to that file's folder.
+/// Returns the topology `name` of the scenario file `path`. A file name is relative to that file's directory.
 fn beside(name: &str, path: &str) -> String {
-    let folder = Path::new(path).parent().filter(|_| topology::is_file(name));
-    folder.map_or_else(|| name.to_owned(), |folder| folder.join(name).display().to_string())
+    let directory = Path::new(path).parent().filter(|_| topology::is_file(name));
+    directory.map_or_else(|| name.to_owned(), |parent| parent.join(name).display().to_string())
 }
 
 /// Serializes topologies for a result: nodes and media, without addresses and routes.
@@ -140,7 +142,7 @@ fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::
     }))
 }
 
-/// All scenarios that come with Garland.
+/// Returns all built-in scenarios.
 pub fn all() -> Result<Vec<Scenario>, Failure> {
     topology::OWN
         .iter()
@@ -148,13 +150,14 @@ pub fn all() -> Result<Vec<Scenario>, Failure> {
         .collect()
 }
 
-/// Finds the scenario `name`: one that comes with Garland, or a file.
+/// Finds the scenario `name`: a built-in one, or a file.
 pub fn find(name: &str) -> Result<Scenario, Failure> {
     if let Some(scenario) = all()?.into_iter().find(|scenario| scenario.name == name) {
         return Ok(scenario);
     }
     let text = std::fs::read_to_string(name).map_err(|_| {
-        Failure::usage(format!("there is no scenario {name}")).hint("garland scenario list")
+        Failure::usage(format!("no scenario or file is named {name}"))
+            .hint("to list the scenarios, run garland scenario list")
     })?;
     Scenario::parse(&text, name)
 }
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_compares_topologies_needs_ways_and_pairs_that_are_there() {
+    fn a_comparison_of_topologies_needs_their_nodes_and_rates() {
         let fault = |text: &str, from: &str, to: &str| {
             assert!(text.contains(from), "{from}");
             let changed = text.replacen(from, to, 1);

@@ -1,4 +1,4 @@
-//! How every command that measures begins: its run, its lab if it has one, and an agent on each node.
+//! The start of every command that measures: its run, its lab if it has one, and an agent on each node.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// What a command measures with.
+/// The agents of a measurement, and its surroundings.
 pub struct Gathered {
-    /// How long its parts take; the first one, `set-up`, is over.
+    /// The phases of the run; the first one, `set-up`, has ended.
     pub phases: Phases,
-    /// What tells that the user gave up.
+    /// Interrupts by the user.
     pub interrupts: Arc<Interrupts>,
-    /// The lab that the nodes belong to, which this process is in now.
+    /// The lab of the nodes; this process is in its network namespace.
     pub lab: Option<Lab>,
-    /// Where the result goes.
+    /// The run, whose directory gets the result.
     pub run: Run,
     /// The agents.
     pub fleet: Fleet,
 }
 
-/// How the agents of a lab get their orders.
+/// The path of control messages to the agents of a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk {
-    /// Over its wires, as on a real network: little is said while these are measured.
+    /// Over the lab's wires, as on a real network. Few messages are sent while wires are measured.
     OverWires,
-    /// Beside them: they are slow enough for orders to be seen on them. What agents have for each
-    /// other goes over the wires all the same.
+    /// Not over the lab's wires: on slow ones, control messages would distort the measurement. Data between
+    /// agents still goes over the wires.
     BesideWires,
 }
 
-/// Starts what `command` measures `nodes` with; nothing is said on the terminal if it is `quiet`.
+/// Starts an agent on each of `nodes` for `command`. Prints nothing on the terminal if `quiet`.
 pub fn gather(
     command: &str,
     nodes: &[Node],
@@ -50,18 +50,19 @@ pub fn gather(
     talk: Talk,
     mut phases: Phases,
 ) -> Result<Gathered, Failure> {
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts =
+        Arc::new(Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?);
     let places = Places::open()?;
     let lab = launch.enter_lab(nodes, &places)?;
     let beside = lab.as_ref().filter(|_| talk == Talk::BesideWires);
     let run = Run::begin(&places, command)?;
-    let muster = FleetBuilder {
+    let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet,
         beside_wires: beside.is_some(),
         ..FleetBuilder::new(nodes, inventory, &places, launch, &run, lab.as_ref())
     };
-    let mut fleet = muster.assemble()?;
+    let mut fleet = builder.assemble()?;
     if let Some(lab) = beside {
         let agents = fleet.agents.into_iter().zip(nodes);
         fleet.agents = agents.map(|(agent, node)| on_wires(agent?, lab, node)).collect();
@@ -70,7 +71,8 @@ pub fn gather(
     Ok(Gathered { phases, interrupts, lab, run, fleet })
 }
 
-/// An agent that is spoken to beside a lab's wires is reached by its neighbours over them.
+/// Gives an agent, whose control channel bypasses the lab's wires, the addresses that its neighbours reach
+/// over the wires.
 fn on_wires(agent: Agent, lab: &Lab, node: &Node) -> Result<Agent, String> {
     let Some(first) = agent.addresses.first() else { return Ok(agent) };
     let name = node.name.strip_prefix(LAB_PREFIX).unwrap_or(&node.name);

@@ -1,4 +1,4 @@
-//! A table of all spans and samples (RFC 4180, but with the line ends of Unix), a line each.
+//! A CSV table with a line for each span and sample (RFC 4180, but with Unix line ends).
 
 use std::io::{self, Write};
 
@@ -7,18 +7,19 @@ use garland_core::trace::{Lost, NO_BLOCK, NONE, Stage};
 use crate::details;
 use crate::format::{Counter, Format, Process, Row, Slice, Step};
 
-/// The columns. A `span` has no `value`, a `sample` nothing between `end_ns` and `value`, what was
-/// `lost` has sums only, and a stretch of the `path` a place and times: `peer` is where a hop ends.
+/// The columns. A `span` has no `value`, a `sample` has nothing between `end_ns` and `value`, `lost` spans
+/// have only sums, and a stretch of the `path` has only a place and times; its `peer` is the receiver of a
+/// hop.
 const COLUMNS: &str = "node,kind,name,lane,peer,thread,begin_ns,end_ns,clock_error_ns,\
                        busy_ns,bytes,block,blocks,operation,exchange,value,unit\n";
 
-/// A table under way.
+/// A table that is being written.
 pub(crate) struct Csv<'a> {
     output: &'a mut dyn Write,
 }
 
 impl<'a> Csv<'a> {
-    /// Begins one.
+    /// Writes the header line.
     pub(crate) fn begin(output: &'a mut dyn Write) -> io::Result<Self> {
         output.write_all(COLUMNS.as_bytes())?;
         Ok(Self { output })
@@ -31,7 +32,7 @@ impl<'a> Csv<'a> {
     }
 }
 
-/// A field as it must stand: in quotes where it has any of its own, a comma, or a line's end.
+/// Quotes a field if it has a quote, a comma or a line end.
 fn quoted(field: String) -> String {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

@@ -4,7 +4,7 @@ use garland_core::trace::{Exchange, Lost, NO_BLOCK, NONE, Span, Stage};
 
 use crate::format::{Slice, Step};
 
-/// The names of all details, in the order in which they are given.
+/// The names of all details, in the order of the details of a slice.
 pub(crate) const NAMES: [&str; 13] = [
     "busy_ns",
     "bytes",
@@ -30,7 +30,7 @@ pub(crate) enum Value<'a> {
     Text(&'a str),
 }
 
-/// The details of a slice, each by its place in [`NAMES`]. What doesn't apply is left out.
+/// Returns the details of a slice, each with its index in [`NAMES`]. Details that do not apply are left out.
 pub(crate) fn of_slice<'a>(slice: &Slice<'a>) -> Vec<(usize, Value<'a>)> {
     let span = slice.span;
     let mut details = sums(span.busy_ns, span.bytes, u64::from(span.count));
@@ -47,7 +47,7 @@ pub(crate) fn of_slice<'a>(slice: &Slice<'a>) -> Vec<(usize, Value<'a>)> {
         details.push((6, Value::Number(u64::from(span.operation))));
     }
     details.extend(slice.peer.map(|peer| (8, Value::Text(peer))));
-    // Of concern only where two nodes' clocks meet.
+    // The clock error matters only between two nodes.
     if slice.peer.is_some() {
         details.extend(slice.error_ns.map(|error| (9, Value::Number(error))));
     }
@@ -55,13 +55,13 @@ pub(crate) fn of_slice<'a>(slice: &Slice<'a>) -> Vec<(usize, Value<'a>)> {
     details
 }
 
-/// The details of a stretch of the critical path.
+/// Returns the details of a stretch of the critical path.
 pub(crate) fn of_step(step: &Step) -> Vec<(usize, Value<'_>)> {
     let words = [(10, step.node.as_deref()), (11, step.to.as_deref()), (12, step.within)];
     words.into_iter().filter_map(|(name, word)| Some((name, Value::Text(word?)))).collect()
 }
 
-/// The details of what was lost.
+/// Returns the details of lost spans.
 pub(crate) fn of_lost<'a>(lost: &Lost, peer: Option<&'a str>) -> Vec<(usize, Value<'a>)> {
     let mut details = sums(lost.busy_ns, lost.bytes, lost.count);
     if lost.lane != NONE {
@@ -75,7 +75,7 @@ fn sums<'a>(busy_ns: u64, bytes: u64, blocks: u64) -> Vec<(usize, Value<'a>)> {
     vec![(0, Value::Number(busy_ns)), (1, Value::Number(bytes)), (2, Value::Number(blocks))]
 }
 
-/// What a control message was about.
+/// Returns the kind of a control message; none for spans of other stages.
 pub(crate) fn exchange(span: &Span) -> Option<&'static str> {
     let of_control = span.stage == Stage::Control;
     let exchange = of_control.then(|| Exchange::of_number(span.block)).flatten()?;

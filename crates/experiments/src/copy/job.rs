@@ -9,7 +9,7 @@ use crate::sections::{Kind, Sections, are_rated};
 /// The sections of the scenario's file.
 pub type CopyExperiment = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -32,7 +32,7 @@ pub struct Job {
 pub enum CopyTool {
     /// `garland cp`.
     Cp,
-    /// The system's cp through `garland mount`, as in 2004 through /mfs.
+    /// The system's cp on a `garland mount`, as in 2004 on /mfs.
     Mount,
 }
 
@@ -40,11 +40,11 @@ fn by_cp() -> Vec<CopyTool> {
     vec![CopyTool::Cp]
 }
 
-/// Section `[tolerance]`: what counts as reproduced.
+/// Section `[tolerance]`: the limits within which results count as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Least rate of the whole command, as a share of what the wires allow.
+    /// Least rate of the whole command, as a share of the wires' bound.
     pub least_of_bound: f64,
 }
 
@@ -61,8 +61,7 @@ pub struct Published {
 }
 
 impl CopyExperiment {
-    /// Checks that the node exists, that the head reaches it, and that the wires have a rate; the error says
-    /// what is wrong.
+    /// Checks that the node exists, that the head reaches it, and that the wires have a rate.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
         bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
         let to = &self.job.to;
@@ -74,14 +73,14 @@ impl CopyExperiment {
                 return Err(format!("{name} has no wire with a rate between its head and {to}"));
             }
         }
-        let is_one = |row: &&Published| topologies.iter().all(|one| one.name != row.topology);
-        match self.published.iter().find(is_one) {
-            Some(row) => Err(format!("{} is published but not run", row.topology)),
+        let is_unknown = |row: &&Published| topologies.iter().all(|one| one.name != row.topology);
+        match self.published.iter().find(is_unknown) {
+            Some(row) => Err(format!("{} is published, but not in `topologies`", row.topology)),
             None => Ok(()),
         }
     }
 
-    /// The published row of a topology.
+    /// Returns the published row of a topology.
     pub fn published(&self, topology: &str) -> Option<&Published> {
         self.published.iter().find(|row| row.topology == topology)
     }

@@ -1,4 +1,4 @@
-//! Small gets between two nodes, by size and by how many are in flight: pgping's tables of 2005.
+//! Small gets between two nodes, by size and by number in flight: the pgping tables of 2005.
 
 mod job;
 mod table;
@@ -14,19 +14,19 @@ use job::{Job, Point, Transport};
 pub use table::Table;
 use table::{Row, predict};
 
-/// The part of a `garland.ping/2` that is read.
+/// The fields of `garland.ping/2` that are read.
 #[derive(Deserialize)]
 struct PingReport {
-    pairs: Vec<SaidPair>,
+    pairs: Vec<PairReport>,
 }
 
 #[derive(Deserialize)]
-struct SaidPair {
+struct PairReport {
     points: Vec<Point>,
 }
 
 impl Ping {
-    /// Measures gets over every transport.
+    /// Runs the experiment: measures gets over every transport.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let scale = stage.scale.unwrap_or(1.0);
         let count = ((f64::from(self.job.count) * scale) as u32).max(1);
@@ -90,8 +90,8 @@ impl Ping {
         let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
         all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
         all.extend(words.iter().map(String::as_str));
-        let said: PingReport = lab.ask(&all)?;
-        let points = said.pairs.into_iter().flat_map(|pair| pair.points).collect::<Vec<_>>();
+        let report: PingReport = lab.ask(&all)?;
+        let points = report.pairs.into_iter().flat_map(|pair| pair.points).collect::<Vec<_>>();
         if points.is_empty() {
             return Err(Failure::nothing(format!("no get was measured over {}", transport.name())));
         }

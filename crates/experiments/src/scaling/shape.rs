@@ -2,7 +2,7 @@
 
 use garland_topology::{MediumKind, Topology};
 
-/// The shape and the rate of a topology with one medium, as arguments of `garland forecast`.
+/// Returns the shape and the rate of a topology with one medium, as arguments of `garland forecast`.
 pub fn shape(topology: &Topology) -> Option<(&'static str, String)> {
     let [medium] = topology.media.as_slice() else { return None };
     let shape = match medium.kind {

@@ -1,4 +1,4 @@
-//! Commands in a lab whose results are read back.
+//! Runs commands in a lab, and reads their results.
 
 use garland_sys::clock;
 use serde::Deserialize;
@@ -8,10 +8,10 @@ use super::ScenarioLab;
 use garland_farm::result::FarmReport;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// What a copy took, by its own result and by a clock around the command.
+/// The times of a copy, by its own result and by a clock around the command.
 #[derive(Debug)]
 pub struct Copied {
-    /// The name of its run.
+    /// The name of the copy's run.
     pub run: String,
     /// Nanoseconds of the whole command, from before its start until its end.
     pub whole_ns: u64,
@@ -19,7 +19,7 @@ pub struct Copied {
     pub stream_ns: u64,
 }
 
-/// What is read of a `garland.cp/2`.
+/// The fields of `garland.cp/2` that are read.
 #[derive(Deserialize)]
 struct Report {
     run: String,
@@ -33,12 +33,12 @@ struct Phase {
 }
 
 impl ScenarioLab<'_> {
-    /// Runs this binary with `--json` and `words`, as [`ScenarioLab::garland`] does, and reads the result.
+    /// Runs this binary with `--json` and `words`, as [`ScenarioLab::garland`] does. Returns the result.
     pub fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
         self.ask_tolerating(&[], words)
     }
 
-    /// Asks as [`ScenarioLab::ask`] does, and accepts the `tolerated` exit codes beside 0.
+    /// Runs a command as [`ScenarioLab::ask`] does, and accepts the `tolerated` exit codes beside 0.
     pub fn ask_tolerating<T: DeserializeOwned>(
         &self,
         tolerated: &[Exit],
@@ -47,13 +47,13 @@ impl ScenarioLab<'_> {
         parse(&self.garland_tolerating(tolerated, &[&["--json"], words].concat())?)
     }
 
-    /// Runs `garland farm run` with `words`, and reads its result even if jobs have failed.
+    /// Runs `garland farm run` with `words`. Returns its result even if jobs have failed.
     pub fn farm(&self, words: &[&str]) -> Result<FarmReport, Failure> {
         let tolerated = [Exit::SomeFailed, Exit::Nothing];
         self.ask_tolerating(&tolerated, &[&["farm", "run"], words].concat())
     }
 
-    /// Runs several farms at once, and reads their results in the same order. All jobs must be done.
+    /// Runs several farms at once. Returns their results in the same order. A failed job is an error.
     pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmReport>, Failure> {
         let words = |words: &Vec<String>| {
             let first = ["--json", "farm", "run"].map(str::to_owned);
@@ -64,7 +64,7 @@ impl ScenarioLab<'_> {
         outputs.iter().map(|output| parse(output)).collect()
     }
 
-    /// Runs `garland cp --whole` with `words`.
+    /// Runs `garland cp --whole` with `words`. Returns the times of the copy.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();
         let report: Report = self.ask(&[&["cp", "--whole"], words].concat())?;
@@ -77,5 +77,5 @@ impl ScenarioLab<'_> {
 }
 
 fn parse<T: DeserializeOwned>(result: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(result).or_nothing("reading what garland said")
+    serde_json::from_slice(result).or_nothing("failed to parse the result of garland")
 }

@@ -1,4 +1,4 @@
-//! `garland balance`: pairs of nodes copy all at once, more and more of them over the network.
+//! `garland balance`: all pairs of nodes copy at once, a growing number of them over the network.
 
 mod ask;
 mod notes;
@@ -27,7 +27,7 @@ use garland_results::head::{Phases, tell};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::screen::Screen;
 
-/// Measures where the balance lies.
+/// Runs `garland balance`: measures whether disks or the network limit a growing number of remote copies.
 pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
@@ -45,12 +45,12 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
         series.measure(&interrupts, &mut |line| screen.draw(clock::now_ns(), &[line]))
     });
     screen.clear();
-    measured.or_nothing("measuring")?;
+    measured.or_nothing("failed to measure")?;
     let cpu = since.busy_since();
     phases.end("rounds");
     let (findings, exchange) = series.into_findings();
     let patience = if findings.interrupted { HURRY } else { FAREWELL };
-    // Agents end with their channels, and their files with them.
+    // Agents exit when their channels close; their unnamed files go with them.
     drop(exchange);
     fleet.children.end(patience, |_| false);
     phases.end("teardown");

@@ -1,4 +1,4 @@
-//! The rounds of a balance test: every size, every number of remote copies, in either direction.
+//! The rounds of a balance test: every size with every number of remote copies, in both directions.
 
 use std::io;
 
@@ -12,43 +12,43 @@ use super::ask::BalanceRequest;
 
 /// All rounds of one size and one number of remote copies.
 pub struct Measured {
-    /// The size's place among those that were asked for.
+    /// Index of the size in the request.
     pub size: usize,
-    /// Remote copies.
+    /// Number of remote copies.
     pub remote: usize,
-    /// The rounds that were done.
+    /// The completed rounds.
     pub rounds: Vec<Round>,
 }
 
 /// One round.
 pub struct Round {
-    /// From the second of each pair to the first.
+    /// Whether the copies go from the second node of each pair to the first.
     pub backwards: bool,
-    /// Who copied to whom.
+    /// Sender and receiver of each copy.
     pub errands: Vec<CopyPair>,
-    /// How it went.
+    /// What the agents reported.
     pub course: RoundOutcome,
 }
 
-/// What a series has found.
+/// What was measured so far; nodes are identified by their index in `names`.
 pub struct Findings {
-    /// The nodes.
+    /// The names of all nodes.
     pub names: Vec<String>,
-    /// The pairs that could be measured, by their nodes' places.
+    /// The pairs that could be measured.
     pub pairs: Vec<[usize; 2]>,
-    /// What each node's file lies on, once it is there.
+    /// Each node's test file; none until it is written.
     pub stocked: Vec<Option<PreparedFile>>,
-    /// Why a node has no part in it, or has none any more.
+    /// The error of each node that failed.
     pub troubles: Vec<Option<String>>,
-    /// Whether its agent is gone.
+    /// Whether each node's agent has exited.
     pub dead: Vec<bool>,
-    /// The points, in their order.
+    /// The points, in the order of measurement.
     pub points: Vec<Measured>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the test.
     pub interrupted: bool,
 }
 
-/// A balance test under way.
+/// A running balance test.
 pub struct Series<'a> {
     asked: &'a BalanceRequest,
     exchange: Exchange,
@@ -57,7 +57,7 @@ pub struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    /// A test among the nodes `names`; `absent` says why some have no agent.
+    /// Creates a test of the nodes `names`; `absent` has the errors of nodes without an agent.
     pub fn new(
         asked: &'a BalanceRequest,
         names: Vec<String>,
@@ -77,7 +77,7 @@ impl<'a> Series<'a> {
         Self { asked, exchange, transport, findings }
     }
 
-    /// Has every node make its file; pairs of which one can't are left out.
+    /// Has every node write its test file. A pair is left out if one of its nodes fails.
     pub fn stock(&mut self, interrupts: &Interrupts) -> io::Result<()> {
         let found = &mut self.findings;
         let nodes: Vec<usize> =
@@ -104,8 +104,8 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// Measures all points, until a copy can't be made or the user gives up; `tell` gets what is
-    /// measured now.
+    /// Measures all points, until a copy fails or the user interrupts. Calls `tell` with a line of progress
+    /// before each round.
     pub fn measure(
         &mut self,
         interrupts: &Interrupts,
@@ -136,7 +136,7 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// Makes one round of the last point; whether there is more to measure.
+    /// Runs one round of the last point. Returns false if a copy failed or the user interrupted.
     fn round(
         &mut self,
         size: u64,
@@ -175,7 +175,7 @@ impl<'a> Series<'a> {
         Ok(false)
     }
 
-    /// What was found, and the agents, which are of no more use.
+    /// Ends the test. Returns its findings, and the channels to the agents.
     pub fn into_findings(self) -> (Findings, Exchange) {
         let mut findings = self.findings;
         findings.points.retain(|point| !point.rounds.is_empty());
@@ -183,8 +183,8 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Who copies to whom when `remote` of the pairs' copies are: every second round in the other
-/// direction, and after both others of them.
+/// Returns sender and receiver of each pair's copy if `remote` copies are remote. The direction changes
+/// every round, and the choice of remote pairs every second round.
 fn errands(pairs: &[[usize; 2]], remote: usize, round: usize) -> Vec<CopyPair> {
     let first = round / 2;
     let turn = |(place, &[one, two]): (usize, &[usize; 2])| {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_is_the_other_way_and_each_second_one_has_others_remote() {
+    fn direction_changes_every_round_and_remote_pairs_every_second_round() {
         assert_eq!(told(0, 0), [(0, 0), (2, 2), (4, 4)]);
         assert_eq!(told(1, 0), [(0, 1), (2, 2), (4, 4)]);
         assert_eq!(told(1, 1), [(1, 0), (3, 3), (5, 5)]);

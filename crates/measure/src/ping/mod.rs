@@ -30,28 +30,25 @@ use ask::PingRequest;
 use result::{PairResult, PingResult};
 use sweep::Wire;
 
-/// Time that a meeting may take besides its points.
+/// Timeout of a pair's meeting, beyond the time of its points.
 const BESIDES: Duration = Duration::from_secs(20);
 
-/// Times operations between the first node and each of the others.
+/// Runs `garland ping`: times operations between the first node and each of the others.
 pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let asked = ask::read(ping)?;
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(&ping.nodes)?;
     if nodes.len() < 2 {
-        return Err(Failure::usage(format!(
-            "garland ping {}: one node has nobody to ask",
-            ping.nodes
-        ))
-        .hint("name two nodes or more: the first one asks each of the others in turn")
-        .hint("on this machine alone: garland ping 'local[1-2]'"));
+        return Err(Failure::usage("ping needs two nodes or more")
+            .hint("the first node sends requests to each of the others in turn")
+            .hint("to measure this machine alone, run garland ping 'local[1-2]'"));
     }
     let gathered =
         gather("ping", &nodes, &inventory, &ping.launch, context.json, Talk::OverWires, phases)?;
     let Gathered { mut phases, interrupts, lab, run, mut fleet } = gathered;
     if asked.task.means == PingTransport::Fabric {
-        // On this machine all agents find what this process finds.
+        // Agents on this machine find the helper where this process finds it.
         let elsewhere = |node: &Node| lab.is_none() && !is_local(&node.name);
         let agents = nodes.iter().zip(&mut fleet.agents).filter(|(node, _)| elsewhere(node));
         bring_helper(agents.filter_map(|(_, agent)| agent.as_mut().ok()));
@@ -79,19 +76,20 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// What all pairs have in common.
+/// A measurement of all pairs: what they have in common.
 struct Session<'a> {
     names: &'a [String],
     asked: &'a PingRequest,
     interrupts: &'a Interrupts,
-    /// The lab that they are in.
+    /// The lab of the nodes.
     lab: Option<&'a Lab>,
-    /// Whether a table is printed as soon as it is known.
+    /// Whether to print the table of each pair as soon as the pair is done.
     tells: bool,
 }
 
 impl Session<'_> {
-    /// Measures between the first node and each of the others, in turn: none disturbs another.
+    /// Measures one pair after the other, so that none disturbs another. Returns the pairs, and whether the
+    /// user interrupted.
     fn measure(
         &self,
         agents: Vec<Result<Agent, String>>,
@@ -119,8 +117,7 @@ impl Session<'_> {
         Ok((pairs, interrupted))
     }
 
-    /// The emulated wire between the first node and that of place `to`, where there is one with a
-    /// rate.
+    /// Returns the emulated wire between the first node and node `to`, if it has a rate.
     fn wire(&self, to: usize) -> Option<Wire> {
         let topology = &self.lab?.spec().topology;
         let place = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
@@ -131,7 +128,7 @@ impl Session<'_> {
         (bits.is_finite() && bits > 0.0).then_some(Wire { bits, mtu })
     }
 
-    /// Lets the first node and that of place `to` meet; whether the user gave up meanwhile.
+    /// Measures between the first node and node `to`. Returns whether the user interrupted.
     fn meet(&self, party: &mut Party, to: usize, pair: &mut PairResult) -> Result<bool, Failure> {
         let points = &self.asked.task.points;
         let time: u64 = points.iter().map(|point| u64::from(point.time_ms)).sum();
@@ -145,8 +142,9 @@ impl Session<'_> {
             task: Task::Ping(self.asked.task.clone()),
         };
         let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
-        let ends =
-            party.round(&[meeting], Some(self.interrupts), &mut found).or_nothing("measuring")?;
+        let ends = party
+            .round(&[meeting], Some(self.interrupts), &mut found)
+            .or_nothing("failed to measure")?;
         match ends.into_iter().next() {
             Some(PairEnd::Failed(node, reason)) => pair.fail(&self.names[node], &reason),
             Some(PairEnd::Interrupted) => {

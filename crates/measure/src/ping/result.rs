@@ -1,4 +1,4 @@
-//! The result object `garland.ping/2`.
+//! The result object of `garland ping`: `garland.ping/2`.
 
 use garland_analysis::conditions::{Conditions, value};
 use garland_protocol::{Finding, PingTransport, PingWait, TargetState};
@@ -13,7 +13,7 @@ use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
 use garland_results::run::Run;
 use garland_terminal::failure::Exit;
 
-/// All of it.
+/// The result object `garland.ping/2`.
 #[derive(Serialize)]
 pub struct PingResult {
     #[serde(flatten)]
@@ -41,16 +41,18 @@ pub struct PairResult {
     pub from: String,
     pub to: String,
     pub verdict: NodeVerdict,
-    /// The node that it failed at, and why.
+    /// The node that failed.
     pub at: Option<String>,
+    /// Why it failed.
     pub reason: Option<String>,
     /// Nanoseconds that reading the clock takes.
     pub timer_ns: Option<u64>,
     pub points: Vec<PointResult>,
     pub sweep: Option<Sweep>,
     pub fabric: Option<FabricResult>,
-    /// Of both nodes, as name and value.
+    /// Conditions of the first node, as names and values.
     pub from_conditions: Conditions,
+    /// Conditions of the other node.
     pub to_conditions: Conditions,
     pub warnings: Vec<String>,
     #[serde(skip)]
@@ -58,7 +60,7 @@ pub struct PairResult {
 }
 
 impl PairResult {
-    /// Nothing measured yet between the first node and that of place `to`.
+    /// Creates an empty result of the pair of the first node and node `to`.
     pub fn new(names: &[String], to: usize, asked: &PingRequest) -> Self {
         Self {
             from: names[0].clone(),
@@ -77,7 +79,7 @@ impl PairResult {
         }
     }
 
-    /// One of the two has found something out: the first node, or the other.
+    /// Adds a finding of the first node, or of the other one.
     pub fn found(&mut self, is_first: bool, finding: Finding) {
         match finding {
             Finding::Ping(took) => {
@@ -91,25 +93,25 @@ impl PairResult {
             Finding::Fabric(way) => self.fabric = Some(way.into()),
             Finding::Conditions(more) if is_first => self.from_conditions.extend(more),
             Finding::Conditions(more) => self.to_conditions.extend(more),
-            // No stream was asked for.
+            // A ping has no streams.
             Finding::RxStats(_) | Finding::TxStats(_) => {}
         }
     }
 
-    /// It went wrong at a node.
+    /// Marks the pair as failed at node `at`.
     pub fn fail(&mut self, at: &str, reason: &str) {
         self.verdict = NodeVerdict::Failed;
         self.at = Some(at.to_owned());
         self.reason = Some(reason.to_owned());
     }
 
-    /// The user ended it before it was done.
+    /// Marks the pair as skipped, because the user interrupted.
     pub fn skip(&mut self) {
         self.verdict = NodeVerdict::Skipped;
         self.reason = Some("interrupted".to_owned());
     }
 
-    /// Whether the target's CPU serves gets and puts.
+    /// Returns whether the target's CPU serves gets and puts.
     pub fn is_emulated(&self, means: PingTransport) -> bool {
         match means {
             PingTransport::Tcp => true,
@@ -118,9 +120,9 @@ impl PairResult {
         }
     }
 
-    /// Nothing more will be found: what it comes to.
+    /// Derives the sweep's parameters and the warnings, after the last finding.
     ///
-    /// The wire is the emulated one in a lab, else as fast as both NICs say.
+    /// The wire is the emulated one in a lab; otherwise it is as fast as the slower of both NICs.
     pub fn conclude(&mut self, asked: &PingRequest, emulated: Option<Wire>) {
         let told = || {
             let number = |conditions: &Conditions, name| value(conditions, name)?.parse().ok();
@@ -129,7 +131,7 @@ impl PairResult {
             let mtu: f64 = number(&self.from_conditions, "path mtu").unwrap_or(1500.0);
             Some(Wire { bits: f64::min(one?, other?), mtu: mtu as u16 })
         };
-        // What goes through memory has no wire.
+        // Shared memory has no wire.
         let wire = emulated.or_else(told).filter(|_| asked.task.means != PingTransport::Shm);
         let served = self.is_emulated(asked.task.means);
         self.sweep =
@@ -143,7 +145,7 @@ impl PairResult {
 }
 
 impl PingResult {
-    /// The result of a command that ends now.
+    /// Returns the result of all pairs.
     pub fn new(
         run: &Run,
         phases: Phases,
@@ -184,7 +186,7 @@ impl PingResult {
         }
     }
 
-    /// The command's exit code.
+    /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         let ok = self.pairs.iter().filter(|pair| pair.verdict == NodeVerdict::Ok).count();
         let some = self.pairs.iter().any(|pair| !pair.points.is_empty());

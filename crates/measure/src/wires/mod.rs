@@ -1,4 +1,4 @@
-//! `garland wires`: every pair of nodes is measured, and what is worse than its peers is named.
+//! `garland wires`: measures every pair of nodes, and reports parts that are slower than their peers.
 
 mod measured;
 mod naming;
@@ -15,7 +15,7 @@ use garland_sys::processors::Processors;
 
 use self::measured::{Measured, emulator};
 use self::result::{WiresFindings, WiresResult};
-use self::survey::{Meets, Progress, Survey};
+use self::survey::{Meetings, Progress, Survey};
 use crate::args::Wires;
 use crate::gather::{Gathered, Talk, gather};
 use garland_fleet::context::Context;
@@ -29,17 +29,17 @@ use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::notes::guard_rails;
 use garland_terminal::screen::Screen;
 
-/// Pairs that give less than this share of the baseline are told of, all together.
+/// If pairs have less than this share of the baseline's rate on average, there is a warning.
 const SLOWER: f64 = 0.9;
 
-/// Measures all pairs of nodes.
+/// Runs `garland wires`: measures all pairs of nodes and prints the result.
 pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(&wires.nodes)?;
     if nodes.len() < 2 {
-        return Err(Failure::usage("one node has no wire to measure")
-            .hint("name two nodes at least; from four on, a faulty one can be told"));
+        return Err(Failure::usage("wires needs two nodes or more")
+            .hint("with four nodes or more, a faulty one can be located"));
     }
     if wires.sweep {
         let gathered = gather(
@@ -58,7 +58,7 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     let gathered =
         gather("wires", &nodes, &inventory, &wires.launch, context.json, Talk::OverWires, phases)?;
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
-    // By MPTCP one connection uses all NICs.
+    // With MPTCP, one connection uses all NICs.
     let rails = match wires.launch.takes_mptcp(lab.as_ref()) {
         true => 1,
         false => rails(&fleet.agents).min(wires.rails.map_or(usize::MAX, usize::from)),
@@ -67,14 +67,14 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
         fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
     let never: Vec<bool> = out.iter().map(Option::is_some).collect();
     let party = Party::new(fleet.agents.into_iter().map(Result::ok).collect());
-    let mut survey = Survey::new(Meets::new(party, &interrupts), out, rails, wires.streams);
+    let mut survey = Survey::new(Meetings::new(party, &interrupts), out, rails, wires.streams);
     let since = Processors::now();
     measure(&mut survey, context.json)?;
     let cpu = since.busy_since();
     phases.end("rounds");
     let patience = if survey.interrupted() { HURRY } else { FAREWELL };
     let result = told(&nodes, &survey, &never, baseline.as_ref(), cpu);
-    // Agents end with their channels.
+    // Agents exit when their channels close.
     drop(survey);
     fleet.children.end(patience, |_| false);
     phases.end("teardown");
@@ -83,12 +83,12 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     Ok(exit(&result.told))
 }
 
-/// By how many NICs every agent can be met.
+/// Returns the number of NICs that every agent has.
 fn rails(agents: &[Result<Agent, String>]) -> usize {
     agents.iter().flatten().map(|agent| agent.addresses.len()).min().unwrap_or(1).max(1)
 }
 
-/// All that the survey tells.
+/// Returns the findings of a survey.
 fn told(
     nodes: &[Node],
     survey: &Survey<'_>,
@@ -143,8 +143,8 @@ fn warnings(
             let on =
                 if survey.rails.len() > 1 { format!("on rail {rail}, ") } else { String::new() };
             warnings.push(format!(
-                "{on}with more than {at_once} pairs at once they take from each other: pairs were \
-                 measured {at_once} at a time"
+                "{on}more than {at_once} pairs at once slow each other down: pairs were measured \
+                 {at_once} at a time"
             ));
         }
         let of_rail = survey.conditions.iter().filter(|((at, _), _)| *at == rail);
@@ -152,18 +152,21 @@ fn warnings(
             .map(|(&(_, node), conditions)| (nodes[node].name.as_str(), conditions))
             .collect();
         for warning in guard_rails(&of_rail, Purpose::Rates) {
-            // What holds for a node holds on all of its rails.
+            // A warning about a node is found on each of its rails.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
     }
     if nodes.len() < 4 {
-        warnings.push("with fewer than four nodes nobody can be told to be at fault".to_owned());
+        warnings.push("with fewer than four nodes, no fault can be located".to_owned());
     }
     if let Some(baseline) = baseline.filter(|baseline| baseline.share < SLOWER) {
         let share = baseline.share * 100.0;
-        warnings.push(format!("all are slower than in {}: {share:.0} % of then", baseline.run));
+        warnings.push(format!(
+            "all pairs are slower than in run {}: {share:.0} % of its rate",
+            baseline.run
+        ));
     }
     warnings
 }

@@ -1,4 +1,4 @@
-//! What `garland wires` prints for people.
+//! The table of `garland wires`.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use garland_core::units::{Nanos, Rate};
 use super::result::{DirectionResult, FailedOnRail, WiresFindings, WiresResult};
 use garland_terminal::verdicts::folded;
 
-/// Up to so many nodes the matrix has numbers; beyond, a character a pair.
+/// Up to this number of nodes the matrix has rates; above, a character for each pair.
 const NUMBERS: usize = 16;
 
-/// Up to so many nodes there is a matrix at all.
+/// Up to this number of nodes there is a matrix.
 const CHARACTERS: usize = 128;
 
 impl fmt::Display for WiresResult {
@@ -24,7 +24,7 @@ impl fmt::Display for WiresFindings {
         let pairs =
             self.directions.iter().filter(|pair| pair.rail == 0 && pair.from < pair.to).count();
         let (rounds, at_once) = (self.rounds, self.at_once);
-        write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unsealed TCP")?;
+        write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unencrypted TCP")?;
         writeln!(f, "{}", if self.rails > 1 { ", rail by rail" } else { "" })?;
         for rail in 0..self.rails {
             if self.rails > 1 {
@@ -34,7 +34,7 @@ impl fmt::Display for WiresFindings {
             OnRail { told: self, rail, directions }.fmt(f)?;
         }
         if let Some(sum) = self.bisection {
-            writeln!(f, "  one half with the other, both ways: {}", rate(sum))?;
+            writeln!(f, "  between both halves of the nodes, both directions: {}", rate(sum))?;
         }
         let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
         f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
@@ -45,24 +45,20 @@ impl fmt::Display for WiresFindings {
         }
         if let Some(baseline) = &self.baseline {
             let share = baseline.share * 100.0;
-            writeln!(
-                f,
-                "compared with {}: pairs give {share:.0} % of what they gave",
-                baseline.run
-            )?;
+            writeln!(f, "compared with run {}: pairs have {share:.0} % of its rate", baseline.run)?;
         }
         self.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))?;
         for fault in &self.faults {
             writeln!(f, "fault: {}", fault.text)?;
         }
         if self.faults.is_empty() && !self.directions.is_empty() {
-            writeln!(f, "no part is worse than its peers")?;
+            writeln!(f, "no part is slower than its peers")?;
         }
         Ok(())
     }
 }
 
-/// What is told of one rail.
+/// The table of one rail.
 struct OnRail<'t> {
     told: &'t WiresFindings,
     rail: usize,
@@ -85,7 +81,7 @@ impl OnRail<'_> {
     fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = [
             ("one stream", self.of(|pair| pair.rate)),
-            ("both ways, each", self.of(|pair| pair.two_way_rate)),
+            ("both directions", self.of(|pair| pair.two_way_rate)),
             ("several streams", self.of(|pair| pair.streams_rate)),
         ];
         writeln!(f, "  {:<17}{:>30}{:>30}", "", "median", "lowest")?;
@@ -115,7 +111,7 @@ impl OnRail<'_> {
         Ok(())
     }
 
-    /// What `pick` takes of all ways, the lowest first.
+    /// Returns the values of `pick` for all directions, the lowest first.
     fn of(&self, pick: impl Fn(&DirectionResult) -> Option<f64>) -> Vec<f64> {
         let mut values: Vec<f64> = self.directions.iter().copied().filter_map(pick).collect();
         values.sort_by(f64::total_cmp);
@@ -140,7 +136,7 @@ impl OnRail<'_> {
         self.directions.iter().find(|pair| pair.from == from && pair.to == to)?.rate
     }
 
-    /// Rows send, columns receive; in Mbit/s.
+    /// Writes the matrix of rates in Mbit/s; rows send, columns receive.
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.directions.is_empty() {
             return Ok(());
@@ -164,12 +160,13 @@ impl OnRail<'_> {
         Ok(())
     }
 
-    /// A character a pair: `.` for what the middle pair gives, else tenths of it.
+    /// Writes the matrix with a character for each pair: `.` for at least 95 % of the median rate, else
+    /// tenths of it.
     fn write_characters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = self.of(|pair| pair.rate);
         let Some(&middle) = values.get(values.len() / 2) else { return Ok(()) };
         let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
-        writeln!(f, "rows send; tenths of the middle rate, . for 95 % and more, - for none")?;
+        writeln!(f, "rows send; tenths of the median rate, . for 95 % and more, - for none")?;
         for from in &self.told.nodes {
             let mark = |to: &str| match self.cell(&from.name, to).map(|rate| rate / middle) {
                 _ if from.name == to => ' ',
@@ -185,13 +182,13 @@ impl OnRail<'_> {
     }
 }
 
-/// The last characters of a name, which tell nodes apart.
+/// Returns the last `most` characters of a name, which differ between nodes.
 fn tail(name: &str, most: usize) -> &str {
     let from = name.char_indices().rev().nth(most - 1).map_or(0, |(at, _)| at);
     &name[from..]
 }
 
-/// Digits behind the point, for about three that tell something.
+/// Returns the number of decimals of a rate in Mbit/s: one below 1000.
 fn digits(rate: f64) -> usize {
     if rate * 8.0 < 1e9 { 1 } else { 0 }
 }

@@ -1,14 +1,14 @@
-//! What of a result the page shows: a result of a thousand nodes has a million pairs, and a screen
-//! hasn't.
+//! The data of a result for the page. A result of a thousand nodes has a million pairs, which no screen can
+//! show.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-/// The maximum number of rows of a heat map; rows of more nodes show groups of neighbours.
+/// Maximum number of rows of a heat map; with more nodes, a row shows a group of neighbours.
 const CELLS: usize = 128;
 
-/// The result without what a page can't show, and with what is made of that.
+/// Returns the result with a heat map in place of the list of pairs.
 pub(super) fn of(result: &Value) -> Value {
     let Value::Object(whole) = result else { return result.clone() };
     let mut kept: Map<String, Value> = whole.clone();
@@ -18,7 +18,7 @@ pub(super) fn of(result: &Value) -> Value {
     Value::Object(kept)
 }
 
-/// The rates of all pairs as a matrix, sender by receiver; the median of each group of nodes.
+/// Returns the rates of all pairs as a matrix, sender by receiver, with the median of each group of nodes.
 fn heat(pairs: &[Value]) -> Value {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut names: Vec<&str> = Vec::new();

@@ -1,8 +1,8 @@
 //! Perfetto's format: a sequence of packets, each a message of Protocol Buffers.
 //!
-//! All packets are of one sequence, whose first one lists the names that the others mean by number.
-//! Times are nanoseconds of the head's monotonic clock: they are corrected here, since Perfetto
-//! itself takes all clocks of a machine's kind for one.
+//! All packets belong to one sequence. Its first packet lists names, to which the others refer by number.
+//! Times are nanoseconds of the head's monotonic clock. They are converted here, since Perfetto assumes that
+//! all machines share one monotonic clock.
 
 mod field;
 mod wire;
@@ -16,21 +16,21 @@ use self::wire::Message;
 use crate::details::{self, NAMES, Value};
 use crate::format::{Counter, Format, Process, Row, Slice, Step, Unit};
 
-/// The only sequence.
+/// ID of the only sequence.
 const SEQUENCE: u64 = 1;
 
-/// Categories, by their number and one.
+/// The categories; their numbers start at 1.
 const CATEGORIES: [&str; 4] = ["work", "wait", "lost", "cause"];
 const LOST: u64 = 3;
 const CAUSE: u64 = 4;
 
-/// A trace under way.
+/// A trace that is being written.
 pub(crate) struct Perfetto<'a> {
     output: &'a mut dyn Write,
 }
 
 impl<'a> Perfetto<'a> {
-    /// Begins one.
+    /// Writes the first packet.
     pub(crate) fn begin(output: &'a mut dyn Write) -> io::Result<Self> {
         let mut perfetto = Self { output };
         let mut names = Message::default();
@@ -54,7 +54,7 @@ impl<'a> Perfetto<'a> {
         Ok(perfetto)
     }
 
-    /// Writes a packet; its flags, and its other fields.
+    /// Writes a packet with `flags` and `fields`.
     fn packet(&mut self, flags: u64, mut fields: Message) -> io::Result<()> {
         fields.number(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
         fields.number(packet::SEQUENCE_FLAGS, flags);
@@ -77,7 +77,7 @@ impl<'a> Perfetto<'a> {
     }
 }
 
-/// The beginning of an event's message.
+/// Returns an event with its type and track.
 fn event_of(kind: u64, track: u64) -> Message {
     let mut message = Message::default();
     message.number(event::TYPE, kind);
@@ -184,7 +184,7 @@ impl Format for Perfetto<'_> {
 
     fn sample(&mut self, _: &Process, counter: &Counter, at_ns: u64, value: u64) -> io::Result<()> {
         let mut message = event_of(event::COUNTER, counter.id);
-        // The schema's is signed.
+        // The schema's type is signed.
         message.number(event::COUNTER_VALUE, value.min(i64::MAX.unsigned_abs()));
         self.event(at_ns, &message)
     }

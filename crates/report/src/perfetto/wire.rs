@@ -1,7 +1,7 @@
-//! Protocol Buffers' wire format, as far as a trace needs it.
+//! The wire format of Protocol Buffers, as far as a trace needs it.
 //!
-//! <https://protobuf.dev/programming-guides/encoding>: a field is its number and its type in a
-//! varint, then a varint, eight bytes, or a length and so many bytes.
+//! Source: <https://protobuf.dev/programming-guides/encoding>. A field is a varint of number and type,
+//! followed by a varint, eight bytes, or a length with that number of bytes.
 
 /// Bytes of a message under construction.
 #[derive(Clone, Debug, Default)]
@@ -14,29 +14,29 @@ const EIGHT: u32 = 1;
 const LENGTH: u32 = 2;
 
 impl Message {
-    /// The bytes.
+    /// Returns the encoded bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// A whole number, a truth or an enumeration's value.
+    /// Appends an unsigned integer, a bool or an enum value.
     pub(super) fn number(&mut self, field: u32, value: u64) {
         self.key(field, VARINT);
         self.varint(value);
     }
 
-    /// A number of eight bytes.
+    /// Appends a fixed-size integer of eight bytes.
     pub(super) fn fixed(&mut self, field: u32, value: u64) {
         self.key(field, EIGHT);
         self.bytes.extend(value.to_le_bytes());
     }
 
-    /// A string.
+    /// Appends a string.
     pub(super) fn text(&mut self, field: u32, text: &str) {
         self.field(field, text.as_bytes());
     }
 
-    /// A message in this one.
+    /// Appends an embedded message.
     pub(super) fn message(&mut self, field: u32, message: &Message) {
         self.field(field, &message.bytes);
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_those_of_the_specification() {
+    fn bytes_match_the_specification() {
         let mut inner = Message::default();
         inner.number(1, 150);
         assert_eq!(inner.bytes(), [0x08, 0x96, 0x01]);

@@ -1,12 +1,12 @@
-//! What `garland wires --sweep` prints for people: a table a wire, a line a size of packets, a column
-//! a number of pairs.
+//! The tables of `garland wires --sweep`: one for each kind of wire, with a line for each packet size and a
+//! column for each number of pairs.
 
 use std::fmt;
 
 use super::result::{PointResult, SweepResult, Swept, WireResult};
 use garland_terminal::verdicts::folded;
 
-/// So many pairs are named.
+/// Maximum number of pairs that are listed.
 const NAMED: usize = 8;
 
 impl fmt::Display for SweepResult {
@@ -59,7 +59,7 @@ impl Swept {
                 }
                 writeln!(f)
             };
-            line(&format!("{size} bytes a packet"), "measured", &|one| Some(one.rate / 1e6))?;
+            line(&format!("{size}-byte packets"), "measured", &|one| Some(one.rate / 1e6))?;
             line("", "wires", &|one| one.bound.map(|bound| bound / 1e6))?;
             line("", "of wires, %", &|one| one.bound.map(|bound| one.rate / bound * 100.0))?;
         }
@@ -67,7 +67,7 @@ impl Swept {
     }
 }
 
-/// Digits behind the point, for about four that tell something.
+/// Returns the number of decimals, for about four significant digits.
 fn digits(value: f64) -> usize {
     match value {
         ..10.0 => 3,
