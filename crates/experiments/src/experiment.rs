@@ -84,7 +84,7 @@ impl Experiment {
     }
 
     /// Checks that the experiment can run in these topologies.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         of_each!(self, experiment => experiment.check(topologies))
     }
 

@@ -64,31 +64,29 @@ impl Scenario {
         let wanted = |key: &str, text: Option<String>| {
             text.ok_or_else(|| Failure::usage(format!("{path}: a scenario must have a `{key}`")))
         };
-        let scenario = if several {
+        let (name, words, topologies) = if several {
             let file: Several = toml::from_str(text).map_err(wrong)?;
             file.check(path)?;
             let load = |name: &String| topology::load(&beside(name, path));
-            Self {
-                name: wanted("name", file.name)?,
-                question: wanted("question", file.question)?,
-                source: wanted("source", file.source)?,
-                answer: wanted("answer", file.answer)?,
-                topologies: file.topologies.iter().map(load).collect::<Result<_, _>>()?,
-                experiment,
-            }
+            let topologies = file.topologies.iter().map(load).collect::<Result<_, _>>()?;
+            (file.name, [file.question, file.source, file.answer], topologies)
         } else {
             let file = parse(text, path).map_err(Failure::usage)?;
-            Self {
-                name: file.name,
-                question: wanted("question", file.question)?,
-                source: wanted("source", file.source)?,
-                answer: wanted("answer", file.answer)?,
-                topologies: vec![file.topology],
-                experiment,
-            }
+            (Some(file.name), [file.question, file.source, file.answer], vec![file.topology])
         };
-        let checked = scenario.experiment.as_ref().map(|one| one.check(&scenario.topologies));
-        checked.transpose().map_err(|problem| Failure::usage(format!("{path}: {problem}")))?;
+        let [question, source, answer] = words;
+        let scenario = Self {
+            name: wanted("name", name)?,
+            question: wanted("question", question)?,
+            source: wanted("source", source)?,
+            answer: wanted("answer", answer)?,
+            topologies,
+            experiment,
+        };
+        if let Some(experiment) = &scenario.experiment {
+            let checked = experiment.check(&scenario.topologies);
+            checked.map_err(|wrong| Failure::usage(format!("{path}: {}", wrong.message())))?;
+        }
         Ok(scenario)
     }
 
@@ -216,7 +214,10 @@ mod tests {
         let copy = topology::text("openmosix-copy-2004").unwrap();
         assert!(Scenario::parse(copy, "x.toml").is_ok());
         assert!(fault(copy, "to = \"n2\"", "to = \"n9\"").contains("hub10 has no node n9"));
-        assert!(fault(copy, "to = \"n2\"", "to = \"srv\"").contains("no node srv beside its head"));
+        assert!(
+            fault(copy, "to = \"n2\"", "to = \"srv\"")
+                .contains("no wire with a rate from its head to srv")
+        );
         assert!(fault(copy, "\"hub10\", ", "").contains("hub10 is published but not run"));
         assert!(fault(copy, "\"hub10\", ", "\"hub11\", ").contains("hub11"));
         assert!(fault(copy, "version = 1", "version = 2").contains("version 2"));

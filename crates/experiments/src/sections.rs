@@ -1,5 +1,8 @@
 //! The sections that the files of all experiments have.
 
+use std::fmt;
+
+use garland_terminal::failure::Failure;
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
@@ -36,14 +39,33 @@ pub fn are_rated(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
 }
 
 /// Finds the node `name` in a topology.
-pub fn place(topology: &Topology, name: &str) -> Result<NodeId, String> {
-    topology.node(name).ok_or_else(|| format!("{} has no node {name}", topology.name))
+pub fn place(topology: &Topology, name: &str) -> Result<NodeId, Failure> {
+    match topology.node(name) {
+        Some(node) => Ok(node),
+        None => refuse(format!("{} has no node {name}", topology.name)),
+    }
+}
+
+/// Finds the node `name`, which must be reached from the head by wires with rates.
+pub fn reached(topology: &Topology, name: &str) -> Result<NodeId, Failure> {
+    match place(topology, name)? {
+        node if node > 0 && are_rated(topology, &[(0, node)]) => Ok(node),
+        _ => {
+            let topology = &topology.name;
+            refuse(format!("{topology} has no wire with a rate from its head to {name}"))
+        }
+    }
 }
 
 /// Returns the only one of `topologies`. `what` is the kind of experiment, for the error.
-pub fn only<'t>(topologies: &'t [Topology], what: &str) -> Result<&'t Topology, String> {
+pub fn only<'t>(topologies: &'t [Topology], what: &str) -> Result<&'t Topology, Failure> {
     match topologies {
         [topology] => Ok(topology),
-        _ => Err(format!("{what} must have exactly one topology")),
+        _ => refuse(format!("{what} must have exactly one topology")),
     }
+}
+
+/// Returns an error about a scenario's file.
+pub fn refuse<T>(problem: impl fmt::Display) -> Result<T, Failure> {
+    Err(Failure::usage(problem))
 }

@@ -16,11 +16,10 @@ use garland_sys::clock;
 
 use crate::args::{Disk, DiskWord};
 use crate::disk::result::DiskResult;
-use crate::gather::{Gathered, Talk, gather};
+use crate::gather::{Gathered, Talk, end_agents, gather};
 use garland_fleet::context::Context;
 use garland_fleet::destination::destination;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{Phases, tell};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::screen::Screen;
@@ -43,8 +42,7 @@ pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
     screen.clear();
     let course = course.or_nothing("failed to test disks")?;
     phases.end("measure");
-    fleet.children.end(if DiskResult::is_cut(&course) { HURRY } else { FAREWELL }, |_| false);
-    phases.end("teardown");
+    end_agents(fleet.children, DiskResult::is_cut(&course), &mut phases);
     let result = DiskResult::new(&run, phases, &order, &names, disk.one_by_one, &course);
     tell(&run, context.json, &result)?;
     Ok(result.exit())

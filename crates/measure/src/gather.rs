@@ -1,16 +1,19 @@
 //! The start of every command that measures: its run, its lab if it has one, and an agent on each node.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use garland_control::Agent;
-use garland_core::cluster::Node;
+use garland_core::cluster::{Node, nodelist};
 use garland_lab::Lab;
+use garland_protocol::DiskPlace;
 use garland_sys::signal::Interrupts;
 
 use garland_fleet::args::Launch;
-use garland_fleet::builder::{Fleet, FleetBuilder};
-use garland_fleet::inventory::{Inventory, LAB_PREFIX};
+use garland_fleet::builder::{Children, Fleet, FleetBuilder};
+use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
+use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_results::run::Run;
@@ -69,6 +72,55 @@ pub fn gather(
     }
     phases.end("set-up");
     Ok(Gathered { phases, interrupts, lab, run, fleet })
+}
+
+/// Returns the agents of all nodes, and the errors of nodes without one.
+pub fn split(agents: Vec<Result<Agent, String>>) -> (Vec<Option<Agent>>, Vec<Option<String>>) {
+    let sides = agents.into_iter().map(|agent| match agent {
+        Ok(agent) => (Some(agent), None),
+        Err(reason) => (None, Some(reason)),
+    });
+    sides.unzip()
+}
+
+/// Ends all agents, with less patience if the user interrupted.
+pub fn end_agents(children: Children, interrupted: bool, phases: &mut Phases) {
+    children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    phases.end("teardown");
+}
+
+/// Share of busy CPUs above which an emulated cluster measures its machine.
+const BUSY: f64 = 0.9;
+
+/// Returns a warning if the nodes are emulated and the emulator may have been the bottleneck: this machine's
+/// CPUs were busy for the share `cpu` of the time.
+pub fn emulator<'a>(
+    mut names: impl Iterator<Item = &'a str>,
+    cpu: f64,
+    remedy: &str,
+) -> Option<String> {
+    let is_emulated = names.any(|name| name.starts_with(LAB_PREFIX) || is_local(name));
+    (is_emulated && cpu > BUSY).then(|| {
+        let percent = cpu * 100.0;
+        format!(
+            "this machine's CPUs were busy for {percent:.0} % of the time, so the emulator may be the \
+             bottleneck: {remedy}"
+        )
+    })
+}
+
+/// Returns the disks that several nodes share: the device, and the folded names of its nodes.
+pub fn shared_disks<'a>(
+    places: impl Iterator<Item = (&'a str, Option<&'a DiskPlace>)>,
+) -> Vec<(&'a str, String)> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (name, place) in places {
+        if let Some(place) = place.filter(|place| !place.device.is_empty()) {
+            groups.entry((&place.machine, &place.device)).or_default().push(name);
+        }
+    }
+    let shared = groups.into_iter().filter(|(_, names)| names.len() > 1);
+    shared.map(|((_, device), names)| (device, nodelist::fold(&names))).collect()
 }
 
 /// Gives an agent, whose control channel bypasses the lab's wires, the addresses that its neighbours reach

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 
-use garland_core::trace::{Lost, NONE, Record, Span, Trace};
+use garland_core::trace::{NONE, Record, Span, Trace};
 
 use crate::chrome::Chrome;
 use crate::counters::{Of, Reading, readings};
@@ -59,8 +59,7 @@ impl<'a> Export<'a> {
             Kind::Chrome => Box::new(Chrome::begin(output)?),
             Kind::Csv => Box::new(Csv::begin(output)?),
         };
-        let (flows, totals) = (Flows::default(), Totals::default());
-        Ok(Self { format, names, flows, totals, last_id: 0 })
+        Ok(Self { format, names, flows: Flows::default(), totals: Totals::default(), last_id: 0 })
     }
 
     /// Writes a node. `labels` are properties of the node, and `on_head` converts nanoseconds of the node's
@@ -82,11 +81,13 @@ impl<'a> Export<'a> {
         self.spans(&process, origin.index, &trace.records, on_head)?;
         self.samples(&process, &trace.records, on_head)?;
         let last_ns = trace.records.iter().filter_map(last_ns).max().unwrap_or(origin.started_ns);
-        let lost = trace.records.iter().filter_map(|record| match record {
-            Record::Lost(lost) => Some(lost),
-            _ => None,
-        });
-        lost.into_iter().try_for_each(|lost| self.lost(&process, lost, on_head(last_ns).at_ns))
+        for record in &trace.records {
+            let Record::Lost(lost) = record else { continue };
+            let peer = name(&self.names, lost.peer);
+            self.format.lost(&process, lost, peer.as_deref(), on_head(last_ns).at_ns)?;
+            self.totals.add_lost(lost);
+        }
+        Ok(())
     }
 
     /// Writes the critical path. Its steps come in order of time and do not overlap.
@@ -176,13 +177,6 @@ impl<'a> Export<'a> {
                 self.format.sample(process, counter, on_head(at_ns).at_ns, value)?;
             }
         }
-        Ok(())
-    }
-
-    fn lost(&mut self, process: &Process, lost: &Lost, at_ns: u64) -> io::Result<()> {
-        let peer = name(&self.names, lost.peer);
-        self.format.lost(process, lost, peer.as_deref(), at_ns)?;
-        self.totals.add_lost(lost);
         Ok(())
     }
 

@@ -122,10 +122,14 @@ impl Unit {
 /// A format of timelines. Every call is about the process that was written last. Rows and counters are
 /// written before their slices and samples.
 pub(crate) trait Format {
-    /// Writes a process.
-    fn process(&mut self, process: &Process) -> io::Result<()>;
-    /// Writes a row of a process.
-    fn row(&mut self, process: &Process, row: &Row) -> io::Result<()>;
+    /// Writes a process. By default nothing, for formats whose lines name their node.
+    fn process(&mut self, _process: &Process) -> io::Result<()> {
+        Ok(())
+    }
+    /// Writes a row of a process. By default nothing, for formats without rows.
+    fn row(&mut self, _process: &Process, _row: &Row) -> io::Result<()> {
+        Ok(())
+    }
     /// Writes a slice of a row. Slices of a row come in order of time.
     fn slice(&mut self, process: &Process, row: &Row, slice: &Slice<'_>) -> io::Result<()>;
     /// Writes a stretch of the critical path, which is a process with one row.

@@ -23,7 +23,7 @@ impl Balance {
     ) -> Result<Vec<Balances<'a>>, Failure> {
         let mut tests = Vec::new();
         for group in &self.job.wire {
-            let flows = group.flows(topology).map_err(Failure::usage)?;
+            let flows = group.flows(topology)?;
             if group.fits(topology, &flows) {
                 tests.push(Balances { experiment: self, lab, topology, group, flows });
             }

@@ -5,7 +5,7 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Group, Wire};
-use crate::sections::{Kind, Sections};
+use crate::sections::{Kind, Sections, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
@@ -73,36 +73,36 @@ pub struct Published {
 
 impl Balance {
     /// Checks that nodes and wires exist and that all compared figures are measured.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let job = &self.job;
         for text in job.sizes.iter().chain([&job.block]) {
-            bytes::parse(text).map_err(|error| error.to_string())?;
+            bytes::parse(text).map_err(Failure::usage)?;
         }
         let pairs = job.wire.iter().map(|group| group.pairs.len()).min().unwrap_or(0);
         if let Some(many) = job.remote.iter().find(|&&remote| remote > pairs) {
-            return Err(format!("`remote` has {many}, but there are only {pairs} pairs"));
+            return refuse(format!("`remote` has {many}, but there are only {pairs} pairs"));
         }
         if job.sizes.is_empty() || job.remote.is_empty() || pairs == 0 {
-            return Err("`sizes`, `remote` and `wire` must have at least one entry".to_owned());
+            return refuse("`sizes`, `remote` and `wire` must have at least one entry");
         }
-        if job.disk.parse::<Rate>().map_err(|error| error.to_string())? == Rate::default() {
-            return Err("`disk` must be above 0".to_owned());
+        if job.disk.parse::<Rate>().map_err(Failure::usage)? == Rate::default() {
+            return refuse("`disk` must be above 0");
         }
         Group::check_all(&job.wire, pairs, topologies)?;
         if let Some(row) = self.published.iter().find(|row| !job.sizes.contains(&row.size)) {
-            return Err(format!("files of {} are published, but not in `sizes`", row.size));
+            return refuse(format!("files of {} are published, but not in `sizes`", row.size));
         }
         let is_run = |name: &str| topologies.iter().any(|topology| topology.name == name);
         if let Some(row) = self.published.iter().find(|row| !is_run(&row.topology)) {
-            return Err(format!("{} is published, but not in `topologies`", row.topology));
+            return refuse(format!("{} is published, but not in `topologies`", row.topology));
         }
         let best = self.published.iter().filter_map(|row| row.best);
         let tried = job.upgrade.iter().flat_map(|upgrade| upgrade.remote.iter().copied());
         if let Some(missing) = best.chain(tried).find(|at| !job.remote.contains(at)) {
-            return Err(format!("{missing} remote copies are compared, but not in `remote`"));
+            return refuse(format!("{missing} remote copies are compared, but not in `remote`"));
         }
         match &job.upgrade {
-            Some(upgrade) if !is_run(&upgrade.topology) => Err(format!(
+            Some(upgrade) if !is_run(&upgrade.topology) => refuse(format!(
                 "the topology {} of `upgrade` is not in `topologies`",
                 upgrade.topology
             )),

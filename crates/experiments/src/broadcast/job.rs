@@ -4,7 +4,8 @@ use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections, only};
+use crate::sections::{Kind, Sections, only, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Broadcast = Sections<Job, Tolerance, Published>;
@@ -68,13 +69,13 @@ pub struct Published {
 
 impl Broadcast {
     /// Checks that the topology has enough nodes and that the length can be parsed.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         let topology = only(topologies, "a broadcast")?;
         let others = topology.nodes.len() - 1;
         let beyond = |some: &&u32| !(1..=others).contains(&(**some as usize));
         match self.job.receivers.iter().find(beyond) {
-            Some(some) => Err(format!(
+            Some(some) => refuse(format!(
                 "`receivers` has {some}, but there are only {others} nodes beside the head"
             )),
             None => Ok(()),

@@ -25,7 +25,7 @@ const NAME: &str = "copy";
 impl Broadcast {
     /// Runs the experiment: copies with every tool to every number of receivers.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let topology = only(stage.topologies, "a broadcast").map_err(Failure::usage)?;
+        let topology = only(stage.topologies, "a broadcast")?;
         let size = stage.scaled(&self.job.bytes, 1.0)?;
         let length = size.bytes;
         let room = length * topology.nodes.len() as u64;

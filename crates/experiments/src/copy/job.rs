@@ -4,7 +4,8 @@ use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections, are_rated};
+use crate::sections::{Kind, Sections, reached, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type CopyExperiment = Sections<Job, Tolerance, Published>;
@@ -62,20 +63,12 @@ pub struct Published {
 
 impl CopyExperiment {
     /// Checks that the node exists, that the head reaches it, and that the wires have a rate.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
-        let to = &self.job.to;
-        for topology in topologies {
-            let name = &topology.name;
-            let place = topology.node(to).filter(|place| *place > 0);
-            let place = place.ok_or_else(|| format!("{name} has no node {to} beside its head"))?;
-            if !are_rated(topology, &[(0, place)]) {
-                return Err(format!("{name} has no wire with a rate between its head and {to}"));
-            }
-        }
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
+        topologies.iter().try_for_each(|topology| reached(topology, &self.job.to).map(drop))?;
         let is_unknown = |row: &&Published| topologies.iter().all(|one| one.name != row.topology);
         match self.published.iter().find(is_unknown) {
-            Some(row) => Err(format!("{} is published, but not in `topologies`", row.topology)),
+            Some(row) => refuse(format!("{} is published, but not in `topologies`", row.topology)),
             None => Ok(()),
         }
     }

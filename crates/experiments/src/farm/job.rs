@@ -5,8 +5,9 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::riddle::Suspect;
-use crate::sections::{Kind, Sections, are_rated, place};
+use crate::sections::{Kind, Sections, place, reached, refuse};
 use garland_farm::result::Unit;
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Farm = Sections<Job, Tolerance, Published>;
@@ -112,18 +113,18 @@ pub struct Published {
 
 impl Farm {
     /// Checks that nodes, wires and loads exist and that all published figures are measured.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let job = &self.job;
         for text in [&job.bytes, &job.copy.bytes, &job.riddle.bytes] {
-            bytes::parse(text).map_err(|error| error.to_string())?;
+            bytes::parse(text).map_err(Failure::usage)?;
         }
-        job.unit.parse::<Unit>()?;
+        job.unit.parse::<Unit>().map_err(Failure::usage)?;
         job.riddle.suspect.iter().try_for_each(Suspect::check)?;
         if job.jobs == 0 || job.load.is_empty() || job.nodes.len() < 2 {
-            return Err("there must be at least 1 of `jobs`, 1 `load` and 2 `nodes`".to_owned());
+            return refuse("there must be at least 1 of `jobs`, 1 `load` and 2 `nodes`");
         }
         if !(job.share > 0.0 && job.share <= 1.0) {
-            return Err("`share` must be above 0 and at most 1".to_owned());
+            return refuse("`share` must be above 0 and at most 1");
         }
         for topology in topologies {
             self.check_nodes(topology)?;
@@ -131,7 +132,7 @@ impl Farm {
         let known = |name: &str| topologies.iter().any(|topology| topology.name == name);
         for name in [&job.riddle.slow, &job.riddle.fast] {
             if !known(name) {
-                return Err(format!("the riddle is about {name}, which is not in `topologies`"));
+                return refuse(format!("the riddle is about {name}, which is not in `topologies`"));
             }
         }
         let has_load = |row: &Published| {
@@ -143,7 +144,7 @@ impl Farm {
             .find(|row| !(row.topology == ONE || known(&row.topology)) || !has_load(row));
         if let Some(row) = unknown {
             let load = row.load.as_deref().unwrap_or("copy");
-            return Err(format!(
+            return refuse(format!(
                 "topology {}, load {load} is published, but not run",
                 row.topology
             ));
@@ -151,30 +152,23 @@ impl Farm {
         let is_missing = |load: &LoadKind| self.published(ONE, Some(&load.name)).is_none();
         match job.load.iter().find(|load| is_missing(load)) {
             Some(load) => {
-                Err(format!("topology {ONE}, load {} has no entry in `published`", load.name))
+                refuse(format!("topology {ONE}, load {} has no entry in `published`", load.name))
             }
             None => Ok(()),
         }
     }
 
-    fn check_nodes(&self, topology: &Topology) -> Result<(), String> {
+    fn check_nodes(&self, topology: &Topology) -> Result<(), Failure> {
         let name = &topology.name;
         let places = self.job.nodes.iter().map(|node| place(topology, node));
         let places = places.collect::<Result<Vec<_>, _>>()?;
         if places[0] != 0 {
-            return Err(format!(
+            return refuse(format!(
                 "the first of `nodes` has the files and must be the head of {name}, which {} is not",
                 self.job.nodes[0]
             ));
         }
-        let to = place(topology, &self.job.copy.to)?;
-        match to != 0 && are_rated(topology, &[(0, to)]) {
-            true => Ok(()),
-            false => Err(format!(
-                "{name} has no wire with a rate between its head and {}",
-                self.job.copy.to
-            )),
-        }
+        reached(topology, &self.job.copy.to).map(drop)
     }
 
     /// Returns the published figure of a topology and a load; of the copy without a load.

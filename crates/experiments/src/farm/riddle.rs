@@ -3,6 +3,9 @@
 use garland_core::units::{Rate, bytes};
 use serde::{Deserialize, Serialize};
 
+use crate::sections::refuse;
+use garland_terminal::failure::Failure;
+
 /// A fault between the server and the copying node.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "what", rename_all = "lowercase", deny_unknown_fields)]
@@ -40,13 +43,11 @@ const AFTER: u32 = 16;
 
 impl Suspect {
     /// Checks the fault's figures.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Failure> {
         match self {
-            Self::Window { bytes } => {
-                bytes::parse(bytes).map(drop).map_err(|error| error.to_string())
-            }
+            Self::Window { bytes } => bytes::parse(bytes).map(drop).map_err(Failure::usage),
             Self::Loss { percent } if !(*percent > 0.0 && *percent < 100.0) => {
-                Err("`percent` must be above 0 and below 100".to_owned())
+                refuse("`percent` must be above 0 and below 100")
             }
             _ => Ok(()),
         }

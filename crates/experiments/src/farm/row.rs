@@ -37,7 +37,7 @@ impl Scaling {
 }
 
 /// All jobs of a load over one topology, or on one machine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// The topology's name; `one` for one machine alone.
     pub topology: String,

@@ -99,17 +99,13 @@ impl FarmTrial<'_> {
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
-            predicted_s: None,
             mounted_s: Some([start_s, each_s]),
             seconds,
-            spread: None,
-            equivalent: None,
-            difference: None,
             losses: summary.losses,
-            carried: [0, 0],
             made,
             equal,
             run,
+            ..Row::default()
         })
     }
 
@@ -241,8 +237,6 @@ impl FarmTrial<'_> {
         Ok(Row {
             topology: topology.to_owned(),
             load: load.name.clone(),
-            predicted_s: None,
-            mounted_s: None,
             seconds: summary.total,
             spread: summary.spread,
             equivalent: worth.map(|worth| worth.equivalent),
@@ -252,6 +246,7 @@ impl FarmTrial<'_> {
             made,
             equal: are_equal(sounds, MADE)?,
             run,
+            ..Row::default()
         })
     }
 
@@ -350,16 +345,7 @@ impl FarmTrial<'_> {
 
 /// Runs a farm, and returns its report. A failed job is an error.
 fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let report = lab.farm(&words)?;
-    match report.summary.jobs.failures.first() {
-        None => Ok(report),
-        Some(one) => {
-            let node = one.node.as_deref().unwrap_or("no node");
-            let (job, reason) = (one.job, &one.reason);
-            Err(Failure::nothing(format!("job {job} on {node}: {reason}")))
-        }
-    }
+    lab.farm_done(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Runs a shell script in a node's network namespace.

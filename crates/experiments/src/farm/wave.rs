@@ -54,21 +54,24 @@ pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
 
 /// Returns the header of `bytes` bytes of sound.
 fn header(bytes: u32) -> Vec<u8> {
-    let mut header = Vec::with_capacity(HEADER as usize);
-    header.extend(b"RIFF");
-    header.extend(bytes.saturating_add(HEADER as u32 - 8).to_le_bytes());
-    header.extend(b"WAVEfmt ");
-    header.extend(16_u32.to_le_bytes());
-    // PCM; two channels.
-    header.extend(1_u16.to_le_bytes());
-    header.extend(2_u16.to_le_bytes());
-    header.extend(SAMPLES.to_le_bytes());
-    header.extend((SAMPLES * FRAME).to_le_bytes());
-    header.extend((FRAME as u16).to_le_bytes());
-    header.extend(16_u16.to_le_bytes());
-    header.extend(b"data");
-    header.extend(bytes.to_le_bytes());
-    header
+    let riff_bytes = bytes.saturating_add(HEADER as u32 - 8);
+    // PCM with two channels.
+    let (format, channels) = (1_u16, 2_u16);
+    [
+        &b"RIFF"[..],
+        &riff_bytes.to_le_bytes(),
+        b"WAVEfmt ",
+        &16_u32.to_le_bytes(),
+        &format.to_le_bytes(),
+        &channels.to_le_bytes(),
+        &SAMPLES.to_le_bytes(),
+        &(SAMPLES * FRAME).to_le_bytes(),
+        &(FRAME as u16).to_le_bytes(),
+        &16_u16.to_le_bytes(),
+        b"data",
+        &bytes.to_le_bytes(),
+    ]
+    .concat()
 }
 
 #[cfg(test)]

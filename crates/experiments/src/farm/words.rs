@@ -69,15 +69,8 @@ fn held_up(row: &Row) -> String {
     let most = losses.causes.iter().max_by(|one, two| one.1.total_cmp(&two.1));
     match most.filter(|(_, seconds)| *seconds > 0.01 * losses.whole) {
         Some((cause, seconds)) => {
-            let name = format!("{cause:?}");
-            let words: String = name
-                .chars()
-                .enumerate()
-                .map(|(at, c)| match c.is_uppercase() && at > 0 {
-                    true => format!(" {}", c.to_lowercase()),
-                    false => c.to_lowercase().to_string(),
-                })
-                .collect();
+            let name = serde_json::to_value(cause).unwrap_or_default();
+            let words = name.as_str().unwrap_or_default().replace('-', " ");
             format!("the largest loss is {words}, {} of {}", took(*seconds), took(losses.whole))
         }
         None => "almost no time is lost".to_owned(),

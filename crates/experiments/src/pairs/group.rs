@@ -3,7 +3,8 @@
 use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{are_rated, place};
+use crate::sections::{are_rated, place, refuse};
+use garland_terminal::failure::Failure;
 
 /// Pairs with one kind of wire between their nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -18,11 +19,11 @@ pub struct Group {
 impl Group {
     /// Checks that each group has at least `most` pairs, that no node is in two pairs of a group, that all
     /// nodes exist with rated wires between them, and that a group fits every topology.
-    pub fn check_all(groups: &[Self], most: usize, topologies: &[Topology]) -> Result<(), String> {
+    pub fn check_all(groups: &[Self], most: usize, topologies: &[Topology]) -> Result<(), Failure> {
         for Self { name, pairs } in groups {
             let wire = name.name();
             if pairs.len() < most {
-                return Err(format!(
+                return refuse(format!(
                     "{most} pairs are needed, but {wire} wire has {}",
                     pairs.len()
                 ));
@@ -30,7 +31,7 @@ impl Group {
             let mut nodes: Vec<&String> = pairs.iter().flatten().collect();
             nodes.sort_unstable();
             if let Some(twice) = nodes.windows(2).find(|two| two[0] == two[1]) {
-                return Err(format!("{wire} wire: {} is in two pairs", twice[0]));
+                return refuse(format!("{wire} wire: {} is in two pairs", twice[0]));
             }
         }
         for topology in topologies {
@@ -40,20 +41,23 @@ impl Group {
                 fits |= group.fits(topology, &flows);
                 if !are_rated(topology, &flows) {
                     let name = &topology.name;
-                    return Err(format!(
+                    return refuse(format!(
                         "{name} has no wire with a rate between some of the pairs"
                     ));
                 }
             }
             if !fits {
-                return Err(format!("no group of pairs has the given wire in {}", topology.name));
+                return refuse(format!(
+                    "no group of pairs has the given wire in {}",
+                    topology.name
+                ));
             }
         }
         Ok(())
     }
 
     /// Returns the nodes of the pairs in a topology.
-    pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, String> {
+    pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, Failure> {
         let flow = |[from, to]: &[String; 2]| Ok((place(topology, from)?, place(topology, to)?));
         self.pairs.iter().map(flow).collect()
     }

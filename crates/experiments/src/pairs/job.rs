@@ -5,7 +5,8 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
-use crate::sections::Kind;
+use crate::sections::{Kind, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -40,13 +41,11 @@ pub struct Tolerance {
 
 impl Pairs {
     /// Checks the length, the counts and the groups.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         let most = self.job.counts.iter().max().copied().unwrap_or(0);
         if self.job.counts.contains(&0) || most == 0 {
-            return Err(
-                "`counts` must have at least one number, and all must be above 0".to_owned()
-            );
+            return refuse("`counts` must have at least one number, and all must be above 0");
         }
         Group::check_all(&self.job.wire, most, topologies)
     }

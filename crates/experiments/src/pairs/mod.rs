@@ -34,7 +34,7 @@ impl Pairs {
                     Copies { experiment: self, lab, topology, source, nothing, length: size.bytes };
                 phases.end("set-up");
                 for group in &self.job.wire {
-                    let flows = group.flows(topology).map_err(Failure::usage)?;
+                    let flows = group.flows(topology)?;
                     if group.fits(topology, &flows) {
                         copies.make(group, &flows, &mut rows)?;
                     }

@@ -3,7 +3,8 @@
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections, place};
+use crate::sections::{Kind, Sections, place, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Ping = Sections<Job, Tolerance, Published>;
@@ -123,20 +124,20 @@ pub struct Sojourn {
 
 impl Ping {
     /// Checks that both nodes exist and that the published lines are measured.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let Job { from, to, transports, count, sizes, deep_size, in_flight, .. } = &self.job;
         for topology in topologies {
             place(topology, from)?;
             place(topology, to)?;
         }
         if from == to {
-            return Err(format!("`from` and `to` are the same node, {from}"));
+            return refuse(format!("`from` and `to` are the same node, {from}"));
         }
         if transports.is_empty() || *count == 0 {
-            return Err("`transports` must have an entry, and `count` must be above 0".to_owned());
+            return refuse("`transports` must have an entry, and `count` must be above 0");
         }
         if sizes[0] > sizes[1] || in_flight[0] > in_flight[1] || in_flight[0] == 0 {
-            return Err("`sizes` and `in_flight` must be a least and a largest number".to_owned());
+            return refuse("`sizes` and `in_flight` must be a least and a largest number");
         }
         let is_run = |line: &&Published| {
             let of_sizes = line.in_flight == 1 && (sizes[0]..=sizes[1]).contains(&line.bytes);
@@ -145,9 +146,9 @@ impl Ping {
             of_sizes || of_depths
         };
         match self.published.iter().find(|line| !is_run(line)) {
-            Some(Published { bytes, in_flight, .. }) => {
-                Err(format!("{bytes} bytes, {in_flight} in flight is published, but not measured"))
-            }
+            Some(Published { bytes, in_flight, .. }) => refuse(format!(
+                "{bytes} bytes, {in_flight} in flight is published, but not measured"
+            )),
             None => Ok(()),
         }
     }

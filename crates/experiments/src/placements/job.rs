@@ -3,7 +3,8 @@
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections, only, place};
+use crate::sections::{Kind, Sections, only, place, refuse};
+use garland_terminal::failure::Failure;
 
 /// The values of `garland farm run --placement`.
 const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];
@@ -58,27 +59,28 @@ pub struct Published {
 
 impl Placements {
     /// Checks that nodes and placements exist and that there are jobs.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let topology = only(topologies, "a comparison of placements")?;
         let job = &self.job;
         job.nodes.iter().try_for_each(|node| place(topology, node).map(drop))?;
         if let Some(other) = job.placements.iter().find(|name| !KNOWN.contains(&name.as_str())) {
-            return Err(format!("unknown placement {other}; known are {}", KNOWN.join(", ")));
+            return refuse(format!("unknown placement {other}; known are {}", KNOWN.join(", ")));
         }
         if [TURNS, COST].iter().any(|wanted| job.placements.iter().all(|name| name != wanted)) {
-            return Err(format!("`placements` must have {TURNS} and {COST}, which are compared"));
+            return refuse(format!(
+                "`placements` must have {TURNS} and {COST}, which are compared"
+            ));
         }
         if job.nodes.is_empty() || job.jobs == 0 || job.loops == 0 || job.lengths.contains(&0) {
-            return Err(
-                "`nodes` must not be empty, and `jobs`, `loops` and `lengths` must be above 0"
-                    .to_owned(),
+            return refuse(
+                "`nodes` must not be empty, and `jobs`, `loops` and `lengths` must be above 0",
             );
         }
         if job.lengths.is_empty() {
-            return Err("`lengths` must not be empty".to_owned());
+            return refuse("`lengths` must not be empty");
         }
         match self.published.iter().find(|row| !job.placements.contains(&row.placement)) {
-            Some(row) => Err(format!("{} is published, but not in `placements`", row.placement)),
+            Some(row) => refuse(format!("{} is published, but not in `placements`", row.placement)),
             None => Ok(()),
         }
     }

@@ -5,7 +5,8 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::shape::shape;
-use crate::sections::{Kind, Sections, only};
+use crate::sections::{Kind, Sections, only, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Scaling = Sections<Job, Tolerance, Published>;
@@ -51,37 +52,31 @@ pub struct Published {
 
 impl Scaling {
     /// Checks that all nodes share one medium and that there are enough of them.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let topology = only(topologies, "a scaling experiment")?;
         let job = &self.job;
         for text in [&job.bytes_in, &job.bytes_out] {
-            bytes::parse(text).map_err(|error| error.to_string())?;
+            bytes::parse(text).map_err(Failure::usage)?;
         }
-        let medium = shape(topology).map(|(shape, _)| shape);
-        medium.ok_or_else(|| {
-            format!("topology {} is not a single hub or switch with a rate", topology.name)
-        })?;
+        shape(topology)?;
         let most = topology.nodes.len() - 1;
         let counts = || job.measured.iter().chain(&job.forecast);
         if let Some(beyond) = counts().find(|nodes| !(1..=most).contains(&(**nodes as usize))) {
-            return Err(format!(
+            return refuse(format!(
                 "{beyond} nodes are wanted, but there are only {most} beside the head"
             ));
         }
         if job.measured.len() < 2 || job.forecast.is_empty() || !job.measured.contains(&1) {
-            return Err(
-                "`measured` must have 1 and another count, and `forecast` must not be empty"
-                    .to_owned(),
+            return refuse(
+                "`measured` must have 1 and another count, and `forecast` must not be empty",
             );
         }
         let sound = |seconds: &f64| (0.0..3600.0).contains(seconds);
         if job.jobs == 0 || job.lengths.is_empty() || !job.lengths.iter().all(sound) {
-            return Err(
-                "`jobs` must be above 0, and `lengths` must have seconds below an hour".to_owned()
-            );
+            return refuse("`jobs` must be above 0, and `lengths` must have seconds below an hour");
         }
         match self.published.iter().find(|row| counts().all(|nodes| *nodes != row.nodes)) {
-            Some(row) => Err(format!(
+            Some(row) => refuse(format!(
                 "{} nodes are published, but not in `measured` or `forecast`",
                 row.nodes
             )),

@@ -82,15 +82,9 @@ impl Scaling {
         garland_terminal::errln!("{nodes} nodes ...");
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
-        let words = [list, &names, "--data", "mount", "--slots", "1"];
-        let FarmReport { run, summary, .. } = lab.farm(&[&words[..], &["--overwrite"]].concat())?;
-        match summary.jobs.failures.first() {
-            None => Ok(Row { nodes, seconds: summary.total, run }),
-            Some(failed) => {
-                let (job, reason) = (failed.job, &failed.reason);
-                Err(Failure::nothing(format!("{nodes} nodes: job {job}: {reason}")))
-            }
-        }
+        let words = [list, &names, "--data", "mount", "--slots", "1", "--overwrite"];
+        let FarmReport { run, summary, .. } = lab.farm_done(&words)?;
+        Ok(Row { nodes, seconds: summary.total, run })
     }
 
     fn forecast(
@@ -99,13 +93,7 @@ impl Scaling {
         topology: &Topology,
         rows: &[Row],
     ) -> Result<ScalingForecast, Failure> {
-        let none = || {
-            Failure::usage(format!(
-                "topology {} is not a single hub or switch with a rate",
-                topology.name
-            ))
-        };
-        let (shape, rate) = shape(topology).ok_or_else(none)?;
+        let (shape, rate) = shape(topology)?;
         let counts = self.job.measured.iter().chain(&self.job.forecast);
         let counts: Vec<String> = counts.map(u32::to_string).collect();
         let counts = counts.join(",");

@@ -1,11 +1,11 @@
 //! Runs commands in a lab, and reads their results.
 
 use garland_sys::clock;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::ScenarioLab;
 use garland_farm::result::FarmReport;
+use garland_results::head::{Head, Phase};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The times of a copy, by its own result and by a clock around the command.
@@ -17,19 +17,6 @@ pub struct Copied {
     pub whole_ns: u64,
     /// Nanoseconds from the first byte to the last byte of the last node.
     pub stream_ns: u64,
-}
-
-/// The fields of `garland.cp/2` that are read.
-#[derive(Deserialize)]
-struct Report {
-    run: String,
-    phases: Vec<Phase>,
-}
-
-#[derive(Deserialize)]
-struct Phase {
-    name: String,
-    ns: u64,
 }
 
 impl ScenarioLab<'_> {
@@ -53,6 +40,14 @@ impl ScenarioLab<'_> {
         self.ask_tolerating(&tolerated, &[&["farm", "run"], words].concat())
     }
 
+    /// Runs a farm as [`ScenarioLab::farm`] does. A failed job is an error.
+    pub fn farm_done(&self, words: &[&str]) -> Result<FarmReport, Failure> {
+        let report = self.farm(words)?;
+        let Some(failed) = report.summary.jobs.failures.first() else { return Ok(report) };
+        let (job, node) = (failed.job, failed.node.as_deref().unwrap_or("no node"));
+        Err(Failure::nothing(format!("job {job} on {node} failed: {}", failed.reason)))
+    }
+
     /// Runs several farms at once. Returns their results in the same order. A failed job is an error.
     pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmReport>, Failure> {
         let words = |words: &Vec<String>| {
@@ -67,12 +62,11 @@ impl ScenarioLab<'_> {
     /// Runs `garland cp --whole` with `words`. Returns the times of the copy.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();
-        let report: Report = self.ask(&[&["cp", "--whole"], words].concat())?;
+        let head: Head = self.ask(&[&["cp", "--whole"], words].concat())?;
         let whole_ns = clock::now_ns() - before;
-        let streams = |name: &str| matches!(name, "first byte" | "stream" | "drain");
-        let streams = report.phases.iter().filter(|phase| streams(&phase.name));
-        let stream_ns = streams.map(|phase| phase.ns).sum();
-        Ok(Copied { run: report.run, whole_ns, stream_ns })
+        let streams = |phase: &&Phase| matches!(&*phase.name, "first byte" | "stream" | "drain");
+        let stream_ns = head.phases.iter().filter(streams).map(|phase| phase.ns).sum();
+        Ok(Copied { run: head.run.unwrap_or_default(), whole_ns, stream_ns })
     }
 }
 

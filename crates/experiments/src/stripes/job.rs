@@ -6,7 +6,8 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::maker::{Maker, Pause};
-use crate::sections::{Kind, Sections, are_rated, only, place};
+use crate::sections::{Kind, Sections, only, reached, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Stripes = Sections<Job, Tolerance, Published>;
@@ -64,27 +65,22 @@ pub struct Published {
 
 impl Stripes {
     /// Checks that the server can be reached by rated wires and that operations consist of whole buffers.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        let topology = only(topologies, "a copy in stripes")?;
-        let to = place(topology, &self.job.to)?;
-        if to == 0 || !are_rated(topology, &[(0, to)]) {
-            let name = &topology.name;
-            return Err(format!("{name} has no wire with a rate from its head to {}", self.job.to));
-        }
-        let bytes = |text: &String| bytes::parse(text).map_err(|error| error.to_string());
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        reached(only(topologies, "a copy in stripes")?, &self.job.to)?;
+        let bytes = |text: &String| bytes::parse(text).map_err(Failure::usage);
         let (buffer, operation) = (bytes(&self.job.buffer)?, bytes(&self.job.operation)?);
         let stripes = plan::Stripes::new(bytes(&self.job.bytes)?, buffer, 1);
-        stripes.map_err(|error| error.to_string())?;
+        stripes.map_err(Failure::usage)?;
         if operation == 0 || !operation.is_multiple_of(buffer) {
-            return Err("`operation` must be a multiple of `buffer`".to_owned());
+            return refuse("`operation` must be a multiple of `buffer`");
         }
         let pauses = self.job.pauses.iter().chain(self.job.suspects.iter().map(|one| &one.pause));
         for pause in pauses {
-            pause.parse::<Nanos>().map_err(|error| error.to_string())?;
+            pause.parse::<Nanos>().map_err(Failure::usage)?;
         }
         match self.published.len() {
             1 => Ok(()),
-            many => Err(format!("`published` must have one entry, not {many}")),
+            many => refuse(format!("`published` must have one entry, not {many}")),
         }
     }
 }

@@ -26,8 +26,8 @@ use trial::Trial;
 impl Stripes {
     /// Runs the experiment: copies, and explains the copies.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let topology = only(stage.topologies, "a copy in stripes").map_err(Failure::usage)?;
-        let place = place(topology, &self.job.to).map_err(Failure::usage)?;
+        let topology = only(stage.topologies, "a copy in stripes")?;
+        let place = place(topology, &self.job.to)?;
         let size = stage.scaled(&self.job.bytes, 1.0)?;
         let buffer = bytes::parse(&self.job.buffer).map_err(Failure::usage)?;
         let operation = bytes::parse(&self.job.operation).map_err(Failure::usage)?;

@@ -43,7 +43,7 @@ impl Trial<'_> {
     /// Copies in operations and without them, each without pauses and with those of the suspects.
     pub fn copies(&self) -> Result<Vec<StripedCopy>, Failure> {
         let mut copies = Vec::new();
-        let start_s = self.copied(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
+        let start_s = self.copy(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
         for paused in [false, true] {
             for held in [true, false] {
                 let suspects = self.experiment.job.suspects.iter().filter(|_| paused);
@@ -71,7 +71,7 @@ impl Trial<'_> {
         let healthy = healthy.ok_or_else(|| Failure::nothing("no copy was made without pauses"))?;
         let mut bases = vec![self.explain(&healthy.run)?];
         for _ in 0..MORE {
-            bases.push(self.explain(&self.copy(true, &[])?.run)?);
+            bases.push(self.explain(&self.copy(&self.source, true, &[])?.run)?);
         }
         let mut answers = Vec::new();
         for &maker in &self.experiment.job.makers {
@@ -91,7 +91,7 @@ impl Trial<'_> {
         let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
         for _ in 0..=AGAIN {
-            let explained = self.explain(&self.copy(true, pauses)?.run)?;
+            let explained = self.explain(&self.copy(&self.source, true, pauses)?.run)?;
             let answer = |pause: &&Pause| {
                 let put_in = (self.put_in_ns(pause)?, pauses.len() > 1);
                 Ok(Answer::new(pause, put_in, &self.server(), &explained, bases))
@@ -118,7 +118,7 @@ impl Trial<'_> {
     ) -> Result<StripedCopy, Failure> {
         let mut best: Option<(Copied, bool)> = None;
         for _ in 0..=AGAIN {
-            let copied = self.copy(held, pauses)?;
+            let copied = self.copy(&self.source, held, pauses)?;
             let equal = self.lab.verify(&self.experiment.job.to, STRIPE, &self.source)?;
             if best.as_ref().is_none_or(|(best, _)| copied.whole_ns < best.whole_ns) {
                 best = Some((copied, equal));
@@ -134,12 +134,8 @@ impl Trial<'_> {
         Ok(StripedCopy { row, run: copied.run })
     }
 
-    /// Copies the file once, in operations if `held`.
-    fn copy(&self, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
-        self.copied(&self.source, held, pauses)
-    }
-
-    fn copied(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
+    /// Copies `source` once, in operations if `held`.
+    fn copy(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
         self.lab.go_on()?;
         let Sizes { buffer, operation, .. } = self.sizes;
         let faults: Vec<String> =

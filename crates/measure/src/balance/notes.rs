@@ -1,17 +1,16 @@
 //! Notes on the figures of `garland balance`: the state of the caches, and what may have distorted the
 //! measurement.
 
-use std::collections::BTreeMap;
-
 use garland_analysis::conditions::Purpose;
 use garland_core::cluster::nodelist;
 use garland_lab::Lab;
 use garland_protocol::DiskCached;
 
-use super::ask::BalanceRequest;
 use super::point::PointResult;
+use super::request::BalanceRequest;
 use super::result::BalanceResult;
-use garland_fleet::inventory::{LAB_PREFIX, is_local};
+use crate::gather::{emulator, shared_disks};
+use garland_fleet::inventory::LAB_PREFIX;
 use garland_terminal::notes::guard_rails;
 
 /// Rounds shorter than this, in seconds, are reported as inaccurate.
@@ -20,13 +19,10 @@ const SHORT: f64 = 0.2;
 /// Rounds of one point whose rates differ by more than this share are reported.
 const APART: f64 = 0.2;
 
-/// Above this share of busy CPUs, an emulated cluster measures its machine.
-const BUSY: f64 = 0.9;
-
 /// Returns all notes on `result`.
-pub fn of(result: &BalanceResult, asked: &BalanceRequest, lab: Option<&Lab>) -> Vec<String> {
+pub fn of(result: &BalanceResult, request: &BalanceRequest, lab: Option<&Lab>) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.extend(proof(result, asked));
+    notes.extend(proof(result, request));
     notes.extend(places(result));
     let emulated = emulated_disks(result, lab);
     if emulated.is_empty() {
@@ -39,15 +35,9 @@ pub fn of(result: &BalanceResult, asked: &BalanceRequest, lab: Option<&Lab>) -> 
     }
     notes.extend(conditions(result));
     notes.extend(short(result));
-    notes.extend(apart(result, asked));
-    let of_this_machine = |name: &str| name.starts_with(LAB_PREFIX) || is_local(name);
-    if result.nodes.iter().any(|node| of_this_machine(&node.name)) && result.cpu > BUSY {
-        notes.push(format!(
-            "this machine's CPUs were busy for {:.0} % of the time, so the emulator may be the bottleneck: \
-             use slower wires and disks, or fewer nodes",
-            result.cpu * 100.0
-        ));
-    }
+    notes.extend(apart(result, request));
+    let names = result.nodes.iter().map(|node| node.name.as_str());
+    notes.extend(emulator(names, result.cpu, "use slower wires and disks, or fewer nodes"));
     let remote = result.points.iter().filter(|point| point.remote > 0);
     let is_told = |point: &PointResult| {
         let mut copies = point.rounds.iter().flat_map(|round| &round.copies);
@@ -64,7 +54,7 @@ pub fn of(result: &BalanceResult, asked: &BalanceRequest, lab: Option<&Lab>) -> 
 }
 
 /// Returns the note that says whether the caches were as cold or warm as requested.
-fn proof(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
+fn proof(result: &BalanceResult, request: &BalanceRequest) -> Option<String> {
     let rounds = result.points.iter().flat_map(|point| &point.rounds);
     let copies: Vec<_> = rounds.flat_map(|round| &round.copies).collect();
     let told: Vec<DiskCached> = copies.iter().filter_map(|copy| copy.cached).collect();
@@ -75,7 +65,7 @@ fn proof(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
         });
     };
     let way = if any.by_cachestat { "cachestat" } else { "mincore" };
-    let is_odd = |cached: &DiskCached| match asked.cold {
+    let is_odd = |cached: &DiskCached| match request.cold {
         true => cached.cached > 0,
         false => cached.cached < cached.pages,
     };
@@ -89,7 +79,7 @@ fn proof(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
     odd.sort_unstable();
     odd.dedup();
     let count = told.len();
-    Some(match (odd.is_empty(), asked.cold) {
+    Some(match (odd.is_empty(), request.cold) {
         (true, true) => format!(
             "cold caches proven: 0 of {pages} pages in memory before {count} copies ({way})"
         ),
@@ -127,18 +117,11 @@ fn emulated_disks<'a>(result: &'a BalanceResult, lab: Option<&Lab>) -> Vec<&'a s
 
 /// Returns a note for each disk that several nodes shared.
 fn shared(result: &BalanceResult) -> Vec<String> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for node in &result.nodes {
-        if let Some(place) = node.place.as_ref().filter(|place| !place.device.is_empty()) {
-            groups.entry((&place.machine, &place.device)).or_default().push(&node.name);
-        }
-    }
-    let shared = groups.into_iter().filter(|(_, names)| names.len() > 1);
-    let line = |((_, device), names): ((&str, &str), Vec<&str>)| {
-        let names = nodelist::fold(&names);
+    let places = result.nodes.iter().map(|node| (node.name.as_str(), node.place.as_ref()));
+    let line = |(device, names)| {
         format!("{names}: all on {device} of one machine, so their copies slow each other down")
     };
-    shared.map(line).collect()
+    shared_disks(places).into_iter().map(line).collect()
 }
 
 /// Returns the notes on the nodes' conditions that distort rates.
@@ -160,7 +143,7 @@ fn short(result: &BalanceResult) -> Option<String> {
 }
 
 /// Returns a note on the point whose rounds differ most, if they differ too much.
-fn apart(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
+fn apart(result: &BalanceResult, request: &BalanceRequest) -> Option<String> {
     let spread = |point: &PointResult| {
         let rates = || point.rounds.iter().map(|round| round.rate);
         rates().fold(0.0, f64::max) / rates().fold(f64::INFINITY, f64::min) - 1.0
@@ -168,7 +151,7 @@ fn apart(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
     let worst = result.points.iter().max_by(|one, two| spread(one).total_cmp(&spread(two)))?;
     let (text, remote, apart) = (&worst.text, worst.remote, spread(worst));
     (apart > APART).then(|| {
-        let more = if asked.rounds < 10 { "; use more --rounds" } else { "" };
+        let more = if request.rounds < 10 { "; use more --rounds" } else { "" };
         format!(
             "the rates of rounds differ by up to {:.0} % ({text}, {remote} remote): directions or pairs \
              differ, or other programs were running{more}",

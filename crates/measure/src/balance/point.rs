@@ -5,7 +5,7 @@ use garland_analysis::conditions::Conditions;
 use garland_protocol::{DiskCached, DiskPlace, NodeUse};
 use serde::Serialize;
 
-use super::ask::BalanceRequest;
+use super::request::BalanceRequest;
 use super::series::{Findings, Measured, Round};
 use super::took;
 use garland_results::head::{NodeEnd, NodeVerdict};
@@ -131,8 +131,8 @@ impl NodeResult {
 
 impl PointResult {
     /// Sums up the rounds of `point`.
-    pub fn new(point: &Measured, asked: &BalanceRequest, found: &Findings) -> Self {
-        let (text, size) = asked.sizes[point.size].clone();
+    pub fn new(point: &Measured, request: &BalanceRequest, found: &Findings) -> Self {
+        let (text, size) = request.sizes[point.size].clone();
         let all: Vec<Vec<Took>> = point.rounds.iter().map(took::took).collect();
         let rounds = point.rounds.iter().zip(&all);
         let rounds: Vec<RoundResult> =

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::ask::BalanceRequest;
 use super::point::{NodeResult, PointResult, VerdictResult};
+use super::request::BalanceRequest;
 use super::series::Findings;
 use super::words;
 use garland_results::head::{Head, Phases};
@@ -45,19 +45,19 @@ impl BalanceResult {
     pub fn new(
         run: &Run,
         phases: Phases,
-        asked: &BalanceRequest,
+        request: &BalanceRequest,
         found: &Findings,
         cpu: f64,
     ) -> Self {
         let points: Vec<PointResult> =
-            found.points.iter().map(|point| PointResult::new(point, asked, found)).collect();
+            found.points.iter().map(|point| PointResult::new(point, request, found)).collect();
         let name = |node: usize| found.names[node].clone();
         Self {
             head: Head::new("garland.balance/2", Some(run), phases),
-            path: String::from_utf8_lossy(&asked.path).into_owned(),
-            cache: if asked.cold { "cold" } else { "warm" },
-            fsync: asked.fsync,
-            sealed: asked.sealed,
+            path: String::from_utf8_lossy(&request.path).into_owned(),
+            cache: if request.cold { "cold" } else { "warm" },
+            fsync: request.fsync,
+            sealed: request.sealed,
             pairs: found.pairs.iter().map(|pair| pair.map(name)).collect(),
             nodes: (0..found.names.len()).map(|node| NodeResult::new(found, node)).collect(),
             verdicts: words::verdicts(&points, found.pairs.len()),

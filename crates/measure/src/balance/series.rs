@@ -8,7 +8,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
 
-use super::ask::BalanceRequest;
+use super::request::BalanceRequest;
 
 /// All rounds of one size and one number of remote copies.
 pub struct Measured {
@@ -50,7 +50,7 @@ pub struct Findings {
 
 /// A running balance test.
 pub struct Series<'a> {
-    asked: &'a BalanceRequest,
+    request: &'a BalanceRequest,
     exchange: Exchange,
     transport: Transport,
     findings: Findings,
@@ -59,7 +59,7 @@ pub struct Series<'a> {
 impl<'a> Series<'a> {
     /// Creates a test of the nodes `names`; `absent` has the errors of nodes without an agent.
     pub fn new(
-        asked: &'a BalanceRequest,
+        request: &'a BalanceRequest,
         names: Vec<String>,
         exchange: Exchange,
         absent: Vec<Option<String>>,
@@ -74,7 +74,7 @@ impl<'a> Series<'a> {
             points: Vec::new(),
             interrupted: false,
         };
-        Self { asked, exchange, transport, findings }
+        Self { request, exchange, transport, findings }
     }
 
     /// Has every node write its test file. A pair is left out if one of its nodes fails.
@@ -84,8 +84,8 @@ impl<'a> Series<'a> {
             (0..found.names.len()).filter(|&node| found.troubles[node].is_none()).collect();
         let told = self.exchange.stock(
             &nodes,
-            &self.asked.path,
-            self.asked.longest(),
+            &self.request.path,
+            self.request.longest(),
             Some(interrupts),
         )?;
         let Some(told) = told else {
@@ -98,7 +98,7 @@ impl<'a> Series<'a> {
                 Err(reason) => found.troubles[node] = Some(reason),
             }
         }
-        let pairs = (0..self.asked.pairs).map(|pair| [2 * pair, 2 * pair + 1]);
+        let pairs = (0..self.request.pairs).map(|pair| [2 * pair, 2 * pair + 1]);
         let whole = |pair: &[usize; 2]| pair.iter().all(|&node| found.troubles[node].is_none());
         found.pairs = pairs.filter(whole).collect();
         Ok(())
@@ -111,10 +111,10 @@ impl<'a> Series<'a> {
         interrupts: &Interrupts,
         tell: &mut dyn FnMut(String),
     ) -> io::Result<()> {
-        let asked = self.asked;
+        let request = self.request;
         let pairs = self.findings.pairs.len();
-        let points = asked.sizes.iter().enumerate().flat_map(|(place, size)| {
-            let remote = asked.remote.iter().filter(move |&&remote| remote <= pairs);
+        let points = request.sizes.iter().enumerate().flat_map(|(place, size)| {
+            let remote = request.remote.iter().filter(move |&&remote| remote <= pairs);
             remote.map(move |&remote| (place, size, remote))
         });
         for (place, (text, size), remote) in points {
@@ -122,11 +122,11 @@ impl<'a> Series<'a> {
                 break;
             }
             self.findings.points.push(Measured { size: place, remote, rounds: Vec::new() });
-            for number in 0..asked.rounds {
+            for number in 0..request.rounds {
                 tell(format!(
                     "measuring: {text}, {remote} of {pairs} copies remote, round {} of {}",
                     number + 1,
-                    asked.rounds
+                    request.rounds
                 ));
                 if !self.round(*size, remote, usize::from(number), interrupts)? {
                     return Ok(());
@@ -147,14 +147,14 @@ impl<'a> Series<'a> {
         let backwards = number % 2 == 1;
         let job = RoundJob {
             errands: errands(&self.findings.pairs, remote, number),
-            layout: match self.asked.block {
+            layout: match self.request.block {
                 Some(block_size) => Layout { length: size, block_size, open: false },
                 None => Layout::fitting(size),
             },
-            cold: self.asked.cold,
-            path: self.asked.path.clone(),
-            fsync: self.asked.fsync,
-            sealed: self.asked.sealed,
+            cold: self.request.cold,
+            path: self.request.path.clone(),
+            fsync: self.request.fsync,
+            sealed: self.request.sealed,
             congestion: tcp::PREFERRED.map(str::to_owned).to_vec(),
             transport: self.transport,
         };

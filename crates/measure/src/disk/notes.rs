@@ -1,14 +1,12 @@
 //! Notes on the figures of `garland disk`: whether the caches were cold, and which layers were between
 //! the test and the disk.
 
-use std::collections::BTreeMap;
-
 use garland_analysis::conditions::{Purpose, beware};
-use garland_core::cluster::nodelist;
 use garland_core::units::bytes;
 use garland_protocol::{DiskDirection, DiskMode, DiskPattern, DiskPlace};
 
 use crate::disk::measurement::NodeDisk;
+use crate::gather::shared_disks;
 use garland_terminal::notes;
 
 /// Returns all notes on `nodes`, whose files had `size` bytes. Equal notes of several nodes are folded.
@@ -94,20 +92,12 @@ fn place_notes(place: &DiskPlace, size: u64) -> Vec<String> {
 
 /// Returns a note for each disk that several nodes shared.
 fn shared(nodes: &[NodeDisk]) -> Vec<String> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for node in nodes {
-        if let Some(place) = node.place.as_ref().filter(|place| !place.device.is_empty()) {
-            groups.entry((&place.machine, &place.device)).or_default().push(&node.name);
-        }
-    }
-    let shared = groups.into_iter().filter(|(_, names)| names.len() > 1);
-    shared
-        .map(|((_, device), names)| {
-            format!(
-                "{}: all on {device} of one machine, and measured at the same time; use --one-by-one to \
-                 measure one after the other",
-                nodelist::fold(&names)
-            )
-        })
-        .collect()
+    let places = nodes.iter().map(|node| (node.name.as_str(), node.place.as_ref()));
+    let line = |(device, names)| {
+        format!(
+            "{names}: all on {device} of one machine, and measured at the same time; use --one-by-one to \
+             measure one after the other"
+        )
+    };
+    shared_disks(places).into_iter().map(line).collect()
 }

@@ -4,7 +4,7 @@ use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
 use garland_protocol::{PingPoint, PingSample, PingWait, TargetState};
 
-use super::ask::PingRequest;
+use super::request::PingRequest;
 use garland_terminal::notes;
 
 /// With fewer operations, high percentiles are not reliable.
@@ -27,8 +27,8 @@ pub fn warn_of_point(point: &PingPoint, took: &PingSample, timer_ns: u64) -> Opt
 }
 
 /// Returns warnings about the conditions of both nodes.
-pub fn warn_of(asked: &PingRequest, nodes: &[(&str, &Conditions); 2]) -> Vec<String> {
-    let polls = [asked.task.wait == PingWait::Poll, asked.task.target == TargetState::Idle];
+pub fn warn_of(request: &PingRequest, nodes: &[(&str, &Conditions); 2]) -> Vec<String> {
+    let polls = [request.task.wait == PingWait::Poll, request.task.target == TargetState::Idle];
     let each = nodes.iter().copied().zip(polls).flat_map(|((name, conditions), polls)| {
         let notes = beware(conditions, Purpose::Times { polls });
         notes.into_iter().map(move |note| (name, note))

@@ -62,11 +62,10 @@ impl PointResult {
 
     /// Returns the result of the sample `took` of `point`.
     pub fn new(point: &garland_protocol::PingPoint, took: &PingSample) -> Self {
-        // A round trip is twice the time of a message.
-        let ways = if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 };
+        let ways = ways(point.kind, point.depth);
         // With a rate, the time between operations is not their duration.
         let each_ns = match point.rate {
-            Some(_) => took.sojourn.mean as f64 / if ways > 1.0 { ways } else { 1.0 },
+            Some(_) => took.sojourn.mean as f64 / ways,
             None => took.elapsed_ns as f64 / took.count.max(1) as f64 / ways,
         };
         Self {
@@ -96,6 +95,12 @@ fn reached(took: &PingSample) -> Option<f64> {
     (took.timed_together <= 1).then(|| stayed / took.elapsed_ns.max(1) as f64)
 }
 
+/// Returns the number of one-way times in the measured time of an operation: 2 for single messages, whose time
+/// is half of the round trip.
+pub fn ways(kind: PingKind, depth: u32) -> f64 {
+    if kind == PingKind::Msg && depth == 1 { 2.0 } else { 1.0 }
+}
+
 /// Returns the name of an operation.
 pub fn function(kind: PingKind) -> &'static str {
     match kind {
@@ -111,7 +116,7 @@ mod tests {
 
     fn point(depth: u32, rate: Option<u32>, timed_together: u32, mean: u64) -> PointResult {
         let kind = PingKind::Put;
-        let asked =
+        let request =
             garland_protocol::PingPoint { kind, size: 8, depth, rate, count: None, time_ms: 1 };
         let took = PingSample {
             point: 0,
@@ -124,7 +129,7 @@ mod tests {
             initiator_ns: 0,
             target_ns: 0,
         };
-        PointResult::new(&asked, &took)
+        PointResult::new(&request, &took)
     }
 
     #[test]

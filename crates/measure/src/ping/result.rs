@@ -4,10 +4,10 @@ use garland_analysis::conditions::{Conditions, value};
 use garland_protocol::{Finding, PingTransport, PingWait, TargetState};
 use serde::Serialize;
 
-use super::ask::PingRequest;
 use super::evidence;
 use super::fabric::FabricResult;
 use super::point::PointResult;
+use super::request::PingRequest;
 use super::sweep::{self, Sweep, Wire};
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
 use garland_results::run::Run;
@@ -56,12 +56,12 @@ pub struct PairResult {
     pub to_conditions: Conditions,
     pub warnings: Vec<String>,
     #[serde(skip)]
-    asked: Vec<garland_protocol::PingPoint>,
+    requested: Vec<garland_protocol::PingPoint>,
 }
 
 impl PairResult {
     /// Creates an empty result of the pair of the first node and node `to`.
-    pub fn new(names: &[String], to: usize, asked: &PingRequest) -> Self {
+    pub fn new(names: &[String], to: usize, request: &PingRequest) -> Self {
         Self {
             from: names[0].clone(),
             to: names[to].clone(),
@@ -75,7 +75,7 @@ impl PairResult {
             from_conditions: Vec::new(),
             to_conditions: Vec::new(),
             warnings: Vec::new(),
-            asked: asked.task.points.clone(),
+            requested: request.task.points.clone(),
         }
     }
 
@@ -83,7 +83,7 @@ impl PairResult {
     pub fn found(&mut self, is_first: bool, finding: Finding) {
         match finding {
             Finding::Ping(took) => {
-                if let Some(&point) = self.asked.get(took.point as usize) {
+                if let Some(&point) = self.requested.get(took.point as usize) {
                     self.points.push(PointResult::new(&point, &took));
                     let timer = self.timer_ns.unwrap_or(0);
                     self.warnings.extend(evidence::warn_of_point(&point, &took, timer));
@@ -123,7 +123,7 @@ impl PairResult {
     /// Derives the sweep's parameters and the warnings, after the last finding.
     ///
     /// The wire is the emulated one in a lab; otherwise it is as fast as the slower of both NICs.
-    pub fn conclude(&mut self, asked: &PingRequest, emulated: Option<Wire>) {
+    pub fn conclude(&mut self, request: &PingRequest, emulated: Option<Wire>) {
         let told = || {
             let number = |conditions: &Conditions, name| value(conditions, name)?.parse().ok();
             let both = [&self.from_conditions, &self.to_conditions];
@@ -132,14 +132,14 @@ impl PairResult {
             Some(Wire { bits: f64::min(one?, other?), mtu: mtu as u16 })
         };
         // Shared memory has no wire.
-        let wire = emulated.or_else(told).filter(|_| asked.task.means != PingTransport::Shm);
-        let served = self.is_emulated(asked.task.means);
+        let wire = emulated.or_else(told).filter(|_| request.task.means != PingTransport::Shm);
+        let served = self.is_emulated(request.task.means);
         self.sweep =
-            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, wire, served));
-        self.warnings.extend(self.fabric.iter().flat_map(|way| way.warnings(&asked.task)));
+            request.depths.and_then(|depths| sweep::conclude(&self.points, depths, wire, served));
+        self.warnings.extend(self.fabric.iter().flat_map(|way| way.warnings(&request.task)));
         let nodes = [(&self.from, &self.from_conditions), (&self.to, &self.to_conditions)];
         let nodes = nodes.map(|(name, conditions)| (name.as_str(), conditions));
-        let warnings = evidence::warn_of(asked, &nodes);
+        let warnings = evidence::warn_of(request, &nodes);
         self.warnings.extend(warnings);
     }
 }
@@ -149,7 +149,7 @@ impl PingResult {
     pub fn new(
         run: &Run,
         phases: Phases,
-        asked: &PingRequest,
+        request: &PingRequest,
         names: &[String],
         pairs: Vec<PairResult>,
         interrupted: bool,
@@ -164,17 +164,17 @@ impl PingResult {
             NodeResult { name: name.clone(), end }
         };
         Self {
-            transport: match asked.task.means {
+            transport: match request.task.means {
                 PingTransport::Tcp => "tcp",
                 PingTransport::Shm => "shm",
                 PingTransport::Fabric => "fabric",
             },
-            emulated: pairs.iter().any(|pair| pair.is_emulated(asked.task.means)),
-            wait: match asked.task.wait {
+            emulated: pairs.iter().any(|pair| pair.is_emulated(request.task.means)),
+            wait: match request.task.wait {
                 PingWait::Block => "block",
                 PingWait::Poll => "poll",
             },
-            target: match asked.task.target {
+            target: match request.task.target {
                 TargetState::Idle => "idle",
                 TargetState::Asleep => "asleep",
                 TargetState::Busy => "busy",

@@ -4,8 +4,8 @@ use std::fmt;
 
 use garland_protocol::{PingKind, PingTransport, PingWait, TargetState};
 
-use super::ask::PingRequest;
-use super::point::{PointResult, function};
+use super::point::{PointResult, function, ways};
+use super::request::PingRequest;
 use super::result::PairResult;
 use super::sweep::Sweep;
 
@@ -14,14 +14,14 @@ pub struct Table<'a> {
     /// The pair.
     pub pair: &'a PairResult,
     /// The request.
-    pub asked: &'a PingRequest,
+    pub request: &'a PingRequest,
     /// Index of the other node.
     pub place: usize,
 }
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pair, asked, place } = self;
+        let Self { pair, request, place } = self;
         if *place > 1 {
             writeln!(f)?;
         }
@@ -37,7 +37,7 @@ impl fmt::Display for Table<'_> {
         }
         self.explain(f)?;
         if let Some(sweep) = &pair.sweep {
-            say_sweep(f, sweep, asked)?;
+            say_sweep(f, sweep, request)?;
         }
         pair.warnings.iter().try_for_each(|warning| writeln!(f, "beware  {warning}"))
     }
@@ -45,10 +45,10 @@ impl fmt::Display for Table<'_> {
 
 impl Table<'_> {
     fn title(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pair, asked, .. } = self;
-        let kind = asked.task.points.first().map_or(PingKind::Get, |point| point.kind);
+        let Self { pair, request, .. } = self;
+        let kind = request.task.points.first().map_or(PingKind::Get, |point| point.kind);
         let fabric = pair.fabric.as_ref();
-        let means = match (asked.task.means, kind, fabric) {
+        let means = match (request.task.means, kind, fabric) {
             (PingTransport::Tcp, PingKind::Msg, _) => "tcp".to_owned(),
             (PingTransport::Tcp, ..) => "tcp (emulated: the other CPU serves it)".to_owned(),
             (PingTransport::Shm, PingKind::Msg, _) => "shared memory".to_owned(),
@@ -56,7 +56,7 @@ impl Table<'_> {
             (PingTransport::Fabric, _, Some(way)) => way.to_string(),
             (PingTransport::Fabric, _, None) => "a fabric".to_owned(),
         };
-        let waits = match (asked.task.means, kind, asked.task.wait) {
+        let waits = match (request.task.means, kind, request.task.wait) {
             (PingTransport::Shm, PingKind::Msg, _) => ", both poll",
             (PingTransport::Shm, ..) => "",
             (PingTransport::Fabric, _, PingWait::Block)
@@ -67,7 +67,7 @@ impl Table<'_> {
             (_, _, PingWait::Block) => ", blocking",
             (_, _, PingWait::Poll) => ", polling",
         };
-        let target = match (asked.task.means, asked.task.target) {
+        let target = match (request.task.means, request.task.target) {
             (PingTransport::Shm, TargetState::Idle | TargetState::Asleep) => "",
             (PingTransport::Fabric, TargetState::Asleep)
                 if fabric.is_some_and(|way| !way.target_sleeps) =>
@@ -85,8 +85,8 @@ impl Table<'_> {
     fn line(&self, f: &mut fmt::Formatter<'_>, point: &PointResult) -> fmt::Result {
         let micros = point.each_ns / 1000.0;
         let rate = f64::from(point.size) / micros.max(1e-9);
-        let half = self.halves(point);
-        let us = |ns: u64| format!("{:.2}", ns as f64 / half / 1000.0);
+        let ways = ways(point.kind, point.depth);
+        let us = |ns: u64| format!("{:.2}", ns as f64 / ways / 1000.0);
         let s = &point.sojourn;
         write!(f, "{:3}: {:8} bytes {micros:9.2} uSec {rate:8.2} MB/s", self.place, point.size)?;
         if point.depth > 1 {
@@ -94,10 +94,6 @@ impl Table<'_> {
             point.fell_short().map_or(Ok(()), |reached| write!(f, " ({reached:.1})"))?;
         }
         writeln!(f, "   p50 {} p99 {} p99.9 {} max {}", us(s.p50), us(s.p99), us(s.p999), us(s.max))
-    }
-
-    fn halves(&self, point: &PointResult) -> f64 {
-        if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 }
     }
 
     fn explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -166,7 +162,7 @@ fn say_batch(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
     }
 }
 
-fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, asked: &PingRequest) -> fmt::Result {
+fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, request: &PingRequest) -> fmt::Result {
     let us = |ns: f64| ns / 1000.0;
     let (l, o, g) = (us(sweep.latency_ns), us(sweep.overhead_ns), us(sweep.gap_ns));
     write!(f, "LogGP   L {l:.2} o {o:.2} g {g:.2} uSec")?;
@@ -182,7 +178,7 @@ fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, asked: &PingRequest) -> 
             sizes.join(" and from ")
         )?;
     }
-    let last = asked.depths.and_then(|depths| asked.task.points.get(depths - 1));
+    let last = request.depths.and_then(|depths| request.task.points.get(depths - 1));
     let last = last.map_or(1, |point| point.depth);
     let (from, to) = (sweep.initiator_busy * 100.0, sweep.target_busy * 100.0);
     let beyond =

@@ -9,18 +9,16 @@ mod table;
 
 use garland_analysis::conditions::{Conditions, Purpose};
 use garland_control::{Agent, Party};
-use garland_core::cluster::Node;
 use garland_sys::clock;
 use garland_sys::processors::Processors;
 
-use self::measured::{Measured, emulator};
+use self::measured::Measured;
 use self::result::{WiresFindings, WiresResult};
-use self::survey::{Meetings, Progress, Survey};
+use self::survey::{Meetings, Survey};
 use crate::args::Wires;
-use crate::gather::{Gathered, Talk, gather};
+use crate::gather::{Gathered, Talk, emulator, end_agents, gather, split};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{Head, Phases, tell};
 use garland_results::places::Places;
 use garland_results::wires_baseline::Baseline;
@@ -41,46 +39,39 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
         return Err(Failure::usage("wires needs two nodes or more")
             .hint("with four nodes or more, a faulty one can be located"));
     }
-    if wires.sweep {
-        let gathered = gather(
-            "wires",
-            &nodes,
-            &inventory,
-            &wires.launch,
-            context.json,
-            Talk::OverWires,
-            phases,
-        )?;
-        return sweep::run(context, &nodes, gathered);
-    }
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let baseline = wires_baseline::find(&Places::open()?, wires.baseline.as_deref(), &names)?;
-    let gathered =
-        gather("wires", &nodes, &inventory, &wires.launch, context.json, Talk::OverWires, phases)?;
+    let baseline = match wires.sweep {
+        true => None,
+        false => wires_baseline::find(&Places::open()?, wires.baseline.as_deref(), &names)?,
+    };
+    let (launch, over) = (&wires.launch, Talk::OverWires);
+    let gathered = gather("wires", &nodes, &inventory, launch, context.json, over, phases)?;
+    if wires.sweep {
+        return sweep::run(context, &names, &nodes, gathered);
+    }
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
     // With MPTCP, one connection uses all NICs.
     let rails = match wires.launch.takes_mptcp(lab.as_ref()) {
         true => 1,
         false => rails(&fleet.agents).min(wires.rails.map_or(usize::MAX, usize::from)),
     };
-    let out: Vec<Option<String>> =
-        fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
-    let never: Vec<bool> = out.iter().map(Option::is_some).collect();
-    let party = Party::new(fleet.agents.into_iter().map(Result::ok).collect());
-    let mut survey = Survey::new(Meetings::new(party, &interrupts), out, rails, wires.streams);
+    let (agents, absent) = split(fleet.agents);
+    let never: Vec<bool> = absent.iter().map(Option::is_some).collect();
+    let meetings = Meetings::new(Party::new(agents), &interrupts);
+    let mut survey = Survey::new(meetings, absent, rails, wires.streams);
     let since = Processors::now();
-    measure(&mut survey, context.json)?;
+    let mut screen = Screen::new(context.json);
+    survey.run(&mut |line| screen.draw(clock::now_ns(), &[line]))?;
+    drop(screen);
     let cpu = since.busy_since();
     phases.end("rounds");
-    let patience = if survey.interrupted() { HURRY } else { FAREWELL };
-    let result = told(&nodes, &survey, &never, baseline.as_ref(), cpu);
+    let findings = findings_of(&names, &survey, &never, baseline.as_ref(), cpu);
     // Agents exit when their channels close.
     drop(survey);
-    fleet.children.end(patience, |_| false);
-    phases.end("teardown");
-    let result = WiresResult { head: Head::new(SCHEMA, Some(&run), phases), told: result };
+    end_agents(fleet.children, findings.measured.interrupted, &mut phases);
+    let result = WiresResult { head: Head::new(SCHEMA, Some(&run), phases), findings };
     tell(&run, context.json, &result)?;
-    Ok(exit(&result.told))
+    Ok(exit(&result.findings))
 }
 
 /// Returns the number of NICs that every agent has.
@@ -89,25 +80,24 @@ fn rails(agents: &[Result<Agent, String>]) -> usize {
 }
 
 /// Returns the findings of a survey.
-fn told(
-    nodes: &[Node],
+fn findings_of(
+    names: &[&str],
     survey: &Survey<'_>,
     never: &[bool],
     baseline: Option<&Baseline>,
     cpu: f64,
 ) -> WiresFindings {
-    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let (faults, baseline) = result::judge(survey, baseline, &names);
+    let (faults, baseline) = result::judge(survey, baseline, names);
     let rails = survey.rails.iter();
     let measured = Measured {
         cpu,
-        warnings: warnings(nodes, survey, cpu, baseline.as_ref()),
+        warnings: warnings(names, survey, cpu, baseline.as_ref()),
         interrupted: survey.interrupted(),
     };
     WiresFindings {
-        nodes: result::nodes(survey, &names, never),
-        directions: result::directions(survey, &names),
-        failed: result::failed(survey, &names),
+        nodes: result::nodes(survey, names, never),
+        directions: result::directions(survey, names),
+        failed: result::failed(survey, names),
         loads: result::loads(survey),
         rails: survey.rails.len(),
         at_once: rails.clone().map(|rail| rail.at_once).min().unwrap_or(1),
@@ -119,23 +109,15 @@ fn told(
     }
 }
 
-fn measure(survey: &mut Survey<'_>, quiet: bool) -> Result<(), Failure> {
-    let mut screen = Screen::new(quiet);
-    let rails = survey.rails.len();
-    survey.run(&mut |Progress { rail, done, all }| {
-        let of_rail = if rails > 1 { format!(" of rail {rail}") } else { String::new() };
-        let line = format!("measuring: round {} of {all}{of_rail}", done + 1);
-        screen.draw(clock::now_ns(), &[line]);
-    })
-}
-
 fn warnings(
-    nodes: &[Node],
+    names: &[&str],
     survey: &Survey<'_>,
     cpu: f64,
     baseline: Option<&result::BaselineResult>,
 ) -> Vec<String> {
-    let mut warnings: Vec<String> = emulator(nodes, cpu).into_iter().collect();
+    let remedy = "use a lower rate";
+    let mut warnings: Vec<String> =
+        emulator(names.iter().copied(), cpu, remedy).into_iter().collect();
     for (rail, found) in survey.rails.iter().enumerate() {
         let most = found.loads.last().map_or(0, |load| load.pairs);
         let at_once = found.at_once;
@@ -148,9 +130,8 @@ fn warnings(
             ));
         }
         let of_rail = survey.conditions.iter().filter(|((at, _), _)| *at == rail);
-        let of_rail: Vec<(&str, &Conditions)> = of_rail
-            .map(|(&(_, node), conditions)| (nodes[node].name.as_str(), conditions))
-            .collect();
+        let of_rail: Vec<(&str, &Conditions)> =
+            of_rail.map(|(&(_, node), conditions)| (names[node], conditions)).collect();
         for warning in guard_rails(&of_rail, Purpose::Rates) {
             // A warning about a node is found on each of its rails.
             if !warnings.contains(&warning) {
@@ -158,7 +139,7 @@ fn warnings(
             }
         }
     }
-    if nodes.len() < 4 {
+    if names.len() < 4 {
         warnings.push("with fewer than four nodes, no fault can be located".to_owned());
     }
     if let Some(baseline) = baseline.filter(|baseline| baseline.share < SLOWER) {

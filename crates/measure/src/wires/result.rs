@@ -21,7 +21,7 @@ pub struct WiresResult {
     pub head: Head,
     /// The measurements and faults.
     #[serde(flatten)]
-    pub told: WiresFindings,
+    pub findings: WiresFindings,
 }
 
 /// The measurements, and the faults that follow from them.

@@ -15,7 +15,7 @@ const CHARACTERS: usize = 128;
 
 impl fmt::Display for WiresResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.told.fmt(f)
+        self.findings.fmt(f)
     }
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for WiresFindings {
                 writeln!(f, "rail {rail}")?;
             }
             let directions = self.directions.iter().filter(|pair| pair.rail == rail).collect();
-            OnRail { told: self, rail, directions }.fmt(f)?;
+            OnRail { findings: self, rail, directions }.fmt(f)?;
         }
         if let Some(sum) = self.bisection {
             writeln!(f, "  between both halves of the nodes, both directions: {}", rate(sum))?;
@@ -60,7 +60,7 @@ impl fmt::Display for WiresFindings {
 
 /// The table of one rail.
 struct OnRail<'t> {
-    told: &'t WiresFindings,
+    findings: &'t WiresFindings,
     rail: usize,
     directions: Vec<&'t DirectionResult>,
 }
@@ -69,7 +69,7 @@ impl fmt::Display for OnRail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_summary(f)?;
         self.write_loads(f)?;
-        match self.told.nodes.len() {
+        match self.findings.nodes.len() {
             few if few <= NUMBERS => self.write_numbers(f),
             some if some <= CHARACTERS => self.write_characters(f),
             _ => Ok(()),
@@ -119,7 +119,7 @@ impl OnRail<'_> {
     }
 
     fn write_loads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for load in self.told.loads.iter().filter(|load| load.rail == self.rail) {
+        for load in self.findings.loads.iter().filter(|load| load.rail == self.rail) {
             writeln!(
                 f,
                 "  {:>3} at once, each {:>28}, lowest {}, together {}",
@@ -141,15 +141,15 @@ impl OnRail<'_> {
         if self.directions.is_empty() {
             return Ok(());
         }
-        let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);
+        let wide = self.findings.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);
         write!(f, "{:<wide$}", "Mbit/s")?;
-        for node in &self.told.nodes {
+        for node in &self.findings.nodes {
             write!(f, " {:>7}", tail(&node.name, 7))?;
         }
         writeln!(f)?;
-        for from in &self.told.nodes {
+        for from in &self.findings.nodes {
             write!(f, "{:<wide$}", from.name)?;
-            for to in &self.told.nodes {
+            for to in &self.findings.nodes {
                 match self.cell(&from.name, &to.name) {
                     Some(rate) => write!(f, " {:>7.*}", digits(rate), rate * 8.0 / 1e6)?,
                     None => write!(f, " {:>7}", if from.name == to.name { "" } else { "-" })?,
@@ -165,9 +165,9 @@ impl OnRail<'_> {
     fn write_characters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = self.of(|pair| pair.rate);
         let Some(&middle) = values.get(values.len() / 2) else { return Ok(()) };
-        let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
+        let wide = self.findings.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
         writeln!(f, "rows send; tenths of the median rate, . for 95 % and more, - for none")?;
-        for from in &self.told.nodes {
+        for from in &self.findings.nodes {
             let mark = |to: &str| match self.cell(&from.name, to).map(|rate| rate / middle) {
                 _ if from.name == to => ' ',
                 None => '-',
@@ -175,7 +175,7 @@ impl OnRail<'_> {
                 // From 0 to 9: the share is below 0.95.
                 Some(share) => char::from(b'0' + (share * 10.0) as u8),
             };
-            let marks: String = self.told.nodes.iter().map(|to| mark(&to.name)).collect();
+            let marks: String = self.findings.nodes.iter().map(|to| mark(&to.name)).collect();
             writeln!(f, "{:<wide$} {}", from.name, marks.trim_end())?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Traces for the tests of formats, and tests that are common to all formats.
 
 use garland_core::trace::{
-    Direction, Disk, Exchange, NO_BLOCK, Origin, Probe, Role, Socket, Stage, Thread,
+    Direction, Disk, Exchange, Lost, NO_BLOCK, Origin, Probe, Role, Socket, Stage, Thread,
 };
 
 use super::*;

@@ -20,8 +20,7 @@ pub(super) fn of(sheet: &Sheet) -> Vec<String> {
     if let Some(explained) = &sheet.explained {
         words.extend(ledger(explained));
     }
-    words
-        .extend(texts(&result["faults"], "text").into_iter().map(|text| format!("Fault: {text}.")));
+    words.extend(texts(&result["faults"], "text").map(|text| format!("Fault: {text}.")));
     words.extend(sheet.notes.iter().map(|note| format!("Note: {note}.")));
     words
 }
@@ -45,8 +44,7 @@ pub(super) fn of_forecast(told: &Value) -> Vec<String> {
             "Back-test: the time with {nodes} nodes, predicted from the others, is off by {percent:+.1} %."
         ));
     }
-    let notes = forecast["notes"].as_array().into_iter().chain(told["notes"].as_array()).flatten();
-    words.extend(notes.filter_map(Value::as_str).map(|note| format!("Note: {note}.")));
+    words.extend(notes(&forecast["notes"]).chain(notes(&told["notes"])));
     words
 }
 
@@ -100,14 +98,13 @@ fn ledger(explained: &Value) -> Vec<String> {
     if !most.is_empty() {
         words.push(format!("Most of the time was spent on {}.", most.join(", ")));
     }
-    let faults = texts(&explained["faults"], "text");
-    words.extend(faults.into_iter().map(|fault| format!("Fault: {fault}.")));
+    words.extend(texts(&explained["faults"], "text").map(|fault| format!("Fault: {fault}.")));
     if let (Some(remedy), Some(gain)) =
         (explained["fix"]["remedy"].as_str(), time(&explained["fix"]["gain_ns"]))
     {
         words.push(format!("The best remedy: {remedy}; at most {gain} sooner."));
     }
-    words.extend(texts_of(&explained["warnings"]).into_iter().map(|text| format!("Note: {text}.")));
+    words.extend(notes(&explained["warnings"]));
     words
 }
 
@@ -121,11 +118,13 @@ fn cause(row: &Value) -> Option<String> {
     })
 }
 
-fn texts(list: &Value, key: &str) -> Vec<String> {
-    let all = list.as_array().into_iter().flatten();
-    all.filter_map(|one| Some(one[key].as_str()?.to_owned())).collect()
+/// Returns the texts at `key` of the entries of a list.
+fn texts<'a>(list: &'a Value, key: &'static str) -> impl Iterator<Item = &'a str> {
+    list.as_array().into_iter().flatten().filter_map(move |one| one[key].as_str())
 }
 
-fn texts_of(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+/// Returns a sentence for each text of a list.
+fn notes(list: &Value) -> impl Iterator<Item = String> {
+    let notes = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    notes.map(|note| format!("Note: {note}."))
 }

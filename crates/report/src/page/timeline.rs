@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use garland_core::trace::{NONE, Record, Trace};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rates::{Counted, Nics, OverNic, Rates};
 use super::slices::{Slice, thinned};
@@ -180,6 +180,7 @@ impl Timeline {
 }
 
 /// A job of a farm's result; times in seconds.
+#[derive(Deserialize)]
 struct Job {
     node: String,
     started: f64,
@@ -193,15 +194,8 @@ impl Timeline {
     #[must_use]
     pub fn of_jobs(result: &serde_json::Value) -> Option<Self> {
         let records = result["records"].as_array()?;
-        let job = |record: &serde_json::Value| {
-            Some(Job {
-                node: record["node"].as_str()?.to_owned(),
-                started: record["started"].as_f64()?,
-                ended: record["ended"].as_f64()?,
-                staged_out: record["staged_out"].as_f64(),
-            })
-        };
-        let mut jobs: Vec<Job> = records.iter().filter_map(job).collect();
+        let jobs = records.iter().filter_map(|record| Job::deserialize(record).ok());
+        let mut jobs: Vec<Job> = jobs.collect();
         jobs.sort_by(|a, b| a.started.total_cmp(&b.started));
         let mut nodes: BTreeMap<&str, Vec<&Job>> = BTreeMap::new();
         for job in &jobs {

@@ -25,16 +25,6 @@ const STRIKES: u32 = 2;
 /// Number of repeated measurements of suspected pairs: noise goes away, a fault remains.
 const SECOND_LOOKS: usize = 2;
 
-/// The progress of a survey.
-pub struct Progress {
-    /// The current rail.
-    pub rail: usize,
-    /// Completed rounds of the rail.
-    pub done: usize,
-    /// All rounds of the rail.
-    pub all: usize,
-}
-
 /// A survey, and what it has measured; nodes are identified by their index.
 pub struct Survey<'a> {
     meetings: Meetings<'a>,
@@ -77,8 +67,8 @@ impl<'a> Survey<'a> {
         self.meetings.interrupted
     }
 
-    /// Measures all rails and the bisection. Calls `progress` before each round.
-    pub fn run(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<(), Failure> {
+    /// Measures all rails and the bisection. Calls `tell` with a line of progress before each round.
+    pub fn run(&mut self, tell: &mut dyn FnMut(String)) -> Result<(), Failure> {
         let all: Vec<usize> = (0..self.nodes).filter(|&node| self.out[node].is_none()).collect();
         let indexed = |pairs: &Vec<MatchUp>| -> Vec<MatchUp> {
             pairs.iter().map(|&(a, b)| (all[a].min(all[b]), all[a].max(all[b]))).collect()
@@ -93,7 +83,9 @@ impl<'a> Survey<'a> {
             let apart = tournament.iter().flat_map(|round| round.chunks(at_once));
             let apart: Vec<Vec<MatchUp>> = apart.map(<[MatchUp]>::to_vec).collect();
             for (done, round) in apart.iter().enumerate() {
-                progress(Progress { rail, done, all: apart.len() });
+                let of_rail =
+                    if self.rails.len() > 1 { format!(" of rail {rail}") } else { String::new() };
+                tell(format!("measuring: round {} of {}{of_rail}", done + 1, apart.len()));
                 self.round(round)?;
             }
             self.retry()?;

@@ -18,13 +18,12 @@ use garland_sys::processors::Processors;
 use garland_topology::bounds;
 
 use self::groups::{Group, Network};
-use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, Swept, WireResult};
-use super::measured::{FailedPair, Measured, emulator};
+use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, WireResult};
+use super::measured::{FailedPair, Measured};
 use super::survey::task::{meeting, packets, ping};
 use super::survey::{MeetingEnd, Meetings};
-use crate::gather::Gathered;
+use crate::gather::{Gathered, emulator, end_agents, split};
 use garland_fleet::context::Context;
-use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{Head, tell};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::notes::guard_rails;
@@ -47,16 +46,18 @@ struct Sweep<'a> {
 }
 
 /// Runs a sweep of `nodes` with the agents in `gathered`, and prints the result.
-pub fn run(context: &Context, nodes: &[Node], gathered: Gathered) -> Result<Exit, Failure> {
+pub fn run(
+    context: &Context,
+    names: &[&str],
+    nodes: &[Node],
+    gathered: Gathered,
+) -> Result<Exit, Failure> {
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
-    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let absent: Vec<Option<String>> =
-        fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
-    let party = Party::new(fleet.agents.into_iter().map(Result::ok).collect());
+    let (agents, absent) = split(fleet.agents);
     let mut sweep = Sweep {
         network: Network::new(nodes, lab.as_ref().map(|lab: &Lab| &lab.spec().topology)),
-        meetings: Meetings::new(party, &interrupts),
-        names: &names,
+        meetings: Meetings::new(Party::new(agents), &interrupts),
+        names,
         conditions: BTreeMap::new(),
         points: Vec::new(),
         failed: Vec::new(),
@@ -74,26 +75,24 @@ pub fn run(context: &Context, nodes: &[Node], gathered: Gathered) -> Result<Exit
     screen.clear();
     let cpu = since.busy_since();
     phases.end("sweep");
-    let interrupted = sweep.meetings.interrupted;
     let Sweep { conditions, points, failed, meetings, .. } = sweep;
+    let interrupted = meetings.interrupted;
     // Agents exit when their channels close.
     drop(meetings);
-    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
-    phases.end("teardown");
+    end_agents(fleet.children, interrupted, &mut phases);
     let of_nodes: Vec<_> = conditions.iter().map(|(&node, all)| (names[node], all)).collect();
-    let warnings =
-        emulator(nodes, cpu).into_iter().chain(guard_rails(&of_nodes, Purpose::Rates)).collect();
-    let swept = Swept {
-        nodes: NodeResult::all(&names, &absent, conditions),
-        wires: groups.iter().map(|group| WireResult::new(group, &names)).collect(),
+    let emulator = emulator(names.iter().copied(), cpu, "use a lower rate");
+    let warnings = emulator.into_iter().chain(guard_rails(&of_nodes, Purpose::Rates)).collect();
+    let result = SweepResult {
+        head: Head::new(SCHEMA, Some(&run), phases),
+        nodes: NodeResult::all(names, &absent, conditions),
+        wires: groups.iter().map(|group| WireResult::new(group, names)).collect(),
         points,
         failed,
         measured: Measured { cpu, warnings, interrupted },
     };
-    let exit = swept.exit();
-    let result = SweepResult { head: Head::new(SCHEMA, Some(&run), phases), swept };
     tell(&run, context.json, &result)?;
-    Ok(exit)
+    Ok(result.exit())
 }
 
 impl Sweep<'_> {

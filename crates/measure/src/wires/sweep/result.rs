@@ -19,14 +19,6 @@ pub struct SweepResult {
     /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// The measurements.
-    #[serde(flatten)]
-    pub swept: Swept,
-}
-
-/// The measurements of a sweep.
-#[derive(Serialize)]
-pub struct Swept {
     /// The nodes.
     pub nodes: Vec<NodeResult>,
     /// The kinds of wire, and the pairs of each.
@@ -107,7 +99,7 @@ impl PointResult {
     }
 }
 
-impl Swept {
+impl SweepResult {
     /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         let some_failed =

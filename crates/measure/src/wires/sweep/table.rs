@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::result::{PointResult, SweepResult, Swept, WireResult};
+use super::result::{PointResult, SweepResult, WireResult};
 use garland_terminal::verdicts::folded;
 
 /// Maximum number of pairs that are listed.
@@ -11,21 +11,18 @@ const NAMED: usize = 8;
 
 impl fmt::Display for SweepResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = &self.swept;
-        for wire in &told.wires {
-            told.wire(f, wire)?;
-        }
-        let failed = told.nodes.iter().filter(|node| !node.end.is_ok());
+        self.wires.iter().try_for_each(|wire| self.wire(f, wire))?;
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
         f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
-        for pair in &told.failed {
+        for pair in &self.failed {
             let ([one, other], reason) = (&pair.nodes, &pair.reason);
             writeln!(f, "left out: {one} and {other}: {reason}")?;
         }
-        told.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))
+        self.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))
     }
 }
 
-impl Swept {
+impl SweepResult {
     fn wire(&self, f: &mut fmt::Formatter<'_>, wire: &WireResult) -> fmt::Result {
         let points = || self.points.iter().filter(|point| point.wire == wire.wire);
         let pairs = wire.pairs.iter().take(NAMED).map(|[from, to]| format!("{from} to {to}"));

@@ -149,7 +149,7 @@ fn doublings(min: u32, max: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ping::ask::doublings;
+    use crate::ping::request::doublings;
 
     #[test]
     fn doublings_end_with_the_maximum() {
