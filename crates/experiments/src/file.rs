@@ -206,34 +206,30 @@ mod tests {
 
     #[test]
     fn a_comparison_of_topologies_needs_their_nodes_and_rates() {
-        let fault = |text: &str, from: &str, to: &str| {
-            assert!(text.contains(from), "{from}");
-            let changed = text.replacen(from, to, 1);
-            Scenario::parse(&changed, "x.toml").unwrap_err().message().to_owned()
-        };
         let copy = topology::text("openmosix-copy-2004").unwrap();
-        assert!(Scenario::parse(copy, "x.toml").is_ok());
-        assert!(fault(copy, "to = \"n2\"", "to = \"n9\"").contains("hub10 has no node n9"));
-        assert!(
-            fault(copy, "to = \"n2\"", "to = \"srv\"")
-                .contains("no wire with a rate from its head to srv")
-        );
-        assert!(fault(copy, "\"hub10\", ", "").contains("hub10 is published but not run"));
-        assert!(fault(copy, "\"hub10\", ", "\"hub11\", ").contains("hub11"));
-        assert!(fault(copy, "version = 1", "version = 2").contains("version 2"));
         let pairs = topology::text("beowulf-pairs-1996").unwrap();
-        assert!(fault(pairs, "\"n15\"", "\"n14\"").contains("n14 is twice"));
-        assert!(fault(pairs, "\"n15\"", "\"n16\"").contains("no node n16"));
-        assert!(fault(pairs, "counts = [1,", "counts = [0,").contains("one at least"));
-        assert!(fault(pairs, "counts = [1,", "counts = [9,").contains("9 pairs at once"));
         let balance = topology::text("beowulf-1996").unwrap();
-        assert!(fault(balance, "remote = [0,", "remote = [8,").contains("there are 7 pairs"));
-        assert!(fault(balance, "\"2.06MB/s\"", "\"0MB/s\"").contains("`disk` is 0"));
-        assert!(fault(balance, "\"2MB\", ", "").contains("2MB are published but not copied"));
-        assert!(fault(balance, "best = 1", "best = 9").contains("9 remote copies are compared"));
-        assert!(fault(balance, "block = \"", "block = \"x").contains("x16KiB"));
-        let only_remote = pairs.replacen("name = \"local\"", "name = \"remote\"", 1);
-        let problem = Scenario::parse(&only_remote, "x.toml").unwrap_err();
-        assert!(problem.message().contains("in bonded-dual-net no pairs"), "{}", problem.message());
+        assert!(Scenario::parse(copy, "x.toml").is_ok());
+        for (text, from, to, problem) in [
+            (copy, "to = \"n2\"", "to = \"n9\"", "hub10 has no node n9"),
+            (copy, "to = \"n2\"", "to = \"srv\"", "no wire with a rate from its head to srv"),
+            (copy, "\"hub10\", ", "", "hub10 is published, but not in `topologies`"),
+            (copy, "\"hub10\", ", "\"hub11\", ", "hub11"),
+            (copy, "version = 1", "version = 2", "version 2"),
+            (pairs, "\"n15\"", "\"n14\"", "n14 is in two pairs"),
+            (pairs, "\"n15\"", "\"n16\"", "no node n16"),
+            (pairs, "counts = [1,", "counts = [0,", "must be above 0"),
+            (pairs, "counts = [1,", "counts = [9,", "9 pairs are needed"),
+            (pairs, "name = \"local\"", "name = \"remote\"", "given wire in bonded-dual-net"),
+            (balance, "remote = [0,", "remote = [8,", "there are only 7 pairs"),
+            (balance, "\"2.06MB/s\"", "\"0MB/s\"", "`disk` must be above 0"),
+            (balance, "\"2MB\", ", "", "2MB are published, but not in `sizes`"),
+            (balance, "best = 1", "best = 9", "9 remote copies are compared"),
+            (balance, "block = \"", "block = \"x", "x16KiB"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let failure = Scenario::parse(&text.replacen(from, to, 1), "x.toml").unwrap_err();
+            assert!(failure.message().contains(problem), "{}", failure.message());
+        }
     }
 }

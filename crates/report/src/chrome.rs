@@ -3,7 +3,7 @@
 //! Source: "Trace Event Format", Google, 2016. Times are microseconds, here with three decimals. A slice is a
 //! complete event (`X`), a flow a pair of `s` and `f`, a counter's value a `C`.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Write};
 
 use garland_core::trace::Lost;
@@ -71,17 +71,14 @@ fn json(value: &(impl Serialize + ?Sized)) -> io::Result<String> {
 }
 
 fn arguments(details: &[(usize, Value<'_>)]) -> io::Result<String> {
-    let mut text = String::new();
-    for (at, (name, value)) in details.iter().enumerate() {
-        let comma = if at > 0 { "," } else { "" };
+    let argument = |(name, value): &(usize, Value<'_>)| {
         let value = match value {
             Value::Number(number) => number.to_string(),
             Value::Text(word) => json(word)?,
         };
-        // Writing to a String cannot fail.
-        let _ = write!(text, r#"{comma}"{}":{value}"#, NAMES[*name]);
-    }
-    Ok(text)
+        Ok(format!(r#""{}":{value}"#, NAMES[*name]))
+    };
+    Ok(details.iter().map(argument).collect::<io::Result<Vec<String>>>()?.join(","))
 }
 
 impl Format for Chrome<'_> {

@@ -69,6 +69,13 @@ pub struct Row {
     pub run: String,
 }
 
+impl Row {
+    /// Returns the topology's name for tables.
+    pub fn name(&self) -> &str {
+        if self.topology == ONE { "one PC" } else { &self.topology }
+    }
+}
+
 /// Returns the seconds of `row` as a share of one machine's for that load; none if `rows` has no such
 /// machine.
 pub fn share_of_one(rows: &[Row], row: &Row) -> Option<f64> {

@@ -148,9 +148,8 @@ impl Table {
         )?;
         writeln!(f, "{:<22}|{columns} |{:>9}{:>8} |{columns}", "", "time", "%")?;
         for row in rows {
-            let name = if row.topology == ONE { "one PC" } else { &row.topology };
             let (published, predicted) = (self.published(row), self.predicted(row));
-            writeln!(f, "{name:<22}|{published} |{predicted} |{}", self.emulated(row))?;
+            writeln!(f, "{:<22}|{published} |{predicted} |{}", row.name(), self.emulated(row))?;
         }
         Ok(())
     }
@@ -193,17 +192,15 @@ impl Table {
 
     fn bars(&self, f: &mut Formatter<'_>, rows: &[&Row]) -> fmt::Result {
         for (at, base) in rows.iter().enumerate().take(rows.len().saturating_sub(1)) {
-            let name = if base.topology == ONE { "one PC" } else { &base.topology };
-            writeln!(f, "\n{:<12}{name} = 100 %", "")?;
+            writeln!(f, "\n{:<12}{} = 100 %", "", base.name())?;
             for row in &rows[at..] {
-                let name = if row.topology == ONE { "one PC" } else { &row.topology };
                 let load = Some(row.load.as_str());
                 let seconds = |topology: &str| {
                     self.experiment.published(topology, load).map_or(0.0, |one| one.slowest)
                 };
                 let then = seconds(&row.topology) / seconds(&base.topology);
                 let now = row.seconds / base.seconds;
-                writeln!(f, "{name:<12}published {:>7.2} % {}", then * 100.0, bar(then))?;
+                writeln!(f, "{:<12}published {:>7.2} % {}", row.name(), then * 100.0, bar(then))?;
                 writeln!(f, "{:<12}emulated  {:>7.2} % {}", "", now * 100.0, bar(now))?;
             }
         }

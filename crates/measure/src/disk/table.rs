@@ -64,12 +64,11 @@ fn places(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
 fn sequential(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
     let name = width(nodes);
     writeln!(f, "\nsequential, 1 MiB, MB/s")?;
-    let head = ["write+fsync", "read cold", "write direct", "read direct"];
-    writeln!(
-        f,
-        "{:name$}  {:>12}  {:>12}  {:>12}  {:>12}",
-        "", head[0], head[1], head[2], head[3]
-    )?;
+    write!(f, "{:name$}", "")?;
+    for head in ["write+fsync", "read cold", "write direct", "read direct"] {
+        write!(f, "  {head:>12}")?;
+    }
+    writeln!(f)?;
     for node in nodes {
         write!(f, "{:name$}", node.name)?;
         for (direction, mode) in
