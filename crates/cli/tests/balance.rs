@@ -101,13 +101,13 @@ fn what_cannot_be_is_said_before_anything_is_copied() {
     let scratch = Scratch::new("balance-bad");
     let garland = garland(&scratch);
     for (arguments, reason) in [
-        (["--sizes", "1MB", "local1"], "one node has no partner"),
-        (["--sizes", "1MB", "local[1-3]"], "3 nodes aren't pairs"),
-        (["--sizes", "0", "local[1-2]"], "--sizes 0: allowed are 1.00 KiB to"),
+        (["--sizes", "1MB", "local1"], "balance needs two nodes or more"),
+        (["--sizes", "1MB", "local[1-3]"], "balance needs an even number of nodes, not 3"),
+        (["--sizes", "0", "local[1-2]"], "--sizes 0: the size must be from 1.00 KiB to"),
         (["--sizes", "1MB,many", "local[1-2]"], "many"),
-        (["--remote", "2", "local[1-2]"], "--remote 2: 2 nodes make 1 copy in all"),
+        (["--remote", "2", "local[1-2]"], "--remote 2: 2 nodes make 1 copy only"),
         (["--sizes", "1MB", "/tmp"], "`/tmp` is a path of this machine"),
-        (["--sizes", "1MB", "local[1-2]:/dev/null"], "from disk to disk"),
+        (["--sizes", "1MB", "local[1-2]:/dev/null"], "balance copies between disks"),
     ] {
         let said = balance(&garland, &scratch, &arguments).with_code(2);
         assert!(said.err.contains(reason), "{reason} in {}", said.err);

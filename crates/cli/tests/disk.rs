@@ -114,7 +114,7 @@ fn only_what_is_wanted_is_measured_once_the_file_is_written() {
         }
     }
     let refused = disk(&garland, &scratch, &["--only", "read,write", "local1"]).with_code(2);
-    assert!(refused.err.contains("one at most of read and write"), "{}", refused.err);
+    assert!(refused.err.contains("at most one of read and write"), "{}", refused.err);
     nothing_written(&scratch, &["local1"]);
 }
 
@@ -149,7 +149,7 @@ fn what_cannot_be_is_said_before_anything_is_written() {
         full.out
     );
     for (arguments, reason) in [
-        (["--size", "0", "local1"], "--size 0: allowed are 1.00 MiB to"),
+        (["--size", "0", "local1"], "--size 0: the size must be from 1.00 MiB to"),
         (["--time", "0s", "local1"], "--time 0s: 0 ns per measurement: must be"),
         (["--size", "many", "local1"], "many"),
         (["--size", "1MiB", "/tmp"], "`/tmp` is a path of this machine"),
@@ -172,7 +172,7 @@ fn memory_and_small_disks_are_named() {
     assert!(said.out.contains(reason), "{}", said.out);
     let said =
         disk(&garland, &scratch, &["--size", "16MiB", "--time", "20ms", "local1:/"]).with_code(0);
-    let note = "local1: tmpfs is memory: these figures say nothing of a disk";
+    let note = "local1: tmpfs is in memory: no disk was measured";
     assert!(said.out.contains(note), "{}", said.out);
     scratch.assert_nothing_left();
 }

@@ -51,9 +51,9 @@ fn how_much_of_a_rate_is_batching_is_said() {
     };
     for wait in ["block", "poll"] {
         let said = run(&["-b", "16", "--wait", wait]);
-        assert!(said.contains("depth   with 16 in flight one ends every "), "{said}");
-        assert!(said.contains(" went out in one write, a write every "), "{said}");
-        assert!(said.contains(" of this rate is batching"), "{said}");
+        assert!(said.contains("depth   with 16 in flight one completes every "), "{said}");
+        assert!(said.contains(" operations in each write, a write every "), "{said}");
+        assert!(said.contains(" of this rate comes from batching"), "{said}");
     }
     // One at a time shares its write with nobody, nor do stores.
     assert!(!run(&[]).contains("batch"));
@@ -76,7 +76,7 @@ fn a_sweep_names_what_binds() {
     let scratch = Scratch::new("ping-sweep");
     let said =
         garland(&scratch).run(&["ping", "local[1-2]", "--sweep", "--time", "0.1"]).with_code(0);
-    for wanted in ["LogGP   L ", "knee    ", "bottleneck: ", "at work: sender "] {
+    for wanted in ["LogGP   L ", "knee    ", "bottleneck: ", "busy: sender "] {
         assert!(said.out.contains(wanted), "{}", said.out);
     }
 }
@@ -89,14 +89,14 @@ fn what_can_not_be_measured_is_refused_with_the_way_out() {
         let said = garland(&scratch).run(&all).with_code(2);
         assert!(said.err.contains(wanted), "{all:?}: {}", said.err);
     };
-    refused(&["local1"], "one node has nobody to ask");
-    refused(&["local[1-2]", "1TiB"], "an agent keeps 16.00 MiB for it");
-    refused(&["local[1-2]", "64", "8"], "there are none");
+    refused(&["local1"], "ping needs two nodes or more");
+    refused(&["local[1-2]", "1TiB"], "at most 16.00 MiB are allowed");
+    refused(&["local[1-2]", "64", "8"], "is above the largest");
     refused(&["local[1-2]", "-b", "0"], "from 1 to 4096");
     refused(&["local[1-2]", "-b", "9..2"], "N or N..M");
     refused(&["local[1-2]", "--time", "0"], "from 0.001 to 600 s");
-    refused(&["local[1-2]", "--pin", "one"], "two CPUs");
-    refused(&["local[1-2]", "8", "64", "--sweep"], "give one at most");
+    refused(&["local[1-2]", "--pin", "one"], "not two CPU numbers");
+    refused(&["local[1-2]", "8", "64", "--sweep"], "give at most one size");
     let said = garland(&scratch).run(&["ping", "local[1-2]", "--pin", "999,999"]).with_code(3);
     assert!(said.out.contains("cannot run on CPU 999"), "{}", said.out);
 }

@@ -7,28 +7,28 @@ use clap::{Args as ClapArgs, Subcommand, value_parser};
 /// `garland scenario`.
 #[derive(Debug, ClapArgs)]
 pub struct Scenario {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: ScenarioCommand,
 }
 
-/// The scenarios' commands.
+/// The subcommands of `garland scenario`.
 #[derive(Debug, Subcommand)]
 pub enum ScenarioCommand {
-    /// The scenarios and their questions
+    /// List the scenarios and their questions
     List,
-    /// Run one, by name or file, and print published beside emulated
+    /// Run a scenario, and print the published figures beside the emulated ones
     Run {
-        /// Its name.
+        /// A scenario's name or file.
         #[arg(required_unless_present = "all")]
         name: Option<String>,
-        /// All that can be run, one after another.
+        /// Run all scenarios that have a job, one after the other.
         #[arg(long, conflicts_with = "name")]
         all: bool,
-        /// Write a report of what was run, as garland report does.
+        /// Write a report of the runs to FILE, as garland report does.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// The file's length as a share of the published one [default: the scenario's].
+        /// Length of files as a share of the published length [default: the scenario's].
         #[arg(long)]
         scale: Option<f64>,
     },
@@ -37,13 +37,13 @@ pub enum ScenarioCommand {
 /// `garland demo`.
 #[derive(Debug, ClapArgs)]
 pub struct Demo {
-    /// How many nodes to emulate; each gets the file, and so needs room for it.
+    /// Number of nodes to emulate; each needs space for the file.
     #[arg(long, default_value_t = 8, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub nodes: u32,
-    /// Bytes of the file.
+    /// Size of the file.
     #[arg(long, default_value = "1GiB")]
     pub size: String,
-    /// The rate of every wire.
+    /// Rate of every wire.
     #[arg(long, default_value = "1gbit")]
     pub rate: String,
 }

@@ -1,4 +1,4 @@
-//! `garland scenario`: the experiments that Garland reproduces.
+//! `garland scenario`: lists and runs the experiments that Garland reproduces.
 
 use std::path::Path;
 
@@ -15,17 +15,17 @@ use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// Lists scenarios, or runs one.
+/// Runs `garland scenario`: lists scenarios, or runs them.
 pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure> {
     match command {
         ScenarioCommand::List => list(context),
         ScenarioCommand::Run { name, all, output, scale } => {
             if !scale.is_none_or(|scale| scale > 0.0 && scale <= 100.0) {
-                return Err(Failure::usage("--scale is above 0 and at most 100"));
+                return Err(Failure::usage("--scale must be above 0 and at most 100"));
             }
             if *all && context.json {
-                return Err(Failure::usage("--all has no one result object")
-                    .hint("each run keeps its own: garland report reads them"));
+                return Err(Failure::usage("--all and --json cannot be combined")
+                    .hint("each run keeps its result; garland report reads several"));
             }
             let wanted = match name {
                 Some(name) => vec![crate::find(name)?],
@@ -62,7 +62,7 @@ fn list(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs these scenarios one after another. The exit is the last one that isn't [`Exit::Done`].
+/// Runs these scenarios one after the other. Returns the last exit that is not [`Exit::Done`], if any.
 fn several(
     context: &Context,
     wanted: &[Scenario],
@@ -98,7 +98,7 @@ fn rerun(
     mut phases: Phases,
 ) -> Result<(Run, Exit), Failure> {
     let experiment = scenario.experiment()?;
-    let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
+    let interrupts = Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?;
     let places = Places::open()?;
     let run = Run::begin(&places, "scenario")?;
     let stage =

@@ -15,10 +15,11 @@ use garland_terminal::output;
 /// The name of the file on the nodes.
 const NAME: &str = "file";
 
-/// The file of the copies that make the curve is this many times smaller.
+/// The file of the copies for the scaling curve is smaller by this factor.
 const SMALLER: u64 = 8;
 
-/// Builds the cluster, copies, verifies, reports, and removes everything but the report and its runs.
+/// Runs `garland demo`: builds the cluster, copies, verifies, writes a report, and removes everything but the
+/// report and its runs.
 pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let length = bytes::parse(&demo.size).map_err(Failure::usage)?;
     let rate: Rate = demo.rate.parse().map_err(Failure::usage)?;
@@ -27,7 +28,7 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let run = Run::begin(&places, "demo")?;
     let started = clock::now_ns();
     let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));
-    let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
+    let interrupts = Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?;
     let lab = ScenarioLab::build(&run, &interrupts, spec, length * (u64::from(nodes) + 2))?;
     let took = Nanos(clock::now_ns() - started);
     garland_terminal::outln!(
@@ -48,15 +49,13 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
             return Err(Failure::nothing(format!("{node}:/{NAME} differs from the source")));
         }
     }
-    garland_terminal::outln!("4. the proof: cmp finds every node's file equal to the source");
+    garland_terminal::outln!("4. the check: cmp finds every node's file equal to the source");
     let (report, runs) = reported(&run, &lab, (nodes, &list), first, length)?;
     output::say(format_args!("5. a report:  {report}"));
     lab.garland(&["down", &list])?;
     lab.keep_runs(&places, &runs)?;
     lab.end()?;
-    garland_terminal::outln!(
-        "6. the end:   agents and cluster are gone, and nothing of them is left"
-    );
+    garland_terminal::outln!("6. clean up:  agents and cluster are removed");
     Ok(Exit::Done)
 }
 
@@ -67,8 +66,8 @@ fn run_of(lab: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), Fa
     Ok((output, run.name().to_owned()))
 }
 
-/// Writes a report of the copy, of the wires, and of smaller copies to fewer nodes, which make a curve.
-/// Returns the first line that the report command printed, and the names of the reported runs.
+/// Writes a report of the copy, of the wires, and of smaller copies to fewer nodes, which give a scaling
+/// curve. Returns the first line that the report command printed, and the names of the reported runs.
 fn reported(
     run: &Run,
     lab: &ScenarioLab<'_>,
@@ -92,6 +91,6 @@ fn reported(
     words.extend(names.iter().map(String::as_str));
     let output = lab.garland(&words)?;
     let output = String::from_utf8_lossy(&output);
-    // The other lines say why the forecast is doubtful; they are in the report as well.
+    // The other lines are doubts about the forecast, which are in the report as well.
     Ok((output.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
 }

@@ -49,7 +49,7 @@ pub enum Experiment {
     Placements(placements::Placements),
     /// One list of jobs on a growing number of nodes, forecast from few of them.
     Scaling(scaling::Scaling),
-    /// A file to one server in operations, with injected pauses that are to be diagnosed.
+    /// A file to one server in operations, with injected pauses that `garland explain` must find.
     Stripes(stripes::Stripes),
 }
 
@@ -83,12 +83,12 @@ impl Experiment {
         .map_err(wrong)
     }
 
-    /// Checks that the experiment can run in these topologies; the error says why it can't.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    /// Checks that the experiment can run in these topologies.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         of_each!(self, experiment => experiment.check(topologies))
     }
 
-    /// Runs the experiment, and notes its parts in `phases`.
+    /// Runs the experiment, and records its phases in `phases`.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         match self {
             Self::Balance(one) => one.run(stage, phases).map(Box::new).map(Table::Balance),
@@ -104,7 +104,7 @@ impl Experiment {
     }
 }
 
-/// The measured rows, beside what was published and what the wires allow.
+/// The measured rows, beside the published figures and the bounds of the wires.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Table {
@@ -134,7 +134,7 @@ impl Table {
         of_each!(self, table => table.predictions())
     }
 
-    /// Describes the first result that misses the tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         of_each!(self, table => table.miss())
     }

@@ -1,6 +1,6 @@
 //! The scenario file: a topology file with a question and its answer in words. A scenario that can be rerun
-//! also has a job, a tolerance and the published rows. A scenario that compares topologies names them
-//! instead: `topologies = ["hub10", "mine.toml"]`.
+//! also has a job, a tolerance and the published rows. A scenario that compares topologies has a list of
+//! their names instead of a topology: `topologies = ["hub10", "mine.toml"]`.
 
 use std::path::Path;
 
@@ -62,33 +62,31 @@ impl Scenario {
         let several = table.contains_key("topologies");
         let experiment = (is_run || several).then(|| Experiment::parse(text, path)).transpose()?;
         let wanted = |key: &str, text: Option<String>| {
-            text.ok_or_else(|| Failure::usage(format!("{path}: a scenario needs `{key}`")))
+            text.ok_or_else(|| Failure::usage(format!("{path}: a scenario must have a `{key}`")))
         };
-        let scenario = if several {
+        let (name, words, topologies) = if several {
             let file: Several = toml::from_str(text).map_err(wrong)?;
             file.check(path)?;
             let load = |name: &String| topology::load(&beside(name, path));
-            Self {
-                name: wanted("name", file.name)?,
-                question: wanted("question", file.question)?,
-                source: wanted("source", file.source)?,
-                answer: wanted("answer", file.answer)?,
-                topologies: file.topologies.iter().map(load).collect::<Result<_, _>>()?,
-                experiment,
-            }
+            let topologies = file.topologies.iter().map(load).collect::<Result<_, _>>()?;
+            (file.name, [file.question, file.source, file.answer], topologies)
         } else {
             let file = parse(text, path).map_err(Failure::usage)?;
-            Self {
-                name: file.name,
-                question: wanted("question", file.question)?,
-                source: wanted("source", file.source)?,
-                answer: wanted("answer", file.answer)?,
-                topologies: vec![file.topology],
-                experiment,
-            }
+            (Some(file.name), [file.question, file.source, file.answer], vec![file.topology])
         };
-        let checked = scenario.experiment.as_ref().map(|one| one.check(&scenario.topologies));
-        checked.transpose().map_err(|problem| Failure::usage(format!("{path}: {problem}")))?;
+        let [question, source, answer] = words;
+        let scenario = Self {
+            name: wanted("name", name)?,
+            question: wanted("question", question)?,
+            source: wanted("source", source)?,
+            answer: wanted("answer", answer)?,
+            topologies,
+            experiment,
+        };
+        if let Some(experiment) = &scenario.experiment {
+            let checked = experiment.check(&scenario.topologies);
+            checked.map_err(|wrong| Failure::usage(format!("{path}: {}", wrong.message())))?;
+        }
         Ok(scenario)
     }
 
@@ -96,8 +94,10 @@ impl Scenario {
     pub fn experiment(&self) -> Result<&Experiment, Failure> {
         self.experiment.as_ref().ok_or_else(|| {
             let name = &self.name;
-            Failure::usage(format!("scenario {name} is a topology without a [job]: nothing is run"))
-                .hint(format!("garland lab run {name} --check builds and measures it"))
+            Failure::usage(format!(
+                "scenario {name} cannot be run: it is a topology without a [job]"
+            ))
+            .hint(format!("to build and measure the topology, run garland lab run {name} --check"))
         })
     }
 }
@@ -107,20 +107,20 @@ impl Several {
         if self.version != VERSION {
             let version = self.version;
             return Err(Failure::usage(format!(
-                "{path}: version {version} of the format; this release reads {VERSION}"
+                "{path}: format version {version} is not supported; this release reads version {VERSION}"
             )));
         }
         if self.topologies.is_empty() {
-            return Err(Failure::usage(format!("{path}: `topologies` names none")));
+            return Err(Failure::usage(format!("{path}: `topologies` is empty")));
         }
         Ok(())
     }
 }
 
-/// The topology `name` of the scenario file `path`; a file's name is relative to that file's folder.
+/// Returns the topology `name` of the scenario file `path`. A file name is relative to that file's directory.
 fn beside(name: &str, path: &str) -> String {
-    let folder = Path::new(path).parent().filter(|_| topology::is_file(name));
-    folder.map_or_else(|| name.to_owned(), |folder| folder.join(name).display().to_string())
+    let directory = Path::new(path).parent().filter(|_| topology::is_file(name));
+    directory.map_or_else(|| name.to_owned(), |parent| parent.join(name).display().to_string())
 }
 
 /// Serializes topologies for a result: nodes and media, without addresses and routes.
@@ -140,7 +140,7 @@ fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::
     }))
 }
 
-/// All scenarios that come with Garland.
+/// Returns all built-in scenarios.
 pub fn all() -> Result<Vec<Scenario>, Failure> {
     topology::OWN
         .iter()
@@ -148,13 +148,14 @@ pub fn all() -> Result<Vec<Scenario>, Failure> {
         .collect()
 }
 
-/// Finds the scenario `name`: one that comes with Garland, or a file.
+/// Finds the scenario `name`: a built-in one, or a file.
 pub fn find(name: &str) -> Result<Scenario, Failure> {
     if let Some(scenario) = all()?.into_iter().find(|scenario| scenario.name == name) {
         return Ok(scenario);
     }
     let text = std::fs::read_to_string(name).map_err(|_| {
-        Failure::usage(format!("there is no scenario {name}")).hint("garland scenario list")
+        Failure::usage(format!("no scenario or file is named {name}"))
+            .hint("to list the scenarios, run garland scenario list")
     })?;
     Scenario::parse(&text, name)
 }
@@ -204,32 +205,31 @@ mod tests {
     }
 
     #[test]
-    fn what_compares_topologies_needs_ways_and_pairs_that_are_there() {
-        let fault = |text: &str, from: &str, to: &str| {
-            assert!(text.contains(from), "{from}");
-            let changed = text.replacen(from, to, 1);
-            Scenario::parse(&changed, "x.toml").unwrap_err().message().to_owned()
-        };
+    fn a_comparison_of_topologies_needs_their_nodes_and_rates() {
         let copy = topology::text("openmosix-copy-2004").unwrap();
-        assert!(Scenario::parse(copy, "x.toml").is_ok());
-        assert!(fault(copy, "to = \"n2\"", "to = \"n9\"").contains("hub10 has no node n9"));
-        assert!(fault(copy, "to = \"n2\"", "to = \"srv\"").contains("no node srv beside its head"));
-        assert!(fault(copy, "\"hub10\", ", "").contains("hub10 is published but not run"));
-        assert!(fault(copy, "\"hub10\", ", "\"hub11\", ").contains("hub11"));
-        assert!(fault(copy, "version = 1", "version = 2").contains("version 2"));
         let pairs = topology::text("beowulf-pairs-1996").unwrap();
-        assert!(fault(pairs, "\"n15\"", "\"n14\"").contains("n14 is twice"));
-        assert!(fault(pairs, "\"n15\"", "\"n16\"").contains("no node n16"));
-        assert!(fault(pairs, "counts = [1,", "counts = [0,").contains("one at least"));
-        assert!(fault(pairs, "counts = [1,", "counts = [9,").contains("9 pairs at once"));
         let balance = topology::text("beowulf-1996").unwrap();
-        assert!(fault(balance, "remote = [0,", "remote = [8,").contains("there are 7 pairs"));
-        assert!(fault(balance, "\"2.06MB/s\"", "\"0MB/s\"").contains("`disk` is 0"));
-        assert!(fault(balance, "\"2MB\", ", "").contains("2MB are published but not copied"));
-        assert!(fault(balance, "best = 1", "best = 9").contains("9 remote copies are compared"));
-        assert!(fault(balance, "block = \"", "block = \"x").contains("x16KiB"));
-        let only_remote = pairs.replacen("name = \"local\"", "name = \"remote\"", 1);
-        let problem = Scenario::parse(&only_remote, "x.toml").unwrap_err();
-        assert!(problem.message().contains("in bonded-dual-net no pairs"), "{}", problem.message());
+        assert!(Scenario::parse(copy, "x.toml").is_ok());
+        for (text, from, to, problem) in [
+            (copy, "to = \"n2\"", "to = \"n9\"", "hub10 has no node n9"),
+            (copy, "to = \"n2\"", "to = \"srv\"", "no wire with a rate from its head to srv"),
+            (copy, "\"hub10\", ", "", "hub10 is published, but not in `topologies`"),
+            (copy, "\"hub10\", ", "\"hub11\", ", "hub11"),
+            (copy, "version = 1", "version = 2", "version 2"),
+            (pairs, "\"n15\"", "\"n14\"", "n14 is in two pairs"),
+            (pairs, "\"n15\"", "\"n16\"", "no node n16"),
+            (pairs, "counts = [1,", "counts = [0,", "must be above 0"),
+            (pairs, "counts = [1,", "counts = [9,", "9 pairs are needed"),
+            (pairs, "name = \"local\"", "name = \"remote\"", "given wire in bonded-dual-net"),
+            (balance, "remote = [0,", "remote = [8,", "there are only 7 pairs"),
+            (balance, "\"2.06MB/s\"", "\"0MB/s\"", "`disk` must be above 0"),
+            (balance, "\"2MB\", ", "", "2MB are published, but not in `sizes`"),
+            (balance, "best = 1", "best = 9", "9 remote copies are compared"),
+            (balance, "block = \"", "block = \"x", "x16KiB"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let failure = Scenario::parse(&text.replacen(from, to, 1), "x.toml").unwrap_err();
+            assert!(failure.message().contains(problem), "{}", failure.message());
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Predictions by the simulator: wires and disks are shared fairly, and nothing else delays bytes. The time
-//! of starting isn't simulated; it is measured with a file of one byte.
+//! Predictions by the simulator: wires and disks are shared fairly, and nothing else delays bytes. The
+//! start-up time is not simulated; it is measured with a file of one byte.
 
 use garland_core::plan::{Layout, Plan};
 use garland_predict::{CopyTry, Costs, Network, NoWay, Transfer, Use, copy, transfers};
@@ -8,28 +8,28 @@ use serde::Serialize;
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Bytes of the file whose copy measures the time of starting.
+/// Bytes of the file whose copy measures the start-up time.
 pub const NEXT_TO_NOTHING: u64 = 1;
 
-/// Simulated seconds of a file of `length` bytes through a chain of these nodes, the head first.
+/// Returns the simulated seconds of a file of `length` bytes through a chain of these nodes, the head first.
 pub fn chain(topology: &Topology, places: &[NodeId], length: u64) -> Result<f64, Failure> {
     let receivers = places.iter().skip(1);
     let names: Vec<String> = receivers.map(|place| topology.nodes[*place].name.clone()).collect();
     let plan = Plan::broadcast(Layout::fitting(length), &names, 1)
-        .or_nothing("planning what is to be simulated")?;
+        .or_nothing("failed to plan the copy to simulate")?;
     let costs = Costs::default();
     copy(&CopyTry { topology, plan: &plan, places, costs })
         .map(|run| run.seconds)
         .map_err(|way| no_way(topology, &way))
 }
 
-/// Simulated seconds until every flow has carried a file of `bytes`, all at once.
+/// Returns the simulated seconds until every flow has carried a file of `bytes` bytes, all at once.
 pub fn pairs(topology: &Topology, flows: &[(NodeId, NodeId)], bytes: u64) -> Result<f64, Failure> {
     balance(topology, flows, flows.len(), bytes)
 }
 
-/// Simulated seconds of copies of which the first `remote` go along their flows, and the others stay on the
-/// sender, whose disk reads and writes them.
+/// Returns the simulated seconds of copies, of which the first `remote` go along their flows. The others stay
+/// on the sender, whose disk reads and writes them.
 pub fn balance(
     topology: &Topology,
     flows: &[(NodeId, NodeId)],
@@ -53,7 +53,7 @@ pub fn balance(
     Ok(transfers(&network, &all).into_iter().fold(0.0, f64::max))
 }
 
-/// The failure when a node can't be reached in a topology.
+/// Returns the failure of a node that cannot be reached in a topology.
 pub fn no_way(topology: &Topology, way: &NoWay) -> Failure {
     Failure::usage(format!("in {} {way}", topology.name))
 }
@@ -61,7 +61,7 @@ pub fn no_way(topology: &Topology, way: &NoWay) -> Failure {
 /// A predicted figure beside the emulated one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// What the figure is of.
+    /// The measurement, in words.
     pub what: String,
     /// The unit: `s`, `us`, `MB/s`.
     pub unit: &'static str,
@@ -72,7 +72,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// The prediction of a time in seconds.
+    /// Creates a prediction of a time in seconds.
     pub fn seconds(what: String, predicted: f64, emulated: f64) -> Self {
         Self { what, unit: "s", predicted, emulated }
     }
@@ -90,7 +90,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// The errors of these predictions; none without a prediction.
+    /// Returns the errors of these predictions; none without a prediction.
     pub fn of(predictions: &[Prediction]) -> Option<Self> {
         let off = |one: &Prediction| (one.predicted / one.emulated - 1.0).abs();
         let mut all: Vec<f64> = predictions.iter().map(off).filter(|off| off.is_finite()).collect();

@@ -18,16 +18,16 @@ pub struct ScenarioResult {
     table: Table,
     /// The predicted figures beside the emulated ones.
     predictions: Vec<Prediction>,
-    /// The errors of the predictions; none without a prediction.
+    /// The errors of the predictions; none if there are no predictions.
     agreement: Option<Agreement>,
-    /// The first result that misses the tolerance, in words.
+    /// The first result that is out of tolerance, in words.
     miss: Option<String>,
     /// Whether every result is within the tolerance.
     reproduced: bool,
 }
 
 impl ScenarioResult {
-    /// The result of a scenario with the measured `table`.
+    /// Returns the result of a scenario with the measured `table`.
     pub fn new(head: Head, scenario: &Scenario, table: Table) -> Self {
         let miss = table.miss();
         let (predictions, reproduced) = (table.predictions(), miss.is_none());
@@ -35,7 +35,7 @@ impl ScenarioResult {
         Self { head, scenario, table, predictions, agreement, miss, reproduced }
     }
 
-    /// Whether every result is within the tolerance.
+    /// Returns whether every result is within the tolerance.
     pub fn reproduced(&self) -> bool {
         self.reproduced
     }

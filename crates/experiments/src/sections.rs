@@ -1,9 +1,12 @@
 //! The sections that the files of all experiments have.
 
+use std::fmt;
+
+use garland_terminal::failure::Failure;
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
 
-/// A kind of experiment, by its name in `[job]`. `Experiment` says what each does.
+/// A kind of experiment, by its name in `[job]`; see `Experiment` for descriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -21,29 +24,48 @@ pub enum Kind {
 /// The sections of an experiment's file, with the types of its kind.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Sections<Job, Tolerance, Published> {
-    /// What is done.
+    /// The job.
     pub job: Job,
-    /// What counts as reproduced.
+    /// The tolerance within which results count as reproduced.
     pub tolerance: Tolerance,
-    /// What was published.
+    /// The published figures.
     #[serde(default = "Vec::new")]
     pub published: Vec<Published>,
 }
 
-/// Whether every flow of a topology has a way whose wires have rates.
+/// Returns whether every flow of a topology has a route whose wires have rates.
 pub fn are_rated(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
     bounds::max_min(topology, flows).iter().all(|bound| bound.is_finite() && *bound > 0.0)
 }
 
-/// Finds the node `name` in a topology; the error says that it isn't there.
-pub fn place(topology: &Topology, name: &str) -> Result<NodeId, String> {
-    topology.node(name).ok_or_else(|| format!("{} has no node {name}", topology.name))
+/// Finds the node `name` in a topology.
+pub fn place(topology: &Topology, name: &str) -> Result<NodeId, Failure> {
+    match topology.node(name) {
+        Some(node) => Ok(node),
+        None => refuse(format!("{} has no node {name}", topology.name)),
+    }
 }
 
-/// The only one of `topologies`; the error names `what`, which needs it to be the only one.
-pub fn only<'t>(topologies: &'t [Topology], what: &str) -> Result<&'t Topology, String> {
+/// Finds the node `name`, which must be reached from the head by wires with rates.
+pub fn reached(topology: &Topology, name: &str) -> Result<NodeId, Failure> {
+    match place(topology, name)? {
+        node if node > 0 && are_rated(topology, &[(0, node)]) => Ok(node),
+        _ => {
+            let topology = &topology.name;
+            refuse(format!("{topology} has no wire with a rate from its head to {name}"))
+        }
+    }
+}
+
+/// Returns the only one of `topologies`. `what` is the kind of experiment, for the error.
+pub fn only<'t>(topologies: &'t [Topology], what: &str) -> Result<&'t Topology, Failure> {
     match topologies {
         [topology] => Ok(topology),
-        _ => Err(format!("{what} is run in one topology")),
+        _ => refuse(format!("{what} must have exactly one topology")),
     }
+}
+
+/// Returns an error about a scenario's file.
+pub fn refuse<T>(problem: impl fmt::Display) -> Result<T, Failure> {
+    Err(Failure::usage(problem))
 }

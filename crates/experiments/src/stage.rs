@@ -1,4 +1,4 @@
-//! The inputs of an experiment that its file doesn't have.
+//! The inputs of an experiment that are not in its file.
 
 use garland_core::units::bytes;
 use garland_sys::signal::Interrupts;
@@ -10,29 +10,29 @@ use garland_results::head::Phases;
 use garland_results::run::Run;
 use garland_terminal::failure::Failure;
 
-/// The inputs of an experiment that its file doesn't have: run, topologies, scale.
+/// The inputs of an experiment that are not in its file: run, topologies, scale.
 pub struct Stage<'a> {
     /// The run.
     pub run: &'a Run,
     /// The topologies, in the order in which they are emulated.
     pub topologies: &'a [Topology],
-    /// The scale that the user wants: length of files as a share of the published one.
+    /// The user's scale: length of files as a share of the published one; none for the scenario's.
     pub scale: Option<f64>,
-    /// Requests to end, which are held back while a lab is up.
+    /// Interrupts by the user, which are held back while a lab is up.
     pub interrupts: &'a Interrupts,
 }
 
 impl Stage<'_> {
-    /// The size of a file that was published with `bytes`, at the user's scale or else at `usual`; 1 byte at
-    /// least.
+    /// Returns the size of a file that was published with `bytes`, at the user's scale or else at `usual`; at
+    /// least 1 byte.
     pub fn scaled(&self, bytes: &str, usual: f64) -> Result<Size, Failure> {
         let scale = self.scale.unwrap_or(usual);
         let length = bytes::parse(bytes).map_err(Failure::usage)?;
         Ok(Size { scale, bytes: ((length as f64 * scale) as u64).max(1) })
     }
 
-    /// Calls `work` in a lab of `topology` with `room` bytes for files, and takes the lab down. `work` ends its
-    /// own phases.
+    /// Builds a lab of `topology` with `room` bytes for files, calls `work`, and removes the lab. `work` ends
+    /// its own phases.
     pub fn in_lab<T>(
         &self,
         topology: &Topology,

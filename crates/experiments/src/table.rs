@@ -1,17 +1,17 @@
-//! The table of an experiment: its rows, and what they are compared with.
+//! The table of an experiment: its rows, and the figures for comparison.
 
 use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
 /// The rows of an experiment, beside the sections of its file. Each kind of experiment has its own types of
-/// row and of what all rows have in common.
+/// row and of common fields.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table<Experiment, Row, Common = ()> {
     /// The sections of the scenario's file.
     #[serde(skip)]
     pub experiment: Experiment,
-    /// What all rows have in common, such as the files' length.
+    /// The fields that are common to all rows, such as the length of files.
     #[serde(flatten)]
     pub common: Common,
     /// The measured rows.
@@ -19,7 +19,7 @@ pub struct Table<Experiment, Row, Common = ()> {
 }
 
 impl<Experiment: Clone, Row, Common> Table<Experiment, Row, Common> {
-    /// The table of `rows`.
+    /// Creates a table of `rows`.
     pub fn new(experiment: &Experiment, common: Common, rows: Vec<Row>) -> Self {
         Self { experiment: experiment.clone(), common, rows }
     }
@@ -34,7 +34,7 @@ pub struct Size {
     pub bytes: u64,
 }
 
-/// Writes a line of figures: `of` in 34 columns, `what` in 11, then the figures, which bring their own width.
+/// Writes a line: `of` in 34 columns, `what` in 11, then the figures, which are already padded.
 pub fn write_line(
     f: &mut Formatter<'_>,
     of: &str,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rows_have_in_common_stands_beside_them() {
+    fn common_fields_are_serialized_beside_rows() {
         let sized = Table::new(&"experiment", Size { scale: 0.5, bytes: 10 }, vec![1, 2]);
         let wanted = json!({ "scale": 0.5, "bytes": 10, "rows": [1, 2] });
         assert_eq!(serde_json::to_value(sized).unwrap(), wanted);

@@ -12,7 +12,7 @@ use garland_fleet::args::Launch;
 /// `garland wires`.
 #[derive(Debug, ClapArgs)]
 pub struct Wires {
-    /// The nodes, such as 'n[01-20]'; at least four, or a fault cannot be told from its peers.
+    /// The nodes, such as 'n[01-20]'; with fewer than four, no fault can be located.
     pub nodes: String,
     /// The run to compare with [default: the last one of the same nodes].
     #[arg(long, value_name = "RUN")]
@@ -34,7 +34,7 @@ pub struct Wires {
 /// `garland ping`.
 #[derive(Debug, ClapArgs)]
 pub struct Ping {
-    /// The nodes, such as 'n[1-2]': the first one asks each of the others in turn.
+    /// The nodes, such as 'n[1-2]': the first node sends requests to each of the others in turn.
     pub nodes: String,
     /// Bytes of an operation, such as 8 or 64KiB [default: 8].
     pub min: Option<String>,
@@ -58,11 +58,11 @@ pub struct Ping {
     /// Sweep 1 to 64 in flight and many sizes: LogGP parameters, the knee, and the bottleneck there.
     #[arg(long)]
     pub sweep: bool,
-    /// Transport.
+    /// Transport of the operations.
     #[arg(long, value_enum, default_value = "tcp")]
     pub transport: PingTransportName,
     /// libfabric provider for --transport fabric, such as verbs, 'tcp;ofi_rxm' or shm [default: the
-    /// first that both nodes have and that reaches other machines].
+    /// first one that both nodes have and that reaches other machines].
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
     /// How the first node waits for replies.
@@ -71,7 +71,7 @@ pub struct Ping {
     /// State of the other nodes between requests [default: idle with --wait poll, else asleep].
     #[arg(long, value_enum)]
     pub target: Option<PingTarget>,
-    /// Pin to these CPUs: of the first node, and of the others.
+    /// Pin agents to these CPUs: one of the first node, and one of each of the others.
     #[arg(long, value_name = "CPU,CPU")]
     pub pin: Option<String>,
     /// How agents are started.
@@ -86,7 +86,7 @@ pub enum DiskWord {
     Read,
     /// Writes.
     Write,
-    /// Consecutive blocks.
+    /// Blocks in order of their position.
     Sequential,
     /// Blocks at random positions.
     Random,
@@ -98,29 +98,29 @@ pub enum DiskWord {
     Stable,
 }
 
-/// What `garland ping` does.
+/// An operation that `garland ping` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingFunction {
-    /// Fetch bytes from the other node; time until they arrived.
+    /// Read bytes from the other node's memory; timed until they have arrived.
     Get,
-    /// Store bytes in the memory of the other node; time until that is acknowledged.
+    /// Write bytes to the other node's memory; timed until the write is acknowledged.
     Put,
-    /// Half the round trip of a message and its reply.
+    /// Send a message and receive its reply; the time is half the round trip.
     Msg,
 }
 
-/// What `garland ping` goes by.
+/// A transport of `garland ping`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingTransportName {
     /// A TCP connection: the other CPU serves gets and puts.
     Tcp,
-    /// Memory that agents of one machine share.
+    /// Memory shared by the agents of one machine.
     Shm,
-    /// A libfabric provider; needs libfabric on the nodes, and garland-fabric next to garland.
+    /// A libfabric provider; needs libfabric on the nodes, and garland-fabric in garland's directory.
     Fabric,
 }
 
-/// How to wait.
+/// How the first node waits for a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingWaiting {
     /// Sleep in the kernel.
@@ -129,14 +129,14 @@ pub enum PingWaiting {
     Poll,
 }
 
-/// State of a target between requests.
+/// State of the other node between requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PingTarget {
-    /// It busy-polls for requests.
+    /// The node busy-polls for requests.
     Idle,
-    /// It sleeps in the kernel.
+    /// The node sleeps in the kernel.
     Asleep,
-    /// It sleeps, while other work keeps all its CPUs busy.
+    /// The node sleeps, while other work keeps all of its CPUs busy.
     Busy,
 }
 
@@ -144,12 +144,12 @@ pub enum PingTarget {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = DISK_HELP)]
 pub struct Disk {
-    /// NODES[:PATH], where PATH is an existing directory [default: where relative paths begin].
+    /// NODES[:PATH], where PATH is an existing directory [default: the directory of relative paths].
     pub target: OsString,
     /// Size of the test file; no measurement moves more bytes.
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
     pub size: String,
-    /// Longest time for each of about 20 measurements, not counting the final fsync.
+    /// Longest time of each of about 20 measurements, without the final fsync.
     #[arg(long, default_value = "2s", value_name = "TIME")]
     pub time: String,
     /// Most operations in flight.
@@ -168,10 +168,11 @@ pub struct Disk {
 }
 
 const DISK_HELP: &str = "\
-The test writes only to a file of its own in PATH. It has no name, and is gone with the test however
-that ends. A twentieth of the file system stays free (4 GiB at most).
+The test writes only to a file of its own in PATH. The file has no name, so nothing is left behind,
+however the test ends. The test leaves 5 % of the file system free, or 4 GiB if that is less.
 
-Sequential operations have 1 MiB, random ones 4 KiB. \"Cached\" ones go through the page cache: reads
-begin without any of the file in it, which is proven by cachestat or mincore, and writes end with
-fsync. Direct ones (O_DIRECT) go past it by io_uring, sequential ones 8 at once, random ones at depths
-1, 2, 4 .. until more brings nothing: the knee. Stable writes are each followed by fdatasync.";
+Sequential operations are 1 MiB long, random operations 4 KiB. \"Cached\" operations use the page
+cache: reads start with none of the file in it (checked with cachestat or mincore), and writes end
+with fsync. Direct operations (O_DIRECT) bypass it with io_uring: 8 sequential operations in flight,
+and random operations at depths 1, 2, 4 .. until a larger depth gives no higher rate (the knee). Each
+stable write is followed by fdatasync.";

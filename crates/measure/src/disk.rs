@@ -1,4 +1,4 @@
-//! `garland disk`: muster, test every node's disk, tell.
+//! `garland disk`: tests the disk of every node.
 
 pub mod measurement;
 pub mod notes;
@@ -16,16 +16,15 @@ use garland_sys::clock;
 
 use crate::args::{Disk, DiskWord};
 use crate::disk::result::DiskResult;
-use crate::gather::{Gathered, Talk, gather};
+use crate::gather::{Gathered, Talk, end_agents, gather};
 use garland_fleet::context::Context;
 use garland_fleet::destination::destination;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{Phases, tell};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::screen::Screen;
 
-/// Tests the disks of all nodes.
+/// Runs `garland disk`: tests the disks of all nodes and prints the result.
 pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
@@ -41,23 +40,22 @@ pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
             screen.draw(clock::now_ns(), &progress(&names, course));
         });
     screen.clear();
-    let course = course.or_nothing("testing disks")?;
+    let course = course.or_nothing("failed to test disks")?;
     phases.end("measure");
-    fleet.children.end(if DiskResult::is_cut(&course) { HURRY } else { FAREWELL }, |_| false);
-    phases.end("teardown");
+    end_agents(fleet.children, DiskResult::is_cut(&course), &mut phases);
     let result = DiskResult::new(&run, phases, &order, &names, disk.one_by_one, &course);
     tell(&run, context.json, &result)?;
     Ok(result.exit())
 }
 
-/// The nodes, and the folder there.
+/// Parses NODES[:PATH] into the nodes and the directory on each; without PATH that is `.`.
 pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<u8>), Failure> {
     let list = match target::parse(argument) {
         Ok(Target::Nodes { .. }) => return destination(inventory, argument),
         Ok(Target::Local(_)) | Err(TargetError::NoPath { .. }) => argument.to_str(),
         Ok(Target::Pipe | Target::Command(_)) | Err(_) => None,
     };
-    // A node list without a path; whatever is none has its explanation where copies have it.
+    // A node list without a path. For anything else, `destination` explains what is wrong.
     match list.map(|list| list.strip_suffix(':').unwrap_or(list)) {
         Some(list) if !list.starts_with(['/', '.']) => Ok((inventory.nodes(list)?, b".".to_vec())),
         _ => destination(inventory, argument),
@@ -69,9 +67,9 @@ fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
     if !DISK_SIZES.contains(&size) {
         let (least, most) = DISK_SIZES.into_inner();
         let [least, most] = [least, most].map(bytes::format);
-        let message = format!("--size {}: allowed are {least} to {most}", disk.size);
+        let message = format!("--size {}: the size must be from {least} to {most}", disk.size);
         return Err(Failure::usage(message)
-            .hint("a file that fits in memory says little of the disk: take some GiB"));
+            .hint("a file that fits in memory does not measure the disk: use some GiB"));
     }
     let time: Nanos = disk.time.parse().map_err(Failure::usage)?;
     let only = only(&disk.only)?;
@@ -80,14 +78,14 @@ fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
     Ok(order)
 }
 
-/// The measurements that the words leave.
+/// Parses the words of --only into a selection of measurements.
 fn only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
     fn set<T>(kind: &mut Option<T>, value: T) -> Result<(), Failure> {
         match kind.replace(value) {
             None => Ok(()),
             Some(_) => Err(Failure::usage(
-                "--only: one at most of read and write, of sequential and random, and of buffered, \
-                 direct and stable",
+                "--only takes at most one of read and write, one of sequential and random, and one of \
+                 buffered, direct and stable",
             )),
         }
     }
@@ -106,7 +104,7 @@ fn only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
     Ok(only)
 }
 
-/// Who is how far.
+/// Returns lines of progress: one for each node that is measuring, or a count of many such nodes.
 fn progress(names: &[&str], course: &DiskCourse) -> Vec<String> {
     let nodes = course.nodes.iter().zip(names).filter(|(node, _)| node.end.is_none());
     let running: Vec<String> = nodes

@@ -1,46 +1,49 @@
-//! How every command that measures begins: its run, its lab if it has one, and an agent on each node.
+//! The start of every command that measures: its run, its lab if it has one, and an agent on each node.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use garland_control::Agent;
-use garland_core::cluster::Node;
+use garland_core::cluster::{Node, nodelist};
 use garland_lab::Lab;
+use garland_protocol::DiskPlace;
 use garland_sys::signal::Interrupts;
 
 use garland_fleet::args::Launch;
-use garland_fleet::builder::{Fleet, FleetBuilder};
-use garland_fleet::inventory::{Inventory, LAB_PREFIX};
+use garland_fleet::builder::{Children, Fleet, FleetBuilder};
+use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
+use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// What a command measures with.
+/// The agents of a measurement, and its surroundings.
 pub struct Gathered {
-    /// How long its parts take; the first one, `set-up`, is over.
+    /// The phases of the run; the first one, `set-up`, has ended.
     pub phases: Phases,
-    /// What tells that the user gave up.
+    /// Interrupts by the user.
     pub interrupts: Arc<Interrupts>,
-    /// The lab that the nodes belong to, which this process is in now.
+    /// The lab of the nodes; this process is in its network namespace.
     pub lab: Option<Lab>,
-    /// Where the result goes.
+    /// The run, whose directory gets the result.
     pub run: Run,
     /// The agents.
     pub fleet: Fleet,
 }
 
-/// How the agents of a lab get their orders.
+/// The path of control messages to the agents of a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk {
-    /// Over its wires, as on a real network: little is said while these are measured.
+    /// Over the lab's wires, as on a real network. Few messages are sent while wires are measured.
     OverWires,
-    /// Beside them: they are slow enough for orders to be seen on them. What agents have for each
-    /// other goes over the wires all the same.
+    /// Not over the lab's wires: on slow ones, control messages would distort the measurement. Data between
+    /// agents still goes over the wires.
     BesideWires,
 }
 
-/// Starts what `command` measures `nodes` with; nothing is said on the terminal if it is `quiet`.
+/// Starts an agent on each of `nodes` for `command`. Prints nothing on the terminal if `quiet`.
 pub fn gather(
     command: &str,
     nodes: &[Node],
@@ -50,18 +53,19 @@ pub fn gather(
     talk: Talk,
     mut phases: Phases,
 ) -> Result<Gathered, Failure> {
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts =
+        Arc::new(Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?);
     let places = Places::open()?;
     let lab = launch.enter_lab(nodes, &places)?;
     let beside = lab.as_ref().filter(|_| talk == Talk::BesideWires);
     let run = Run::begin(&places, command)?;
-    let muster = FleetBuilder {
+    let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet,
         beside_wires: beside.is_some(),
         ..FleetBuilder::new(nodes, inventory, &places, launch, &run, lab.as_ref())
     };
-    let mut fleet = muster.assemble()?;
+    let mut fleet = builder.assemble()?;
     if let Some(lab) = beside {
         let agents = fleet.agents.into_iter().zip(nodes);
         fleet.agents = agents.map(|(agent, node)| on_wires(agent?, lab, node)).collect();
@@ -70,7 +74,57 @@ pub fn gather(
     Ok(Gathered { phases, interrupts, lab, run, fleet })
 }
 
-/// An agent that is spoken to beside a lab's wires is reached by its neighbours over them.
+/// Returns the agents of all nodes, and the errors of nodes without one.
+pub fn split(agents: Vec<Result<Agent, String>>) -> (Vec<Option<Agent>>, Vec<Option<String>>) {
+    let sides = agents.into_iter().map(|agent| match agent {
+        Ok(agent) => (Some(agent), None),
+        Err(reason) => (None, Some(reason)),
+    });
+    sides.unzip()
+}
+
+/// Ends all agents, with less patience if the user interrupted.
+pub fn end_agents(children: Children, interrupted: bool, phases: &mut Phases) {
+    children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    phases.end("teardown");
+}
+
+/// Share of busy CPUs above which an emulated cluster measures its machine.
+const BUSY: f64 = 0.9;
+
+/// Returns a warning if the nodes are emulated and the emulator may have been the bottleneck: this machine's
+/// CPUs were busy for the share `cpu` of the time.
+pub fn emulator<'a>(
+    mut names: impl Iterator<Item = &'a str>,
+    cpu: f64,
+    remedy: &str,
+) -> Option<String> {
+    let is_emulated = names.any(|name| name.starts_with(LAB_PREFIX) || is_local(name));
+    (is_emulated && cpu > BUSY).then(|| {
+        let percent = cpu * 100.0;
+        format!(
+            "this machine's CPUs were busy for {percent:.0} % of the time, so the emulator may be the \
+             bottleneck: {remedy}"
+        )
+    })
+}
+
+/// Returns the disks that several nodes share: the device, and the folded names of its nodes.
+pub fn shared_disks<'a>(
+    places: impl Iterator<Item = (&'a str, Option<&'a DiskPlace>)>,
+) -> Vec<(&'a str, String)> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (name, place) in places {
+        if let Some(place) = place.filter(|place| !place.device.is_empty()) {
+            groups.entry((&place.machine, &place.device)).or_default().push(name);
+        }
+    }
+    let shared = groups.into_iter().filter(|(_, names)| names.len() > 1);
+    shared.map(|((_, device), names)| (device, nodelist::fold(&names))).collect()
+}
+
+/// Gives an agent, whose control channel bypasses the lab's wires, the addresses that its neighbours reach
+/// over the wires.
 fn on_wires(agent: Agent, lab: &Lab, node: &Node) -> Result<Agent, String> {
     let Some(first) = agent.addresses.first() else { return Ok(agent) };
     let name = node.name.strip_prefix(LAB_PREFIX).unwrap_or(&node.name);

@@ -1,5 +1,5 @@
-//! The commands that measure: [`wires`], [`ping`], [`disk`], [`balance`]. Each reads its arguments into a
-//! request, drives one operation of `garland-control`, and makes a result of it with a table.
+//! The commands that measure: [`wires`], [`ping`], [`disk`], [`balance`]. Each command parses its arguments
+//! into a request, drives one operation of `garland-control`, and prints a result object or a table.
 
 #![forbid(unsafe_code)]
 

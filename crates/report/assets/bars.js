@@ -1,4 +1,4 @@
-// Bars of one measure below each other, as a table: what is seen is also what is read aloud.
+// Bars of one measure as a table, so that screen readers read the same contents.
 // Rows are [label, value, text]; a bar is as long as its value by `whole`.
 function bars(caption, rows, whole, title = "") {
   const most = whole > 0 ? whole : 1;

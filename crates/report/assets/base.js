@@ -1,4 +1,4 @@
-// What all parts of the page use: elements, numbers for people, colours, tables, charts.
+// Helpers of all parts of the page: elements, formatted numbers, colours, tables, charts.
 const data = JSON.parse(document.getElementById("data").textContent);
 const redraws = [];
 
@@ -14,7 +14,7 @@ function el(tag, attributes = {}, ...children) {
 }
 
 const known = (value) => typeof value === "number" && Number.isFinite(value);
-// A list's entries, those that are nothing left out.
+// Returns the entries of a list, without null and undefined.
 const list = (value) => (Array.isArray(value) ? value.filter((one) => one !== null && one !== undefined) : []);
 
 function number(value) {
@@ -46,7 +46,7 @@ const rate = (value) => (known(value) ? `${number(value / 1e6)} MB/s (${number((
 const percent = (share) => (known(share) ? `${(share * 100).toFixed(1)} %` : "-");
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-// A cause with its place, as garland explain has it.
+// Returns a cause with its place, as in garland explain.
 function causeText(row) {
   const place = row.node && row.to ? ` ${row.node} to ${row.to}` : row.node ? ` ${row.node}` : "";
   return `${row.cause}${place}${row.within ? ` (${row.within})` : ""}`;
@@ -54,7 +54,7 @@ function causeText(row) {
 
 const series = (place) => `--c${place % 8}`;
 
-// A part of the page, with its entry in the contents.
+// Adds a part of the page, with an entry in the contents.
 let parts = 0;
 function part(parent, title, level, ...children) {
   const id = `part-${++parts}`;
@@ -75,11 +75,11 @@ function table(caption, columns, rows, classOf = () => null) {
     el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, ...body)));
 }
 
-// Many rows, which are unfolded when they are wanted, and on paper.
+// Folds many rows, which are unfolded on demand and when printed.
 const folded = (words, ...inside) => el("details", {}, el("summary", {}, words), ...inside);
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
 
-// uPlot's legend switches series by the pointer; so do the keys then.
+// uPlot's legend switches series by the pointer; make the keys do the same.
 function switchable(box) {
   for (const label of [...box.querySelectorAll(".u-legend .u-series th")].slice(1)) {
     label.tabIndex = 0;
@@ -92,8 +92,8 @@ function switchable(box) {
   }
 }
 
-// A chart that is drawn again when the page's width or colours change. `make` gives uPlot's options
-// and data; `words` say what it shows to those who don't see it.
+// Adds a chart, which is redrawn when the page's width or colours change. `make` returns uPlot's options
+// and data; `words` describe the chart to screen readers.
 function chart(parent, words, make) {
   const box = el("div", { class: "chart", role: "group", "aria-label": words });
   parent.append(box);

@@ -1,11 +1,11 @@
-// What is shown of any run that has it: phases, the ledger, nodes, rates.
+// The parts of any run: phases, the ledger, nodes, rates.
 function phases(parent, result) {
   const told = list(result.phases).filter((phase) => phase.name && phase.ns > 0);
   if (told.length === 0) return;
   const bar = el("div", { class: "phases", "aria-hidden": "true" });
   told.forEach((phase, place) => bar.append(el("span", { style: `flex: ${phase.ns} 0 0; background: var(${series(place)})`, title: `${phase.name} ${time(phase.ns)}` })));
   const whole = result.elapsed_ns || told.reduce((sum, phase) => sum + phase.ns, 0);
-  part(parent, "Phases", 3, bar, table("What the command's time went into", [
+  part(parent, "Phases", 3, bar, table("The phases of the command", [
     ["phase", (phase) => phase.name],
     ["time", (phase) => time(phase.ns)],
     ["share", (phase) => percent(phase.ns / whole)],
@@ -21,7 +21,7 @@ function ledger(parent, explained) {
   if (small.length > 0) rows.push({ cause: `${small.length} smaller ones`, ns: sum((row) => row.ns), share: sum((row) => row.share), covered: null });
   const most = Math.max(...rows.map((row) => row.share));
   const bar = (row) => el("span", { class: "bar", style: `width: ${(row.share / most) * 100}%` });
-  const section = part(parent, "Where the time went", 3, table("Every millisecond of the command under one cause; the rows sum to all of it", [
+  const section = part(parent, "Where the time went", 3, table("The time of the command by cause; the rows sum to all of it", [
     ["cause", causeText],
     ["time", (row) => time(row.ns)],
     ["share", (row) => percent(row.share)],
@@ -39,11 +39,11 @@ function ledger(parent, explained) {
   }
 }
 
-// Why a node was fed on the side, as the copy's table has it.
+// Returns why a node was detached from the chain, as in the copy's table.
 function slow(node) {
   const each = node.slow;
-  if (each && known(each.rate) && known(each.others)) return `fed on the side, it took ${rate(each.rate)} where the others took ${rate(each.others)}`;
-  return node.detached === true ? "fed on the side, its writing was behind" : "";
+  if (each && known(each.rate) && known(each.others)) return `fed on the side: it wrote ${rate(each.rate)}, the others ${rate(each.others)}`;
+  return node.detached === true ? "fed on the side: its writing fell behind" : "";
 }
 
 function nodes(parent, result) {
@@ -55,7 +55,7 @@ function nodes(parent, result) {
     ["verdict", (node) => node.verdict ?? "-", "text"],
   ];
   if (any("bytes")) columns.push(["bytes", (node) => bytes(node.bytes)]);
-  if (any("already")) columns.push(["of these before", (node) => bytes(node.already)]);
+  if (any("already")) columns.push(["already present", (node) => bytes(node.already)]);
   if (any("rate")) columns.push(["rate", (node) => rate(node.rate)]);
   if (any("cpu_ns")) columns.push(["CPU", (node) => time(node.cpu_ns)]);
   if (any("memory")) columns.push(["memory", (node) => bytes(node.memory)]);
@@ -77,7 +77,7 @@ function rates(parent, told) {
     { name: node.nic ? `${node.name}, ${node.nic}` : node.name, rates: node.rates },
     ...list(node.nics).map((nic) => ({ name: `${node.name}, ${nic.name}`, rates: nic })),
   ]);
-  const choice = el("select", { "aria-label": "Whose rates" }, el("option", { value: "" }, `all ${having.length} nodes, summed`),
+  const choice = el("select", { "aria-label": "Rates of" }, el("option", { value: "" }, `all ${having.length} nodes, summed`),
     ...whose.map((one, place) => el("option", { value: String(place) }, one.name)));
   const section = part(parent, "Rates over time", 3, el("div", { class: "tools" }, choice));
   const make = () => {
@@ -92,12 +92,12 @@ function rates(parent, told) {
       values: [x, ...lines.map((key) => scaled(of(key)))],
     };
   };
-  chart(section, "Rates of receiving, sending and the disk over the run's time", make);
+  chart(section, "Rates of receiving, sending and disk over time", make);
   const redraw = redraws[redraws.length - 1];
   choice.addEventListener("change", redraw);
   const mean = (values) => (told.length_ns > 0 ? (values.reduce((sum, size) => sum + size, 0) * 1e9) / told.length_ns : null);
   const peak = (values) => (Math.max(0, ...values) * 1e9) / told.width_ns;
-  section.append(folded("The same in numbers", table("Rates of each node and NIC, over the whole run and at most", [
+  section.append(folded("These rates in numbers", table("Rates of each node and NIC, over the whole run and at most", [
     ["whose", (one) => one.name],
     ["received", (one) => rate(mean(one.rates.received))],
     ["at most", (one) => rate(peak(one.rates.received))],
@@ -110,7 +110,7 @@ function environment(parent, run) {
   const result = run.result ?? {};
   const pairs = [["schema", result.schema], ["command", list(result.command).join(" ")], ["congestion control", result.congestion]];
   for (const key of ["transport", "wait", "target", "path", "cache", "mode", "topology", "scale"]) pairs.push([key, result[key]]);
-  if (known(result.cpu?.busy ?? result.cpu)) pairs.push(["processors busy", percent(result.cpu?.busy ?? result.cpu)]);
+  if (known(result.cpu?.busy ?? result.cpu)) pairs.push(["CPUs busy", percent(result.cpu?.busy ?? result.cpu)]);
   const first = list(result.nodes)[0];
   const conditions = list(first?.conditions ?? list(result.pairs)[0]?.from_conditions);
   for (const told of conditions) {

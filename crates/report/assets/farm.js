@@ -1,4 +1,4 @@
-// What a farm of jobs is worth, as bars: beside one PC, where the rest went, how busy each node was.
+// The bars of a farm: its time beside one PC's, its losses, and how busy each node was.
 const isFarm = (result) => String(result?.schema ?? "").startsWith("garland.farm/");
 
 function farm(parent, result) {
@@ -11,11 +11,11 @@ function farm(parent, result) {
   busy(section, result);
 }
 
-// The whole of one PC's time is a bar of full length; a cluster that is slower has a longer one.
+// The time of one PC is 100 %; a cluster that is slower has a longer bar.
 function beside(runs) {
   const rows = runs.map(([name, result]) => [name, result.standing.of_one, `${percent(result.standing.of_one)}, ${seconds(result.total)}`]);
   const base = runs.find(([, result]) => known(result.one?.seconds))?.[1].one;
-  rows.unshift([base?.run ? `one PC, measured in ${base.run}` : "one PC, by the jobs' processor time", 1, `100.0 %, ${seconds(base?.seconds)}`]);
+  rows.unshift([base?.run ? `one PC, measured in ${base.run}` : "one PC, from the jobs' CPU time", 1, `100.0 %, ${seconds(base?.seconds)}`]);
   return bars("Time in percent of one PC's", rows, Math.max(...rows.map((row) => row[1])), "of one PC");
 }
 
@@ -24,10 +24,10 @@ function losses(section, result) {
   if (!known(told?.whole) || told.whole <= 0) return;
   const rows = [["work", told.work], ...list(told.causes)].filter(([, value]) => known(value));
   section.append(bars("Where the run's time went", rows.map(([name, value]) => [name.replaceAll("-", " "), value, `${seconds(value)}, ${percent(value / told.whole)}`]), told.whole, "time"));
-  if (!told.counted) section.append(el("p", { class: "note" }, "Not all jobs' processor time is known: what they waited for counts as work."));
+  if (!told.counted) section.append(el("p", { class: "note" }, "The CPU time of some jobs is unknown: their waiting counts as work."));
 }
 
-// The share of its slots' time in which a node had a job.
+// The share of a node's slots' time in which it had jobs.
 function busy(section, result) {
   if (!known(result.total) || result.total <= 0) return;
   const rows = list(result.nodes).filter((node) => node?.name).map((node) => {
@@ -37,7 +37,7 @@ function busy(section, result) {
     return [node.name, share, `${percent(share)}, ${own.length} jobs`];
   });
   const most = Math.max(1, ...rows.map((row) => row[1]));
-  if (rows.length > 0) section.append(bars("How much of the run each node had jobs", rows, most, "busy"));
+  if (rows.length > 0) section.append(bars("Share of the run in which each node had jobs", rows, most, "busy"));
 }
 
 // Several farms of the same jobs, as they were compared in 2004.
@@ -48,6 +48,6 @@ function farms(parent, runs) {
   const alike = done.filter((run) => run.result.jobs === one.jobs);
   if (alike.length < 2) return;
   const name = (run) => `${list(run.result.nodes).length === 1 ? "1 node" : `${list(run.result.nodes).length} nodes`} over ${run.result.network ?? "this network"} (${run.name})`;
-  part(parent, "Farms beside one PC", 2, el("p", { class: "note" }, `${one.jobs} jobs each. Every cluster against its own measure of one PC; the bar of one PC is the first one's.`),
+  part(parent, "Farms beside one PC", 2, el("p", { class: "note" }, `${one.jobs} jobs each. Every cluster is compared with its own measurement of one PC; the bar of one PC is that of the first.`),
     beside(alike.map((run) => [name(run), run.result])));
 }

@@ -1,11 +1,11 @@
-// The speed-up curve with its interval, its knee, and what was measured.
+// The speed-up curve with its interval, its knee, and the measured points.
 function forecast(parent, told) {
   const curve = list(told?.forecast?.curve);
   if (curve.length === 0) return;
   const answer = told.forecast;
   const first = answer.curve[0];
   const growing = told.work === "growing";
-  // Power is one node's time (of all its work, where each brings its own) by that of so many.
+  // Power is the time of one node over the time of several (with the work of all if each node adds work).
   const one = growing ? (first.power * first.seconds) / first.nodes : first.power * first.seconds;
   const power = (nodes, secs) => (known(secs) && secs > 0 ? (one / secs) * (growing ? nodes : 1) : null);
   const x = curve.map((at) => at.nodes);
@@ -51,7 +51,7 @@ function forecast(parent, told) {
   const columns = [
     ["nodes", (p) => p.nodes],
     ["time", (p) => seconds(p.seconds)],
-    ["nine times of ten", (p) => (p.interval ? `${seconds(p.interval[0])} to ${seconds(p.interval[1])}` : "-")],
+    ["90 % interval", (p) => (p.interval ? `${seconds(p.interval[0])} to ${seconds(p.interval[1])}` : "-")],
     ["power", (p) => number(p.power)],
     ["by Amdahl", (p) => seconds(p.amdahl)],
     ["by USL", (p) => seconds(p.usl)],

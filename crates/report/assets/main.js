@@ -1,5 +1,5 @@
-// All parts in their order; a second run beside the first.
-// A change in words and signs, since not everybody sees its colour.
+// Adds all parts in order, with a second run beside the first.
+// Describes a change in text as well as in colour, for readers who cannot see the colour.
 function changed(change, worse, isNew) {
   if (isNew) return " (not in the first)";
   if (change === null) return "";
@@ -13,12 +13,12 @@ function differences(parent, runs) {
   const names = [...new Set(runs.flatMap((run) => list(run.result?.phases).map((phase) => phase.name).filter(Boolean)))];
   const rows = figures.map(([key, label, show]) => ({ label, show, slower: key.includes("rate") ? -1 : 1, values: runs.map((run) => run.result?.[key]) }));
   for (const name of names) rows.push({ label: `phase ${name}`, show: time, slower: 1, values: runs.map((run) => list(run.result?.phases).find((phase) => phase.name === name)?.ns) });
-  // Causes without their places: nodes of other runs have other names.
+  // Sum causes over all places, since nodes of other runs have other names.
   const causes = [...new Set(runs.flatMap((run) => list(run.explained?.rows).map((row) => row.cause)))];
   const of = (run, cause) => list(run.explained?.rows).filter((row) => row.cause === cause).reduce((all, row) => all + row.ns, 0);
   for (const cause of causes) rows.push({ label: cause, show: time, slower: 1, values: runs.map((run) => (run.explained ? of(run, cause) : null)) });
   const told = rows.filter((row) => row.values.some(known));
-  // Only what did the same can be faster or slower.
+  // Only runs of the same kind can be faster or slower.
   const alike = runs.map((run) => run.result?.schema === runs[0].result?.schema && run.result?.bytes === runs[0].result?.bytes);
   const body = told.map((row) => el("tr", {}, el("td", {}, row.label), ...row.values.map((value, place) => {
     const base = row.values[0];
@@ -28,16 +28,16 @@ function differences(parent, runs) {
     return el("td", { class: worse }, row.show(value) + changed(change, worse, compared && base === 0 && value > 0));
   })));
   const head = el("tr", {}, el("th", {}, "figure"), ...runs.map((run) => el("th", { scope: "col" }, run.name)));
-  part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are against the first run, where that did the same; those of 5 % and more are marked: worse is slower, or more of the time."),
+  part(parent, "Side by side", 2, el("p", { class: "note" }, "Changes are relative to the first run, if it is of the same kind. Changes of 5 % and more are marked; worse means slower, or a larger share of the time."),
     el("div", { class: "scroll beside", tabindex: "0", role: "region", "aria-label": "Runs side by side" }, el("table", {}, el("thead", {}, head), el("tbody", {}, ...body))));
 }
 
-// What contradicts itself may keep one part from being shown, and not the others.
+// Invalid data may prevent one part from being shown, but not the others.
 function attempt(parent, show) {
   try {
     show();
   } catch (error) {
-    parent.append(el("p", { class: "note" }, `A part of the page can't be shown, since what was kept makes no sense here (${error.message}).`));
+    parent.append(el("p", { class: "note" }, `A part of the page cannot be shown, because its data is invalid: ${error.message}.`));
   }
 }
 

@@ -1,4 +1,4 @@
-// What is shown of measurements: pairs, latency, balance, scenarios.
+// The parts of measurements: pairs, latency, balance, scenarios.
 function heat(parent, told) {
   const names = list(told?.names);
   if (names.length === 0) return;
@@ -13,8 +13,8 @@ function heat(parent, told) {
   const small = names.length <= 24;
   const head = el("tr", {}, el("th", {}, "from, to"), ...names.map((name) => el("th", { scope: "col" }, small ? name : "")));
   const rows = told.rates.map((row, from) => el("tr", {}, el("th", { scope: "row" }, names[from]), ...row.map((value, to) =>
-    el("td", { style: `background: ${shade(value)}`, title: known(value) ? `${names[from]} to ${names[to]}: ${rate(value)}, ${percent(value / middle)} of the middle` : "" }, small && known(value) ? (value / 1e6).toPrecision(3) : ""))));
-  part(parent, "Pairs", 3, el("p", { class: "note" }, `Rates in MB/s, senders down and receivers across; the middle is ${rate(middle)}, red is below 80 % of it.`),
+    el("td", { style: `background: ${shade(value)}`, title: known(value) ? `${names[from]} to ${names[to]}: ${rate(value)}, ${percent(value / middle)} of the median` : "" }, small && known(value) ? (value / 1e6).toPrecision(3) : ""))));
+  part(parent, "Pairs", 3, el("p", { class: "note" }, `Rates in MB/s; rows send, columns receive. The median is ${rate(middle)}; red is below 80 % of it.`),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Heat map of pairs" }, el("table", { class: "heat" }, el("thead", {}, head), el("tbody", {}, ...rows))));
 }
 
@@ -22,7 +22,7 @@ function loads(parent, result) {
   const told = list(result.loads).filter((load) => known(load.pairs));
   if (told.length === 0) return;
   const section = part(parent, "Pairs at once", 3);
-  section.append(table("So many pairs at once, one way", [
+  section.append(table("Pairs at once, one direction", [
     ["pairs", (load) => load.pairs],
     ["all", (load) => rate(load.rate)],
     ["median", (load) => rate(load.median)],
@@ -108,7 +108,7 @@ function disks(parent, result) {
   ], rows));
 }
 
-// What the simulator said of a scenario, beside what a lab gave. Older results have none of it.
+// The predicted figures of a scenario beside the emulated ones. Older results have none.
 function predictions(result) {
   const all = list(result.predictions).filter((one) => known(one?.predicted) && known(one?.emulated) && one.emulated > 0);
   if (all.length === 0) return "";
@@ -125,12 +125,12 @@ function predictions(result) {
   ], all);
 }
 
-// Rows of a scenario: published, emulated and what bounds them, side by side.
+// The rows of a scenario: published, emulated and their bounds, side by side.
 function scenario(parent, result) {
   const rows = list(result.rows).filter((row) => row && typeof row === "object");
   if (rows.length === 0) return;
   const all = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  // What a row is of comes before its figures.
+  // Labels of a row come before its figures.
   const names = all.filter((key) => rows.some((row) => typeof row[key] === "string"));
   const keys = [...names, ...all.filter((key) => !names.includes(key))];
   const show = (key, value) => {

@@ -1,6 +1,6 @@
-// What joined the nodes: a picture, and a table that says the same.
+// A topology: a picture, and a table with the same contents.
 const bits = (value) => {
-  if (!known(value)) return "as fast as the machine";
+  if (!known(value)) return "not limited";
   for (const [unit, size] of [["Gbit/s", 1e9], ["Mbit/s", 1e6], ["kbit/s", 1e3]]) if (value >= size) return `${number(value / size)} ${unit}`;
   return `${number(value)} bit/s`;
 };
@@ -17,9 +17,9 @@ function pictures(parent, told) {
       drawn.setAttribute("role", "img");
       drawn.setAttribute("aria-label", `Picture of ${words}`);
       section.append(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Picture of ${one.name}` }, document.importNode(drawn, true)));
-    } else section.append(el("p", { class: "note" }, "So many nodes aren't drawn."));
+    } else section.append(el("p", { class: "note" }, "There are too many nodes to draw."));
     const few = one.joints.slice(0, 200);
-    section.append(folded("What is plugged in where", table(`The media of ${one.name}`, [
+    section.append(folded("NICs by medium", table(`The media of ${one.name}`, [
       ["medium", (joint) => joint.name],
       ["kind", (joint) => joint.kind, "text"],
       ["rate", (joint) => bits(joint.bits_per_second)],

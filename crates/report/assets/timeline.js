@@ -1,4 +1,4 @@
-// Nodes by stages over time, drawn on a canvas that is as large as what is seen of it.
+// The stages of nodes over time, on a canvas that is as large as its visible part.
 const WAITS = /^(wait|pause)/;
 const ROW = 12, HEAD = 18, SIDE = 130, TOP = 22;
 
@@ -134,18 +134,18 @@ function timeline(parent, told) {
     if (!before || !after) return null;
     return `${row.node}: nothing at ${row.stage || "all"} for ${time((after[0] - before[0] - before[1]) * 1e3)}${gap(us)}`;
   }
-  // Describes a gap by the step of the critical path at that time.
+  // Returns the text of a gap: the critical path at that time.
   function gap(us) {
     const step = told.path.find((bar) => us * 1e3 >= bar.begin_ns && us * 1e3 < bar.end_ns);
-    return step ? `\ncritical path then: ${step.name}` : "";
+    return step ? `\ncritical path: ${step.name}` : "";
   }
   function words(row, [begin, span, busy, size, count, peer, name]) {
     const when = `at ${time(begin * 1e3)} for ${time(span * 1e3)}`;
     if (row.path) return `${name}\n${when}`;
     const other = peer > 0 ? told.nodes[peer - 1]?.name : null;
-    const error = known(row.error) && row.error > 0 ? `\nits clock is known within ${time(row.error)}` : "";
+    const error = known(row.error) && row.error > 0 ? `\nclock error at most ${time(row.error)}` : "";
     const work = size > 0 ? `\n${bytes(size)}${span > 0 ? `, ${rate((size * 1e6) / span)}` : ""}` : "";
-    const busyness = busy < 1000 ? `, at it ${(busy / 10).toFixed(0)} % of that` : "";
+    const busyness = busy < 1000 ? `, busy ${(busy / 10).toFixed(0)} % of that` : "";
     return `${row.node}: ${row.stage}${other ? `, with ${other}` : ""}\n${when}${busyness}${work}${count > 1 ? `\n${count} blocks` : ""}${error}`;
   }
 
@@ -192,7 +192,7 @@ function timeline(parent, told) {
     tools.append(toggle);
   }
   const section = part(parent, "Timeline", 3, tools, box, said,
-    el("p", { class: "note" }, "Drag to move; Ctrl or Shift with the wheel, or + and −, to zoom. Pale bars were only partly at work. Point at a bar or a gap to read what it was."));
+    el("p", { class: "note" }, "Drag to move; Ctrl or Shift with the wheel, or + and −, to zoom. Pale bars were busy only part of the time. Point at a bar or a gap for details."));
   place();
   redraws.push(place);
   return section;

@@ -1,9 +1,9 @@
-//! JSON trace events, as Chrome's tracing wrote them first and many programs read them.
+//! JSON trace events of Chrome's tracing, which many programs read.
 //!
-//! "Trace Event Format", Google, 2016: times are microseconds, here with three decimals. A slice is a
+//! Source: "Trace Event Format", Google, 2016. Times are microseconds, here with three decimals. A slice is a
 //! complete event (`X`), a flow a pair of `s` and `f`, a counter's value a `C`.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Write};
 
 use garland_core::trace::Lost;
@@ -12,15 +12,15 @@ use serde::Serialize;
 use crate::details::{self, NAMES, Value};
 use crate::format::{Counter, Flow, Format, Process, Row, Slice, Step, Unit};
 
-/// A file under way.
+/// A file that is being written.
 pub(crate) struct Chrome<'a> {
     output: &'a mut dyn Write,
-    /// Whether an event stands there already.
+    /// Whether the file has an event.
     begun: bool,
 }
 
 impl<'a> Chrome<'a> {
-    /// Begins one.
+    /// Writes the start of a file.
     pub(crate) fn begin(output: &'a mut dyn Write) -> io::Result<Self> {
         output.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
         Ok(Self { output, begun: false })
@@ -32,7 +32,7 @@ impl<'a> Chrome<'a> {
         write!(self.output, "{comma}{{{event}}}")
     }
 
-    /// Says something of a process, or of its thread.
+    /// Writes a metadata event of a process, or of its thread `row`.
     fn about(
         &mut self,
         process: &Process,
@@ -48,7 +48,7 @@ impl<'a> Chrome<'a> {
     }
 
     fn flow(&mut self, process: &Process, row: &Row, begin_ns: u64, flow: Flow) -> io::Result<()> {
-        // An end binds to the slice around it, as a beginning always does.
+        // The end of a flow binds to its enclosing slice, as the start always does.
         let kind = if flow.arrives { r#""ph":"f","bp":"e""# } else { r#""ph":"s""# };
         let (id, pid, tid, ts) = (flow.id, process.pid, row.tid(), Micros(begin_ns));
         self.event(format_args!(
@@ -71,17 +71,14 @@ fn json(value: &(impl Serialize + ?Sized)) -> io::Result<String> {
 }
 
 fn arguments(details: &[(usize, Value<'_>)]) -> io::Result<String> {
-    let mut text = String::new();
-    for (at, (name, value)) in details.iter().enumerate() {
-        let comma = if at > 0 { "," } else { "" };
+    let argument = |(name, value): &(usize, Value<'_>)| {
         let value = match value {
             Value::Number(number) => number.to_string(),
             Value::Text(word) => json(word)?,
         };
-        // Writing to a string doesn't fail.
-        let _ = write!(text, r#"{comma}"{}":{value}"#, NAMES[*name]);
-    }
-    Ok(text)
+        Ok(format!(r#""{}":{value}"#, NAMES[*name]))
+    };
+    Ok(details.iter().map(argument).collect::<io::Result<Vec<String>>>()?.join(","))
 }
 
 impl Format for Chrome<'_> {
@@ -207,7 +204,7 @@ mod tests {
             ids.sort();
             ids
         };
-        assert_eq!(ids("s"), ids("f"), "every block that was sent has come");
+        assert_eq!(ids("s"), ids("f"), "every block that was sent was received");
         assert!(!ids("s").is_empty());
         let names = of("M").into_iter().filter(|event| event["name"] == "process_name");
         let names: Vec<_> = names.map(|event| event["args"]["name"].clone()).collect();

@@ -1,37 +1,37 @@
-//! What the kernel counted, as series of numbers with a name and a unit.
+//! The kernel's counters in a trace, as series of numbers with a name and a unit.
 
 use garland_core::trace::{Direction, Disk, Probe, Record, Socket, Stage, Thread};
 
 use crate::format::Unit;
 
-/// What a reading is of.
+/// The object of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Of {
     /// A connection of a lane.
     Socket { lane: u16, peer: u16, up: bool },
-    /// A thread, and what it is there for.
+    /// A thread, and its stage.
     Thread { thread: u16, what: Stage },
     /// The disk below the source or the destination.
     Disk,
-    /// The head's question what time it is at another node.
+    /// The head's probe of another node's clock.
     Clock { peer: u16 },
 }
 
-/// A number that was read.
+/// A value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// Whose.
+    /// The object.
     pub(crate) of: Of,
-    /// What is counted.
+    /// The counter's name.
     pub(crate) what: &'static str,
-    /// In what.
+    /// The unit.
     pub(crate) unit: Unit,
-    /// How many.
+    /// The value.
     pub(crate) value: u64,
 }
 
 impl Of {
-    /// Its name, given the peer's.
+    /// Returns the object's name; `peer` is the name of the other node.
     pub(crate) fn name(self, peer: &str) -> String {
         match self {
             Self::Socket { lane, up: true, .. } => format!("link from {peer}, lane {lane}"),
@@ -42,7 +42,7 @@ impl Of {
         }
     }
 
-    /// The other node, where there is one.
+    /// Returns the other node's index; none if the object has no peer.
     pub(crate) fn peer(self) -> Option<u16> {
         match self {
             Self::Socket { peer, .. } | Self::Clock { peer } => Some(peer),
@@ -51,7 +51,7 @@ impl Of {
     }
 }
 
-/// The counters of a record and their time; `None` for a span.
+/// Returns the time and the counters of a record; none for a span.
 pub(crate) fn readings(record: &Record) -> Option<(u64, Vec<Reading>)> {
     match record {
         Record::Socket(socket) => Some((socket.at_ns, of_socket(socket))),
@@ -114,7 +114,7 @@ fn of_disk(disk: &Disk) -> Vec<Reading> {
     )
 }
 
-/// What a question took on the way, without the time that the other node took to answer.
+/// Returns the round trip of a clock probe, without the time that the other node took to reply.
 fn of_probe(probe: &Probe) -> Reading {
     let whole = probe.back_ns.saturating_sub(probe.sent_ns);
     let there = probe.answered_ns.saturating_sub(probe.received_ns);

@@ -1,42 +1,38 @@
-//! A table of all spans and samples (RFC 4180, but with the line ends of Unix), a line each.
+//! A CSV table with a line for each span and sample (RFC 4180, but with Unix line ends).
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use garland_core::trace::{Lost, NO_BLOCK, NONE, Stage};
+use garland_core::trace::{Lost, NO_BLOCK, NONE, Span, Stage};
 
 use crate::details;
 use crate::format::{Counter, Format, Process, Row, Slice, Step};
 
-/// The columns. A `span` has no `value`, a `sample` nothing between `end_ns` and `value`, what was
-/// `lost` has sums only, and a stretch of the `path` a place and times: `peer` is where a hop ends.
+/// The columns. A `span` has no `value`, a `sample` has nothing between `end_ns` and `value`, `lost` spans
+/// have only sums, and a stretch of the `path` has only a place and times; its `peer` is the receiver of a
+/// hop.
 const COLUMNS: &str = "node,kind,name,lane,peer,thread,begin_ns,end_ns,clock_error_ns,\
                        busy_ns,bytes,block,blocks,operation,exchange,value,unit\n";
 
-/// A table under way.
+/// A table that is being written.
 pub(crate) struct Csv<'a> {
     output: &'a mut dyn Write,
 }
 
 impl<'a> Csv<'a> {
-    /// Begins one.
+    /// Writes the header line.
     pub(crate) fn begin(output: &'a mut dyn Write) -> io::Result<Self> {
         output.write_all(COLUMNS.as_bytes())?;
         Ok(Self { output })
     }
-
-    fn line<const N: usize>(&mut self, fields: [String; N]) -> io::Result<()> {
-        let fields = fields.map(quoted);
-        self.output.write_all(fields.join(",").as_bytes())?;
-        self.output.write_all(b"\n")
-    }
 }
 
-/// A field as it must stand: in quotes where it has any of its own, a comma, or a line's end.
-fn quoted(field: String) -> String {
+/// Quotes a field if it has a quote, a comma or a line end.
+fn quoted(field: &str) -> Cow<'_, str> {
     if field.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
+        format!("\"{}\"", field.replace('"', "\"\"")).into()
     } else {
-        field
+        field.into()
     }
 }
 
@@ -45,43 +41,25 @@ fn unless<T: PartialEq + ToString>(none: T, value: T) -> String {
 }
 
 impl Format for Csv<'_> {
-    fn process(&mut self, _: &Process) -> io::Result<()> {
-        // Every line names its node.
-        Ok(())
-    }
-
-    fn row(&mut self, _: &Process, _: &Row) -> io::Result<()> {
-        Ok(())
-    }
-
     fn slice(&mut self, process: &Process, _: &Row, slice: &Slice<'_>) -> io::Result<()> {
-        let span = slice.span;
-        let block = if span.stage == Stage::Control { NO_BLOCK } else { span.block };
-        self.line([
-            process.name.clone(),
-            "span".to_owned(),
-            span.stage.name().to_owned(),
-            unless(NONE, span.lane),
-            slice.peer.unwrap_or_default().to_owned(),
-            span.thread.to_string(),
-            slice.begin_ns.to_string(),
-            slice.end_ns.to_string(),
-            slice.error_ns.map_or_else(String::new, |error| error.to_string()),
-            span.busy_ns.to_string(),
-            span.bytes.to_string(),
-            unless(NO_BLOCK, block),
-            span.count.to_string(),
-            unless(0, span.operation),
-            details::exchange(span).unwrap_or_default().to_owned(),
-            String::new(),
-            String::new(),
-        ])
+        let Slice { begin_ns, end_ns, span, .. } = *slice;
+        let Span { stage, thread, busy_ns, bytes, count, .. } = *span;
+        let (name, peer) = (quoted(&process.name), quoted(slice.peer.unwrap_or_default()));
+        let (lane, operation) = (unless(NONE, span.lane), unless(0, span.operation));
+        let block = if stage == Stage::Control { NO_BLOCK } else { span.block };
+        let block = unless(NO_BLOCK, block);
+        let error_ns = slice.error_ns.map_or_else(String::new, |error| error.to_string());
+        let exchange = details::exchange(span).unwrap_or_default();
+        writeln!(
+            self.output,
+            "{name},span,{stage},{lane},{peer},{thread},{begin_ns},{end_ns},{error_ns},\
+             {busy_ns},{bytes},{block},{count},{operation},{exchange},,"
+        )
     }
 
     fn step(&mut self, _: &Process, _: &Row, step: &Step) -> io::Result<()> {
-        let of = |word: &Option<String>| quoted(word.clone().unwrap_or_default());
-        let (node, to, cause) = (of(&step.node), of(&step.to), step.cause);
-        let Step { begin_ns, end_ns, .. } = *step;
+        let Step { begin_ns, end_ns, cause, node, to, .. } = step;
+        let [node, to] = [node, to].map(|name| quoted(name.as_deref().unwrap_or_default()));
         writeln!(self.output, "{node},path,{cause},,{to},,{begin_ns},{end_ns},,,,,,,,,")
     }
 
@@ -92,25 +70,13 @@ impl Format for Csv<'_> {
         peer: Option<&str>,
         at_ns: u64,
     ) -> io::Result<()> {
-        self.line([
-            process.name.clone(),
-            "lost".to_owned(),
-            lost.stage.name().to_owned(),
-            unless(NONE, lost.lane),
-            peer.unwrap_or_default().to_owned(),
-            String::new(),
-            at_ns.to_string(),
-            at_ns.to_string(),
-            String::new(),
-            lost.busy_ns.to_string(),
-            lost.bytes.to_string(),
-            String::new(),
-            lost.count.to_string(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-        ])
+        let Lost { stage, busy_ns, bytes, count, .. } = *lost;
+        let (name, peer) = (quoted(&process.name), quoted(peer.unwrap_or_default()));
+        let lane = unless(NONE, lost.lane);
+        writeln!(
+            self.output,
+            "{name},lost,{stage},{lane},{peer},,{at_ns},{at_ns},,{busy_ns},{bytes},,{count},,,,"
+        )
     }
 
     fn sample(
@@ -120,10 +86,9 @@ impl Format for Csv<'_> {
         at_ns: u64,
         value: u64,
     ) -> io::Result<()> {
-        let at = at_ns.to_string();
-        let (name, unit) = (quoted(process.name.clone()), counter.unit.name());
-        let what = quoted(counter.name.clone());
-        writeln!(self.output, "{name},sample,{what},,,,{at},{at},,,,,,,,{value},{unit}")
+        let (name, what) = (quoted(&process.name), quoted(&counter.name));
+        let unit = counter.unit.name();
+        writeln!(self.output, "{name},sample,{what},,,,{at_ns},{at_ns},,,,,,,,{value},{unit}")
     }
 
     fn finish(&mut self) -> io::Result<()> {

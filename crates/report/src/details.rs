@@ -4,7 +4,7 @@ use garland_core::trace::{Exchange, Lost, NO_BLOCK, NONE, Span, Stage};
 
 use crate::format::{Slice, Step};
 
-/// The names of all details, in the order in which they are given.
+/// The names of all details, in the order of the details of a slice.
 pub(crate) const NAMES: [&str; 13] = [
     "busy_ns",
     "bytes",
@@ -30,52 +30,49 @@ pub(crate) enum Value<'a> {
     Text(&'a str),
 }
 
-/// The details of a slice, each by its place in [`NAMES`]. What doesn't apply is left out.
+/// Returns the details of a slice, each with its index in [`NAMES`]. Details that do not apply are left out.
 pub(crate) fn of_slice<'a>(slice: &Slice<'a>) -> Vec<(usize, Value<'a>)> {
     let span = slice.span;
-    let mut details = sums(span.busy_ns, span.bytes, u64::from(span.count));
-    if span.stage == Stage::Control {
-        details.extend(exchange(span).map(|name| (7, Value::Text(name))));
-    } else if span.block != NO_BLOCK {
-        details.push((3, Value::Number(u64::from(span.block))));
-    }
-    if span.lane != NONE {
-        details.push((4, Value::Number(u64::from(span.lane))));
-    }
-    details.push((5, Value::Number(u64::from(span.thread))));
-    if span.operation != 0 {
-        details.push((6, Value::Number(u64::from(span.operation))));
-    }
-    details.extend(slice.peer.map(|peer| (8, Value::Text(peer))));
-    // Of concern only where two nodes' clocks meet.
-    if slice.peer.is_some() {
-        details.extend(slice.error_ns.map(|error| (9, Value::Number(error))));
-    }
-    details.sort_by_key(|(name, _)| *name);
-    details
+    let number = |is_known: bool, number: u64| is_known.then_some(Value::Number(number));
+    let has_block = span.stage != Stage::Control && span.block != NO_BLOCK;
+    // The clock error matters only between two nodes.
+    let error_ns = slice.peer.and(slice.error_ns);
+    let values = [
+        number(true, span.busy_ns),
+        number(true, span.bytes),
+        number(true, span.count.into()),
+        number(has_block, span.block.into()),
+        number(span.lane != NONE, span.lane.into()),
+        number(true, span.thread.into()),
+        number(span.operation != 0, span.operation.into()),
+        exchange(span).map(Value::Text),
+        slice.peer.map(Value::Text),
+        error_ns.map(Value::Number),
+    ];
+    values.into_iter().enumerate().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The details of a stretch of the critical path.
+/// Returns the details of a stretch of the critical path.
 pub(crate) fn of_step(step: &Step) -> Vec<(usize, Value<'_>)> {
     let words = [(10, step.node.as_deref()), (11, step.to.as_deref()), (12, step.within)];
     words.into_iter().filter_map(|(name, word)| Some((name, Value::Text(word?)))).collect()
 }
 
-/// The details of what was lost.
+/// Returns the details of lost spans.
 pub(crate) fn of_lost<'a>(lost: &Lost, peer: Option<&'a str>) -> Vec<(usize, Value<'a>)> {
-    let mut details = sums(lost.busy_ns, lost.bytes, lost.count);
+    let mut details: Vec<_> = [lost.busy_ns, lost.bytes, lost.count]
+        .into_iter()
+        .enumerate()
+        .map(|(name, sum)| (name, Value::Number(sum)))
+        .collect();
     if lost.lane != NONE {
-        details.push((4, Value::Number(u64::from(lost.lane))));
+        details.push((4, Value::Number(lost.lane.into())));
     }
     details.extend(peer.map(|peer| (8, Value::Text(peer))));
     details
 }
 
-fn sums<'a>(busy_ns: u64, bytes: u64, blocks: u64) -> Vec<(usize, Value<'a>)> {
-    vec![(0, Value::Number(busy_ns)), (1, Value::Number(bytes)), (2, Value::Number(blocks))]
-}
-
-/// What a control message was about.
+/// Returns the kind of a control message; none for spans of other stages.
 pub(crate) fn exchange(span: &Span) -> Option<&'static str> {
     let of_control = span.stage == Stage::Control;
     let exchange = of_control.then(|| Exchange::of_number(span.block)).flatten()?;

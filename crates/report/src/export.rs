@@ -1,10 +1,10 @@
-//! One node's trace after another becomes a timeline.
+//! The export of traces to a timeline, one node after the other.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 
-use garland_core::trace::{Lost, NONE, Record, Span, Trace};
+use garland_core::trace::{NONE, Record, Span, Trace};
 
 use crate::chrome::Chrome;
 use crate::counters::{Of, Reading, readings};
@@ -18,7 +18,7 @@ use crate::totals::Totals;
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Perfetto's own, for ui.perfetto.dev and its trace processor.
+    /// Perfetto's own format, for ui.perfetto.dev and its trace processor.
     Perfetto,
     /// JSON trace events, for chrome://tracing and many other programs.
     Chrome,
@@ -26,16 +26,16 @@ pub enum Kind {
     Csv,
 }
 
-/// A time of a node, by the head's clock.
+/// A node's time, converted to the head's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Nanoseconds of the head's clock.
     pub at_ns: u64,
-    /// The maximum error of that; `None` if unknown.
+    /// The maximum error in nanoseconds; none if unknown.
     pub error_ns: Option<u64>,
 }
 
-/// An export under way. Its memory is that of the largest trace.
+/// An export that is being written. Its memory is that of the largest trace.
 pub struct Export<'a> {
     format: Box<dyn Format + 'a>,
     names: BTreeMap<u16, String>,
@@ -45,10 +45,10 @@ pub struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// Begins one into `output`; `names` are those of the nodes, by their places in the plan.
+    /// Starts an export to `output`; `names` are the names of nodes by their index in the plan.
     ///
     /// # Errors
-    /// When `output` can't be written.
+    /// If `output` cannot be written.
     pub fn begin(
         kind: Kind,
         output: &'a mut dyn Write,
@@ -59,15 +59,14 @@ impl<'a> Export<'a> {
             Kind::Chrome => Box::new(Chrome::begin(output)?),
             Kind::Csv => Box::new(Csv::begin(output)?),
         };
-        let (flows, totals) = (Flows::default(), Totals::default());
-        Ok(Self { format, names, flows, totals, last_id: 0 })
+        Ok(Self { format, names, flows: Flows::default(), totals: Totals::default(), last_id: 0 })
     }
 
-    /// Adds a node. `labels` say what is to be known of it, and `on_head` what the head's clock said
-    /// when the node's said so many nanoseconds.
+    /// Writes a node. `labels` are properties of the node, and `on_head` converts nanoseconds of the node's
+    /// clock to the head's clock.
     ///
     /// # Errors
-    /// When the output can't be written.
+    /// If the output cannot be written.
     pub fn node(
         &mut self,
         trace: &Trace,
@@ -82,20 +81,22 @@ impl<'a> Export<'a> {
         self.spans(&process, origin.index, &trace.records, on_head)?;
         self.samples(&process, &trace.records, on_head)?;
         let last_ns = trace.records.iter().filter_map(last_ns).max().unwrap_or(origin.started_ns);
-        let lost = trace.records.iter().filter_map(|record| match record {
-            Record::Lost(lost) => Some(lost),
-            _ => None,
-        });
-        lost.into_iter().try_for_each(|lost| self.lost(&process, lost, on_head(last_ns).at_ns))
+        for record in &trace.records {
+            let Record::Lost(lost) = record else { continue };
+            let peer = name(&self.names, lost.peer);
+            self.format.lost(&process, lost, peer.as_deref(), on_head(last_ns).at_ns)?;
+            self.totals.add_lost(lost);
+        }
+        Ok(())
     }
 
-    /// Adds the critical path, whose steps come in their order and don't overlap.
+    /// Writes the critical path. Its steps come in order of time and do not overlap.
     ///
     /// # Errors
-    /// When the output can't be written.
+    /// If the output cannot be written.
     pub fn path(&mut self, steps: &[Step]) -> io::Result<()> {
         let name = "critical path".to_owned();
-        let labels = vec!["the cause of the time at every moment".to_owned()];
+        let labels = vec!["the causes that delayed the whole run".to_owned()];
         let process = Process { id: self.next_id(), pid: PATH_PID, name, labels };
         let row = Row { id: self.next_id(), name: "cause".to_owned() };
         self.format.process(&process)?;
@@ -103,10 +104,10 @@ impl<'a> Export<'a> {
         steps.iter().try_for_each(|step| self.format.step(&process, &row, step))
     }
 
-    /// Ends it; what all slices sum to.
+    /// Ends the export. Returns the sums of all slices.
     ///
     /// # Errors
-    /// When the output can't be written.
+    /// If the output cannot be written.
     pub fn finish(mut self) -> io::Result<Totals> {
         self.format.finish()?;
         Ok(self.totals)
@@ -179,26 +180,20 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    fn lost(&mut self, process: &Process, lost: &Lost, at_ns: u64) -> io::Result<()> {
-        let peer = name(&self.names, lost.peer);
-        self.format.lost(process, lost, peer.as_deref(), at_ns)?;
-        self.totals.add_lost(lost);
-        Ok(())
-    }
-
     fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
     }
 }
 
-/// The name of the node at a place of the plan; that whose trace is missing has only its place.
+/// Returns the name of the node with this index in the plan, such as `node 5` if its trace is missing; none
+/// for [`NONE`].
 fn name(names: &BTreeMap<u16, String>, place: u16) -> Option<String> {
     let known = || names.get(&place).cloned().unwrap_or_else(|| format!("node {place}"));
     (place != NONE).then(known)
 }
 
-/// The latest time of a record by its node's clock.
+/// Returns the latest time of a record by its node's clock; none if it has no time.
 fn last_ns(record: &Record) -> Option<u64> {
     match record {
         Record::Span(span) => Some(span.end_ns),

@@ -1,5 +1,5 @@
-//! What joins a block's sending with its receiving: a number that both nodes' spans lead to, without
-//! looking at the other's.
+//! Flows, which connect the sending of a block with its receiving. Both ends derive the same number from
+//! their own span alone.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use garland_core::trace::{NO_BLOCK, NONE, Span, Stage};
 
 use crate::format::Flow;
 
-/// The hops that were met.
+/// The hops so far.
 #[derive(Default)]
 pub(crate) struct Flows {
     hops: BTreeMap<Hop, u64>,
@@ -21,8 +21,8 @@ struct Hop {
 }
 
 impl Flows {
-    /// The flow that a span of the node at `place` is an end of. A span of several blocks has the
-    /// flow of its first.
+    /// Returns the flow of which a span is an end; `place` is the index of the span's node. A span of several
+    /// blocks has the flow of its first block. None for spans that do not send or receive.
     pub(crate) fn of(&mut self, place: u16, span: &Span) -> Option<Flow> {
         let arrives = match span.stage {
             Stage::Receive => true,
@@ -35,7 +35,7 @@ impl Flows {
         let (from, to) = if arrives { (span.peer, place) } else { (place, span.peer) };
         let hops = self.hops.len() as u64;
         let hop = *self.hops.entry(Hop { lane: span.lane, from, to }).or_insert(hops);
-        // 0 is no flow, so hops count from 1.
+        // 0 means no flow, so hops count from 1.
         Some(Flow { id: ((hop + 1) << 32) | u64::from(span.block), arrives })
     }
 }

@@ -1,101 +1,100 @@
-//! What every format writes: nodes with rows of slices, counters, and what was lost.
+//! The interface of all formats: nodes with rows of slices, counters, and lost spans.
 
 use std::io;
 
 use garland_core::trace::{Lost, Span};
 
-/// A node. In a timeline it is a process.
+/// A node, which is a process in a timeline.
 pub(crate) struct Process {
-    /// Its number in the whole export; rows and counters have others.
+    /// A number that is unique among all nodes, rows and counters of the export.
     pub(crate) id: u64,
-    /// Its number as a process: its place in the plan and one, since no process is 0; or [`PATH_PID`].
+    /// The process ID: the node's index in the plan plus 1, since 0 is no process ID; or [`PATH_PID`].
     pub(crate) pid: u32,
-    /// Its name.
+    /// The node's name.
     pub(crate) name: String,
-    /// What is to be known of it: its part, how well its clock is known, whether its trace is whole.
+    /// Properties of the node: its role, the error of its clock, whether its trace is complete.
     pub(crate) labels: Vec<String>,
 }
 
-/// A row of slices that don't overlap: one stage of one thread. In a timeline it is a thread.
+/// A row of slices that do not overlap: one stage of one thread. In a timeline it is a thread.
 pub(crate) struct Row {
-    /// Its number in the whole export.
+    /// A number that is unique among all nodes, rows and counters of the export.
     pub(crate) id: u64,
-    /// What is on it.
+    /// The row's title.
     pub(crate) name: String,
 }
 
-/// The critical path's number as a process, behind those of all nodes.
+/// The process ID of the critical path, above those of all nodes.
 pub(crate) const PATH_PID: u32 = 65_537;
 
 impl Process {
-    /// Its place from the top: the critical path comes first.
+    /// Returns the position from the top; the critical path comes first.
     pub(crate) fn rank(&self) -> u32 {
         self.pid % PATH_PID
     }
 }
 
 impl Row {
-    /// Its number as a thread. Those of threads begin behind those of all processes, with which they
-    /// share one space.
+    /// Returns the thread ID. Thread IDs start above all process IDs, since both share one number space.
     pub(crate) fn tid(&self) -> u64 {
         const FIRST: u64 = 100_000;
         FIRST + self.id
     }
 }
 
-/// A span in its place, by the head's clock.
+/// A span with its times by the head's clock.
 pub(crate) struct Slice<'a> {
-    /// When it began, in nanoseconds of the head's clock.
+    /// Start in nanoseconds of the head's clock.
     pub(crate) begin_ns: u64,
-    /// When it ended.
+    /// End in nanoseconds of the head's clock.
     pub(crate) end_ns: u64,
-    /// The maximum error of both; `None` if unknown.
+    /// The maximum error of both times in nanoseconds; none if unknown.
     pub(crate) error_ns: Option<u64>,
-    /// What the node recorded, by its own clock.
+    /// The recorded span, by the node's own clock.
     pub(crate) span: &'a Span,
     /// The other node's name.
     pub(crate) peer: Option<&'a str>,
-    /// What joins it with the other end of its hop.
+    /// The connection with the slice at the other end of the hop.
     pub(crate) flow: Option<Flow>,
 }
 
 /// A stretch of the critical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When it began, in nanoseconds of the head's clock.
+    /// Start in nanoseconds of the head's clock.
     pub begin_ns: u64,
-    /// When it ended; never before that.
+    /// End in nanoseconds of the head's clock; never before the start.
     pub end_ns: u64,
-    /// What was waited for.
+    /// The cause of the waiting.
     pub cause: &'static str,
-    /// The node; `None` if it concerns all.
+    /// The node; none if the cause concerns all nodes.
     pub node: Option<String>,
-    /// Where a hop ends.
+    /// The receiver of a hop.
     pub to: Option<String>,
-    /// What a straggler was at.
+    /// The activity of a straggler.
     pub within: Option<&'static str>,
 }
 
-/// One end of a block's way over a hop.
+/// One end of the transfer of a block over a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// A unique number that both ends have.
+    /// A unique number, equal at both ends.
     pub(crate) id: u64,
-    /// Whether it arrives here.
+    /// Whether this is the receiving end.
     pub(crate) arrives: bool,
 }
 
-/// A series of numbers.
+/// A series of numbers over time.
 pub(crate) struct Counter {
-    /// Its number in the whole export.
+    /// A number that is unique among all nodes, rows and counters of the export.
     pub(crate) id: u64,
-    /// What is counted, of which connection, thread or disk.
+    /// The counter's name, with its connection, thread or disk.
     pub(crate) name: String,
-    /// In what.
+    /// The unit of its values.
     pub(crate) unit: Unit,
 }
 
-/// What a counter counts in.
+/// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Nanoseconds.
@@ -104,12 +103,12 @@ pub(crate) enum Unit {
     Bytes,
     /// Bytes per second.
     Rate,
-    /// Things.
+    /// A number without a unit.
     Count,
 }
 
 impl Unit {
-    /// Its name.
+    /// Returns the unit's symbol; empty for counts.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Time => "ns",
@@ -120,18 +119,22 @@ impl Unit {
     }
 }
 
-/// How a timeline is written down. Every call is about the process that was named last, and rows and
-/// counters are named before what is on them.
+/// A format of timelines. Every call is about the process that was written last. Rows and counters are
+/// written before their slices and samples.
 pub(crate) trait Format {
-    /// A node comes.
-    fn process(&mut self, process: &Process) -> io::Result<()>;
-    /// It has this row.
-    fn row(&mut self, process: &Process, row: &Row) -> io::Result<()>;
-    /// A slice of a row. Those of a row come in their order.
+    /// Writes a process. By default nothing, for formats whose lines name their node.
+    fn process(&mut self, _process: &Process) -> io::Result<()> {
+        Ok(())
+    }
+    /// Writes a row of a process. By default nothing, for formats without rows.
+    fn row(&mut self, _process: &Process, _row: &Row) -> io::Result<()> {
+        Ok(())
+    }
+    /// Writes a slice of a row. Slices of a row come in order of time.
     fn slice(&mut self, process: &Process, row: &Row, slice: &Slice<'_>) -> io::Result<()>;
-    /// A stretch of the critical path, which is a row of a process of its own.
+    /// Writes a stretch of the critical path, which is a process with one row.
     fn step(&mut self, process: &Process, row: &Row, step: &Step) -> io::Result<()>;
-    /// Spans that are known by their sums only, at the end of what is known.
+    /// Writes the sums of spans that were not recorded one by one; `at_ns` is the end of the trace.
     fn lost(
         &mut self,
         process: &Process,
@@ -139,11 +142,11 @@ pub(crate) trait Format {
         peer: Option<&str>,
         at_ns: u64,
     ) -> io::Result<()>;
-    /// It has this counter; nothing where every value names its own.
+    /// Writes a counter of a process. By default nothing, for formats whose samples name their counter.
     fn counter(&mut self, _process: &Process, _counter: &Counter) -> io::Result<()> {
         Ok(())
     }
-    /// A counter's value.
+    /// Writes a value of a counter.
     fn sample(
         &mut self,
         process: &Process,
@@ -151,6 +154,6 @@ pub(crate) trait Format {
         at_ns: u64,
         value: u64,
     ) -> io::Result<()>;
-    /// That was all.
+    /// Writes the end of the file and flushes it.
     fn finish(&mut self) -> io::Result<()>;
 }

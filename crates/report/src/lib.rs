@@ -1,11 +1,9 @@
-//! What traces and their analysis become for other programs to read: a timeline for Perfetto or a
-//! Chrome browser, rows for a spreadsheet. Traces come in, bytes go out to whatever takes them; no
-//! file is opened here.
+//! Exports of traces for other programs, and HTML pages about runs. An export is a timeline for Perfetto or
+//! Chrome, or rows for a spreadsheet. It is written to a `Write`; this crate opens no files.
 //!
-//! [`Export`] takes one node's trace after another, so that its memory is that of the largest.
-//! `rows` lays a node's spans out, `flows` joins both ends of a hop, `counters` names what the
-//! kernel counted; a [`Format`](format::Format) writes it down. [`page`] makes one HTML file of runs, for
-//! people.
+//! [`Export`] takes one node's trace after the other, so that its memory is that of the largest trace. `rows`
+//! assigns a node's spans to rows, `flows` connects both ends of a hop, and `counters` names the kernel's
+//! counters; a [`Format`](format::Format) writes them. [`page`] writes one HTML file about runs.
 
 #![forbid(unsafe_code)]
 

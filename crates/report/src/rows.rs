@@ -1,6 +1,5 @@
-//! The rows of a node's spans: one for each stage of each thread and lane. Overlapping spans of a row (after
-//! a backwards clock step, or in foreign traces) get further rows, since the slices of a timeline must not
-//! overlap.
+//! The rows of a node's spans: one for each stage of each thread and lane. Overlapping spans (after a
+//! backwards clock step, or in foreign traces) get further rows, since the slices of a row must not overlap.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +10,17 @@ use crate::format::Row;
 /// A span's times by the head's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
-    /// When it began, in nanoseconds.
+    /// Start in nanoseconds.
     pub(crate) begin_ns: u64,
-    /// When it ended; never before that.
+    /// End in nanoseconds; never before the start.
     pub(crate) end_ns: u64,
 }
 
 /// A node's rows.
 pub(crate) struct Rows {
-    /// They, in the order of the stages.
+    /// The rows, in the order of the stages.
     pub(crate) rows: Vec<Row>,
-    /// The row of each span, in the order in which spans were given.
+    /// The index of each span's row, in the order of the spans.
     pub(crate) of_span: Vec<usize>,
 }
 
@@ -32,12 +31,12 @@ struct Key {
     thread: u16,
 }
 
-/// Lays spans out, which come in the order of their begins; `next_id` numbers the rows.
+/// Assigns spans to rows. Spans come in order of their start; `next_id` returns the number of each row.
 pub(crate) fn lay_out<'a>(
     spans: impl Iterator<Item = (&'a Span, Stretch)>,
     mut next_id: impl FnMut() -> u64,
 ) -> Rows {
-    // Of each key, until when each of its rows is taken.
+    // The end of the last span of each row, by key.
     let mut taken: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
     let mut places = Vec::new();
     for (span, stretch) in spans {
@@ -64,7 +63,7 @@ pub(crate) fn lay_out<'a>(
 }
 
 impl Key {
-    /// The name of its row number `at`.
+    /// Returns the name of row `at` of this key.
     fn name(self, at: usize) -> String {
         let mut name = self.stage.name().to_owned();
         if self.lane != NONE {
@@ -84,7 +83,7 @@ mod tests {
     use crate::export::tests::span;
 
     #[test]
-    fn what_overlaps_stands_in_rows_of_its_own() {
+    fn overlapping_spans_get_rows_of_their_own() {
         let spans = [
             (span(Stage::Send, 1, 0), Stretch { begin_ns: 0, end_ns: 10 }),
             (span(Stage::Read, NONE, 0), Stretch { begin_ns: 2, end_ns: 3 }),

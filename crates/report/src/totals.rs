@@ -1,4 +1,4 @@
-//! What an export's slices sum to.
+//! The sums of an export's slices.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals(BTreeMap<Stage, Total>);
 
-/// What a stage's spans sum to.
+/// The sums of a stage's spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Total {
-    /// How many there are in the export.
+    /// Number of spans in the export.
     pub spans: u64,
-    /// How many blocks they are for.
+    /// Number of blocks of these spans.
     pub blocks: u64,
-    /// Nanoseconds at work, or waiting.
+    /// Nanoseconds of work, or of waiting.
     pub busy_ns: u64,
     /// Bytes.
     pub bytes: u64,
 }
 
 impl Totals {
-    /// The stages that anything is known of, in their order.
+    /// Returns the stages that have spans, in order, with their sums.
     pub fn stages(&self) -> impl Iterator<Item = (Stage, Total)> {
         self.0.iter().map(|(stage, total)| (*stage, *total))
     }

@@ -1,4 +1,4 @@
-//! Where the balance lies in clusters whose wires and disks are known.
+//! The balance of clusters whose wires and disks are known.
 
 use garland_testkit::Scratch;
 use serde_json::Value;
@@ -38,7 +38,10 @@ fn slow_disks_bind_and_a_remote_copy_has_two_of_them() {
     assert!(rate(&result, 2, "rate") > 1.2 * rate(&result, 0, "rate"), "{result}");
     assert!(rate(&result, 0, "disk_twice") > 1.5 * rate(&result, 0, "rate"), "{result}");
     let text = result["verdicts"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("the disks bind at every number of remote copies"), "{text}");
+    assert!(
+        text.starts_with("the disks are the bottleneck with every number of remote copies"),
+        "{text}"
+    );
 }
 
 #[test]

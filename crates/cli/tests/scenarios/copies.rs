@@ -82,7 +82,7 @@ fn what_was_published_above_its_wires_is_no_such_experiment() {
     let result = run(&scratch, &COPY.replace("rate = 5.0", "rate = 12.5"), 4);
     assert_eq!(result["reproduced"], false);
     let miss = result["miss"].as_str().unwrap();
-    assert!(miss.contains("switch100: published are 12.5 MiB/s, above the 11.2"), "{miss}");
+    assert!(miss.contains("switch100: the published 12.5 MiB/s is above the 11.2"), "{miss}");
 }
 
 #[test]

@@ -94,7 +94,11 @@ fn gets_stand_beside_the_published_ones() {
     std::fs::write(&path, PING.replace("bytes = 8", "bytes = 16")).expect("it can be written");
     let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
     let said = garland.run(&["scenario", "run", &path.display().to_string()]).with_code(2);
-    assert!(said.err.contains("16 bytes, 1 in flight: published but not run"), "{}", said.err);
+    assert!(
+        said.err.contains("16 bytes, 1 in flight is published, but not measured"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

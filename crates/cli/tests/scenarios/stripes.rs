@@ -85,7 +85,7 @@ fn operations_are_of_whole_buffers_to_a_server_that_is_there() {
     for (from, to, why) in [
         ("to = \"io1\"", "to = \"io2\"", "has no node io2"),
         ("to = \"io1\"", "to = \"client\"", "no wire with a rate from its head to client"),
-        ("\"1MiB\"", "\"1000KiB\"", "no whole number of buffers"),
+        ("\"1MiB\"", "\"1000KiB\"", "must be a multiple of `buffer`"),
         ("\"128KiB\"", "\"1000B\"", "1000 bytes"),
         ("\"40ms\"", "\"40\"", "40"),
         (

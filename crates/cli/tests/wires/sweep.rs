@@ -63,6 +63,6 @@ fn without_a_topology_there_is_one_wire() {
     assert!(refused.err.contains("--streams"), "{}", refused.err);
     let said = garland.run(&["wires", "--sweep", "local[1-2]"]).with_code(0);
     assert!(said.out.starts_with("any wire: local1 to local2\n"), "{}", said.out);
-    assert!(said.out.contains("128 bytes a packet"), "{}", said.out);
+    assert!(said.out.contains("128-byte packets"), "{}", said.out);
     scratch.assert_nothing_left();
 }

@@ -8,14 +8,14 @@ use crate::pairs::Group;
 use crate::scenario_lab::{AGAIN, ScenarioLab};
 use garland_terminal::failure::Failure;
 
-/// Bytes of the files of all nodes: each may have a source and a copy of the longest.
+/// Returns the bytes of the files of all nodes: each may have a source and a copy of the longest file.
 pub fn room(topology: &Topology, sizes: &[u64]) -> u64 {
     let longest = sizes.iter().copied().max().unwrap_or(0);
     longest.saturating_mul(2).saturating_mul(topology.nodes.len() as u64)
 }
 
 impl Balance {
-    /// The tests in a lab of `topology`: one for each group of pairs that fits it.
+    /// Returns the tests in a lab of `topology`: one for each group of pairs that fits it.
     pub fn tests<'a>(
         &'a self,
         lab: &'a ScenarioLab<'a>,
@@ -23,7 +23,7 @@ impl Balance {
     ) -> Result<Vec<Balances<'a>>, Failure> {
         let mut tests = Vec::new();
         for group in &self.job.wire {
-            let flows = group.flows(topology).map_err(Failure::usage)?;
+            let flows = group.flows(topology)?;
             if group.fits(topology, &flows) {
                 tests.push(Balances { experiment: self, lab, topology, group, flows });
             }
@@ -42,7 +42,8 @@ pub struct Balances<'a> {
 }
 
 impl Balances<'_> {
-    /// Measures every number of remote copies, 0 only if `with_none`. Points below the tolerance are repeated.
+    /// Measures every number of remote copies, 0 only if `with_none`. Points that are out of tolerance are
+    /// repeated.
     pub fn measure(&self, sizes: &[u64], with_none: bool) -> Result<Vec<Row>, Failure> {
         let remote = self.experiment.job.remote.iter().copied();
         let mut open: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
@@ -73,7 +74,7 @@ impl Balances<'_> {
         Ok(rows)
     }
 
-    /// Runs `garland balance` once, with each of these numbers of remote copies.
+    /// Runs `garland balance` once, with these sizes and numbers of remote copies.
     pub fn once(&self, sizes: &[u64], remote: &[usize]) -> Result<Vec<Row>, Failure> {
         let list = |numbers: Vec<String>| numbers.join(",");
         let nodes = self.group.pairs.iter().flatten().map(|name| format!("lab:{name}"));

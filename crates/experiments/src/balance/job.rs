@@ -5,13 +5,13 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Group, Wire};
-use crate::sections::{Kind, Sections};
+use crate::sections::{Kind, Sections, refuse};
 use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Balance = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -27,13 +27,13 @@ pub struct Job {
     pub block: String,
     /// The rate of each node's disk.
     pub disk: String,
-    /// The pairs by kind of way; a topology is run with the groups that fit it.
+    /// The pairs by kind of wire; a topology is run with the groups that fit it.
     pub wire: Vec<Group>,
-    /// The forecasts that are tried, if any.
+    /// The forecasts that are tested, if any.
     pub upgrade: Option<Upgrade>,
 }
 
-/// Forecasts that are tried in a faster lab.
+/// Forecasts that are tested in a lab with faster disks or wires.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upgrade {
@@ -43,7 +43,7 @@ pub struct Upgrade {
     pub remote: Vec<usize>,
 }
 
-/// Section `[tolerance]`: what counts as reproduced.
+/// Section `[tolerance]`: the limits within which results count as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
@@ -61,7 +61,7 @@ pub struct Tolerance {
 pub struct Published {
     /// The topology's name.
     pub topology: String,
-    /// The kind of way.
+    /// The kind of wire.
     pub wire: Wire,
     /// Length of the files, as in `sizes`.
     pub size: String,
@@ -72,45 +72,45 @@ pub struct Published {
 }
 
 impl Balance {
-    /// Checks that nodes and wires exist and that all compared figures are measured; the error says what is
-    /// wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    /// Checks that nodes and wires exist and that all compared figures are measured.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let job = &self.job;
         for text in job.sizes.iter().chain([&job.block]) {
-            bytes::parse(text).map_err(|error| error.to_string())?;
+            bytes::parse(text).map_err(Failure::usage)?;
         }
         let pairs = job.wire.iter().map(|group| group.pairs.len()).min().unwrap_or(0);
         if let Some(many) = job.remote.iter().find(|&&remote| remote > pairs) {
-            return Err(format!("`remote` has {many}, but there are {pairs} pairs"));
+            return refuse(format!("`remote` has {many}, but there are only {pairs} pairs"));
         }
         if job.sizes.is_empty() || job.remote.is_empty() || pairs == 0 {
-            return Err("`sizes`, `remote` and `wire` have one entry at least".to_owned());
+            return refuse("`sizes`, `remote` and `wire` must have at least one entry");
         }
-        if job.disk.parse::<Rate>().map_err(|error| error.to_string())? == Rate::default() {
-            return Err("`disk` is 0".to_owned());
+        if job.disk.parse::<Rate>().map_err(Failure::usage)? == Rate::default() {
+            return refuse("`disk` must be above 0");
         }
         Group::check_all(&job.wire, pairs, topologies)?;
         if let Some(row) = self.published.iter().find(|row| !job.sizes.contains(&row.size)) {
-            return Err(format!("files of {} are published but not copied", row.size));
+            return refuse(format!("files of {} are published, but not in `sizes`", row.size));
         }
         let is_run = |name: &str| topologies.iter().any(|topology| topology.name == name);
         if let Some(row) = self.published.iter().find(|row| !is_run(&row.topology)) {
-            return Err(format!("{} is published but not run", row.topology));
+            return refuse(format!("{} is published, but not in `topologies`", row.topology));
         }
         let best = self.published.iter().filter_map(|row| row.best);
         let tried = job.upgrade.iter().flat_map(|upgrade| upgrade.remote.iter().copied());
         if let Some(missing) = best.chain(tried).find(|at| !job.remote.contains(at)) {
-            return Err(format!("{missing} remote copies are compared, but not measured"));
+            return refuse(format!("{missing} remote copies are compared, but not in `remote`"));
         }
         match &job.upgrade {
-            Some(upgrade) if !is_run(&upgrade.topology) => {
-                Err(format!("an upgrade of {} is tried, but it is not run", upgrade.topology))
-            }
+            Some(upgrade) if !is_run(&upgrade.topology) => refuse(format!(
+                "the topology {} of `upgrade` is not in `topologies`",
+                upgrade.topology
+            )),
             _ => Ok(()),
         }
     }
 
-    /// The lengths of the files in bytes, at this scale.
+    /// Returns the lengths of the files in bytes, at this scale.
     pub fn sizes(&self, scale: f64) -> Result<Vec<u64>, Failure> {
         let least = *garland_protocol::BALANCE_SIZES.start();
         let scaled = |text: &String| {

@@ -40,14 +40,14 @@ impl Balance {
         Ok(Table::new(self, Common { scale, sizes, upgrades }, rows))
     }
 
-    /// Measures one topology, and returns the rows by kind of way, size and number of remote copies.
+    /// Measures one topology. Returns the rows by kind of wire, size and number of remote copies.
     fn measure(
         &self,
         lab: &ScenarioLab<'_>,
         topology: &Topology,
         sizes: &[u64],
     ) -> Result<Vec<Row>, Failure> {
-        // Without remote copies the kind of way makes no difference: measure that point once.
+        // Without remote copies the kind of wire makes no difference: measure that point once.
         let (mut rows, mut local): (Vec<Row>, Vec<Row>) = (Vec::new(), Vec::new());
         for test in self.tests(lab, topology)? {
             let mut found = test.measure(sizes, local.is_empty())?;

@@ -1,4 +1,4 @@
-//! A measured point beside the bound that wires and disks set.
+//! A measured point beside the bound of wires and disks.
 
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use crate::pairs::Wire;
 use crate::predicted;
 use garland_terminal::failure::Failure;
 
-/// The part of a `garland.balance/2` that is read.
+/// The fields of `garland.balance/2` that are read.
 #[derive(Deserialize)]
 pub struct Report {
     /// The measured points.
     pub points: Vec<Point>,
 }
 
-/// The part of a point that is read; rates in bytes per second.
+/// The fields of a point that are read; rates in bytes per second.
 #[derive(Deserialize)]
 pub struct Point {
     size: u64,
@@ -30,7 +30,7 @@ pub struct Point {
 pub struct Row {
     /// The topology's name.
     pub topology: String,
-    /// The kind of way between the nodes of a pair.
+    /// The kind of wire between the nodes of a pair.
     pub wire: Wire,
     /// Bytes of each copy.
     pub size: u64,
@@ -53,13 +53,13 @@ pub struct Row {
 }
 
 impl Row {
-    /// The rate as a share of the bound.
+    /// Returns the rate as a share of the bound.
     pub fn share(&self) -> f64 {
         self.rate / self.bound
     }
 
-    /// The row of a point that was measured with copies along `flows`. In its bound a local copy is read and
-    /// written on one disk, and all remote copies share the wires.
+    /// Creates the row of a point that was measured with copies along `flows`. The bound assumes that a local
+    /// copy is read and written on one disk, and that all remote copies share the wires.
     pub fn new(
         topology: &Topology,
         wire: Wire,

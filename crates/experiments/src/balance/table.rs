@@ -1,4 +1,4 @@
-//! The table of the balance tests: a line for each topology and kind of way, a column for each number of
+//! The table of the balance tests: a line for each topology and kind of wire, a column for each number of
 //! remote copies.
 
 use std::fmt;
@@ -16,19 +16,19 @@ use crate::table::{self, write_line};
 /// The copies over all topologies and wires.
 pub type Table = table::Table<Balance, Row, Common>;
 
-/// The files' lengths, and forecasts beside what came of them.
+/// The lengths of files, and forecasts beside the emulated rates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
     /// The files' lengths as a share of the published ones.
     pub scale: f64,
     /// The files' lengths in bytes, in the order of the job's `sizes`.
     pub sizes: Vec<u64>,
-    /// The tried forecasts.
+    /// The tested forecasts.
     pub upgrades: Vec<Tried>,
 }
 
 impl Table {
-    /// Describes the first result that misses the tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.far_from_bound()
             .or_else(|| self.wires_in_disorder())
@@ -51,7 +51,7 @@ impl Table {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find(|row| row.share() < least).map(|row| {
             format!(
-                "{}: {:.1} % of what wires and disks allow, below {:.0} %",
+                "{}: {:.1} % of the bound of wires and disks, below {:.0} %",
                 place(row),
                 row.share() * 100.0,
                 least * 100.0
@@ -79,7 +79,7 @@ impl Table {
                 let should = if lead > 0.0 { "not above" } else { "below" };
                 let [local_rate, remote_rate] = [local, remote].map(|row| row.rate / 1e6);
                 format!(
-                    "{}: {local_rate:.2} MB/s are {should} the {remote_rate:.2} of remote wire",
+                    "{}: {local_rate:.2} MB/s is {should} the {remote_rate:.2} of remote wire",
                     place(local)
                 )
             })
@@ -101,7 +101,10 @@ impl Table {
                     let same = rows.clone().filter(|row| row.size == peak.size);
                     same.filter(move |row| row.rate > peak.rate * (1.0 + equal)).map(move |row| {
                         let [better, rate] = [row.rate, peak.rate].map(|rate| rate / 1e6);
-                        format!("{}: {better:.2} MB/s, above the {rate:.2} with {best}", place(row))
+                        format!(
+                            "{}: {better:.2} MB/s is above the {rate:.2} with {best}",
+                            place(row)
+                        )
                     })
                 })
             })
@@ -114,7 +117,7 @@ impl Table {
         self.common.upgrades.iter().find(is_off).map(|tried| {
             let [forecast, rate] = [tried.forecast, tried.rate].map(|rate| rate / 1e6);
             format!(
-                "{} twice as fast, {} remote: {rate:.2} MB/s, and {forecast:.2} were forecast",
+                "{} twice as fast, {} remote: {rate:.2} MB/s, but the forecast was {forecast:.2}",
                 tried.faster.name(),
                 tried.remote
             )
@@ -131,7 +134,7 @@ impl Table {
     }
 }
 
-/// The text that identifies a row.
+/// Returns the text that identifies a row.
 fn place(row: &Row) -> String {
     let (topology, wire, remote) = (&row.topology, row.wire.name(), row.remote);
     format!("{topology}, {wire} wire, {}, {remote} remote", bytes::format(row.size))
@@ -153,7 +156,7 @@ impl fmt::Display for Table {
                 |one: &&Row, two: &&Row| one.topology == two.topology && one.wire == two.wire;
             rows.chunk_by(same).try_for_each(|line| self.line(f, line))?;
         }
-        writeln!(f, "\nD, N, C: disks, network, processors bind, as the test itself found")?;
+        writeln!(f, "\nbottleneck found by the test: D disks, N network, C CPUs")?;
         self.tried(f)
     }
 }
@@ -254,17 +257,17 @@ mod tests {
     fn remote_wire_may_equal_local_wire_but_not_with_all_copies_remote() {
         assert_eq!(miss([7e6, 7e6, 8e6], [7e6, 7.1e6, 6e6], Vec::new()), None);
         let told = miss([7e6, 6e6, 8e6], [7e6, 7e6, 6e6], Vec::new()).unwrap();
-        let wanted = "routed-mesh, local wire, 1.00 MiB, 1 remote: 6.00 MB/s are below the 7.00 of \
+        let wanted = "routed-mesh, local wire, 1.00 MiB, 1 remote: 6.00 MB/s is below the 7.00 of \
                       remote wire";
         assert_eq!(told, wanted);
         let told = miss([7e6, 7e6, 7e6], [7e6, 7e6, 7e6], Vec::new()).unwrap();
-        assert!(told.contains("2 remote: 7.00 MB/s are not above the 7.00"), "{told}");
+        assert!(told.contains("2 remote: 7.00 MB/s is not above the 7.00"), "{told}");
         let told = miss([7e6, 7e6, 8e6], [7e6, 7e6, 1e6], Vec::new()).unwrap();
-        assert!(told.contains("12.5 % of what wires and disks allow, below 65 %"), "{told}");
+        assert!(told.contains("12.5 % of the bound of wires and disks, below 65 %"), "{told}");
     }
 
     #[test]
-    fn a_best_elsewhere_and_a_forecast_that_fails_are_told() {
+    fn miss_reports_another_best_and_a_wrong_forecast() {
         let bonded = |rates: [f64; 3]| {
             let row = |(remote, rate)| row("bonded-dual-net", Wire::Local, remote, rate);
             let rows = rates.into_iter().enumerate().map(row).collect();
@@ -273,11 +276,11 @@ mod tests {
         };
         assert_eq!(bonded([7.1e6, 7e6, 6e6]), None);
         let told = bonded([7e6, 7e6, 8e6]).unwrap();
-        assert!(told.contains("2 remote: 8.00 MB/s, above the 7.00 with 1"), "{told}");
+        assert!(told.contains("2 remote: 8.00 MB/s is above the 7.00 with 1"), "{told}");
         let tried = |rate| Tried { faster: Faster::Wires, remote: 2, forecast: 4e6, rate };
         let with = |rate| miss([7e6, 7e6, 8e6], [7e6, 7e6, 6e6], vec![tried(rate)]);
         assert_eq!(with(3.9e6), None);
         let told = with(2e6).unwrap();
-        assert_eq!(told, "wires twice as fast, 2 remote: 2.00 MB/s, and 4.00 were forecast");
+        assert_eq!(told, "wires twice as fast, 2 remote: 2.00 MB/s, but the forecast was 4.00");
     }
 }

@@ -1,4 +1,4 @@
-//! Forecasts that are tried in a lab with faster disks or wires.
+//! Forecasts that are tested in a lab with faster disks or wires.
 
 use garland_core::units::Rate;
 use garland_topology::Topology;
@@ -11,7 +11,7 @@ use crate::stage::Stage;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 
-/// What is twice as fast.
+/// The resource that is twice as fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Faster {
@@ -24,7 +24,7 @@ pub enum Faster {
 /// A forecast beside the emulated rate; in bytes per second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
-    /// What is twice as fast.
+    /// The resource that is twice as fast.
     pub faster: Faster,
     /// Number of remote copies.
     pub remote: usize,
@@ -47,7 +47,7 @@ impl Faster {
         topology
     }
 
-    /// The name in the table.
+    /// Returns the name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Disks => "disks",
@@ -64,7 +64,7 @@ impl Faster {
 }
 
 impl Balance {
-    /// Tries the forecasts of `rows` for files of the first size.
+    /// Tests the forecasts of `rows` for files of the first size.
     pub(super) fn try_upgrades(
         &self,
         stage: &Stage<'_>,

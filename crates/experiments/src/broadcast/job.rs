@@ -4,12 +4,13 @@ use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections, only};
+use crate::sections::{Kind, Sections, only, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Broadcast = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -27,16 +28,16 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
-    /// The script of 2005, rewritten: named pipes, tee and netcat.
+    /// A chain of named pipes, tee and netcat, like the script of 2005.
     Pipes,
-    /// Garland, with agents that are started for the copy.
+    /// Garland with agents that are started for the copy.
     Cold,
-    /// Garland, with standing agents.
+    /// Garland with standing agents.
     Up,
 }
 
 impl Tool {
-    /// The name in the table.
+    /// Returns the name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pipes => "pipe script",
@@ -46,11 +47,11 @@ impl Tool {
     }
 }
 
-/// Section `[tolerance]`: what counts as reproduced.
+/// Section `[tolerance]`: the limits within which results count as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Upper limit of the time with standing agents, as a multiple of what the wire alone takes.
+    /// Upper limit of the time with standing agents, as a multiple of the time of the wire alone.
     pub up_over_limit: f64,
 }
 
@@ -67,21 +68,21 @@ pub struct Published {
 }
 
 impl Broadcast {
-    /// Checks that the topology has enough nodes and the length can be parsed; the error says what is wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
+    /// Checks that the topology has enough nodes and that the length can be parsed.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         let topology = only(topologies, "a broadcast")?;
         let others = topology.nodes.len() - 1;
         let beyond = |some: &&u32| !(1..=others).contains(&(**some as usize));
         match self.job.receivers.iter().find(beyond) {
-            Some(some) => Err(format!(
-                "a job for {some} receivers, but there are {others} nodes beside the head"
+            Some(some) => refuse(format!(
+                "`receivers` has {some}, but there are only {others} nodes beside the head"
             )),
             None => Ok(()),
         }
     }
 
-    /// The published row for this number of receivers.
+    /// Returns the published row for this number of receivers.
     pub fn published(&self, receivers: u32) -> Option<&Published> {
         self.published.iter().find(|row| row.receivers == receivers)
     }

@@ -23,16 +23,17 @@ use table::{Common, Row};
 const NAME: &str = "copy";
 
 impl Broadcast {
-    /// Copies with every tool to every number of receivers.
+    /// Runs the experiment: copies with every tool to every number of receivers.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let topology = only(stage.topologies, "a broadcast").map_err(Failure::usage)?;
+        let topology = only(stage.topologies, "a broadcast")?;
         let size = stage.scaled(&self.job.bytes, 1.0)?;
         let length = size.bytes;
         let room = length * topology.nodes.len() as u64;
         let Some(goodput) = ScenarioLab::spec(topology).goodput() else {
             let name = &topology.name;
-            let problem = format!("{name} has no rate, so nothing to compare with");
-            return Err(Failure::usage(problem).hint("give [topology] a `rate`"));
+            let problem =
+                format!("topology {name} has no rate, which a broadcast is compared with");
+            return Err(Failure::usage(problem).hint("add a `rate` to [topology]"));
         };
         let nodes: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();
         let rows = stage.in_lab(topology, room, phases, |lab, phases| {
@@ -67,7 +68,7 @@ impl Broadcast {
     }
 }
 
-/// Copies with one tool from the first of `nodes`, the head, to all others. Returns the nanoseconds of the
+/// Copies with one tool from the head, the first of `nodes`, to all others. Returns the nanoseconds of the
 /// whole command and of the stream.
 fn copy(
     lab: &ScenarioLab<'_>,
@@ -95,7 +96,7 @@ fn copy(
     }
 }
 
-/// The network in words: `switch at 12.5 MB/s (0.100 Gbit/s)`, `8 media`.
+/// Returns the network in words, such as `switch at 12.5 MB/s (0.100 Gbit/s)` or `8 media`.
 fn media(topology: &Topology) -> String {
     match &topology.media[..] {
         [one] => {

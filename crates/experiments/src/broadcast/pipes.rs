@@ -1,4 +1,4 @@
-//! The script of 2005, rewritten: a chain of named pipes, tee and netcat.
+//! A chain of named pipes, tee and netcat, like the script of 2005.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,16 +10,16 @@ use garland_sys::{clock, signal};
 use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The script, which the benchmarks run as well.
+/// The script, which the benchmarks use as well.
 const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");
 
 const PORT: &str = "7002";
 
-/// Timeout of the chain in nanoseconds: a script that lost a byte would wait for ever.
+/// Timeout of the chain in nanoseconds: if a byte is lost, the script waits forever.
 const PATIENCE_NS: u64 = 300_000_000_000;
 
-/// Copies `source` from the first of `nodes`, the head, to all others under `name`. Returns the nanoseconds
-/// of the whole command and of the transfer alone.
+/// Copies `source` from the head, the first of `nodes`, to all others as a file named `name`. Returns the
+/// nanoseconds of the whole command and of the transfer alone.
 pub fn copy_by_pipes(
     lab: &ScenarioLab<'_>,
     source: &Path,
@@ -43,18 +43,20 @@ pub fn copy_by_pipes(
     let deadline = stream + PATIENCE_NS;
     for mut child in parts {
         loop {
-            match child.try_wait().or_nothing("waiting for the pipe script")? {
+            match child.try_wait().or_nothing("failed to wait for the pipe script")? {
                 Some(status) if status.success() => break,
-                Some(status) => return Err(Failure::nothing(format!("the pipe script: {status}"))),
+                Some(status) => {
+                    return Err(Failure::nothing(format!("the pipe script failed: {status}")));
+                }
                 None if lab.interrupted() => {
-                    // The other processes lose their neighbour, or end with the lab.
+                    // The other processes lose their connection, or end with the lab.
                     let _ = child.kill();
                     lab.go_on()?;
                 }
                 None if clock::now_ns() > deadline => {
-                    // The error below is what matters.
+                    // The process may have ended just now; the error below is reported anyway.
                     let _ = child.kill();
-                    return Err(Failure::nothing("the pipe script hangs"));
+                    return Err(Failure::nothing("the pipe script timed out after 300 s"));
                 }
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
@@ -69,21 +71,21 @@ fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<C
     command.args(["-c", SCRIPT, "pipes.sh", role]).arg(file).args([next, PORT]);
     command.stdin(Stdio::null());
     signal::release_in(&mut command);
-    command.spawn().or_nothing("starting the pipe script")
+    command.spawn().or_nothing("failed to start the pipe script")
 }
 
-/// Waits until a node's netcat listens: netcat itself doesn't report it.
+/// Waits until a node's netcat listens, which netcat itself does not report.
 fn await_listener(lab: &Lab, node: &str) -> Result<(), Failure> {
     let deadline = clock::now_ns() + 10_000_000_000;
     let pattern = format!("sport = :{PORT}");
     while clock::now_ns() < deadline {
-        let mut look = lab.command(node, "ss").map_err(Failure::nothing)?;
-        let output = look.args(["-Htln", &pattern]).output().or_nothing("starting ss")?;
+        let mut sockets = lab.command(node, "ss").map_err(Failure::nothing)?;
+        let output = sockets.args(["-Htln", &pattern]).output().or_nothing("failed to run ss")?;
         if !output.stdout.is_empty() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Err(Failure::nothing(format!("netcat on {node} does not listen"))
-        .hint("the pipe script needs netcat: apt-get install netcat-openbsd"))
+    Err(Failure::nothing(format!("timed out after 10 s waiting for netcat on {node} to listen"))
+        .hint("if netcat is not installed, run apt-get install netcat-openbsd"))
 }

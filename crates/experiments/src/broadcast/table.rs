@@ -20,7 +20,7 @@ pub struct Common {
     /// The file's length.
     #[serde(flatten)]
     pub size: Size,
-    /// Seconds that the wire alone takes.
+    /// Seconds of the transfer by the wire alone.
     pub limit_s: f64,
 }
 
@@ -31,18 +31,18 @@ pub struct Row {
     pub tool: Tool,
     /// Number of nodes that receive the file.
     pub receivers: u32,
-    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
+    /// Predicted seconds: the measured time of a file of one byte, plus the simulated time of the bytes.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
     /// Seconds from the first byte to the last byte of the last node.
     pub stream_s: f64,
-    /// Whether every node's file was compared equal.
+    /// Whether every node's file equals the source.
     pub equal: bool,
 }
 
 impl Table {
-    /// Describes the first result that misses the tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let most = self.experiment.tolerance.up_over_limit;
         self.rows.iter().find_map(|row| {
@@ -52,7 +52,7 @@ impl Table {
                 return Some(format!("{tool} to {receivers}: a file differs from its source"));
             }
             (row.tool == Tool::Up && share > most).then(|| {
-                format!("{tool} to {receivers} takes {share:.2} times what the wire alone takes, above {most}")
+                format!("{tool} to {receivers} takes {share:.2} times as long as the wire alone, above {most}")
             })
         })
     }

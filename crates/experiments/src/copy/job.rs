@@ -4,12 +4,13 @@ use garland_core::units::bytes;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections, are_rated};
+use crate::sections::{Kind, Sections, reached, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type CopyExperiment = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -32,7 +33,7 @@ pub struct Job {
 pub enum CopyTool {
     /// `garland cp`.
     Cp,
-    /// The system's cp through `garland mount`, as in 2004 through /mfs.
+    /// The system's cp on a `garland mount`, as in 2004 on /mfs.
     Mount,
 }
 
@@ -40,11 +41,11 @@ fn by_cp() -> Vec<CopyTool> {
     vec![CopyTool::Cp]
 }
 
-/// Section `[tolerance]`: what counts as reproduced.
+/// Section `[tolerance]`: the limits within which results count as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Least rate of the whole command, as a share of what the wires allow.
+    /// Least rate of the whole command, as a share of the wires' bound.
     pub least_of_bound: f64,
 }
 
@@ -61,27 +62,18 @@ pub struct Published {
 }
 
 impl CopyExperiment {
-    /// Checks that the node exists, that the head reaches it, and that the wires have a rate; the error says
-    /// what is wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
-        let to = &self.job.to;
-        for topology in topologies {
-            let name = &topology.name;
-            let place = topology.node(to).filter(|place| *place > 0);
-            let place = place.ok_or_else(|| format!("{name} has no node {to} beside its head"))?;
-            if !are_rated(topology, &[(0, place)]) {
-                return Err(format!("{name} has no wire with a rate between its head and {to}"));
-            }
-        }
-        let is_one = |row: &&Published| topologies.iter().all(|one| one.name != row.topology);
-        match self.published.iter().find(is_one) {
-            Some(row) => Err(format!("{} is published but not run", row.topology)),
+    /// Checks that the node exists, that the head reaches it, and that the wires have a rate.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
+        topologies.iter().try_for_each(|topology| reached(topology, &self.job.to).map(drop))?;
+        let is_unknown = |row: &&Published| topologies.iter().all(|one| one.name != row.topology);
+        match self.published.iter().find(is_unknown) {
+            Some(row) => refuse(format!("{} is published, but not in `topologies`", row.topology)),
             None => Ok(()),
         }
     }
 
-    /// The published row of a topology.
+    /// Returns the published row of a topology.
     pub fn published(&self, topology: &str) -> Option<&Published> {
         self.published.iter().find(|row| row.topology == topology)
     }

@@ -22,7 +22,7 @@ pub use table::Table;
 const NAME: &str = "copy";
 
 impl CopyExperiment {
-    /// Copies over every topology.
+    /// Runs the experiment: copies over every topology.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let size = stage.scaled(&self.job.bytes, self.job.scale)?;
         let mut rows = Vec::new();
@@ -77,7 +77,7 @@ impl CopyExperiment {
         lab.fastest(&[words.map(str::to_owned).to_vec()], enough_s)
     }
 
-    /// Seconds from the start of cp until it has closed the file, which the node then has whole.
+    /// Returns the seconds from the start of cp until it has closed the file; the node has all of it then.
     fn by_mount(
         &self,
         lab: &ScenarioLab<'_>,

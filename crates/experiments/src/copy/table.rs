@@ -1,4 +1,4 @@
-//! The table of copies over several topologies: published, emulated, and what the wires allow.
+//! The table of copies over several topologies: published, emulated, and the bound of the wires.
 
 use std::fmt;
 
@@ -22,19 +22,19 @@ pub struct Row {
     pub topology: String,
     /// The tool.
     pub by: CopyTool,
-    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
+    /// Predicted seconds: the measured time of a file of one byte, plus the simulated time of the bytes.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
-    /// Seconds that the wires alone take.
+    /// Seconds of the transfer by the wires alone.
     pub bound_s: f64,
-    /// Whether the node's file was compared equal.
+    /// Whether the node's file equals the source.
     pub equal: bool,
 }
 
 impl Table {
-    /// Describes the first row that misses the tolerance: a copy that is slower than its wires, or a
-    /// published one that is faster; none if all are within it.
+    /// Describes the first row that is out of tolerance: a copy that is too slow for its wires, or a
+    /// published one that is faster than they are; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find_map(|row| {
@@ -45,14 +45,14 @@ impl Table {
             if share < least {
                 let (share, least) = (share * 100.0, least * 100.0);
                 return Some(format!(
-                    "{topology}: {share:.1} % of what the wires allow, below {least:.0} %"
+                    "{topology}: {share:.1} % of the bound of the wires, below {least:.0} %"
                 ));
             }
             let then = self.experiment.published(&row.topology)?;
             let bound = self.rate(row.bound_s);
             (then.rate > bound).then(|| {
                 format!(
-                    "{topology}: published are {} MiB/s, above the {bound:.2} of its wires",
+                    "{topology}: the published {} MiB/s is above the {bound:.2} of its wires",
                     then.rate
                 )
             })
@@ -65,14 +65,14 @@ impl Table {
         self.rows.iter().map(of).collect()
     }
 
-    /// The file's rate in MiB/s if it takes `seconds`.
+    /// Returns the file's rate in MiB/s if it takes `seconds`.
     fn rate(&self, seconds: f64) -> f64 {
         self.common.bytes as f64 / MIB / seconds
     }
 }
 
 impl Row {
-    /// The topology, and the tool unless that is `garland cp`.
+    /// Returns the topology's name, with the tool unless that is `garland cp`.
     fn label(&self) -> String {
         match self.by {
             CopyTool::Cp => self.topology.clone(),

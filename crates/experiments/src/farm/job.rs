@@ -5,16 +5,17 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::riddle::Suspect;
-use crate::sections::{Kind, Sections, are_rated, place};
+use crate::sections::{Kind, Sections, place, reached, refuse};
 use garland_farm::result::Unit;
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Farm = Sections<Job, Tolerance, Published>;
 
-/// The topology's name in `[[published]]` that stands for one machine, the base of comparisons.
+/// The topology name in `[[published]]` that means one machine alone, the base of comparisons.
 pub const ONE: &str = "one";
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -32,23 +33,23 @@ pub struct Job {
     pub nodes: Vec<String>,
     /// Each node's share of a processor.
     pub share: f64,
-    /// A node's power in 2004: `300MHz`.
+    /// A node's power in 2004, such as `300MHz`.
     pub unit: String,
-    /// The encoder: its last arguments are `-`, for standard input, and the output's name.
+    /// The encoder. Its last arguments are `-`, for standard input, and the output's name.
     pub program: String,
     /// The loads, the heaviest first.
     pub load: Vec<LoadKind>,
     /// The copy through the mount.
     pub copy: CopyJob,
-    /// The network that was slower than it should be, and what is tried on it.
+    /// The network that was slower than expected, and the faults that are tested on it.
     pub riddle: Riddle,
 }
 
-/// A load: how the encoder is started.
+/// A load: the arguments of the encoder.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadKind {
-    /// The load's name: `heavy`.
+    /// The load's name, such as `heavy`.
     pub name: String,
     /// Arguments of the encoder before `-`.
     pub words: Vec<String>,
@@ -64,7 +65,7 @@ pub struct CopyJob {
     pub to: String,
 }
 
-/// A network that was slower than another one, though it should have been faster.
+/// A network that was slower than another one, although its wires are faster.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Riddle {
@@ -76,17 +77,17 @@ pub struct Riddle {
     pub bytes: String,
     /// Kernel settings that restore the TCP of that time, such as `net.ipv4.tcp_recovery=0`.
     pub settings: Vec<String>,
-    /// Faults that are tried.
+    /// Faults that are tested.
     pub suspect: Vec<Suspect>,
 }
 
-/// Section `[tolerance]`: what counts as reproduced.
+/// Section `[tolerance]`: the limits within which results count as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
     /// The difference allowed between emulated and published time, as a share of one machine's time.
     pub of_one: f64,
-    /// Least rate of a copy, as a share of what the wires allow.
+    /// Least rate of a copy, as a share of the wires' bound.
     pub copy_of_bound: f64,
     /// A suspect reproduces the riddle if the ratio of the two networks' rates differs from the published
     /// ratio by less than this factor.
@@ -105,26 +106,25 @@ pub struct Published {
     pub slowest: f64,
     /// Seconds of the fastest job.
     pub fastest: Option<f64>,
-    /// Whether the figure belongs to the riddle: it is shown, but needn't be reproduced.
+    /// Whether the figure belongs to the riddle: it is shown, but need not be reproduced.
     #[serde(default)]
     pub riddle: bool,
 }
 
 impl Farm {
-    /// Checks that nodes, wires and loads exist and that all published figures are measured; the error says
-    /// what is wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    /// Checks that nodes, wires and loads exist and that all published figures are measured.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let job = &self.job;
         for text in [&job.bytes, &job.copy.bytes, &job.riddle.bytes] {
-            bytes::parse(text).map_err(|error| error.to_string())?;
+            bytes::parse(text).map_err(Failure::usage)?;
         }
-        job.unit.parse::<Unit>()?;
+        job.unit.parse::<Unit>().map_err(Failure::usage)?;
         job.riddle.suspect.iter().try_for_each(Suspect::check)?;
         if job.jobs == 0 || job.load.is_empty() || job.nodes.len() < 2 {
-            return Err("`jobs`, `load` are one at least, and `nodes` two".to_owned());
+            return refuse("there must be at least 1 of `jobs`, 1 `load` and 2 `nodes`");
         }
         if !(job.share > 0.0 && job.share <= 1.0) {
-            return Err("`share` is above 0 and at most 1".to_owned());
+            return refuse("`share` must be above 0 and at most 1");
         }
         for topology in topologies {
             self.check_nodes(topology)?;
@@ -132,48 +132,46 @@ impl Farm {
         let known = |name: &str| topologies.iter().any(|topology| topology.name == name);
         for name in [&job.riddle.slow, &job.riddle.fast] {
             if !known(name) {
-                return Err(format!("the riddle is about {name}, which is not run"));
+                return refuse(format!("the riddle is about {name}, which is not in `topologies`"));
             }
         }
         let has_load = |row: &Published| {
             row.load.as_ref().is_none_or(|load| job.load.iter().any(|own| own.name == *load))
         };
-        let strange = self
+        let unknown = self
             .published
             .iter()
             .find(|row| !(row.topology == ONE || known(&row.topology)) || !has_load(row));
-        if let Some(row) = strange {
+        if let Some(row) = unknown {
             let load = row.load.as_deref().unwrap_or("copy");
-            return Err(format!("{}, {load} is published but not run", row.topology));
+            return refuse(format!(
+                "topology {}, load {load} is published, but not run",
+                row.topology
+            ));
         }
-        let one = |load: &LoadKind| self.published(ONE, Some(&load.name)).is_none();
-        match job.load.iter().find(|load| one(load)) {
-            Some(load) => Err(format!("{ONE}, {} is not published", load.name)),
+        let is_missing = |load: &LoadKind| self.published(ONE, Some(&load.name)).is_none();
+        match job.load.iter().find(|load| is_missing(load)) {
+            Some(load) => {
+                refuse(format!("topology {ONE}, load {} has no entry in `published`", load.name))
+            }
             None => Ok(()),
         }
     }
 
-    fn check_nodes(&self, topology: &Topology) -> Result<(), String> {
+    fn check_nodes(&self, topology: &Topology) -> Result<(), Failure> {
         let name = &topology.name;
         let places = self.job.nodes.iter().map(|node| place(topology, node));
         let places = places.collect::<Result<Vec<_>, _>>()?;
         if places[0] != 0 {
-            return Err(format!(
-                "{} is not the head of {name}, which has the files",
+            return refuse(format!(
+                "the first of `nodes` has the files and must be the head of {name}, which {} is not",
                 self.job.nodes[0]
             ));
         }
-        let to = place(topology, &self.job.copy.to)?;
-        match to != 0 && are_rated(topology, &[(0, to)]) {
-            true => Ok(()),
-            false => Err(format!(
-                "{name} has no wire with a rate between its head and {}",
-                self.job.copy.to
-            )),
-        }
+        reached(topology, &self.job.copy.to).map(drop)
     }
 
-    /// The published figure of a topology and a load.
+    /// Returns the published figure of a topology and a load; of the copy without a load.
     pub fn published(&self, topology: &str, load: Option<&str>) -> Option<&Published> {
         self.published.iter().find(|row| row.topology == topology && row.load.as_deref() == load)
     }

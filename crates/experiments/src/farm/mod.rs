@@ -1,5 +1,5 @@
-//! Many jobs on a few nodes, over several topologies: the encodes of 2004, heavy and light, a copy
-//! through the mount, and faults that may have slowed one of the networks down.
+//! Many jobs on a few nodes, over several topologies: the heavy and the light encodes of 2004, a copy through
+//! the mount, and faults that may have slowed one of the networks down.
 
 mod job;
 mod prediction;
@@ -22,7 +22,7 @@ pub use table::Table;
 use trial::FarmTrial;
 
 impl Farm {
-    /// Encodes on one machine and over every topology, copies, and tries the suspects.
+    /// Runs the experiment: encodes on one machine and over every topology, copies, and tests the suspects.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         wave::find_encoder(&self.job.program)?;
         let Size { scale, bytes: length } = stage.scaled(&self.job.bytes, self.job.scale)?;
@@ -39,8 +39,8 @@ impl Farm {
         Ok(Table::new(self, Common { scaling, copies, suspects }, rows))
     }
 
-    /// The scaling of the emulation: files by `scale`, and wires so that they carry as large a share of a job's
-    /// bytes in the time of the job.
+    /// Returns the scaling of the emulation: files by `scale`, and wires so that they carry the same share of
+    /// a job's bytes in the time of the job.
     fn scaling(&self, scale: f64, ones: &[Row]) -> Result<Scaling, Failure> {
         let first = ones.first().ok_or_else(|| Failure::nothing("nothing was encoded"))?;
         let published = self.published(ONE, Some(&first.load)).map_or(0.0, |row| row.slowest);

@@ -1,5 +1,5 @@
 //! The simulated encodes: jobs that read and write while they compute, at the speed that was measured with
-//! some of the jobs and unhindered wires.
+//! some of the jobs and fast wires.
 
 use garland_predict::{Farm, Files, Job, Machine, Network, farm};
 use garland_topology::Topology;
@@ -10,7 +10,8 @@ use crate::predicted::no_way;
 use garland_terminal::failure::Failure;
 
 impl FarmTrial<'_> {
-    /// Simulated seconds of all jobs of a load over a topology, from the times that `one` machine took alone.
+    /// Returns the simulated seconds of all jobs of a load over a topology, from the times of `one` machine
+    /// alone.
     pub(super) fn predicted(&self, topology: &Topology, one: &Row) -> Result<f64, Failure> {
         let wanted = &self.experiment.job;
         let places = wanted.nodes.iter().map(|node| topology.node(node).unwrap_or_default());

@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use super::job::ONE;
 
-/// By how much the emulation is smaller and faster than the original.
+/// The factors by which the emulation is smaller and faster than the original.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Scaling {
     /// The files' lengths as a share of the published ones.
     pub files: f64,
-    /// Seconds of the original for one second of the emulation.
+    /// Seconds of the original for each second of the emulation.
     pub seconds: f64,
-    /// Factor by which wires are faster, so that they carry as large a share of a job's bytes in the job's
+    /// The factor by which wires are faster, so that they carry the same share of a job's bytes in the job's
     /// time.
     pub wires: f64,
 }
 
 impl Scaling {
-    /// The scaling of files and of seconds, from which that of wires follows.
+    /// Creates the scaling of files and seconds, from which that of wires follows.
     pub fn new(files: f64, seconds: f64) -> Self {
         Self { files, seconds, wires: files * seconds }
     }
@@ -37,7 +37,7 @@ impl Scaling {
 }
 
 /// All jobs of a load over one topology, or on one machine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// The topology's name; `one` for one machine alone.
     pub topology: String,
@@ -45,8 +45,8 @@ pub struct Row {
     pub load: String,
     /// Simulated seconds, from the times of one machine alone; none for that machine.
     pub predicted_s: Option<f64>,
-    /// For one machine, measured with some of the jobs and unhindered wires: seconds until jobs with mounted
-    /// files begin, and seconds of each.
+    /// For one machine, measured with some of the jobs and fast wires: seconds until jobs with mounted files
+    /// start, and seconds of each job.
     pub mounted_s: Option<[f64; 2]>,
     /// Seconds until the last job was done.
     pub seconds: f64,
@@ -56,12 +56,12 @@ pub struct Row {
     pub equivalent: Option<f64>,
     /// The difference of that power from the nodes' total, as a share of the latter.
     pub difference: Option<f64>,
-    /// Where the time went.
+    /// The losses of time by cause.
     pub losses: Option<Losses>,
-    /// Bytes on the wires, and bytes of inputs and outputs of jobs on all nodes but the first; 0 for one
+    /// Bytes on the wires, and bytes of inputs and outputs of jobs on all nodes except the first; 0 for one
     /// machine.
     pub carried: [u64; 2],
-    /// Mean bytes of a job's outputs.
+    /// The mean bytes of a job's outputs.
     pub made: f64,
     /// Whether all outputs were equal.
     pub equal: bool,
@@ -69,7 +69,15 @@ pub struct Row {
     pub run: String,
 }
 
-/// The seconds of `row` as a share of what one machine takes for that load; none if `rows` lacks it.
+impl Row {
+    /// Returns the topology's name for tables.
+    pub fn name(&self) -> &str {
+        if self.topology == ONE { "one PC" } else { &self.topology }
+    }
+}
+
+/// Returns the seconds of `row` as a share of one machine's for that load; none if `rows` has no such
+/// machine.
 pub fn share_of_one(rows: &[Row], row: &Row) -> Option<f64> {
     let one = rows.iter().find(|one| one.topology == ONE && one.load == row.load)?;
     Some(row.seconds / one.seconds)
@@ -84,7 +92,7 @@ pub struct CopyRow {
     pub predicted_s: f64,
     /// Emulated seconds.
     pub seconds: f64,
-    /// Seconds that the wires alone take.
+    /// Seconds of the transfer by the wires alone.
     pub bound_s: f64,
     /// The file's length in bytes.
     pub bytes: u64,
@@ -99,6 +107,6 @@ pub struct SuspectRow {
     pub slow: f64,
     /// The rate over the faster network, with the fault if it can occur there.
     pub fast: f64,
-    /// Whether the fault makes the first network slower by about the published factor.
+    /// Whether the fault makes the slow network slower than the other by about the published factor.
     pub reproduces: bool,
 }

@@ -1,4 +1,4 @@
-//! The tables of 2004, published and emulated side by side.
+//! The tables of 2004: published and emulated figures side by side.
 
 use std::fmt::{self, Formatter};
 
@@ -19,10 +19,10 @@ const MIB: f64 = 1048576.0;
 /// The encodes, those of one machine first.
 pub type Table = table::Table<Farm, Row, Common>;
 
-/// What was measured beside the encodes.
+/// The measurements beside the encodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
-    /// How the emulation is scaled.
+    /// The scaling of the emulation.
     pub scaling: Scaling,
     /// The copies through the mount.
     pub copies: Vec<CopyRow>,
@@ -45,12 +45,12 @@ impl Table {
         encodes.chain(copies).collect()
     }
 
-    /// Describes the first result that misses the tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let unequal = self.rows.iter().find(|row| !row.equal);
         let unequal = unequal.map(|row| {
             format!(
-                "{}, {}: results differ, though their sources are alike",
+                "{}, {}: outputs differ, although their sources are equal",
                 row.topology, row.load
             )
         });
@@ -68,7 +68,7 @@ impl Table {
         far.then(|| {
             let (name, load) = (&row.topology, &row.load);
             let (now, then) = (now * 100.0, then * 100.0);
-            format!("{name}, {load}: {now:.1} % of one PC's time, and {then:.1} % were published")
+            format!("{name}, {load}: {now:.1} % of one PC's time, published are {then:.1} %")
         })
     }
 
@@ -77,23 +77,24 @@ impl Table {
         let slow = self.common.copies.iter().find(|copy| copy.bound_s / copy.seconds < least)?;
         let share = slow.bound_s / slow.seconds * 100.0;
         Some(format!(
-            "{}: the copy came to {share:.1} % of what the wires allow, below {:.0} %",
+            "{}: the copy reached {share:.1} % of the bound of the wires, below {:.0} %",
             slow.topology,
             least * 100.0
         ))
     }
 
-    /// Describes why the riddle isn't solved: the healthy network is slower already, or no suspect makes it so.
+    /// Describes why the riddle is unsolved: the network is slower without a fault, or no suspect makes it
+    /// slower.
     fn riddle_stays(&self) -> Option<String> {
         let riddle = &self.experiment.job.riddle;
         let (slow, fast) = (&riddle.slow, &riddle.fast);
         match self.common.suspects.split_first() {
             Some((healthy, _)) if healthy.slow <= healthy.fast => {
-                Some(format!("{slow} copies slower than {fast} with nothing wrong"))
+                Some(format!("{slow} is slower than {fast} without a fault"))
             }
-            Some((_, tried)) if !tried.iter().any(|row| row.reproduces) => {
-                Some(format!("nothing that was tried makes {slow} slower than {fast} as published"))
-            }
+            Some((_, tried)) if !tried.iter().any(|row| row.reproduces) => Some(format!(
+                "no tested fault makes {slow} slower than {fast} by the published factor"
+            )),
             _ => None,
         }
     }
@@ -105,8 +106,8 @@ impl fmt::Display for Table {
         let share = files * 100.0;
         writeln!(
             f,
-            "emulated: files of {share:.2} % of the published ones; a second stands for {seconds:.1} of 2004, \
-             so wires are {wires:.2} times as fast"
+            "emulated: files of {share:.2} % of the published ones; a second corresponds to {seconds:.1} s of \
+             2004, so wires are {wires:.2} times as fast"
         )?;
         for load in &self.experiment.job.load {
             let rows: Vec<&Row> = self.rows.iter().filter(|row| row.load == load.name).collect();
@@ -147,9 +148,8 @@ impl Table {
         )?;
         writeln!(f, "{:<22}|{columns} |{:>9}{:>8} |{columns}", "", "time", "%")?;
         for row in rows {
-            let name = if row.topology == ONE { "one PC" } else { &row.topology };
             let (published, predicted) = (self.published(row), self.predicted(row));
-            writeln!(f, "{name:<22}|{published} |{predicted} |{}", self.emulated(row))?;
+            writeln!(f, "{:<22}|{published} |{predicted} |{}", row.name(), self.emulated(row))?;
         }
         Ok(())
     }
@@ -192,17 +192,15 @@ impl Table {
 
     fn bars(&self, f: &mut Formatter<'_>, rows: &[&Row]) -> fmt::Result {
         for (at, base) in rows.iter().enumerate().take(rows.len().saturating_sub(1)) {
-            let name = if base.topology == ONE { "one PC" } else { &base.topology };
-            writeln!(f, "\n{:<12}{name} = 100 %", "")?;
+            writeln!(f, "\n{:<12}{} = 100 %", "", base.name())?;
             for row in &rows[at..] {
-                let name = if row.topology == ONE { "one PC" } else { &row.topology };
                 let load = Some(row.load.as_str());
                 let seconds = |topology: &str| {
                     self.experiment.published(topology, load).map_or(0.0, |one| one.slowest)
                 };
                 let then = seconds(&row.topology) / seconds(&base.topology);
                 let now = row.seconds / base.seconds;
-                writeln!(f, "{name:<12}published {:>7.2} % {}", then * 100.0, bar(then))?;
+                writeln!(f, "{:<12}published {:>7.2} % {}", row.name(), then * 100.0, bar(then))?;
                 writeln!(f, "{:<12}emulated  {:>7.2} % {}", "", now * 100.0, bar(now))?;
             }
         }
@@ -275,14 +273,14 @@ impl Table {
         let (slow, fast) = (rate(&riddle.slow), rate(&riddle.fast));
         writeln!(
             f,
-            "\nthe riddle: {} copied slower than {}; tried at the rates and with the TCP of 2004",
+            "\nthe riddle: {} copied slower than {}; tested at the rates and with the TCP of 2004",
             riddle.slow, riddle.fast
         )?;
-        writeln!(f, "{:<40}{:>12}{:>12}{:>10}", "MiB/s", riddle.slow, riddle.fast, "by that")?;
+        writeln!(f, "{:<40}{:>12}{:>12}{:>10}", "MiB/s", riddle.slow, riddle.fast, "ratio")?;
         writeln!(f, "{:<40}{slow:>12.2}{fast:>12.2}{:>10.2}", "published", slow / fast)?;
         for row in &self.common.suspects {
-            let name = row.suspect.as_deref().unwrap_or("nothing wrong");
-            let verdict = if row.reproduces { "  reproduces it" } else { "" };
+            let name = row.suspect.as_deref().unwrap_or("no fault");
+            let verdict = if row.reproduces { "  reproduced" } else { "" };
             let by = row.slow / row.fast;
             writeln!(
                 f,
@@ -295,7 +293,8 @@ impl Table {
     }
 }
 
-/// Formats a row: time, share of one PC's time, fastest and slowest job, and what the cluster is worth.
+/// Formats a row: time, share of one PC's time, fastest and slowest job, and the equivalent power of the
+/// cluster.
 fn figures(seconds: f64, share: f64, jobs: Option<[f64; 2]>, worth: Option<(f64, f64)>) -> String {
     let jobs = jobs.and_then(|jobs| spread(&jobs));
     let jobs = jobs.map_or_else(

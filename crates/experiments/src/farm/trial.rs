@@ -21,17 +21,18 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// Number of copies with each suspect.
 const TRIES: usize = 5;
 
-/// Rate of wires, in bits per second, that delay no encoder.
+/// Rate in bits per second of wires that delay no encoder.
 const UNHINDERED: u64 = 1_000_000_000;
 
-/// One in this many jobs is measured through the mount, to predict the others.
+/// The jobs divided by this number are measured through the mount, to predict the others.
 const PART: usize = 2;
 
-/// Timeout of a copy in seconds; a copy that reaches it counts with this time.
+/// Timeout of a copy in seconds, which is the time of a copy that reaches it.
 const LONGEST_S: u64 = 15;
 
-/// The script of a job: the encoder reads its standard input. Given a name, lame with libsndfile reads the
-/// whole file before it encodes, and so idles while its wire is busy; the encoder of 2004 didn't.
+/// The script of a job: the encoder reads its standard input. If given a file name, lame with libsndfile
+/// reads the whole file before it encodes, so its CPU idles while the wire is busy; the encoder of 2004 did
+/// not do that.
 const ENCODE: &str = "from=$1 to=$2; shift 2; exec \"$@\" - \"$to\" <\"$from\"";
 
 /// The file name extension of encoded sound.
@@ -47,8 +48,8 @@ pub struct FarmTrial<'a> {
 
 impl FarmTrial<'_> {
     /// Measures each load on one machine, one job after the other, with wires that delay nothing. All nodes
-    /// do this at the same time, with files of their own: an emulated node is slower while the others compute
-    /// on the same processors, so the base of a comparison with three nodes must be measured with three.
+    /// do this at the same time, with files of their own: an emulated node is slower while others compute on
+    /// the same CPUs, so the base of a comparison with three nodes must be measured with three.
     pub fn alone(&self, topology: &Topology, phases: &mut Phases) -> Result<Vec<Row>, Failure> {
         let mut topology = self.with_shares(topology);
         let fast = Some(Rate::from_bits_per_second(UNHINDERED));
@@ -85,9 +86,9 @@ impl FarmTrial<'_> {
         let seconds =
             reports.iter().map(|report| report.summary.total).sum::<f64>() / reports.len() as f64;
         let first = reports.into_iter().next();
-        let first = first.ok_or_else(|| Failure::nothing("nothing was encoded"))?;
+        let first = first.ok_or_else(|| Failure::nothing("no node encoded a file"))?;
         let made = made(&first);
-        // Equally many jobs on each node; all nodes but the first read and write through the mount.
+        // The same number of jobs on each node; all nodes except the first read and write through the mount.
         let some = &sounds[..sounds.len().div_ceil(PART)];
         let mounted = ask(lab, &self.mounted(load, "turns", some))?;
         are_equal(some, MADE)?;
@@ -98,21 +99,17 @@ impl FarmTrial<'_> {
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
-            predicted_s: None,
             mounted_s: Some([start_s, each_s]),
             seconds,
-            spread: None,
-            equivalent: None,
-            difference: None,
             losses: summary.losses,
-            carried: [0, 0],
             made,
             equal,
             run,
+            ..Row::default()
         })
     }
 
-    /// Runs each load on all nodes, all jobs at once, and then the copy.
+    /// Runs each load on all nodes, with all jobs at once, and then the copy.
     pub fn together(
         &self,
         topology: &Topology,
@@ -146,7 +143,7 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Copies over the two networks of the riddle, at their original rates, without a fault and with every
+    /// Copies over both networks of the riddle at their original rates, without a fault and with every
     /// suspect.
     pub fn suspects(&self, phases: &mut Phases) -> Result<Vec<SuspectRow>, Failure> {
         let riddle = &self.experiment.job.riddle;
@@ -165,8 +162,8 @@ impl FarmTrial<'_> {
         Ok(slow.into_iter().zip(fast).map(row).collect())
     }
 
-    /// The rates of the copy over the topology `name`, in bytes per second: without a fault, and with each
-    /// suspect. A suspect that the faster network couldn't have had is not applied there.
+    /// Returns the rates of the copy over the topology `name`, in bytes per second: without a fault, and with
+    /// each suspect. A suspect that the faster network could not have had is not applied there.
     fn rates(
         &self,
         name: &str,
@@ -175,13 +172,14 @@ impl FarmTrial<'_> {
         let riddle = &self.experiment.job.riddle;
         let mut topologies = self.stage.topologies.iter();
         let topology = topologies.find(|one| one.name == name);
-        let topology = topology.ok_or_else(|| Failure::usage(format!("there is no {name}")))?;
+        let topology = topology
+            .ok_or_else(|| Failure::usage(format!("the topology {name} is not in `topologies`")))?;
         let length = bytes::parse(&riddle.bytes).map_err(Failure::usage)?;
         let is_hub = name == riddle.fast;
         self.stage.in_lab(topology, length.saturating_mul(2), phases, |lab, phases| {
             let source = lab.random_file("copied", length)?;
             let to = &self.experiment.job.copy.to;
-            // Send single frames, so that frames get lost and not the long segments of segmentation offload.
+            // Send single frames, so that frames are lost and not the long segments of segmentation offload.
             let script = format!(
                 "sysctl -qw {}; ip link set dev eth0 gso_max_segs 1",
                 riddle.settings.join(" ")
@@ -190,13 +188,13 @@ impl FarmTrial<'_> {
                 on_node(lab, node, &script)?;
             }
             phases.end("set-up");
-            // The mean of several copies evens out chance.
+            // Average several copies, since losses are random.
             let rate = |tries: usize| {
                 let seconds = (0..tries).map(|_| self.copy(lab, &source));
                 let seconds = seconds.sum::<Result<f64, Failure>>()?;
                 Ok::<_, Failure>(length as f64 * tries as f64 / seconds)
             };
-            garland_terminal::errln!("{name} as it should be, a copy through the mount ...");
+            garland_terminal::errln!("{name} without a fault, a copy through the mount ...");
             let healthy = rate(1)?;
             let mut rates = vec![(None, healthy)];
             for suspect in &riddle.suspect {
@@ -239,8 +237,6 @@ impl FarmTrial<'_> {
         Ok(Row {
             topology: topology.to_owned(),
             load: load.name.clone(),
-            predicted_s: None,
-            mounted_s: None,
             seconds: summary.total,
             spread: summary.spread,
             equivalent: worth.map(|worth| worth.equivalent),
@@ -250,10 +246,11 @@ impl FarmTrial<'_> {
             made,
             equal: are_equal(sounds, MADE)?,
             run,
+            ..Row::default()
         })
     }
 
-    /// Seconds of a farm with mounts on all nodes and one empty job on each.
+    /// Returns the seconds of a farm with mounts on all nodes and one empty job on each.
     fn starting(&self, lab: &ScenarioLab<'_>, sounds: &[PathBuf]) -> Result<f64, Failure> {
         let nodes = &self.experiment.job.nodes;
         let mut words: Vec<String> =
@@ -264,13 +261,13 @@ impl FarmTrial<'_> {
         Ok(ask(lab, &words)?.summary.total)
     }
 
-    /// The arguments for jobs on all nodes at once, which mount the files of the first node.
+    /// Returns the arguments of a farm with all jobs at once, which mount the files of the first node.
     fn mounted(&self, load: &LoadKind, placement: &str, sounds: &[PathBuf]) -> Vec<String> {
         let how = ["--data", "mount", "--all-at-once", "--placement", placement].map(str::to_owned);
         self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
 
-    /// The arguments for all jobs of a load on these nodes; outputs have the extension `made`.
+    /// Returns the arguments of a farm of a load on these nodes; outputs have the extension `made`.
     fn words(
         &self,
         nodes: &str,
@@ -292,7 +289,7 @@ impl FarmTrial<'_> {
         words
     }
 
-    /// Seconds of a job that reads `source` through the mount, on the copying node.
+    /// Returns the seconds of a job that reads `source` through the mount, on the copying node.
     fn copy(&self, lab: &ScenarioLab<'_>, source: &Path) -> Result<f64, Failure> {
         lab.go_on()?;
         let nodes = lab_nodes(std::slice::from_ref(&self.experiment.job.copy.to));
@@ -306,21 +303,21 @@ impl FarmTrial<'_> {
             (Some(spread), _) => Ok(spread.slowest),
             (None, Some(one)) if one.reason == Outcome::Timeout.to_string() => Ok(LONGEST_S as f64),
             (None, one) => {
-                let reason = one.map_or("nothing is known of it", |one| &one.reason);
-                Err(Failure::nothing(format!("the copy through the mount: {reason}")))
+                let reason = one.map_or("no result", |one| &one.reason);
+                Err(Failure::nothing(format!("the copy through the mount failed: {reason}")))
             }
         }
     }
 
     /// Writes the sound files of all jobs, with equal contents.
     fn sounds(&self, lab: &ScenarioLab<'_>) -> Result<Vec<PathBuf>, Failure> {
-        let path = |at: usize| lab.folder().join(format!("track{:02}.wav", at + 1));
+        let path = |at: usize| lab.files().join(format!("track{:02}.wav", at + 1));
         let first = path(0);
         wave::write(&first, self.length)?;
         let mut paths = vec![first.clone()];
         for at in 1..self.experiment.job.jobs {
             let next = path(at);
-            fs::copy(&first, &next).or_nothing(format!("making {}", next.display()))?;
+            fs::copy(&first, &next).or_nothing(format!("failed to create {}", next.display()))?;
             paths.push(next);
         }
         Ok(paths)
@@ -334,30 +331,21 @@ impl FarmTrial<'_> {
         topology
     }
 
-    /// The copying node.
+    /// Returns the copying node.
     fn reader(&self, topology: &Topology) -> NodeId {
         topology.node(&self.experiment.job.copy.to).unwrap_or_default()
     }
 
-    /// Bytes of sound files, outputs and the copied file.
+    /// Returns the bytes of sound files, outputs and the copied file.
     fn room(&self) -> u64 {
         let jobs = self.experiment.job.jobs as u64;
         self.length.saturating_mul(jobs + 8).saturating_mul(2)
     }
 }
 
-/// Runs a farm; a failed job is an error.
+/// Runs a farm, and returns its report. A failed job is an error.
 fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let report = lab.farm(&words)?;
-    match report.summary.jobs.failures.first() {
-        None => Ok(report),
-        Some(one) => {
-            let node = one.node.as_deref().unwrap_or("no node");
-            let (job, reason) = (one.job, &one.reason);
-            Err(Failure::nothing(format!("job {job} on {node}: {reason}")))
-        }
-    }
+    lab.farm_done(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Runs a shell script in a node's network namespace.
@@ -365,33 +353,33 @@ fn on_node(lab: &ScenarioLab<'_>, node: &str, script: &str) -> Result<(), Failur
     lab.garland(&["lab", "exec", node, "--", "sh", "-ec", script]).map(drop)
 }
 
-/// The extension of outputs of `node` when it works alone.
+/// Returns the extension of the outputs of `node` when it works alone.
 fn own(node: &str) -> String {
     format!("{node}.{MADE}")
 }
 
-/// Whether the outputs with the extension `made` are equal, as their sources are. Removes them. A missing
-/// output is an error.
+/// Returns whether the outputs with the extension `made` are equal, as their sources are, and removes them. A
+/// missing output is an error.
 fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
     let mut first: Option<Vec<u8>> = None;
     let mut equal = true;
     for path in sounds.iter().map(|path| path.with_extension(made)) {
-        let made = fs::read(&path).or_nothing(format!("reading {}", path.display()))?;
+        let made = fs::read(&path).or_nothing(format!("failed to read {}", path.display()))?;
         equal &= !made.is_empty() && first.as_ref().is_none_or(|first| *first == made);
         first.get_or_insert(made);
-        fs::remove_file(&path).or_nothing(format!("removing {}", path.display()))?;
+        fs::remove_file(&path).or_nothing(format!("failed to remove {}", path.display()))?;
     }
     Ok(equal)
 }
 
-/// Mean bytes of a job's outputs.
+/// Returns the mean bytes of a job's outputs.
 fn made(report: &FarmReport) -> f64 {
     let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
     all as f64 / report.records.len().max(1) as f64
 }
 
-/// Bytes that the NICs of `server`, the node with the files, have carried, and bytes of inputs and outputs
-/// of jobs on the other nodes.
+/// Returns the bytes that the NICs of `server`, the node with the files, have carried, and the bytes of
+/// inputs and outputs of jobs on the other nodes.
 fn carried(report: &FarmReport, server: &str) -> [u64; 2] {
     let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
     let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);

@@ -1,5 +1,5 @@
-//! Generated sound: 16-bit stereo at 44 100 samples per second, as on a compact disc, in a RIFF file
-//! (Microsoft and IBM, Multimedia programming interface and data specifications 1.0, 1991).
+//! Sound files of generated sound: 16-bit stereo at 44 100 samples per second, as on a compact disc, in a
+//! RIFF file (Microsoft and IBM, Multimedia programming interface and data specifications 1.0, 1991).
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -22,15 +22,15 @@ pub fn find_encoder(program: &str) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().map(drop).map_err(|error| {
-        Failure::nothing(format!("starting {program}: {error}"))
-            .hint(format!("install it, on Debian by `apt install {program}`"))
+        Failure::nothing(format!("failed to start {program}: {error}"))
+            .hint(format!("install it; on Debian, run apt-get install {program}"))
     })
 }
 
-/// Writes a file of about `length` bytes: two wavering tones and noise, so that an encoder has its full
-/// work. Files of equal length are equal.
+/// Writes a sound file of about `length` bytes: two tones of varying pitch and noise, so that encoding takes
+/// as long as that of music. Files of equal length are equal.
 pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
-    let making = || format!("making {}", path.display());
+    let making = || format!("failed to write {}", path.display());
     let frames = length.saturating_sub(HEADER) / u64::from(FRAME);
     let bytes = u32::try_from(frames * u64::from(FRAME)).or_nothing(making())?;
     let mut file = BufWriter::with_capacity(1 << 18, File::create(path).or_nothing(making())?);
@@ -42,7 +42,7 @@ pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
         let low = 6000.0 * (440.0 * turn + 3.0 * (0.3 * turn).sin()).sin();
         let high = 3000.0 * (660.0 * turn + 20.0 * (0.2 * turn).sin()).sin();
         for share in [1.0, 0.7] {
-            // A linear congruential generator (Numerical Recipes) is noise enough.
+            // The noise comes from a linear congruential generator (Numerical Recipes).
             noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let hiss = f64::from(noise >> 16) / 32.0 - 1024.0;
             let sample = ((low + high) * share + hiss) as i16;
@@ -52,23 +52,26 @@ pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
     file.flush().or_nothing(making())
 }
 
-/// The header of `bytes` bytes of sound.
+/// Returns the header of `bytes` bytes of sound.
 fn header(bytes: u32) -> Vec<u8> {
-    let mut header = Vec::with_capacity(HEADER as usize);
-    header.extend(b"RIFF");
-    header.extend(bytes.saturating_add(HEADER as u32 - 8).to_le_bytes());
-    header.extend(b"WAVEfmt ");
-    header.extend(16_u32.to_le_bytes());
-    // PCM; two channels.
-    header.extend(1_u16.to_le_bytes());
-    header.extend(2_u16.to_le_bytes());
-    header.extend(SAMPLES.to_le_bytes());
-    header.extend((SAMPLES * FRAME).to_le_bytes());
-    header.extend((FRAME as u16).to_le_bytes());
-    header.extend(16_u16.to_le_bytes());
-    header.extend(b"data");
-    header.extend(bytes.to_le_bytes());
-    header
+    let riff_bytes = bytes.saturating_add(HEADER as u32 - 8);
+    // PCM with two channels.
+    let (format, channels) = (1_u16, 2_u16);
+    [
+        &b"RIFF"[..],
+        &riff_bytes.to_le_bytes(),
+        b"WAVEfmt ",
+        &16_u32.to_le_bytes(),
+        &format.to_le_bytes(),
+        &channels.to_le_bytes(),
+        &SAMPLES.to_le_bytes(),
+        &(SAMPLES * FRAME).to_le_bytes(),
+        &(FRAME as u16).to_le_bytes(),
+        &16_u16.to_le_bytes(),
+        b"data",
+        &bytes.to_le_bytes(),
+    ]
+    .concat()
 }
 
 #[cfg(test)]
@@ -76,13 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_as_its_header_says() {
-        let folder = std::env::temp_dir().join(format!("garland-wave-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("x.wav");
+    fn header_matches_the_file() {
+        let directory = std::env::temp_dir().join(format!("garland-wave-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("x.wav");
         write(&path, 100_001).unwrap();
         let bytes = std::fs::read(&path).unwrap();
-        std::fs::remove_dir_all(folder).unwrap();
+        std::fs::remove_dir_all(directory).unwrap();
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!(word(4) as usize, bytes.len() - 8);
         assert_eq!(word(40) as usize, bytes.len() - HEADER as usize);

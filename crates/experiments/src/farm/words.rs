@@ -1,11 +1,11 @@
-//! Sentences about the figures.
+//! Sentences about the figures of a farm.
 
 use super::job::{Farm, ONE};
 use super::row::{Row, SuspectRow, share_of_one};
 use garland_farm::result::{Unit, took};
 
 impl Farm {
-    /// A machine's power, and its unit.
+    /// Returns a machine's power, and its unit.
     pub(super) fn power(&self) -> (f64, String) {
         match self.job.unit.parse() {
             Ok(Unit::Named(power, name)) => (power, name),
@@ -13,13 +13,14 @@ impl Farm {
         }
     }
 
-    /// The published time as a share of one machine's.
+    /// Returns the published time as a share of one machine's.
     pub(super) fn share_then(&self, topology: &str, load: &str) -> Option<f64> {
         let one = self.published(ONE, Some(load))?.slowest;
         Some(self.published(topology, Some(load))?.slowest / one)
     }
 
-    /// `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24 encodes`.
+    /// Returns a sentence such as `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for
+    /// 24 encodes`.
     pub(super) fn sentence(&self, topology: &str, equivalent: f64) -> String {
         let (power, unit) = self.power();
         let job = &self.job;
@@ -33,7 +34,7 @@ impl Farm {
     }
 }
 
-/// One sentence for each row: whether the emulation agrees with what was published.
+/// Returns a sentence for each row that says whether the emulation agrees with the published figures.
 pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
     let allowed = experiment.tolerance.of_one;
     let mut said = Vec::new();
@@ -48,42 +49,35 @@ pub fn agreement(experiment: &Farm, rows: &[Row]) -> Vec<String> {
             .is_some_and(|published| published.riddle);
         let (name, load) = (&row.topology, &row.load);
         let figures = format!(
-            "{name}, {load}: {:.1} % of one PC's time, and {:.1} % were published",
+            "{name}, {load}: {:.1} % of one PC's time, published are {:.1} %",
             now * 100.0,
             then * 100.0
         );
         let verdict = match (now - then).abs() <= allowed {
             true => "they agree".to_owned(),
-            false if is_riddle => "that belongs to the riddle below".to_owned(),
-            false => "they don't agree".to_owned(),
+            false if is_riddle => "this is part of the riddle below".to_owned(),
+            false => "they do not agree".to_owned(),
         };
         said.push(format!("{figures}: {verdict}; {}", held_up(row)));
     }
     said
 }
 
-/// The largest loss of a row, in words.
+/// Returns the largest loss of a row, in words.
 fn held_up(row: &Row) -> String {
-    let Some(losses) = &row.losses else { return "nothing says where the time went".to_owned() };
+    let Some(losses) = &row.losses else { return "the losses of time are unknown".to_owned() };
     let most = losses.causes.iter().max_by(|one, two| one.1.total_cmp(&two.1));
     match most.filter(|(_, seconds)| *seconds > 0.01 * losses.whole) {
         Some((cause, seconds)) => {
-            let name = format!("{cause:?}");
-            let words: String = name
-                .chars()
-                .enumerate()
-                .map(|(at, c)| match c.is_uppercase() && at > 0 {
-                    true => format!(" {}", c.to_lowercase()),
-                    false => c.to_lowercase().to_string(),
-                })
-                .collect();
-            format!("most is lost to {words}, {} of {}", took(*seconds), took(losses.whole))
+            let name = serde_json::to_value(cause).unwrap_or_default();
+            let words = name.as_str().unwrap_or_default().replace('-', " ");
+            format!("the largest loss is {words}, {} of {}", took(*seconds), took(losses.whole))
         }
-        None => "next to nothing is lost".to_owned(),
+        None => "almost no time is lost".to_owned(),
     }
 }
 
-/// The sentence that answers the riddle.
+/// Returns the sentence that answers the riddle.
 pub fn answer(suspects: &[SuspectRow]) -> String {
     let (some, others): (Vec<&SuspectRow>, Vec<&SuspectRow>) =
         suspects.iter().filter(|row| row.suspect.is_some()).partition(|row| row.reproduces);
@@ -91,7 +85,7 @@ pub fn answer(suspects: &[SuspectRow]) -> String {
         rows.iter().filter_map(|row| row.suspect.clone()).collect::<Vec<_>>().join("; ")
     };
     match (some.is_empty(), others.is_empty()) {
-        (true, true) => "nothing was tried".to_owned(),
+        (true, true) => "no fault was tested".to_owned(),
         (true, false) => format!("none of these reproduces it: {}", list(&others)),
         (false, true) => format!("each of these reproduces it: {}", list(&some)),
         (false, false) => format!("it is reproduced by {}; not by {}", list(&some), list(&others)),

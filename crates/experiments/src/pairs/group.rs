@@ -1,34 +1,37 @@
-//! Pairs of nodes by the kind of way between them.
+//! Pairs of nodes by the kind of wire between them.
 
 use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{are_rated, place};
+use crate::sections::{are_rated, place, refuse};
+use garland_terminal::failure::Failure;
 
-/// Pairs with one kind of way between their nodes.
+/// Pairs with one kind of wire between their nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// The kind of way.
+    /// The kind of wire.
     pub name: Wire,
     /// Sender and receiver; a copy of n pairs uses the first n.
     pub pairs: Vec<[String; 2]>,
 }
 
 impl Group {
-    /// Checks that each group has `most` pairs at least, that no node is in two pairs of a group, that all
-    /// nodes exist with rated wires between them, and that a group fits every topology; the error says what is
-    /// wrong.
-    pub fn check_all(groups: &[Self], most: usize, topologies: &[Topology]) -> Result<(), String> {
+    /// Checks that each group has at least `most` pairs, that no node is in two pairs of a group, that all
+    /// nodes exist with rated wires between them, and that a group fits every topology.
+    pub fn check_all(groups: &[Self], most: usize, topologies: &[Topology]) -> Result<(), Failure> {
         for Self { name, pairs } in groups {
             let wire = name.name();
             if pairs.len() < most {
-                return Err(format!("{most} pairs at once, but {wire} has {}", pairs.len()));
+                return refuse(format!(
+                    "{most} pairs are needed, but {wire} wire has {}",
+                    pairs.len()
+                ));
             }
             let mut nodes: Vec<&String> = pairs.iter().flatten().collect();
             nodes.sort_unstable();
             if let Some(twice) = nodes.windows(2).find(|two| two[0] == two[1]) {
-                return Err(format!("{wire}: {} is twice among the pairs", twice[0]));
+                return refuse(format!("{wire} wire: {} is in two pairs", twice[0]));
             }
         }
         for topology in topologies {
@@ -38,14 +41,14 @@ impl Group {
                 fits |= group.fits(topology, &flows);
                 if !are_rated(topology, &flows) {
                     let name = &topology.name;
-                    return Err(format!(
+                    return refuse(format!(
                         "{name} has no wire with a rate between some of the pairs"
                     ));
                 }
             }
             if !fits {
-                return Err(format!(
-                    "in {} no pairs have the wire they are said to",
+                return refuse(format!(
+                    "no group of pairs has the given wire in {}",
                     topology.name
                 ));
             }
@@ -53,19 +56,19 @@ impl Group {
         Ok(())
     }
 
-    /// The pairs' nodes in a topology.
-    pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, String> {
+    /// Returns the nodes of the pairs in a topology.
+    pub fn flows(&self, topology: &Topology) -> Result<Vec<(NodeId, NodeId)>, Failure> {
         let flow = |[from, to]: &[String; 2]| Ok((place(topology, from)?, place(topology, to)?));
         self.pairs.iter().map(flow).collect()
     }
 
-    /// Whether the way of all `flows` is of the group's kind.
+    /// Returns whether the wires of all `flows` are of the group's kind.
     pub fn fits(&self, topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
         flows.iter().all(|&(from, to)| Wire::between(topology, from, to) == self.name)
     }
 }
 
-/// The kind of way between the nodes of a pair.
+/// The kind of wire between the nodes of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wire {
@@ -76,12 +79,12 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// The kind of way between two nodes.
+    /// Returns the kind of wire between two nodes.
     fn between(topology: &Topology, one: NodeId, other: NodeId) -> Self {
         if topology.medium_between(one, other).is_some() { Self::Local } else { Self::Remote }
     }
 
-    /// The name in the table.
+    /// Returns the name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",

@@ -5,18 +5,19 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
-use crate::sections::Kind;
+use crate::sections::{Kind, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Pairs {
-    /// Section `[job]`: what is done.
+    /// Section `[job]`.
     pub job: Job,
-    /// Section `[tolerance]`: what counts as reproduced.
+    /// Section `[tolerance]`: the limits within which results count as reproduced.
     pub tolerance: Tolerance,
 }
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -26,25 +27,25 @@ pub struct Job {
     pub bytes: String,
     /// Numbers of pairs that copy at once.
     pub counts: Vec<usize>,
-    /// The pairs by kind of way; a topology is run with the groups that fit it.
+    /// The pairs by kind of wire; a topology is run with the groups that fit it.
     pub wire: Vec<Group>,
 }
 
-/// Section `[tolerance]`: what counts as reproduced.
+/// Section `[tolerance]`: the limits within which results count as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Least rate of all copies together, as a share of what the wires allow.
+    /// Least rate of all copies together, as a share of the wires' bound.
     pub least_of_bound: f64,
 }
 
 impl Pairs {
-    /// Checks the length, the counts and the groups; the error says what is wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        bytes::parse(&self.job.bytes).map_err(|error| error.to_string())?;
+    /// Checks the length, the counts and the groups.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
         let most = self.job.counts.iter().max().copied().unwrap_or(0);
         if self.job.counts.contains(&0) || most == 0 {
-            return Err("`counts` are numbers of pairs, one at least".to_owned());
+            return refuse("`counts` must have at least one number, and all must be above 0");
         }
         Group::check_all(&self.job.wire, most, topologies)
     }

@@ -1,5 +1,5 @@
 //! A growing number of copies at once between pairs of nodes, over several topologies: the network test of
-//! 1996, with local and remote wire apart.
+//! 1996, for local and remote wire separately.
 
 mod group;
 mod job;
@@ -18,7 +18,7 @@ use table::Row;
 pub use table::Table;
 
 impl Pairs {
-    /// Copies over every topology with every group of pairs that fits it.
+    /// Runs the experiment: copies over every topology with every group of pairs that fits it.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let size = stage.scaled(&self.job.bytes, 1.0)?;
         let mut rows = Vec::new();
@@ -34,7 +34,7 @@ impl Pairs {
                     Copies { experiment: self, lab, topology, source, nothing, length: size.bytes };
                 phases.end("set-up");
                 for group in &self.job.wire {
-                    let flows = group.flows(topology).map_err(Failure::usage)?;
+                    let flows = group.flows(topology)?;
                     if group.fits(topology, &flows) {
                         copies.make(group, &flows, &mut rows)?;
                     }
@@ -53,13 +53,14 @@ struct Copies<'a> {
     lab: &'a ScenarioLab<'a>,
     topology: &'a Topology,
     source: String,
-    /// The file of one byte, whose copy measures the time of starting.
+    /// The file of one byte, whose copy measures the start-up time.
     nothing: String,
     length: u64,
 }
 
 impl Copies<'_> {
-    /// Makes the copies of a group with standing agents, and appends a row for each number of pairs.
+    /// Makes the copies of a group with standing agents, and appends a row to `rows` for each number of
+    /// pairs.
     fn make(
         &self,
         group: &Group,
@@ -85,7 +86,8 @@ impl Copies<'_> {
         self.lab.garland(&["down", &receivers]).map(drop)
     }
 
-    /// Seconds from the start of the first command to the end of the last.
+    /// Returns the seconds from the start of the first command to the end of the last; the least of several
+    /// tries if the first takes more than `enough_s`.
     fn fastest(&self, source: &str, pairs: &[[String; 2]], enough_s: f64) -> Result<f64, Failure> {
         let commands: Vec<Vec<String>> = pairs
             .iter()

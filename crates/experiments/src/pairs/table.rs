@@ -1,4 +1,4 @@
-//! The table of copies between pairs: a line for each topology and kind of way, a column for each number of
+//! The table of copies between pairs: a line for each topology and kind of wire, a column for each number of
 //! pairs.
 
 use std::fmt;
@@ -19,33 +19,33 @@ pub type Table = table::Table<Pairs, Row, Size>;
 pub struct Row {
     /// The topology's name.
     pub topology: String,
-    /// The kind of way between the nodes of a pair.
+    /// The kind of wire between the nodes of a pair.
     pub wire: Wire,
     /// Number of pairs.
     pub pairs: usize,
-    /// Predicted seconds: measured ones of a file of one byte, and simulated ones of the bytes.
+    /// Predicted seconds: the measured time of a file of one byte, plus the simulated time of the bytes.
     pub predicted_s: f64,
     /// Seconds from the start of the first command to the end of the last.
     pub whole_s: f64,
-    /// Seconds that the wires alone take.
+    /// Seconds of the transfer by the wires alone.
     pub bound_s: f64,
 }
 
 impl Row {
-    /// The rate as a share of what the wires allow.
+    /// Returns the rate as a share of the wires' bound.
     fn share(&self) -> f64 {
         self.bound_s / self.whole_s
     }
 }
 
 impl Table {
-    /// Describes the first result that misses the tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_of_bound;
         self.rows.iter().find(|row| row.share() < least).map(|row| {
             let Row { topology, wire, pairs, .. } = row;
             format!(
-                "{topology}: {pairs} on {} wire have {:.1} % of what the wires allow, below {:.0} %",
+                "{topology}: {pairs} on {} wire reach {:.1} % of the bound of the wires, below {:.0} %",
                 wire.name(),
                 row.share() * 100.0,
                 least * 100.0
@@ -62,7 +62,7 @@ impl Table {
         self.rows.iter().map(of).collect()
     }
 
-    /// The rate of all files of a row, in MB/s, if they take `seconds`.
+    /// Returns the rate of all files of a row in MB/s, if they take `seconds`.
     fn rate(&self, row: &Row, seconds: f64) -> f64 {
         self.common.bytes as f64 * row.pairs as f64 / 1e6 / seconds
     }

@@ -3,18 +3,19 @@
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections, place};
+use crate::sections::{Kind, Sections, place, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Ping = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// `ping`.
     pub kind: Kind,
-    /// The node that gets.
+    /// The node that reads.
     pub from: String,
     /// The node that is read.
     pub to: String,
@@ -43,7 +44,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The name on the command line of `garland ping`.
+    /// Returns the name on the command line of `garland ping`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -63,7 +64,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// The name on the command line of `garland ping`.
+    /// Returns the name on the command line of `garland ping`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Block => "block",
@@ -72,8 +73,8 @@ impl Wait {
     }
 }
 
-/// Section `[tolerance]`: what counts as reproduced over TCP. Over shared memory, every get must take less
-/// time than over TCP.
+/// Section `[tolerance]`: the limits within which results over TCP count as reproduced. Over shared memory,
+/// every get must take less time than over TCP.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
@@ -97,7 +98,7 @@ pub struct Published {
     pub rate: f64,
 }
 
-/// A measured point, as `garland.ping/2` has it.
+/// A measured point: the fields of `garland.ping/2` that are read.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Point {
     /// Bytes of a get.
@@ -110,11 +111,11 @@ pub struct Point {
     pub each_ns: f64,
     /// Time from a get's start to its end.
     pub sojourn: Sojourn,
-    /// Number of writes that carried the requests; 0 without a wire.
+    /// Number of writes to the connection; 0 for shared memory.
     pub writes: u64,
 }
 
-/// The distribution of times from start to end.
+/// The distribution of an operation's time from start to end.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Sojourn {
     /// Median in nanoseconds.
@@ -122,21 +123,21 @@ pub struct Sojourn {
 }
 
 impl Ping {
-    /// Checks that both nodes exist and that the published lines are measured; the error says what is wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    /// Checks that both nodes exist and that the published lines are measured.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let Job { from, to, transports, count, sizes, deep_size, in_flight, .. } = &self.job;
         for topology in topologies {
             place(topology, from)?;
             place(topology, to)?;
         }
         if from == to {
-            return Err(format!("{from} has no wire to itself"));
+            return refuse(format!("`from` and `to` are the same node, {from}"));
         }
         if transports.is_empty() || *count == 0 {
-            return Err("`transports` names none, or `count` is 0".to_owned());
+            return refuse("`transports` must have an entry, and `count` must be above 0");
         }
         if sizes[0] > sizes[1] || in_flight[0] > in_flight[1] || in_flight[0] == 0 {
-            return Err("`sizes` and `in_flight` are the least and the most".to_owned());
+            return refuse("`sizes` and `in_flight` must be a least and a largest number");
         }
         let is_run = |line: &&Published| {
             let of_sizes = line.in_flight == 1 && (sizes[0]..=sizes[1]).contains(&line.bytes);
@@ -145,14 +146,14 @@ impl Ping {
             of_sizes || of_depths
         };
         match self.published.iter().find(|line| !is_run(line)) {
-            Some(Published { bytes, in_flight, .. }) => {
-                Err(format!("{bytes} bytes, {in_flight} in flight: published but not run"))
-            }
+            Some(Published { bytes, in_flight, .. }) => refuse(format!(
+                "{bytes} bytes, {in_flight} in flight is published, but not measured"
+            )),
             None => Ok(()),
         }
     }
 
-    /// The published line with the size and depth of `point`.
+    /// Returns the published line with the size and depth of `point`.
     pub fn published(&self, point: &Point) -> Option<&Published> {
         let is = |line: &&Published| (line.bytes, line.in_flight) == (point.size, point.in_flight);
         self.published.iter().find(is)

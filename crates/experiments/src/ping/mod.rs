@@ -1,4 +1,4 @@
-//! Small gets between two nodes, by size and by how many are in flight: pgping's tables of 2005.
+//! Small gets between two nodes, by size and by number in flight: the pgping tables of 2005.
 
 mod job;
 mod table;
@@ -14,19 +14,19 @@ use job::{Job, Point, Transport};
 pub use table::Table;
 use table::{Row, predict};
 
-/// The part of a `garland.ping/2` that is read.
+/// The fields of `garland.ping/2` that are read.
 #[derive(Deserialize)]
 struct PingReport {
-    pairs: Vec<SaidPair>,
+    pairs: Vec<PairReport>,
 }
 
 #[derive(Deserialize)]
-struct SaidPair {
+struct PairReport {
     points: Vec<Point>,
 }
 
 impl Ping {
-    /// Measures gets over every transport.
+    /// Runs the experiment: measures gets over every transport.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let scale = stage.scale.unwrap_or(1.0);
         let count = ((f64::from(self.job.count) * scale) as u32).max(1);
@@ -64,37 +64,23 @@ impl Ping {
         let Job { sizes: [least, most], deep_size, in_flight: [few, many], .. } = self.job;
         let sizes = [least.to_string(), most.to_string()];
         let depths = ["-b".to_owned(), format!("{few}..{many}"), deep_size.to_string()];
+        let nodes = format!("lab:{},lab:{}", self.job.from, self.job.to);
+        let count = count.to_string();
         let mut rows = Vec::new();
         for (deep, words) in [(false, &sizes[..]), (true, &depths[..])] {
             lab.go_on()?;
-            let points = self.ping(lab, transport, count, words)?;
-            rows.extend(points.into_iter().map(|point| Row {
-                transport,
-                deep,
-                predicted_ns: None,
-                point,
-            }));
+            let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
+            all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
+            all.extend(words.iter().map(String::as_str));
+            let report: PingReport = lab.ask(&all)?;
+            let known = rows.len();
+            let points = report.pairs.into_iter().flat_map(|pair| pair.points);
+            rows.extend(points.map(|point| Row { transport, deep, predicted_ns: None, point }));
+            if rows.len() == known {
+                let transport = transport.name();
+                return Err(Failure::nothing(format!("no get was measured over {transport}")));
+            }
         }
         Ok(rows)
-    }
-
-    fn ping(
-        &self,
-        lab: &ScenarioLab<'_>,
-        transport: Transport,
-        count: u32,
-        words: &[String],
-    ) -> Result<Vec<Point>, Failure> {
-        let nodes = format!("lab:{},lab:{}", self.job.from, self.job.to);
-        let count = count.to_string();
-        let mut all = vec!["ping", &nodes, "-f", "get", "--transport", transport.name()];
-        all.extend(["-n", &count, "--time", "10", "--wait", self.job.wait.name()]);
-        all.extend(words.iter().map(String::as_str));
-        let said: PingReport = lab.ask(&all)?;
-        let points = said.pairs.into_iter().flat_map(|pair| pair.points).collect::<Vec<_>>();
-        if points.is_empty() {
-            return Err(Failure::nothing(format!("no get was measured over {}", transport.name())));
-        }
-        Ok(points)
     }
 }

@@ -1,4 +1,4 @@
-//! The table of gets in the form of pgping's lines, published and measured side by side.
+//! The table of gets in the form of pgping's lines: published and measured figures side by side.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ pub type Table = table::Table<Ping, Row>;
 pub struct Row {
     /// The transport.
     pub transport: Transport,
-    /// Whether the line belongs to those with a growing number in flight.
+    /// Whether the line is one of those with a growing number in flight.
     #[serde(skip)]
     pub deep: bool,
-    /// Predicted nanoseconds for each get, of lines between one get alone and the most in flight.
+    /// Predicted nanoseconds for each get; only for lines between one get alone and the most in flight.
     pub predicted_ns: Option<f64>,
     /// The measured point.
     #[serde(flatten)]
@@ -56,7 +56,7 @@ impl Table {
         self.rows.iter().filter(is).map(|row| &row.point)
     }
 
-    /// Describes the first result that misses the tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.size_counts().or_else(|| self.depth_gains_nothing()).or_else(|| self.memory_is_slow())
     }
@@ -68,7 +68,7 @@ impl Table {
         let share = large.each_ns / small.each_ns;
         let (small, large) = (small.size, large.size);
         (share > most).then(|| {
-            format!("tcp: {large} bytes take {share:.2} times what {small} take, above {most}")
+            format!("tcp: {large} bytes take {share:.2} times as long as {small}, above {most}")
         })
     }
 
@@ -78,7 +78,7 @@ impl Table {
         let (alone, deep) = (depths.next()?, depths.last()?);
         let (share, depth) = (deep.each_ns / alone.each_ns, deep.in_flight);
         (share > most).then(|| {
-            format!("tcp: each of {depth} in flight takes {share:.2} of one alone, above {most}")
+            format!("tcp: each of {depth} in flight takes {share:.2} times as long as one alone, above {most}")
         })
     }
 
@@ -90,7 +90,7 @@ impl Table {
         let (tcp, shm) = slow?;
         let (size, depth) = (shm.size, shm.in_flight);
         Some(format!(
-            "shm: {size} bytes, {depth} in flight, take {:.2} uSec and over tcp {:.2}",
+            "shm: {size} bytes, {depth} in flight, take {:.2} uSec, but {:.2} over tcp",
             shm.each_ns / 1000.0,
             tcp.each_ns / 1000.0
         ))
@@ -132,8 +132,8 @@ impl Table {
     }
 }
 
-/// Nanoseconds for each get with `in_flight` of them: a closed queueing network whose one server takes as
-/// long for a get as at the highest rate, and whose delay is the rest of a round trip.
+/// Returns the nanoseconds for each get with `in_flight` of them. The model is a closed queueing network: its
+/// only server takes as long for a get as at the highest rate, and its delay is the rest of a round trip.
 fn pipelined(alone: &Point, most: &Point, in_flight: u32) -> Option<f64> {
     let gap = most.each_ns.min(alone.each_ns);
     let cycle = cycles(alone.each_ns - gap, &[gap], in_flight).pop()?;
@@ -158,7 +158,7 @@ impl fmt::Display for Table {
             };
             writeln!(
                 f,
-                "{}: with {} in flight each stays {:.2} uSec (p50), and {:.1} go out in one write",
+                "{}: with {} in flight, each takes {:.2} uSec (p50), and each write has {:.1}",
                 transport.name(),
                 in_flight[1],
                 deep.sojourn.p50 as f64 / 1000.0,
@@ -170,14 +170,14 @@ impl fmt::Display for Table {
 }
 
 impl Table {
-    /// Prints the predicted lines beside the measured ones.
+    /// Writes the predicted lines beside the measured ones.
     fn between(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
         let is = |row: &&Row| row.transport == transport && row.predicted_ns.is_some();
         let mut rows = self.rows.iter().filter(is).peekable();
         if rows.peek().is_none() {
             return Ok(());
         }
-        write!(f, "{}: predicted by the first and the last of these:", transport.name())?;
+        write!(f, "{}: predicted from the first and the last of these:", transport.name())?;
         for row in rows {
             let (told, depth) =
                 (row.predicted_ns.unwrap_or_default() / 1000.0, row.point.in_flight);
@@ -186,7 +186,8 @@ impl Table {
         writeln!(f)
     }
 
-    /// Prints the measured times as multiples of the published ones, with one get alone and the most in flight.
+    /// Writes the measured times as multiples of the published ones, for one get alone and for the most in
+    /// flight.
     fn beside(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
         let mut depths = self.of(transport, true).filter_map(|point| {
             let then = self.experiment.published(point)?;
@@ -194,7 +195,7 @@ impl Table {
         });
         let Some((point, alone)) = depths.next() else { return Ok(()) };
         write!(f, "{}: one get of {} bytes takes ", transport.name(), point.size)?;
-        write!(f, "{alone:.2} times Elan4's")?;
+        write!(f, "{alone:.2} times as long as on Elan4")?;
         if let Some((point, deep)) = depths.last() {
             write!(f, ", and {deep:.2} times with {} in flight", point.in_flight)?;
         }
@@ -209,7 +210,7 @@ mod tests {
 
     /// The table of 2005, from its first and last line.
     #[test]
-    fn what_was_published_for_elan4_follows_from_its_ends() {
+    fn published_times_of_elan4_follow_from_the_first_and_the_last() {
         let point = |in_flight: u32, us: f64| Point {
             size: 8,
             in_flight,

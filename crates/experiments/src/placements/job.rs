@@ -3,12 +3,13 @@
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
-use crate::sections::{Kind, Sections, only, place};
+use crate::sections::{Kind, Sections, only, place, refuse};
+use garland_terminal::failure::Failure;
 
 /// The values of `garland farm run --placement`.
 const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];
 
-/// The placement that ignores the nodes' speed and load.
+/// The placement that ignores speed and load of nodes.
 pub const TURNS: &str = "turns";
 
 /// The placement by marginal cost.
@@ -17,7 +18,7 @@ pub const COST: &str = "mosix";
 /// The sections of the scenario's file.
 pub type Placements = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -35,13 +36,14 @@ pub struct Job {
     pub jobs: usize,
 }
 
-/// Section `[tolerance]`: what counts as reproduced.
+/// Section `[tolerance]`: the limits within which results count as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Least share of the whole-job bound that the best placement reaches when jobs start as slots get free.
+    /// Least share of the whole-job bound that the best placement must reach if jobs start as slots become
+    /// free.
     pub of_bound: f64,
-    /// Least ratio of the time by turns to the time by cost.
+    /// Least ratio of the time of `turns` to the time of `mosix`.
     pub turns: f64,
 }
 
@@ -56,30 +58,34 @@ pub struct Published {
 }
 
 impl Placements {
-    /// Checks that nodes and placements exist and that there are jobs; the error says what is wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
+    /// Checks that nodes and placements exist and that there are jobs.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         let topology = only(topologies, "a comparison of placements")?;
         let job = &self.job;
         job.nodes.iter().try_for_each(|node| place(topology, node).map(drop))?;
         if let Some(other) = job.placements.iter().find(|name| !KNOWN.contains(&name.as_str())) {
-            return Err(format!("there is no placement {other}; there are {}", KNOWN.join(", ")));
+            return refuse(format!("unknown placement {other}; known are {}", KNOWN.join(", ")));
         }
         if [TURNS, COST].iter().any(|wanted| job.placements.iter().all(|name| name != wanted)) {
-            return Err(format!("`placements` has {TURNS} and {COST}, which are compared"));
+            return refuse(format!(
+                "`placements` must have {TURNS} and {COST}, which are compared"
+            ));
         }
         if job.nodes.is_empty() || job.jobs == 0 || job.loops == 0 || job.lengths.contains(&0) {
-            return Err("`nodes`, `jobs`, `loops` and `lengths` are one at least".to_owned());
+            return refuse(
+                "`nodes` must not be empty, and `jobs`, `loops` and `lengths` must be above 0",
+            );
         }
         if job.lengths.is_empty() {
-            return Err("`lengths` names none".to_owned());
+            return refuse("`lengths` must not be empty");
         }
         match self.published.iter().find(|row| !job.placements.contains(&row.placement)) {
-            Some(row) => Err(format!("{} is published but not run", row.placement)),
+            Some(row) => refuse(format!("{} is published, but not in `placements`", row.placement)),
             None => Ok(()),
         }
     }
 
-    /// The published figure of a placement.
+    /// Returns the published figure of a placement.
     pub fn published(&self, placement: &str) -> Option<&Published> {
         self.published.iter().find(|row| row.placement == placement)
     }

@@ -1,5 +1,5 @@
-//! One list of jobs on nodes of unequal speed with several placements: as slots get free, and all jobs at
-//! once.
+//! One list of jobs on nodes of unequal speed with several placements: jobs start as slots become free, or
+//! all at once.
 
 mod job;
 mod table;
@@ -14,18 +14,18 @@ use table::Row;
 pub use table::Table;
 
 impl Placements {
-    /// Runs the jobs with each placement, as slots get free and then all at once.
+    /// Runs the experiment: the jobs with each placement, first as slots become free and then all at once.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         stage.in_lab(topology, 1 << 20, phases, |lab, phases| {
-            let list = lab.folder().join("jobs");
+            let list = lab.files().join("jobs");
             std::fs::write(&list, self.list(stage.scale.unwrap_or(1.0)))
-                .or_nothing(format!("writing {}", list.display()))?;
+                .or_nothing(format!("failed to write {}", list.display()))?;
             phases.end("set-up");
             let mut rows = Vec::new();
             for at_once in [false, true] {
                 for placement in &self.job.placements {
-                    let how = if at_once { "all at once" } else { "as rooms get free" };
+                    let how = if at_once { "all at once" } else { "as slots become free" };
                     garland_terminal::errln!("{placement}, {how} ...");
                     rows.push(self.farm(lab, placement, at_once, &list.to_string_lossy())?);
                 }
@@ -35,7 +35,7 @@ impl Placements {
         })
     }
 
-    /// The list of jobs: shell loops, which use nothing but a processor.
+    /// Returns the list of jobs: shell loops, which use nothing but a CPU.
     fn list(&self, scale: f64) -> String {
         let loops = ((self.job.loops as f64 * scale) as u64).max(1);
         let lengths = self.job.lengths.iter().cycle().take(self.job.jobs);
@@ -58,11 +58,7 @@ impl Placements {
         let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let FarmReport { run, nodes, summary, .. } = lab.farm(&words)?;
-        if let Some(failed) = summary.jobs.failures.first() {
-            let (job, reason) = (failed.job, &failed.reason);
-            return Err(Failure::nothing(format!("{placement}: job {job}: {reason}")));
-        }
+        let FarmReport { run, nodes, summary, .. } = lab.farm_done(&words)?;
         let of_node = |name: &String| {
             let node = nodes.iter().find(|node| node.name == format!("lab:{name}"));
             node.map_or(0, |node| node.done)

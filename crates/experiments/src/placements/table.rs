@@ -18,11 +18,11 @@ pub type Table = table::Table<Placements, Row>;
 pub struct Row {
     /// The placement's name.
     pub placement: String,
-    /// Whether all jobs were started at once, instead of as slots got free.
+    /// Whether all jobs were started at once, instead of as slots became free.
     pub at_once: bool,
     /// Seconds until the last job was done.
     pub seconds: f64,
-    /// The least seconds that unsplit jobs can take.
+    /// The least seconds that whole jobs can take.
     pub bound_s: Option<f64>,
     /// Mean ratio of the time from queue to end to the time of the work on the fastest node.
     pub slowdown: Option<f64>,
@@ -35,23 +35,25 @@ pub struct Row {
 }
 
 impl Row {
-    /// The whole-job bound as a share of the row's time.
+    /// Returns the whole-job bound as a share of the row's time.
     fn of_bound(&self) -> Option<f64> {
         Some(self.bound_s? / self.seconds)
     }
 }
 
 impl Table {
-    /// None: the time of a shell loop can't be predicted.
+    /// Returns no predictions: the time of a shell loop cannot be predicted.
     pub fn predictions(&self) -> Vec<Prediction> {
         Vec::new()
     }
 
-    /// Describes the first result that misses the tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let jobs = self.experiment.job.jobs;
         let lost = self.rows.iter().find(|row| row.done.iter().sum::<usize>() != jobs);
-        let lost = lost.map(|row| format!("{}: not all jobs are its nodes'", row.placement));
+        let lost = lost.map(|row| {
+            format!("{}: the jobs done by the nodes are not {jobs} in all", row.placement)
+        });
         lost.or_else(|| self.slow()).or_else(|| {
             [false, true].into_iter().find_map(|at_once| self.no_better_than_turns(at_once))
         })
@@ -63,7 +65,9 @@ impl Table {
         let best = shares.fold(0.0, f64::max);
         (best < least).then(|| {
             let (best, least) = (best * 100.0, least * 100.0);
-            format!("the best comes to {best:.1} % of what whole jobs allow, below {least:.0} %")
+            format!(
+                "the best placement reaches {best:.1} % of the whole-job bound, below {least:.0} %"
+            )
         })
     }
 
@@ -79,19 +83,19 @@ impl Table {
         self.rows.iter().find(|row| row.placement == placement && row.at_once == at_once)
     }
 
-    /// A row's slowdown as a multiple of that of the placement by cost.
+    /// Returns a row's slowdown as a multiple of that of `mosix`.
     fn by_cost(&self, row: &Row) -> Option<f64> {
         Some(row.slowdown? / self.row(COST, row.at_once)?.slowdown?)
     }
 
-    /// A placement's published slowdown as a multiple of that of the placement by cost.
+    /// Returns a placement's published slowdown as a multiple of that of `mosix`.
     fn by_cost_then(&self, placement: &str) -> Option<f64> {
         let then = |placement| self.experiment.published(placement).map(|row| row.slowdown);
         Some(then(placement)? / then(COST)?)
     }
 
     fn part(&self, f: &mut Formatter<'_>, at_once: bool) -> fmt::Result {
-        let how = if at_once { "all at once" } else { "as rooms get free" };
+        let how = if at_once { "all at once" } else { "as slots become free" };
         writeln!(
             f,
             "\n{how:<20}{:>9}{:>10}{:>10}{:>10}{:>9} |{:>9}{:>10} |{:>10}{:>10}  jobs of {}",
@@ -139,8 +143,8 @@ impl fmt::Display for Table {
         let job = &self.experiment.job;
         writeln!(
             f,
-            "emulated: {} jobs on {} nodes; slowdown is the mean of the time from queue to end by what the \
-             work takes on the fastest node",
+            "emulated: {} jobs on {} nodes; slowdown is the mean of each job's time from queue to end over its \
+             time on the fastest node",
             job.jobs,
             job.nodes.len()
         )?;

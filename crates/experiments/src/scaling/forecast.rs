@@ -1,24 +1,24 @@
-//! The part of a `garland.forecast/2` that is read.
+//! The fields of `garland.forecast/2` that are read.
 
 use serde::{Deserialize, Serialize};
 
-/// The part of a `garland.forecast/2` that is read.
+/// The fields of `garland.forecast/2` that are read.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ScalingForecast {
     /// The forecast by a scaling law.
     pub forecast: Answer,
-    /// Simulations of the single jobs; empty if the simulator disagrees with the measured runs.
+    /// Simulations of the jobs one by one; empty if the simulator disagrees with the measured runs.
     pub simulated: Vec<Simulated>,
 }
 
-/// A simulation of the single jobs on a number of nodes.
+/// A simulation of the jobs on a number of nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Simulated {
     pub nodes: u32,
     pub seconds: f64,
 }
 
-/// The part of the forecast that is read.
+/// The fields of the forecast that are read.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Answer {
     pub curve: Vec<At>,
@@ -33,7 +33,7 @@ pub struct At {
     pub interval: Option<(f64, f64)>,
 }
 
-/// The number of nodes beyond which more don't help.
+/// The number of nodes above which more do not help, and the resource that limits them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Knee {
     pub nodes: f64,

@@ -5,12 +5,13 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::shape::shape;
-use crate::sections::{Kind, Sections, only};
+use crate::sections::{Kind, Sections, only, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Scaling = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -20,17 +21,18 @@ pub struct Job {
     pub jobs: usize,
     /// Bytes that each job reads from the head.
     pub bytes_in: String,
-    /// Bytes that each job writes there.
+    /// Bytes that each job writes to the head.
     pub bytes_out: String,
-    /// Seconds that jobs sleep between reading and writing, in turn.
+    /// Seconds that jobs sleep between reading and writing; jobs take these in turn.
     pub lengths: Vec<f64>,
     /// Node counts that are measured.
     pub measured: Vec<u32>,
-    /// Node counts that are forecast from these.
+    /// Node counts that are forecast from the measured ones.
     pub forecast: Vec<u32>,
 }
 
-/// Section `[tolerance]`: what counts as reproduced, in addition to times within their forecast intervals.
+/// Section `[tolerance]`: the limits within which results count as reproduced, if times are also within their
+/// forecast intervals.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
@@ -49,36 +51,40 @@ pub struct Published {
 }
 
 impl Scaling {
-    /// Checks that all nodes share one medium and that there are enough of them; the error says what is wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        let topology = only(topologies, "the same jobs on more and more nodes")?;
+    /// Checks that all nodes share one medium and that there are enough of them.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        let topology = only(topologies, "a scaling experiment")?;
         let job = &self.job;
         for text in [&job.bytes_in, &job.bytes_out] {
-            bytes::parse(text).map_err(|error| error.to_string())?;
+            bytes::parse(text).map_err(Failure::usage)?;
         }
-        let medium = shape(topology).map(|(shape, _)| shape);
-        medium.ok_or_else(|| format!("{} is no hub or switch with a rate", topology.name))?;
+        shape(topology)?;
         let most = topology.nodes.len() - 1;
         let counts = || job.measured.iter().chain(&job.forecast);
         if let Some(beyond) = counts().find(|nodes| !(1..=most).contains(&(**nodes as usize))) {
-            return Err(format!("{beyond} nodes, but there are {most} beside the head"));
+            return refuse(format!(
+                "{beyond} nodes are wanted, but there are only {most} beside the head"
+            ));
         }
         if job.measured.len() < 2 || job.forecast.is_empty() || !job.measured.contains(&1) {
-            return Err("`measured` has 1 and another count, and `forecast` one".to_owned());
+            return refuse(
+                "`measured` must have 1 and another count, and `forecast` must not be empty",
+            );
         }
         let sound = |seconds: &f64| (0.0..3600.0).contains(seconds);
         if job.jobs == 0 || job.lengths.is_empty() || !job.lengths.iter().all(sound) {
-            return Err(
-                "`jobs` and `lengths` are one at least, of seconds below an hour".to_owned()
-            );
+            return refuse("`jobs` must be above 0, and `lengths` must have seconds below an hour");
         }
         match self.published.iter().find(|row| counts().all(|nodes| *nodes != row.nodes)) {
-            Some(row) => Err(format!("{} nodes are published but not run", row.nodes)),
+            Some(row) => refuse(format!(
+                "{} nodes are published, but not in `measured` or `forecast`",
+                row.nodes
+            )),
             None => Ok(()),
         }
     }
 
-    /// The published figure of a node count.
+    /// Returns the published figure of a node count.
     pub fn published(&self, nodes: u32) -> Option<&Published> {
         self.published.iter().find(|row| row.nodes == nodes)
     }

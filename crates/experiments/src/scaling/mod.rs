@@ -1,5 +1,5 @@
-//! One list of jobs on a growing number of nodes that share a wire: few node counts are measured, more are
-//! forecast from these, and then tried.
+//! One list of jobs on a growing number of nodes that share a wire: a few node counts are measured, larger
+//! ones are forecast from these and then tested.
 
 mod forecast;
 mod job;
@@ -23,7 +23,7 @@ pub use table::Table;
 use table::{Common, Row};
 
 impl Scaling {
-    /// Measures few node counts, forecasts more, and tries these.
+    /// Runs the experiment: measures a few node counts, forecasts larger ones, and tests the forecasts.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = &stage.topologies[0];
         let scale = stage.scale.unwrap_or(1.0);
@@ -46,8 +46,8 @@ impl Scaling {
         })
     }
 
-    /// Writes the jobs' inputs and the list of jobs, with lengths and times scaled by `scale`. Returns the path
-    /// of the list.
+    /// Writes the jobs' inputs and the list of jobs, with lengths and times scaled by `scale`. Returns the
+    /// path of the list.
     fn list(&self, lab: &ScenarioLab<'_>, scale: f64) -> Result<String, Failure> {
         let size = |text: &str| -> Result<u64, Failure> {
             Ok(((bytes::parse(text).map_err(Failure::usage)? as f64 * scale) as u64).max(1))
@@ -59,15 +59,15 @@ impl Scaling {
             let source = lab.random_file(&format!("job{job:03}.in"), read)?;
             let source = source.display();
             let seconds = seconds * scale;
-            // Writing to a String doesn't fail.
+            // Writing to a String cannot fail.
             let _ = writeln!(
                 text,
                 "[[job]]\ncommand = \"cat {{in}} >/dev/null; sleep {seconds:.3}; head -c {made} {{in}} >{{out}}\"\n\
                  inputs = [\"{source}\"]\noutputs = [\"{source}.out\"]"
             );
         }
-        let path = lab.folder().join("jobs.toml");
-        std::fs::write(&path, text).or_nothing(format!("writing {}", path.display()))?;
+        let path = lab.files().join("jobs.toml");
+        std::fs::write(&path, text).or_nothing(format!("failed to write {}", path.display()))?;
         Ok(path.to_string_lossy().into_owned())
     }
 
@@ -82,15 +82,9 @@ impl Scaling {
         garland_terminal::errln!("{nodes} nodes ...");
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
-        let words = [list, &names, "--data", "mount", "--slots", "1"];
-        let FarmReport { run, summary, .. } = lab.farm(&[&words[..], &["--overwrite"]].concat())?;
-        match summary.jobs.failures.first() {
-            None => Ok(Row { nodes, seconds: summary.total, run }),
-            Some(failed) => {
-                let (job, reason) = (failed.job, &failed.reason);
-                Err(Failure::nothing(format!("{nodes} nodes: job {job}: {reason}")))
-            }
-        }
+        let words = [list, &names, "--data", "mount", "--slots", "1", "--overwrite"];
+        let FarmReport { run, summary, .. } = lab.farm_done(&words)?;
+        Ok(Row { nodes, seconds: summary.total, run })
     }
 
     fn forecast(
@@ -99,8 +93,7 @@ impl Scaling {
         topology: &Topology,
         rows: &[Row],
     ) -> Result<ScalingForecast, Failure> {
-        let none = || Failure::usage(format!("{} is no hub or switch", topology.name));
-        let (shape, rate) = shape(topology).ok_or_else(none)?;
+        let (shape, rate) = shape(topology)?;
         let counts = self.job.measured.iter().chain(&self.job.forecast);
         let counts: Vec<String> = counts.map(u32::to_string).collect();
         let counts = counts.join(",");

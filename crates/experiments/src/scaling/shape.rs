@@ -2,13 +2,24 @@
 
 use garland_topology::{MediumKind, Topology};
 
-/// The shape and the rate of a topology with one medium, as arguments of `garland forecast`.
-pub fn shape(topology: &Topology) -> Option<(&'static str, String)> {
-    let [medium] = topology.media.as_slice() else { return None };
-    let shape = match medium.kind {
-        MediumKind::Hub { .. } => "hub",
-        MediumKind::Switch { .. } => "switch",
-        _ => return None,
+use crate::sections::refuse;
+use garland_terminal::failure::Failure;
+
+/// Returns the shape and the rate of a topology with one medium, as arguments of `garland forecast`.
+pub fn shape(topology: &Topology) -> Result<(&'static str, String), Failure> {
+    let shape = match topology.media.as_slice() {
+        [medium] => match medium.kind {
+            MediumKind::Hub { .. } => Some("hub").zip(medium.rate),
+            MediumKind::Switch { .. } => Some("switch").zip(medium.rate),
+            _ => None,
+        },
+        _ => None,
     };
-    Some((shape, format!("{}bit", medium.rate?.bits_per_second())))
+    match shape {
+        Some((shape, rate)) => Ok((shape, format!("{}bit", rate.bits_per_second()))),
+        None => {
+            let name = &topology.name;
+            refuse(format!("topology {name} is not a single hub or switch with a rate"))
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The table of node counts: times and powers, measured and forecast side by side.
+//! The table of node counts: measured and forecast times and powers side by side.
 
 use std::fmt;
 
@@ -43,15 +43,15 @@ impl Table {
         self.tried().map(of).collect()
     }
 
-    /// Describes the first result that misses the tolerance: a time outside of its interval, no interval, no
-    /// knee, or a power unlike the published one; none if all are within it.
+    /// Describes the first result that is out of tolerance: a time outside of its interval, no interval, no
+    /// knee, or a power that differs from the published one; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         let outside = self.tried().find_map(|(row, at)| {
             let (low, high) = at.interval?;
             let (nodes, seconds) = (row.nodes, row.seconds);
             (!(low..=high).contains(&seconds)).then(|| {
                 format!(
-                    "{nodes} nodes took {seconds:.2} s, and {low:.2} to {high:.2} were forecast"
+                    "{nodes} nodes took {seconds:.2} s, but the forecast was {low:.2} to {high:.2}"
                 )
             })
         });
@@ -62,7 +62,7 @@ impl Table {
         };
         let nameless = || {
             let none = self.common.prediction.forecast.knee.is_none();
-            none.then(|| "no knee was found, so nothing was named that nodes share".to_owned())
+            none.then(|| "the forecast has no knee, so it names no shared resource".to_owned())
         };
         outside.or_else(blank).or_else(nameless).or_else(|| self.other_power())
     }
@@ -74,32 +74,33 @@ impl Table {
             let now = self.power(row)?;
             ((now / then - 1.0).abs() > most).then(|| {
                 format!(
-                    "{} nodes did the work of {now:.1}, and of {then:.0} as published",
+                    "{} nodes did the work of {now:.1}, but the published power is {then:.0}",
                     row.nodes
                 )
             })
         })
     }
 
-    /// Seconds by the simulation of single jobs.
+    /// Returns the seconds of the simulation of jobs one by one.
     fn simulated(&self, nodes: u32) -> Option<f64> {
         let simulated = self.common.prediction.simulated.iter().find(|one| one.nodes == nodes);
         simulated.map(|one| one.seconds)
     }
 
-    /// The mean of law and simulation: nodes that meet at the wire at random wait less than real ones, and
-    /// nodes that share it evenly from a common start wait more.
+    /// Returns the mean of the scaling law and the simulation. The law lets nodes use the wire at random
+    /// times, so they wait less than real ones; the simulation lets them start together and share it evenly,
+    /// so they wait more.
     fn predicted(&self, at: &At) -> f64 {
         self.simulated(at.nodes).map_or(at.seconds, |seconds| at.seconds.midpoint(seconds))
     }
 
-    /// The number of nodes that would be as fast without losses.
+    /// Returns the number of nodes that would be as fast without losses.
     fn power(&self, row: &Row) -> Option<f64> {
         let one = self.rows.iter().find(|one| one.nodes == 1)?;
         Some(one.seconds / row.seconds)
     }
 
-    /// The tried rows, each with its forecast.
+    /// Returns the tested rows, each with its forecast.
     fn tried(&self) -> impl Iterator<Item = (&Row, &At)> {
         let counts = &self.experiment.job.forecast;
         let tried = self.rows.iter().filter(|row| counts.contains(&row.nodes));
@@ -146,7 +147,7 @@ impl fmt::Display for Table {
         if let Some(knee) = &self.common.prediction.forecast.knee {
             writeln!(
                 f,
-                "\nknee, as the first {} tell: {:.1} nodes: {}",
+                "\nknee, from the first {}: {:.1} nodes: {}",
                 job.measured.len(),
                 knee.nodes,
                 knee.resource

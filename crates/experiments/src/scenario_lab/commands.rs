@@ -1,4 +1,4 @@
-//! Commands of this binary, run in a lab.
+//! Runs commands of this binary in a lab.
 
 use std::io;
 use std::process::{Child, Command, Output, Stdio};
@@ -14,10 +14,10 @@ use garland_fleet::args::LAB_VARIABLE;
 use garland_fleet::launch::own_binary;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// How often requests to end are polled.
+/// Interval of polling for interrupts.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// How many times a copy that seems too slow is repeated: other programs use this machine as well.
+/// Number of times that a copy is repeated if it seems too slow: other programs may use this machine.
 pub const AGAIN: u32 = 2;
 
 impl ScenarioLab<'_> {
@@ -35,11 +35,11 @@ impl ScenarioLab<'_> {
     ) -> Result<Vec<u8>, Failure> {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         let (mut outputs, _) = self.at_once(tolerated, &[words])?;
-        outputs.pop().ok_or_else(|| Failure::nothing("nothing was run"))
+        outputs.pop().ok_or_else(|| Failure::nothing("no command was run"))
     }
 
-    /// Runs this binary several times at once, as [`ScenarioLab::garland`] does; the standard outputs in
-    /// the same order, and nanoseconds from before the first start until the last end.
+    /// Runs this binary several times at once, as [`ScenarioLab::garland`] does. Returns the standard outputs
+    /// in the same order, and the nanoseconds from before the first start until the last end.
     pub(super) fn at_once(
         &self,
         tolerated: &[Exit],
@@ -52,9 +52,9 @@ impl ScenarioLab<'_> {
             match self.start(words) {
                 Ok(child) => children.push(child),
                 Err(error) => {
-                    // Those that run already are of no use; the start that failed is the error.
+                    // The running commands are useless now. Report the failed start, not their errors.
                     let _ = self.wait(children, true);
-                    return Err(error).or_nothing(format!("starting {}", what(words)));
+                    return Err(error).or_nothing(format!("failed to start {}", what(words)));
                 }
             }
         }
@@ -62,25 +62,25 @@ impl ScenarioLab<'_> {
         let whole = clock::now_ns() - started;
         let mut outputs = Vec::new();
         for (words, output) in commands.iter().zip(ended) {
-            let output = output.or_nothing(format!("waiting for {}", what(words)))?;
+            let output = output.or_nothing(format!("failed to wait for {}", what(words)))?;
             let mut ends = tolerated.iter().chain(&[Exit::Done]);
             if !ends.any(|end| output.status.code() == Some(end.code().into())) {
                 self.go_on()?;
-                return Err(Failure::nothing(format!("{}: {}", what(words), output.status)));
+                return Err(Failure::nothing(format!("{} failed: {}", what(words), output.status)));
             }
             outputs.push(output.stdout);
         }
         Ok((outputs, whole))
     }
 
-    /// Runs commands at once, and returns the seconds from the first start to the last end: the least of
-    /// several tries if the first takes more than `enough_s`.
+    /// Runs commands at once. Returns the seconds from the first start to the last end; the least of several
+    /// tries if the first takes more than `enough_s`.
     pub fn fastest(&self, commands: &[Vec<String>], enough_s: f64) -> Result<f64, Failure> {
         self.fastest_of(enough_s, || self.at_once(&[], commands).map(|(_, whole_ns)| whole_ns))
     }
 
-    /// The least seconds of several attempts, each of which returns its nanoseconds; one attempt if that
-    /// takes no more than `enough_s`.
+    /// Calls `attempt`, which returns its nanoseconds, several times until it takes at most `enough_s`.
+    /// Returns the least seconds.
     pub fn fastest_of(
         &self,
         enough_s: f64,
@@ -102,7 +102,7 @@ impl ScenarioLab<'_> {
     pub(super) fn start(&self, words: &[String]) -> io::Result<Child> {
         let mut command = Command::new(own_binary());
         command.args(words).env("GARLAND_STATE", &self.state);
-        // The user's own variables for labs and runs aren't meant for these.
+        // The user's own variables for labs and runs must not affect these commands.
         command.env_remove(LAB_VARIABLE).env_remove(TRACES_VARIABLE);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         signal::release_in(&mut command);
@@ -110,10 +110,10 @@ impl ScenarioLab<'_> {
         command.spawn()
     }
 
-    /// Waits for all children. Sends them SIGTERM when the user has asked to end, or right away if `at_once`.
+    /// Waits for all children. Sends them SIGTERM when the user interrupts, or immediately if `at_once`.
     pub(super) fn wait(&self, children: Vec<Child>, at_once: bool) -> Vec<io::Result<Output>> {
         let ids: Vec<u32> = children.iter().map(Child::id).collect();
-        let mut asked = false;
+        let mut terminated = false;
         std::thread::scope(|scope| {
             let start =
                 |child: Child| threads::spawn_in(scope, "wait", move || child.wait_with_output());
@@ -122,17 +122,17 @@ impl ScenarioLab<'_> {
                 one.as_ref().map_or(true, ScopedJoinHandle::is_finished)
             };
             while !waiting.iter().all(is_over) {
-                if !asked && (at_once || self.interrupted()) {
-                    asked = true;
+                if !terminated && (at_once || self.interrupted()) {
+                    terminated = true;
                     let living = ids.iter().zip(&waiting).filter(|(_, one)| !is_over(one));
                     for (id, _) in living {
-                        // It may have ended just now, which the next poll finds.
+                        // The child may have ended just now, which the next poll finds.
                         let _ = identity::signal(*id, Signal::TERM);
                     }
                 }
                 std::thread::sleep(EVERY);
             }
-            let panicked = || io::Error::other("the thread that waited for it has panicked");
+            let panicked = || io::Error::other("the thread that waited for the command panicked");
             waiting.into_iter().map(|one| one?.join().unwrap_or_else(|_| Err(panicked()))).collect()
         })
     }

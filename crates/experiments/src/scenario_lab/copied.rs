@@ -1,17 +1,17 @@
-//! Commands in a lab whose results are read back.
+//! Runs commands in a lab, and reads their results.
 
 use garland_sys::clock;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::ScenarioLab;
 use garland_farm::result::FarmReport;
+use garland_results::head::{Head, Phase};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// What a copy took, by its own result and by a clock around the command.
+/// The times of a copy, by its own result and by a clock around the command.
 #[derive(Debug)]
 pub struct Copied {
-    /// The name of its run.
+    /// The name of the copy's run.
     pub run: String,
     /// Nanoseconds of the whole command, from before its start until its end.
     pub whole_ns: u64,
@@ -19,26 +19,13 @@ pub struct Copied {
     pub stream_ns: u64,
 }
 
-/// What is read of a `garland.cp/2`.
-#[derive(Deserialize)]
-struct Report {
-    run: String,
-    phases: Vec<Phase>,
-}
-
-#[derive(Deserialize)]
-struct Phase {
-    name: String,
-    ns: u64,
-}
-
 impl ScenarioLab<'_> {
-    /// Runs this binary with `--json` and `words`, as [`ScenarioLab::garland`] does, and reads the result.
+    /// Runs this binary with `--json` and `words`, as [`ScenarioLab::garland`] does. Returns the result.
     pub fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, Failure> {
         self.ask_tolerating(&[], words)
     }
 
-    /// Asks as [`ScenarioLab::ask`] does, and accepts the `tolerated` exit codes beside 0.
+    /// Runs a command as [`ScenarioLab::ask`] does, and accepts the `tolerated` exit codes beside 0.
     pub fn ask_tolerating<T: DeserializeOwned>(
         &self,
         tolerated: &[Exit],
@@ -47,13 +34,21 @@ impl ScenarioLab<'_> {
         parse(&self.garland_tolerating(tolerated, &[&["--json"], words].concat())?)
     }
 
-    /// Runs `garland farm run` with `words`, and reads its result even if jobs have failed.
+    /// Runs `garland farm run` with `words`. Returns its result even if jobs have failed.
     pub fn farm(&self, words: &[&str]) -> Result<FarmReport, Failure> {
         let tolerated = [Exit::SomeFailed, Exit::Nothing];
         self.ask_tolerating(&tolerated, &[&["farm", "run"], words].concat())
     }
 
-    /// Runs several farms at once, and reads their results in the same order. All jobs must be done.
+    /// Runs a farm as [`ScenarioLab::farm`] does. A failed job is an error.
+    pub fn farm_done(&self, words: &[&str]) -> Result<FarmReport, Failure> {
+        let report = self.farm(words)?;
+        let Some(failed) = report.summary.jobs.failures.first() else { return Ok(report) };
+        let (job, node) = (failed.job, failed.node.as_deref().unwrap_or("no node"));
+        Err(Failure::nothing(format!("job {job} on {node} failed: {}", failed.reason)))
+    }
+
+    /// Runs several farms at once. Returns their results in the same order. A failed job is an error.
     pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmReport>, Failure> {
         let words = |words: &Vec<String>| {
             let first = ["--json", "farm", "run"].map(str::to_owned);
@@ -64,18 +59,17 @@ impl ScenarioLab<'_> {
         outputs.iter().map(|output| parse(output)).collect()
     }
 
-    /// Runs `garland cp --whole` with `words`.
+    /// Runs `garland cp --whole` with `words`. Returns the times of the copy.
     pub fn copy(&self, words: &[&str]) -> Result<Copied, Failure> {
         let before = clock::now_ns();
-        let report: Report = self.ask(&[&["cp", "--whole"], words].concat())?;
+        let head: Head = self.ask(&[&["cp", "--whole"], words].concat())?;
         let whole_ns = clock::now_ns() - before;
-        let streams = |name: &str| matches!(name, "first byte" | "stream" | "drain");
-        let streams = report.phases.iter().filter(|phase| streams(&phase.name));
-        let stream_ns = streams.map(|phase| phase.ns).sum();
-        Ok(Copied { run: report.run, whole_ns, stream_ns })
+        let streams = |phase: &&Phase| matches!(&*phase.name, "first byte" | "stream" | "drain");
+        let stream_ns = head.phases.iter().filter(streams).map(|phase| phase.ns).sum();
+        Ok(Copied { run: head.run.unwrap_or_default(), whole_ns, stream_ns })
     }
 }
 
 fn parse<T: DeserializeOwned>(result: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(result).or_nothing("reading what garland said")
+    serde_json::from_slice(result).or_nothing("failed to parse the result of garland")
 }

@@ -1,5 +1,4 @@
-//! The lab that scenarios and the demo run in: it runs commands of this binary, and its files are removed
-//! with it.
+//! The lab of scenarios and of the demo: it runs commands of this binary, and its files are removed with it.
 
 mod commands;
 mod copied;
@@ -23,24 +22,24 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A lab and the folders of its files and state.
+/// A lab, with directories for its files and state.
 pub struct ScenarioLab<'a> {
     lab: Option<Lab>,
-    /// Ends the lab and removes the folders if this program is killed.
+    /// Ends the lab and removes the directories if this program is killed.
     warden: Option<Warden>,
     state: PathBuf,
-    folder: PathBuf,
+    files: PathBuf,
     interrupts: &'a Interrupts,
     interrupted: Cell<bool>,
 }
 
 impl<'a> ScenarioLab<'a> {
-    /// The specification of a lab of `topology`, under the name that all scenarios use.
+    /// Returns the specification of a lab of `topology`, with the name that all scenarios use.
     pub fn spec(topology: &Topology) -> Spec {
         Spec { name: "lab".to_owned(), topology: topology.clone(), roots: None, faults: Vec::new() }
     }
 
-    /// Builds the lab, with a folder that has room for `room` bytes.
+    /// Builds the lab, with a directory that has space for `room` bytes of files.
     pub fn build(
         run: &Run,
         interrupts: &'a Interrupts,
@@ -48,43 +47,45 @@ impl<'a> ScenarioLab<'a> {
         room: u64,
     ) -> Result<Self, Failure> {
         spec.validate().map_err(Failure::usage)?;
-        let folder = roomy_folder(run, room)?;
+        let files = files_directory(run, room)?;
         let state = run.folder().join("state");
-        std::fs::create_dir_all(&state).or_nothing(format!("making {}", state.display()))?;
+        std::fs::create_dir_all(&state)
+            .or_nothing(format!("failed to create {}", state.display()))?;
         let interrupted = Cell::new(false);
-        let mut built = Self { lab: None, warden: None, state, folder, interrupts, interrupted };
-        let roots = Some(built.folder.clone());
+        let mut built = Self { lab: None, warden: None, state, files, interrupts, interrupted };
+        let roots = Some(built.files.clone());
         let spec = Spec { roots, ..spec };
         let labs = StateDir(built.places()?.folder("lab")?);
-        let folders = vec![built.folder.clone(), built.state.clone()];
-        let up = Lab::up_meanwhile(&labs, spec, folders).map_err(Failure::nothing)?;
+        let directories = vec![built.files.clone(), built.state.clone()];
+        let up = Lab::up_meanwhile(&labs, spec, directories).map_err(Failure::nothing)?;
         (built.lab, built.warden) = (Some(up.0), Some(up.1));
         Ok(built)
     }
 
-    /// The state folder of commands that run in the lab.
+    /// Returns the state directory of commands that run in the lab.
     pub fn places(&self) -> Result<Places, Failure> {
         Places::at(&self.state)
     }
 
-    /// The lab.
+    /// Returns the lab; an error if it is down.
     pub fn lab(&self) -> Result<&Lab, Failure> {
-        self.lab.as_ref().ok_or_else(|| Failure::nothing("the lab is down"))
+        self.lab.as_ref().ok_or_else(|| Failure::nothing("the lab has been removed"))
     }
 
-    /// The folder of the lab's files; removed with the lab.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Returns the directory of the lab's files, which is removed with the lab.
+    pub fn files(&self) -> &Path {
+        &self.files
     }
 
     /// Writes a file of `length` random bytes, and returns its path.
     pub fn random_file(&self, name: &str, length: u64) -> Result<PathBuf, Failure> {
         const PIECE: usize = 1 << 20;
-        let path = self.folder.join(name);
-        let making = || format!("making {}", path.display());
+        let path = self.files.join(name);
+        let making = || format!("failed to write {}", path.display());
         let mut file = File::create(&path).or_nothing(making())?;
         let mut left = length;
-        // One random MiB, with another byte added each time, so that no two blocks are equal.
+        // Write one random MiB again and again, with a different byte added each time, so that no two blocks
+        // are equal.
         let mut piece = vec![0; PIECE];
         for chunk in piece.chunks_mut(32) {
             chunk.copy_from_slice(&random::bytes::<32>());
@@ -99,19 +100,20 @@ impl<'a> ScenarioLab<'a> {
         Ok(path)
     }
 
-    /// Checks with one flow between these nodes that the lab's wires are as fast as they should be.
+    /// Checks with one flow between these nodes that the lab's wires have the rates of its topology.
     pub fn check(&self, from: NodeId, to: NodeId) -> Result<(), Failure> {
         let report = self.lab()?.check_pair(from, to).map_err(Failure::nothing)?;
         if report.holds() {
             return Ok(());
         }
         let report = report.to_string();
-        Err(Failure::fault(format!("the lab isn't what it stands for: {}", report.trim())).hint(
-            "other programs may keep this machine busy; garland lab run .. --check says more",
-        ))
+        Err(Failure::fault(format!("the lab's wires differ from its topology: {}", report.trim()))
+            .hint(
+                "other programs may keep this machine busy; garland lab run .. --check says more",
+            ))
     }
 
-    /// Whether the user has asked to end. Such requests are held back while the lab is up.
+    /// Returns whether the user has interrupted. Interrupts are held back while the lab is up.
     pub fn interrupted(&self) -> bool {
         if self.interrupts.pending() {
             self.interrupted.set(true);
@@ -119,31 +121,31 @@ impl<'a> ScenarioLab<'a> {
         self.interrupted.get()
     }
 
-    /// Fails if the user has asked to end.
+    /// Fails if the user has interrupted.
     pub fn go_on(&self) -> Result<(), Failure> {
         if self.interrupted() { Err(Failure::interrupted("using the lab")) } else { Ok(()) }
     }
 
-    /// Whether the node's file `name` equals `source`. Removes the file.
+    /// Returns whether the node's file `name` equals `source`, and removes it.
     pub fn verify(&self, node: &str, name: &str, source: &Path) -> Result<bool, Failure> {
         let path = self.lab()?.root(node).map_err(Failure::nothing)?.join(name);
         let same = Command::new("cmp").arg("-s").arg(source).arg(&path).status();
-        let same = same.or_nothing("starting cmp")?.success();
-        std::fs::remove_file(&path).or_nothing(format!("removing {}", path.display()))?;
+        let same = same.or_nothing("failed to run cmp")?.success();
+        std::fs::remove_file(&path).or_nothing(format!("failed to remove {}", path.display()))?;
         Ok(same)
     }
 
-    /// Moves these runs of the lab's commands to the user's own, so that they outlive the lab.
+    /// Moves these runs of the lab's commands to the user's runs, so that they outlive the lab.
     pub fn keep_runs(&self, places: &Places, names: &[String]) -> Result<(), Failure> {
         let (from, to) = (self.places()?.folder("runs")?, places.folder("runs")?);
         for name in names {
             let moved = std::fs::rename(from.join(name), to.join(name));
-            moved.or_nothing(format!("keeping the run {name}"))?;
+            moved.or_nothing(format!("failed to keep the run {name}"))?;
         }
         Ok(())
     }
 
-    /// Tears the lab down and removes all its files.
+    /// Removes the lab and all its files.
     pub fn end(mut self) -> Result<(), Failure> {
         self.lab.take().map_or(Ok(()), |lab| lab.down().map_err(Failure::nothing))
     }
@@ -152,33 +154,34 @@ impl<'a> ScenarioLab<'a> {
 impl Drop for ScenarioLab<'_> {
     fn drop(&mut self) {
         if let Some(lab) = self.lab.take() {
-            // The user must see the error that led here, not one of the teardown.
+            // Report the error that led here, not one of the teardown.
             let _ = lab.down();
         }
-        let _ = std::fs::remove_dir_all(&self.folder);
+        let _ = std::fs::remove_dir_all(&self.files);
         let _ = std::fs::remove_dir_all(&self.state);
         self.warden.take().into_iter().for_each(Warden::dismiss);
     }
 }
 
-/// The node list of these nodes of the lab, such as `lab:srv,lab:n[2-3]`.
+/// Returns the node list of these nodes of the lab, such as `lab:srv,lab:n[2-3]`.
 pub fn lab_nodes(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("lab:{name}")).collect();
     fold(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Makes a folder for `room` bytes: in memory if twice as much is free, else in the run's folder.
-fn roomy_folder(run: &Run, room: u64) -> Result<PathBuf, Failure> {
+/// Creates a directory with space for `room` bytes: in memory if twice as much is free, else in the run's
+/// directory.
+fn files_directory(run: &Run, room: u64) -> Result<PathBuf, Failure> {
     let memory = Path::new("/dev/shm");
     let roomy = process::available_memory() > room.saturating_mul(2)
         && process::free_space(memory).is_some_and(|free| free > room.saturating_mul(2));
     let base = if roomy { memory } else { run.folder() };
-    let folder = base.join(format!("garland-{}", run.name()));
-    std::fs::create_dir_all(&folder).or_nothing(format!("making {}", folder.display()))?;
-    if process::free_space(&folder).is_some_and(|free| free < room) {
-        let (folder, room) = (folder.display(), garland_core::units::bytes::format(room));
-        return Err(Failure::nothing(format!("there is no room for {room} under {folder}"))
-            .hint("fewer nodes or a smaller file need less; GARLAND_STATE names another disk"));
+    let files = base.join(format!("garland-{}", run.name()));
+    std::fs::create_dir_all(&files).or_nothing(format!("failed to create {}", files.display()))?;
+    if process::free_space(&files).is_some_and(|free| free < room) {
+        let (files, room) = (files.display(), garland_core::units::bytes::format(room));
+        return Err(Failure::nothing(format!("not enough free space in {files} for {room}"))
+            .hint("use fewer nodes or a smaller file, or set GARLAND_STATE to a directory on a larger disk"));
     }
-    Ok(folder)
+    Ok(files)
 }

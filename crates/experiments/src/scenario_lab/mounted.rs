@@ -1,4 +1,4 @@
-//! Other programs in a lab, which use the nodes' files through a mount.
+//! Runs other programs in a lab, which use the nodes' files through a mount.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -28,43 +28,47 @@ impl ScenarioLab<'_> {
         nodes: &str,
         work: impl FnOnce(&Path) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let dir = self.folder.join("mount");
-        std::fs::create_dir_all(&dir).or_nothing(format!("making {}", dir.display()))?;
+        let dir = self.files.join("mount");
+        std::fs::create_dir_all(&dir).or_nothing(format!("failed to create {}", dir.display()))?;
         let device = |dir: &PathBuf| std::fs::metadata(dir).map(|there| there.dev()).ok();
         let before = device(&dir);
         let words = ["mount", "--foreground", &dir.to_string_lossy(), nodes].map(str::to_owned);
         let mut mounted =
-            Mounted { process: self.start(&words).or_nothing("starting garland mount")? };
+            Mounted { process: self.start(&words).or_nothing("failed to start garland mount")? };
         let deadline_ns = clock::now_ns() + PATIENCE_NS;
         while device(&dir) == before {
             self.go_on()?;
-            let ended = mounted.process.try_wait().or_nothing("waiting for garland mount")?;
+            let ended =
+                mounted.process.try_wait().or_nothing("failed to wait for garland mount")?;
             if let Some(status) = ended {
-                return Err(Failure::nothing(format!("garland mount: {status}")));
+                return Err(Failure::nothing(format!("garland mount failed: {status}")));
             }
             if clock::now_ns() > deadline_ns {
-                return Err(Failure::nothing(format!("{} isn't mounted", dir.display())));
+                return Err(Failure::nothing(format!(
+                    "timed out after 20 s waiting for the mount on {}",
+                    dir.display()
+                )));
             }
             std::thread::sleep(EVERY);
         }
         work(&dir)
     }
 
-    /// Runs a program of the system, and returns its nanoseconds. Any exit code but 0 is an error.
+    /// Runs a program of the system. Returns its nanoseconds. Any exit code but 0 is an error.
     pub fn system(&self, program: &str, arguments: &[&Path]) -> Result<u64, Failure> {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
         signal::release_in(&mut command);
         process::end_with_parent(&mut command);
         let started = clock::now_ns();
-        let child = command.spawn().or_nothing(format!("starting {program}"))?;
+        let child = command.spawn().or_nothing(format!("failed to start {program}"))?;
         let ended = self.wait(vec![child], false).pop();
         let whole = clock::now_ns() - started;
         let ended = ended.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()));
-        let ended = ended.or_nothing(format!("waiting for {program}"))?;
+        let ended = ended.or_nothing(format!("failed to wait for {program}"))?;
         if !ended.status.success() {
             self.go_on()?;
-            return Err(Failure::nothing(format!("{program}: {}", ended.status)));
+            return Err(Failure::nothing(format!("{program} failed: {}", ended.status)));
         }
         Ok(whole)
     }
@@ -72,7 +76,7 @@ impl ScenarioLab<'_> {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = identity::signal(self.process.id(), Signal::TERM);
         let _ = self.process.wait();
     }

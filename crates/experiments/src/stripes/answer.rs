@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::job::Tolerance;
 use super::maker::{Maker, Pause};
 
-/// The part of a `garland.explain/2` that is read.
+/// The fields of `garland.explain/2` that are read.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Report {
     rows: Vec<TimeOf>,
@@ -14,7 +14,7 @@ pub struct Report {
     undecided: Vec<String>,
 }
 
-/// Time by cause.
+/// Nanoseconds of a cause at a place.
 #[derive(Clone, Debug, Deserialize)]
 struct TimeOf {
     cause: String,
@@ -23,51 +23,51 @@ struct TimeOf {
     ns: u64,
 }
 
-/// The reports about a copy.
+/// The reports about one copy.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// With the traces of both ends.
+    /// The report with the traces of both ends.
     pub whole: Report,
-    /// Without the server's trace.
+    /// The report without the server's trace.
     pub half: Report,
 }
 
-/// What was found of an injected pause.
+/// The findings about an injected pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     /// The maker of the pause.
     pub maker: Maker,
     /// The length of each pause.
     pub pause: String,
-    /// Whether the copy had pauses of other makers, too.
+    /// Whether the copy also had pauses of other makers.
     pub together: bool,
     /// Nanoseconds of all its pauses.
     pub put_in_ns: u64,
-    /// With the traces of both ends.
+    /// The finding with the traces of both ends.
     pub whole: Finding,
-    /// Without the server's trace.
+    /// The finding without the server's trace.
     pub half: Finding,
 }
 
-/// What a report says of a pause.
+/// The finding of one report about a pause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The cause.
     pub cause: &'static str,
-    /// Nanoseconds of this cause, beyond those in a copy without pauses.
+    /// Nanoseconds of this cause, minus those in a copy without pauses.
     pub found_ns: i64,
     /// The first fault, if any is reported.
     pub fault: Option<String>,
-    /// Whether the fault is the maker. Without the server's trace the server's part can't be known, and the
-    /// report must list it as undecided.
+    /// Whether the fault is the maker of the pause. Without the server's trace, the server's part is unknown
+    /// and the report must list it as undecided.
     pub right: bool,
-    /// What is reported as undecided.
+    /// The causes that are reported as undecided.
     pub undecided: Vec<String>,
 }
 
 impl Answer {
-    /// What `explained` says of a pause, compared with `bases`, copies without it. If other makers paused
-    /// `together` with this one, it needn't be the first fault.
+    /// Evaluates the reports `explained` about a pause, compared with `bases`, the reports about copies
+    /// without pauses. If other makers paused `together` with this one, it need not be the first fault.
     pub fn new(
         pause: &Pause,
         (put_in_ns, together): (u64, bool),
@@ -94,7 +94,7 @@ impl Answer {
             let found_ns =
                 report.time(is_it) - usual(bases.iter().map(|base| of(base).time(is_it)));
             let right = report.undecided.iter().any(|line| line.starts_with(server));
-            // What can't be known must not be reported as a fault.
+            // An unknown part must not be reported as a fault.
             let named = report.faults.iter().any(|fault| maker.is_it(server, fault));
             Finding::new(Cause::Undecided, found_ns, right && !named, report)
         };
@@ -106,19 +106,19 @@ impl Answer {
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, whole, half }
     }
 
-    /// The error of the found time as a multiple of the tolerance; the larger one of both reports.
+    /// Returns the error of the found time as a multiple of the tolerance; the larger one of both reports.
     pub fn off(&self, allowed: &Tolerance) -> f64 {
         let off = |finding: &Finding| finding.off(self.put_in_ns).abs();
         (off(&self.whole) / allowed.found).max(off(&self.half) / allowed.found_by_one)
     }
 
-    /// Whether both findings are right and within the tolerance.
+    /// Returns whether both findings are right and within the tolerance.
     pub fn is_right(&self, allowed: &Tolerance) -> bool {
         self.whole.right && self.half.right && self.off(allowed) <= 1.0
     }
 }
 
-/// The median.
+/// Returns the median of times in nanoseconds.
 fn usual(times: impl Iterator<Item = i64>) -> i64 {
     let mut times: Vec<i64> = times.collect();
     times.sort_unstable();
@@ -132,7 +132,7 @@ impl Finding {
         Self { cause, found_ns, fault, right, undecided }
     }
 
-    /// The error of the found time, as a share of `put_in_ns`.
+    /// Returns the error of the found time as a share of `put_in_ns`.
     pub fn off(&self, put_in_ns: u64) -> f64 {
         self.found_ns as f64 / (put_in_ns as f64).max(1.0) - 1.0
     }

@@ -6,12 +6,13 @@ use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::maker::{Maker, Pause};
-use crate::sections::{Kind, Sections, are_rated, only, place};
+use crate::sections::{Kind, Sections, only, reached, refuse};
+use garland_terminal::failure::Failure;
 
 /// The sections of the scenario's file.
 pub type Stripes = Sections<Job, Tolerance, Published>;
 
-/// Section `[job]`: what is done.
+/// Section `[job]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -25,26 +26,26 @@ pub struct Job {
     pub operation: String,
     /// The server's node.
     pub to: String,
-    /// Makers of pauses, each of which is tried...
+    /// Makers of pauses; each is tested with all `pauses`.
     pub makers: Vec<Maker>,
-    /// ... with each of these lengths of a pause.
+    /// Lengths of pauses.
     pub pauses: Vec<String>,
     /// The pauses that the published copy probably had, all at once.
     pub suspects: Vec<Pause>,
 }
 
-/// Section `[tolerance]`: what counts as reproduced.
+/// Section `[tolerance]`: the limits within which results count as reproduced.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// Least rate of a copy without operations, with and without pauses, as a share of the wire's.
+    /// Least rate of a copy without operations, with or without pauses, as a share of the wire's.
     pub least_of_wire: f64,
     /// Least speed-up of a copy without operations over one in operations, with the suspects' pauses.
     pub least_gain: f64,
-    /// Error allowed in the found time of pauses, as a share of the injected time, with the traces of both
-    /// ends.
+    /// Error allowed in the found time of pauses with the traces of both ends, as a share of the injected
+    /// time.
     pub found: f64,
-    /// Error allowed without the server's trace: then more than the pauses is undecided.
+    /// Error allowed without the server's trace, when more than the pauses is undecided.
     pub found_by_one: f64,
 }
 
@@ -63,29 +64,23 @@ pub struct Published {
 }
 
 impl Stripes {
-    /// Checks that the server can be reached by rated wires and that operations consist of whole buffers; the
-    /// error says what is wrong.
-    pub fn check(&self, topologies: &[Topology]) -> Result<(), String> {
-        let topology = only(topologies, "a copy in stripes")?;
-        let to = place(topology, &self.job.to)?;
-        if to == 0 || !are_rated(topology, &[(0, to)]) {
-            let name = &topology.name;
-            return Err(format!("{name} has no wire with a rate from its head to {}", self.job.to));
-        }
-        let bytes = |text: &String| bytes::parse(text).map_err(|error| error.to_string());
+    /// Checks that the server can be reached by rated wires and that operations consist of whole buffers.
+    pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
+        reached(only(topologies, "a copy in stripes")?, &self.job.to)?;
+        let bytes = |text: &String| bytes::parse(text).map_err(Failure::usage);
         let (buffer, operation) = (bytes(&self.job.buffer)?, bytes(&self.job.operation)?);
         let stripes = plan::Stripes::new(bytes(&self.job.bytes)?, buffer, 1);
-        stripes.map_err(|error| error.to_string())?;
+        stripes.map_err(Failure::usage)?;
         if operation == 0 || !operation.is_multiple_of(buffer) {
-            return Err("`operation` has no whole number of buffers".to_owned());
+            return refuse("`operation` must be a multiple of `buffer`");
         }
         let pauses = self.job.pauses.iter().chain(self.job.suspects.iter().map(|one| &one.pause));
         for pause in pauses {
-            pause.parse::<Nanos>().map_err(|error| error.to_string())?;
+            pause.parse::<Nanos>().map_err(Failure::usage)?;
         }
         match self.published.len() {
             1 => Ok(()),
-            many => Err(format!("one copy was published, not {many}")),
+            many => refuse(format!("`published` must have one entry, not {many}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Makers of pauses, and how `garland explain` must report each.
+//! Makers of pauses, and the report of each that is expected from `garland explain`.
 
 use garland_analysis::ledger::Cause;
 use garland_core::units::Nanos;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::sizes::Sizes;
 use garland_terminal::failure::Failure;
 
-/// What makes a pause at every operation.
+/// The part of a copy that makes a pause at every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maker {
@@ -33,17 +33,17 @@ pub struct Pause {
 }
 
 impl Maker {
-    /// The text for tables.
+    /// Returns the text for tables.
     pub fn words(self) -> &'static str {
         match self {
             Self::SourceDisk => "the source disk",
             Self::SinkDisk => "the server's disk",
             Self::Pause => "the client itself",
-            Self::Control => "late answers",
+            Self::Control => "late replies",
         }
     }
 
-    /// The cause in the ledger.
+    /// Returns the cause in the ledger.
     pub fn cause(self) -> Cause {
         match self {
             Self::SourceDisk => Cause::SourceDisk,
@@ -53,13 +53,13 @@ impl Maker {
         }
     }
 
-    /// Whether the client's trace shows the pause.
+    /// Returns whether the client's trace shows the pause.
     pub fn is_the_clients(self) -> bool {
         matches!(self, Self::SourceDisk | Self::Pause)
     }
 
-    /// Whether a row of the ledger is at the right place: node and, for a hop, its end. The client's name isn't
-    /// known here.
+    /// Returns whether a row of the ledger is at the right place: node and, for a hop, its end. The client's
+    /// name is not known here.
     pub fn is_at(self, server: &str, node: Option<&str>, to: Option<&str>) -> bool {
         match self {
             Self::SourceDisk | Self::Pause => {
@@ -72,7 +72,7 @@ impl Maker {
 }
 
 impl Pause {
-    /// The argument of `--inject`.
+    /// Returns the argument of `--inject`.
     pub fn fault(&self, sizes: Sizes, server: &str) -> String {
         let Sizes { buffer, operation, .. } = sizes;
         let (pause, last) = (&self.pause, operation - buffer);
@@ -84,17 +84,21 @@ impl Pause {
         }
     }
 
-    /// Seconds of one pause.
+    /// Returns the seconds of one pause.
     pub fn seconds(&self) -> Result<f64, Failure> {
         let pause: Nanos = self.pause.parse().map_err(Failure::usage)?;
         Ok(pause.as_secs_f64())
     }
 
-    /// Nanoseconds of all pauses in a copy. Late replies count only if a next operation waits for them.
+    /// Returns the nanoseconds of all pauses in a copy. Late replies count only if a next operation waits for
+    /// them.
     pub fn put_in_ns(&self, sizes: Sizes, server: &str) -> Result<u64, Failure> {
         let wanted = parse_injection(&self.fault(sizes, server)).map_err(Failure::usage)?;
         let (Wanted::AtHead(injection) | Wanted::At(_, injection)) = wanted else {
-            return Err(Failure::usage(format!("{} is a clock's", self.pause)));
+            return Err(Failure::usage(format!(
+                "{} is an offset of a clock, not a pause",
+                self.pause
+            )));
         };
         Ok(match injection {
             Injection::SourceDisk(stall) | Injection::SinkDisk(stall) | Injection::Pause(stall) => {

@@ -1,4 +1,5 @@
-//! A file to one striped server, in operations as in 2007 and without them, and with pauses whose makers
+//! A file to one striped server, in operations as in 2007 and without them, and with injected pauses whose
+//! makers
 //! `garland explain` must find.
 
 mod answer;
@@ -23,10 +24,10 @@ pub use table::Table;
 use trial::Trial;
 
 impl Stripes {
-    /// Copies, and has the copies explained.
+    /// Runs the experiment: copies, and explains the copies.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
-        let topology = only(stage.topologies, "a copy in stripes").map_err(Failure::usage)?;
-        let place = place(topology, &self.job.to).map_err(Failure::usage)?;
+        let topology = only(stage.topologies, "a copy in stripes")?;
+        let place = place(topology, &self.job.to)?;
         let size = stage.scaled(&self.job.bytes, 1.0)?;
         let buffer = bytes::parse(&self.job.buffer).map_err(Failure::usage)?;
         let operation = bytes::parse(&self.job.operation).map_err(Failure::usage)?;

@@ -9,7 +9,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Number of operations.
+    /// Returns the number of operations.
     pub fn operations(self) -> u64 {
         self.length.div_ceil(self.operation)
     }

@@ -1,4 +1,5 @@
-//! The table of copies to a striped server: published and emulated, and what was found of their pauses.
+//! The table of copies to a striped server: published and emulated rates, and the findings about their
+//! pauses.
 
 use std::fmt;
 
@@ -14,7 +15,7 @@ use crate::table::{self, Size};
 /// The copies in operations and without them.
 pub type Table = table::Table<Stripes, Row, Common>;
 
-/// The file's length, the bound of the wire, and what was found of pauses.
+/// The file's length, the bound of the wire, and the findings about pauses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Common {
     /// The sizes of the copy.
@@ -25,7 +26,7 @@ pub struct Common {
     pub size: Size,
     /// Number of operations of a copy.
     pub operations: u64,
-    /// Seconds that the wire alone takes.
+    /// Seconds of the transfer by the wire alone.
     pub wire_s: f64,
     /// The answers of `garland explain` about the pauses.
     pub answers: Vec<Answer>,
@@ -38,19 +39,19 @@ pub struct Row {
     pub held: bool,
     /// Whether the suspects' pauses were injected.
     pub paused: bool,
-    /// Predicted seconds: measured ones of starting, simulated ones of the bytes, and those of the pauses that
+    /// Predicted seconds: the measured start-up time, the simulated time of the bytes, and the pauses that
     /// delay the copy.
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
     /// Seconds from the first byte to the last.
     pub stream_s: f64,
-    /// Whether the server's file was compared equal.
+    /// Whether the server's file equals the source.
     pub equal: bool,
 }
 
 impl Table {
-    /// Describes the first result that misses the tolerance; none if all are within it.
+    /// Describes the first result that is out of tolerance; none if all are within it.
     pub fn miss(&self) -> Option<String> {
         self.differing()
             .or_else(|| self.slow())
@@ -74,14 +75,16 @@ impl Table {
         let share = |row: &Row| self.common.wire_s / row.whole_s;
         let row = self.rows.iter().find(|row| !row.held && share(row) < least)?;
         let (share, least) = (share(row) * 100.0, least * 100.0);
-        Some(format!("{}: {share:.1} % of what the wire allows, below {least:.0} %", row.words()))
+        Some(format!("{}: {share:.1} % of the bound of the wire, below {least:.0} %", row.words()))
     }
 
     fn gain_lost(&self) -> Option<String> {
         let least = self.experiment.tolerance.least_gain;
         let gain = self.row(true, true)?.whole_s / self.row(false, true)?.whole_s;
         (gain < least).then(|| {
-            format!("as it is a copy is {gain:.2} times as fast as in operations, below {least}")
+            format!(
+                "without operations a copy is {gain:.2} times as fast as with them, below {least}"
+            )
         })
     }
 
@@ -93,11 +96,11 @@ impl Table {
             let named = finding.fault.as_deref().unwrap_or("none");
             let is_wrong = !finding.right || off.abs() > most;
             is_wrong.then(|| {
-                let (who, pause, cause) = (answer.maker.words(), &answer.pause, finding.cause);
+                let (maker, pause, cause) = (answer.maker.words(), &answer.pause, finding.cause);
                 let off = off * 100.0;
                 format!(
-                    "{pause} by {who}: {traces} {cause} is {off:+.1} % of it off, and the first \
-                     fault is {named}"
+                    "{pause} by {maker}: {traces} the time of {cause} is {off:+.1} % off, and the \
+                     first fault is {named}"
                 )
             })
         };
@@ -109,12 +112,12 @@ impl Table {
         self.rows.iter().find(|row| row.held == held && row.paused == paused)
     }
 
-    /// The file's rate in Gbit/s if it takes `seconds`.
+    /// Returns the file's rate in Gbit/s if it takes `seconds`.
     fn gbit(&self, seconds: f64) -> f64 {
         self.common.size.bytes as f64 * 8.0 / 1e9 / seconds
     }
 
-    /// The suspects' pauses in words.
+    /// Returns the suspects' pauses in words.
     fn suspects(&self) -> String {
         let suspects = self.experiment.job.suspects.iter();
         let words = suspects.map(|one| format!("{} {}", one.maker.words(), one.pause));
@@ -124,8 +127,8 @@ impl Table {
 
 impl Row {
     fn words(&self) -> String {
-        let way = if self.held { "in operations" } else { "as it is" };
-        format!("{way}, {}", if self.paused { "with pauses" } else { "without pauses" })
+        let mode = if self.held { "in operations" } else { "without operations" };
+        format!("{mode}, {}", if self.paused { "with pauses" } else { "without pauses" })
     }
 }
 
@@ -144,7 +147,7 @@ impl fmt::Display for Table {
         writeln!(
             f,
             "{:<47} |{:>17} |{held:>35} |{:>26}",
-            "Gbit/s, ms an operation", "published", "as it is"
+            "Gbit/s, ms per operation", "published", "without operations"
         )?;
         writeln!(
             f,
@@ -183,8 +186,8 @@ impl Table {
         let [least, most] = then.between_ms;
         writeln!(
             f,
-            "published, too: {} Gbit/s while bytes went; {least:.0} to {most:.0} ms between \
-             operations, {:.0} ms from the last send to the answer",
+            "also published: {} Gbit/s while bytes were sent; {least:.0} to {most:.0} ms between \
+             operations, {:.0} ms from the last send to the reply",
             then.transfer, then.end_ms
         )
     }
@@ -193,7 +196,7 @@ impl Table {
         writeln!(
             f,
             "\n{:<19}{:>7}{:>12} | {:<36} | {:<36}",
-            "who paused", "each", "put in", "garland explain", "without the server's trace"
+            "maker of pauses", "each", "injected", "garland explain", "without the server's trace"
         )?;
         for answer in &self.common.answers {
             let ms = |ns: f64| format!("{:.1} ms", ns / 1e6);
@@ -216,6 +219,6 @@ impl Table {
         }
         let open = self.common.answers.iter().find(|answer| !answer.maker.is_the_clients());
         let open = open.into_iter().flat_map(|answer| &answer.half.undecided);
-        open.into_iter().try_for_each(|line| writeln!(f, "then open: {line}"))
+        open.into_iter().try_for_each(|line| writeln!(f, "undecided without it: {line}"))
     }
 }

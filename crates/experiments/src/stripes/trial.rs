@@ -1,4 +1,4 @@
-//! The copies in the lab, and the questions about them.
+//! The copies in the lab, and their explanation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 const NAME: &str = "copy";
 const STRIPE: &str = "copy.stripe-1of1";
 
-/// Number of further copies without pauses, which measure what is usual.
+/// Number of further copies without pauses, for the median of undisturbed times.
 const MORE: usize = 4;
 
 /// The experiment in one lab.
@@ -24,10 +24,10 @@ pub struct Trial<'a> {
     pub experiment: &'a Stripes,
     pub lab: &'a ScenarioLab<'a>,
     pub source: PathBuf,
-    /// The file of one byte, whose copy measures the time of starting.
+    /// The file of one byte, whose copy measures the start-up time.
     pub nothing: PathBuf,
     pub sizes: Sizes,
-    /// Seconds that the wire alone takes.
+    /// Seconds of the transfer by the wire alone.
     pub wire_s: f64,
     /// Simulated seconds of the file's bytes.
     pub bytes_s: f64,
@@ -40,10 +40,10 @@ pub struct StripedCopy {
 }
 
 impl Trial<'_> {
-    /// Copies in operations and without them, without pauses and with those of the suspects.
+    /// Copies in operations and without them, each without pauses and with those of the suspects.
     pub fn copies(&self) -> Result<Vec<StripedCopy>, Failure> {
         let mut copies = Vec::new();
-        let start_s = self.copied(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
+        let start_s = self.copy(&self.nothing, false, &[])?.whole_ns as f64 / 1e9;
         for paused in [false, true] {
             for held in [true, false] {
                 let suspects = self.experiment.job.suspects.iter().filter(|_| paused);
@@ -52,7 +52,8 @@ impl Trial<'_> {
                 let put_in_ns = put_in.sum::<Result<u64, Failure>>()?;
                 let waits_s = if held { put_in_ns as f64 / 1e9 } else { 0.0 };
                 let least = self.experiment.tolerance.least_of_wire;
-                // Without operations pauses overlap with the stream: one of each maker remains, at its ends.
+                // Without operations, pauses overlap with the stream: one of each maker remains, at either
+                // end.
                 let ends_s = pauses.iter().map(|pause| pause.seconds()).sum::<Result<f64, _>>()?;
                 let pauses_s = if held { waits_s } else { ends_s };
                 let predicted_s = start_s + self.bytes_s + pauses_s;
@@ -63,14 +64,14 @@ impl Trial<'_> {
         Ok(copies)
     }
 
-    /// The answers about every pause of every maker, and about the suspects' pauses together. `copies` are
-    /// those of [`Trial::copies`].
+    /// Returns the answers about every pause of every maker, and about the suspects' pauses together.
+    /// `copies` are those of [`Trial::copies`].
     pub fn answers(&self, copies: &[StripedCopy]) -> Result<Vec<Answer>, Failure> {
         let healthy = copies.iter().find(|copy| copy.row.held && !copy.row.paused);
-        let healthy = healthy.ok_or_else(|| Failure::nothing("no copy was without pauses"))?;
+        let healthy = healthy.ok_or_else(|| Failure::nothing("no copy was made without pauses"))?;
         let mut bases = vec![self.explain(&healthy.run)?];
         for _ in 0..MORE {
-            bases.push(self.explain(&self.copy(true, &[])?.run)?);
+            bases.push(self.explain(&self.copy(&self.source, true, &[])?.run)?);
         }
         let mut answers = Vec::new();
         for &maker in &self.experiment.job.makers {
@@ -84,13 +85,13 @@ impl Trial<'_> {
         Ok(answers)
     }
 
-    /// The answers about the pauses of one copy: the nearest of several copies if the first misses the
-    /// tolerance, since other programs use this machine as well.
+    /// Returns the answers about the pauses of one copy; of several copies the nearest, if the first is out
+    /// of tolerance. Other programs may use this machine.
     fn nearest(&self, pauses: &[&Pause], bases: &[Explained]) -> Result<Vec<Answer>, Failure> {
         let allowed = &self.experiment.tolerance;
         let mut nearest: Option<((bool, f64), Vec<Answer>)> = None;
         for _ in 0..=AGAIN {
-            let explained = self.explain(&self.copy(true, pauses)?.run)?;
+            let explained = self.explain(&self.copy(&self.source, true, pauses)?.run)?;
             let answer = |pause: &&Pause| {
                 let put_in = (self.put_in_ns(pause)?, pauses.len() > 1);
                 Ok(Answer::new(pause, put_in, &self.server(), &explained, bases))
@@ -108,7 +109,7 @@ impl Trial<'_> {
         Ok(nearest.map(|(_, answers)| answers).unwrap_or_default())
     }
 
-    /// One copy, or the fastest of several if the first takes more than `enough_s`.
+    /// Makes one copy; returns the fastest of several if the first takes more than `enough_s`.
     fn fastest(
         &self,
         held: bool,
@@ -117,7 +118,7 @@ impl Trial<'_> {
     ) -> Result<StripedCopy, Failure> {
         let mut best: Option<(Copied, bool)> = None;
         for _ in 0..=AGAIN {
-            let copied = self.copy(held, pauses)?;
+            let copied = self.copy(&self.source, held, pauses)?;
             let equal = self.lab.verify(&self.experiment.job.to, STRIPE, &self.source)?;
             if best.as_ref().is_none_or(|(best, _)| copied.whole_ns < best.whole_ns) {
                 best = Some((copied, equal));
@@ -126,26 +127,22 @@ impl Trial<'_> {
                 break;
             }
         }
-        let (copied, equal) = best.ok_or_else(|| Failure::nothing("nothing was copied"))?;
+        let (copied, equal) = best.ok_or_else(|| Failure::nothing("no copy was made"))?;
         let (whole_s, stream_s) = (copied.whole_ns as f64 / 1e9, copied.stream_ns as f64 / 1e9);
         let paused = !pauses.is_empty();
         let row = Row { held, paused, predicted_s: 0.0, whole_s, stream_s, equal };
         Ok(StripedCopy { row, run: copied.run })
     }
 
-    /// Copies the file once, in operations if `held`.
-    fn copy(&self, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
-        self.copied(&self.source, held, pauses)
-    }
-
-    fn copied(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
+    /// Copies `source` once, in operations if `held`.
+    fn copy(&self, source: &Path, held: bool, pauses: &[&Pause]) -> Result<Copied, Failure> {
         self.lab.go_on()?;
         let Sizes { buffer, operation, .. } = self.sizes;
         let faults: Vec<String> =
             pauses.iter().map(|pause| pause.fault(self.sizes, &self.server())).collect();
-        let way = if held { "in operations" } else { "as it is" };
+        let mode = if held { "in operations" } else { "without operations" };
         garland_terminal::errln!(
-            "{way}{} ...",
+            "{mode}{} ...",
             faults.iter().map(|fault| format!(", {fault}")).collect::<String>()
         );
         let (stripe, buffer) = (format!("--stripe={buffer}"), buffer.to_string());
@@ -160,7 +157,8 @@ impl Trial<'_> {
         self.lab.copy(&words)
     }
 
-    /// Has a copy explained, and again after its server's trace is removed, since there was none in 2007.
+    /// Runs `garland explain` for a copy, and again after removing the server's trace, since there was none
+    /// in 2007.
     fn explain(&self, run: &str) -> Result<Explained, Failure> {
         let ask = || self.lab.ask_tolerating::<Report>(&[Exit::SomeFailed], &["explain", run]);
         let whole = ask()?;
@@ -170,13 +168,14 @@ impl Trial<'_> {
                 .map_err(|reason| Failure::nothing(format!("{}: {reason}", path.display())))
                 .map(|(trace, _)| trace.origin.node == self.server())?;
             if of_server {
-                fs::remove_file(&path).or_nothing(format!("removing {}", path.display()))?;
+                fs::remove_file(&path)
+                    .or_nothing(format!("failed to remove {}", path.display()))?;
             }
         }
         Ok(Explained { whole, half: ask()? })
     }
 
-    /// The server's name in commands and results.
+    /// Returns the server's name in commands and results.
     fn server(&self) -> String {
         format!("lab:{}", self.experiment.job.to)
     }

@@ -1,53 +1,43 @@
-//! What must be known to read the figures of `garland balance`: how caches were, and what may have
-//! spoilt them.
-
-use std::collections::BTreeMap;
+//! Notes on the figures of `garland balance`: the state of the caches, and what may have distorted the
+//! measurement.
 
 use garland_analysis::conditions::Purpose;
 use garland_core::cluster::nodelist;
 use garland_lab::Lab;
 use garland_protocol::DiskCached;
 
-use super::ask::BalanceRequest;
 use super::point::PointResult;
+use super::request::BalanceRequest;
 use super::result::BalanceResult;
-use garland_fleet::inventory::{LAB_PREFIX, is_local};
+use crate::gather::{emulator, shared_disks};
+use garland_fleet::inventory::LAB_PREFIX;
 use garland_terminal::notes::guard_rails;
 
-/// Seconds of a round that is too short to tell much.
+/// Rounds shorter than this, in seconds, are reported as inaccurate.
 const SHORT: f64 = 0.2;
 
-/// Rounds of one point that differ by more than this share are told of.
+/// Rounds of one point whose rates differ by more than this share are reported.
 const APART: f64 = 0.2;
 
-/// Busier than this, an emulated cluster measures its machine.
-const BUSY: f64 = 0.9;
-
-/// All notes on `result`.
-pub fn of(result: &BalanceResult, asked: &BalanceRequest, lab: Option<&Lab>) -> Vec<String> {
+/// Returns all notes on `result`.
+pub fn of(result: &BalanceResult, request: &BalanceRequest, lab: Option<&Lab>) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.extend(proof(result, asked));
+    notes.extend(proof(result, request));
     notes.extend(places(result));
     let emulated = emulated_disks(result, lab);
     if emulated.is_empty() {
         notes.extend(shared(result));
     } else {
         notes.push(format!(
-            "{}: emulated disks: every byte takes their time, wherever it is cached",
+            "{}: emulated disks: every byte takes disk time, even if it is cached",
             nodelist::fold(&emulated)
         ));
     }
     notes.extend(conditions(result));
     notes.extend(short(result));
-    notes.extend(apart(result, asked));
-    let of_this_machine = |name: &str| name.starts_with(LAB_PREFIX) || is_local(name);
-    if result.nodes.iter().any(|node| of_this_machine(&node.name)) && result.cpu > BUSY {
-        notes.push(format!(
-            "this machine's processors were busy for {:.0} % of the time: what is measured is the \
-             emulator; take slower wires and disks, or fewer nodes",
-            result.cpu * 100.0
-        ));
-    }
+    notes.extend(apart(result, request));
+    let names = result.nodes.iter().map(|node| node.name.as_str());
+    notes.extend(emulator(names, result.cpu, "use slower wires and disks, or fewer nodes"));
     let remote = result.points.iter().filter(|point| point.remote > 0);
     let is_told = |point: &PointResult| {
         let mut copies = point.rounds.iter().flat_map(|round| &round.copies);
@@ -55,27 +45,27 @@ pub fn of(result: &BalanceResult, asked: &BalanceRequest, lab: Option<&Lab>) -> 
     };
     if remote.clone().next().is_some() && !remote.clone().any(is_told) {
         notes.push(
-            "the kernel gave no account of the copies' connections (MPTCP has none): whether the \
-             network binds isn't known"
+            "the kernel has no statistics of the copies' connections (MPTCP has none), so it is unknown \
+             whether the network is the bottleneck"
                 .to_owned(),
         );
     }
     notes
 }
 
-/// That caches were as asked for.
-fn proof(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
+/// Returns the note that says whether the caches were as cold or warm as requested.
+fn proof(result: &BalanceResult, request: &BalanceRequest) -> Option<String> {
     let rounds = result.points.iter().flat_map(|point| &point.rounds);
     let copies: Vec<_> = rounds.flat_map(|round| &round.copies).collect();
     let told: Vec<DiskCached> = copies.iter().filter_map(|copy| copy.cached).collect();
     let Some(any) = told.first() else {
         let wanted = result.cache;
         return (!copies.is_empty()).then(|| {
-            format!("{wanted} caches not proven: the kernel doesn't tell what is cached")
+            format!("{wanted} caches not proven: the kernel does not report what is cached")
         });
     };
     let way = if any.by_cachestat { "cachestat" } else { "mincore" };
-    let is_odd = |cached: &DiskCached| match asked.cold {
+    let is_odd = |cached: &DiskCached| match request.cold {
         true => cached.cached > 0,
         false => cached.cached < cached.pages,
     };
@@ -89,7 +79,7 @@ fn proof(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
     odd.sort_unstable();
     odd.dedup();
     let count = told.len();
-    Some(match (odd.is_empty(), asked.cold) {
+    Some(match (odd.is_empty(), request.cold) {
         (true, true) => format!(
             "cold caches proven: 0 of {pages} pages in memory before {count} copies ({way})"
         ),
@@ -104,7 +94,7 @@ fn proof(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
     })
 }
 
-/// Nodes whose folder is memory.
+/// Returns a note on nodes whose directory is in memory.
 fn places(result: &BalanceResult) -> Option<String> {
     let memory = result.nodes.iter().filter_map(|node| {
         let place = node.place.as_ref().filter(|place| place.in_memory)?;
@@ -112,10 +102,10 @@ fn places(result: &BalanceResult) -> Option<String> {
     });
     let (names, systems): (Vec<&str>, Vec<&str>) = memory.unzip();
     let system = systems.first()?;
-    Some(format!("{}: {system} is memory: there is no disk in this test", nodelist::fold(&names)))
+    Some(format!("{}: {system} is in memory: no disk was tested", nodelist::fold(&names)))
 }
 
-/// Nodes of a lab that have a disk of their own.
+/// Returns the nodes of a lab that have an emulated disk.
 fn emulated_disks<'a>(result: &'a BalanceResult, lab: Option<&Lab>) -> Vec<&'a str> {
     let Some(lab) = lab else { return Vec::new() };
     let has = |name: &&str| {
@@ -125,43 +115,35 @@ fn emulated_disks<'a>(result: &'a BalanceResult, lab: Option<&Lab>) -> Vec<&'a s
     result.nodes.iter().map(|node| node.name.as_str()).filter(has).collect()
 }
 
-/// Nodes that copied on one disk.
+/// Returns a note for each disk that several nodes shared.
 fn shared(result: &BalanceResult) -> Vec<String> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for node in &result.nodes {
-        if let Some(place) = node.place.as_ref().filter(|place| !place.device.is_empty()) {
-            groups.entry((&place.machine, &place.device)).or_default().push(&node.name);
-        }
-    }
-    let shared = groups.into_iter().filter(|(_, names)| names.len() > 1);
-    let line = |((_, device), names): ((&str, &str), Vec<&str>)| {
-        let names = nodelist::fold(&names);
-        format!("{names}: all on {device} of one machine: their copies take from each other")
+    let places = result.nodes.iter().map(|node| (node.name.as_str(), node.place.as_ref()));
+    let line = |(device, names)| {
+        format!("{names}: all on {device} of one machine, so their copies slow each other down")
     };
-    shared.map(line).collect()
+    shared_disks(places).into_iter().map(line).collect()
 }
 
-/// What to beware of on the nodes.
+/// Returns the notes on the nodes' conditions that distort rates.
 fn conditions(result: &BalanceResult) -> Vec<String> {
     let nodes = result.nodes.iter().map(|node| (node.name.as_str(), &node.conditions));
     guard_rails(&nodes.collect::<Vec<_>>(), Purpose::Rates)
 }
 
-/// That rounds were over too soon.
+/// Returns a note if a round was too short.
 fn short(result: &BalanceResult) -> Option<String> {
     let rounds = result.points.iter().flat_map(|point| &point.rounds);
     let least = rounds.map(|round| round.seconds).fold(f64::INFINITY, f64::min);
     (least < SHORT).then(|| {
         format!(
-            "some rounds took {:.0} ms only, of which the copies' beginnings are a part: take larger \
-             files",
+            "the shortest round took only {:.0} ms, including the start of the copies: use larger files",
             least * 1000.0
         )
     })
 }
 
-/// That rounds of one point differ.
-fn apart(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
+/// Returns a note on the point whose rounds differ most, if they differ too much.
+fn apart(result: &BalanceResult, request: &BalanceRequest) -> Option<String> {
     let spread = |point: &PointResult| {
         let rates = || point.rounds.iter().map(|round| round.rate);
         rates().fold(0.0, f64::max) / rates().fold(f64::INFINITY, f64::min) - 1.0
@@ -169,10 +151,10 @@ fn apart(result: &BalanceResult, asked: &BalanceRequest) -> Option<String> {
     let worst = result.points.iter().max_by(|one, two| spread(one).total_cmp(&spread(two)))?;
     let (text, remote, apart) = (&worst.text, worst.remote, spread(worst));
     (apart > APART).then(|| {
-        let more = if asked.rounds < 10 { ": give more --rounds" } else { "" };
+        let more = if request.rounds < 10 { "; use more --rounds" } else { "" };
         format!(
-            "rounds differ by up to {:.0} % ({text}, {remote} remote), one direction or some pairs \
-             from the others, or other work{more}",
+            "the rates of rounds differ by up to {:.0} % ({text}, {remote} remote): directions or pairs \
+             differ, or other programs were running{more}",
             apart * 100.0
         )
     })

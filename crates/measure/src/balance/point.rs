@@ -1,51 +1,52 @@
-//! The points of a balance test: so many remote copies of one size, and what bound them.
+//! The points of a balance test: a number of remote copies of one size, and their bottleneck.
 
 use garland_analysis::balance::{self as analysis, Binding, Resource, Shares, Took};
 use garland_analysis::conditions::Conditions;
 use garland_protocol::{DiskCached, DiskPlace, NodeUse};
 use serde::Serialize;
 
-use super::ask::BalanceRequest;
+use super::request::BalanceRequest;
 use super::series::{Findings, Measured, Round};
 use super::took;
 use garland_results::head::{NodeEnd, NodeVerdict};
 use garland_results::tcp_account::TcpAccount;
 
-/// A forecast is for something so many times as fast.
+/// Forecasts are for a resource that is this many times as fast.
 const TWICE: f64 = 2.0;
 
-/// A node.
+/// A node of a balance test.
 #[derive(Serialize)]
 pub struct NodeResult {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// `skipped` if its partner failed.
+    /// The verdict; `skipped` if the node's partner failed.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Where its file lay.
+    /// The file system and the device of the node's file.
     pub place: Option<DiskPlace>,
-    /// What about it may change what copies take, in names and words.
+    /// Conditions of the node that may influence rates, as names and values.
     pub conditions: Conditions,
 }
 
-/// So many remote copies of one size.
+/// A point: the copies of one size with one number of remote copies.
 #[derive(Serialize)]
 pub struct PointResult {
-    /// The size as it was asked for.
+    /// The size as the user wrote it.
     #[serde(skip)]
     pub text: String,
     /// Bytes of each copy.
     pub size: u64,
-    /// Copies over the network.
+    /// Number of copies over the network.
     pub remote: usize,
-    /// All copies' bytes by the time until all are done, in bytes per second: the median of rounds.
+    /// Bytes of all copies over the time until the last is done, in bytes per second: the median of the
+    /// rounds.
     pub rate: f64,
-    /// What binds, in the round nearest to that.
+    /// The bottleneck of the round whose rate is nearest to the median.
     #[serde(flatten)]
     pub binding: Binding,
-    /// The rate with disks twice as fast, as that round lets expect.
+    /// The forecast rate with disks twice as fast, from that round.
     pub disk_twice: f64,
-    /// The rate with wires twice as fast.
+    /// The forecast rate with wires twice as fast.
     pub network_twice: f64,
     /// All rounds.
     pub rounds: Vec<RoundResult>,
@@ -54,19 +55,19 @@ pub struct PointResult {
 /// One round.
 #[derive(Serialize)]
 pub struct RoundResult {
-    /// From the second of each pair to the first.
+    /// Whether the copies go from the second node of each pair to the first.
     backwards: bool,
-    /// Seconds until all copies were done.
+    /// Seconds until the last copy was done.
     pub seconds: f64,
-    /// All copies' bytes by that, in bytes per second.
+    /// Bytes of all copies over these seconds, in bytes per second.
     pub rate: f64,
     /// The copies.
     pub copies: Vec<CopyResult>,
-    /// What the nodes did meanwhile.
+    /// The use of each node's disk and CPUs during the round.
     nodes: Vec<UseResult>,
 }
 
-/// What a node did in one round.
+/// The use of a node's disk and CPUs in one round.
 #[derive(Serialize)]
 pub struct UseResult {
     node: String,
@@ -77,37 +78,37 @@ pub struct UseResult {
 /// One copy.
 #[derive(Serialize)]
 pub struct CopyResult {
-    /// Who had the file.
+    /// The node that reads the file.
     pub from: String,
-    /// Who got it.
+    /// The node that writes the copy.
     to: String,
-    /// Seconds from the round's beginning until it was done.
+    /// Seconds from the start of the round until the copy was done.
     pub seconds: f64,
-    /// Seconds in which the busier of its disks was in use, the network had its bytes, and the
-    /// busiest of its threads was on a processor or waited for one.
+    /// Seconds in which the busier of the two disks was in use, bytes were on the network, and the
+    /// busiest thread ran on a CPU or waited for one.
     used: Shares,
-    /// What of its file was in the page cache before.
+    /// The part of the file that was in the page cache before the copy.
     pub cached: Option<DiskCached>,
-    /// The kernel's account of its lanes.
+    /// The kernel's statistics of the copy's connections.
     pub lanes: Vec<TcpAccount>,
 }
 
-/// Where the balance lies for one size.
+/// The balance between disks and network for one size.
 #[derive(Serialize)]
 pub struct VerdictResult {
     /// Bytes of each copy.
     pub size: u64,
-    /// Up to so many remote copies the network costs nothing, and beyond it binds; none where it
-    /// never does, or nothing is known.
+    /// The number of remote copies above which the network is the bottleneck; none if it never is, or if
+    /// nothing is known.
     pub balance: Option<usize>,
-    /// In words.
+    /// The verdict in words.
     pub text: String,
-    /// What disks and wires twice as fast would give, in words.
+    /// Forecasts for disks and wires twice as fast, in words.
     pub upgrades: Vec<String>,
 }
 
 impl NodeResult {
-    /// What became of the node at the place `node`.
+    /// Returns the result of the node with index `node`.
     pub fn new(found: &Findings, node: usize) -> Self {
         let reason = found.troubles[node].clone();
         let stocked = found.stocked[node].as_ref();
@@ -129,9 +130,9 @@ impl NodeResult {
 }
 
 impl PointResult {
-    /// What the rounds of `point` come to.
-    pub fn new(point: &Measured, asked: &BalanceRequest, found: &Findings) -> Self {
-        let (text, size) = asked.sizes[point.size].clone();
+    /// Sums up the rounds of `point`.
+    pub fn new(point: &Measured, request: &BalanceRequest, found: &Findings) -> Self {
+        let (text, size) = request.sizes[point.size].clone();
         let all: Vec<Vec<Took>> = point.rounds.iter().map(took::took).collect();
         let rounds = point.rounds.iter().zip(&all);
         let rounds: Vec<RoundResult> =
@@ -139,7 +140,7 @@ impl PointResult {
         let (rate, middle) = median(&rounds);
         let seconds = rounds.get(middle).map_or(0.0, |round| round.seconds);
         let took = all.get(middle).map(Vec::as_slice).unwrap_or_default();
-        // What the network's other traffic took in the other rounds is in their rates.
+        // Other traffic in the other rounds is part of their rates.
         let expect = |faster| rate * seconds / analysis::forecast(took, faster, TWICE).max(1e-9);
         Self {
             text,
@@ -154,7 +155,7 @@ impl PointResult {
     }
 }
 
-/// The median rate of `rounds`, and which of them is nearest to it.
+/// Returns the median rate of `rounds`, and the index of the round nearest to it.
 fn median(rounds: &[RoundResult]) -> (f64, usize) {
     let mut order: Vec<usize> = (0..rounds.len()).collect();
     order.sort_by(|&one, &two| rounds[one].rate.total_cmp(&rounds[two].rate));

@@ -1,9 +1,9 @@
-//! What `garland balance` found: the object `garland.balance/2`.
+//! The result object of `garland balance`: `garland.balance/2`.
 
 use serde::Serialize;
 
-use super::ask::BalanceRequest;
 use super::point::{NodeResult, PointResult, VerdictResult};
+use super::request::BalanceRequest;
 use super::series::Findings;
 use super::words;
 use garland_results::head::{Head, Phases};
@@ -13,51 +13,51 @@ use garland_terminal::failure::Exit;
 /// The result object `garland.balance/2`.
 #[derive(Serialize)]
 pub struct BalanceResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     head: Head,
-    /// The folder.
+    /// The directory on each node.
     pub path: String,
     /// `cold` or `warm`.
     pub cache: &'static str,
-    /// Whether copies were on stable storage when they were done.
+    /// Whether a copy had to be on stable storage to be done.
     fsync: bool,
-    /// Whether blocks were sealed.
+    /// Whether blocks were encrypted.
     sealed: bool,
     /// The pairs that copied.
     pub pairs: Vec<[String; 2]>,
     /// All nodes.
     pub nodes: Vec<NodeResult>,
-    /// Every size with every number of remote copies.
+    /// The measurements: every size with every number of remote copies.
     pub points: Vec<PointResult>,
-    /// Where the balance lies, by size.
+    /// The verdict for each size.
     pub verdicts: Vec<VerdictResult>,
-    /// How busy the processors of this machine were while it measured, from 0 to 1.
+    /// The busy share of this machine's CPUs during the measurement, from 0 to 1.
     pub cpu: f64,
-    /// How caches were, and what makes the figures doubtful, in words.
+    /// Notes on caches and on what makes the figures doubtful.
     pub notes: Vec<String>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the test.
     pub interrupted: bool,
 }
 
 impl BalanceResult {
-    /// The result of a series that found `found`.
+    /// Returns the result of the findings `found`; its notes are added later.
     pub fn new(
         run: &Run,
         phases: Phases,
-        asked: &BalanceRequest,
+        request: &BalanceRequest,
         found: &Findings,
         cpu: f64,
     ) -> Self {
         let points: Vec<PointResult> =
-            found.points.iter().map(|point| PointResult::new(point, asked, found)).collect();
+            found.points.iter().map(|point| PointResult::new(point, request, found)).collect();
         let name = |node: usize| found.names[node].clone();
         Self {
             head: Head::new("garland.balance/2", Some(run), phases),
-            path: String::from_utf8_lossy(&asked.path).into_owned(),
-            cache: if asked.cold { "cold" } else { "warm" },
-            fsync: asked.fsync,
-            sealed: asked.sealed,
+            path: String::from_utf8_lossy(&request.path).into_owned(),
+            cache: if request.cold { "cold" } else { "warm" },
+            fsync: request.fsync,
+            sealed: request.sealed,
             pairs: found.pairs.iter().map(|pair| pair.map(name)).collect(),
             nodes: (0..found.names.len()).map(|node| NodeResult::new(found, node)).collect(),
             verdicts: words::verdicts(&points, found.pairs.len()),
@@ -68,12 +68,12 @@ impl BalanceResult {
         }
     }
 
-    /// The run's name.
+    /// Returns the name of the run.
     pub fn run(&self) -> &str {
         self.head.run.as_deref().unwrap_or_default()
     }
 
-    /// How the command ends.
+    /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         match () {
             () if self.interrupted => Exit::Interrupted,

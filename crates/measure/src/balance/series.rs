@@ -1,4 +1,4 @@
-//! The rounds of a balance test: every size, every number of remote copies, in either direction.
+//! The rounds of a balance test: every size with every number of remote copies, in both directions.
 
 use std::io;
 
@@ -8,58 +8,58 @@ use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
 
-use super::ask::BalanceRequest;
+use super::request::BalanceRequest;
 
 /// All rounds of one size and one number of remote copies.
 pub struct Measured {
-    /// The size's place among those that were asked for.
+    /// Index of the size in the request.
     pub size: usize,
-    /// Remote copies.
+    /// Number of remote copies.
     pub remote: usize,
-    /// The rounds that were done.
+    /// The completed rounds.
     pub rounds: Vec<Round>,
 }
 
 /// One round.
 pub struct Round {
-    /// From the second of each pair to the first.
+    /// Whether the copies go from the second node of each pair to the first.
     pub backwards: bool,
-    /// Who copied to whom.
+    /// Sender and receiver of each copy.
     pub errands: Vec<CopyPair>,
-    /// How it went.
+    /// What the agents reported.
     pub course: RoundOutcome,
 }
 
-/// What a series has found.
+/// What was measured so far; nodes are identified by their index in `names`.
 pub struct Findings {
-    /// The nodes.
+    /// The names of all nodes.
     pub names: Vec<String>,
-    /// The pairs that could be measured, by their nodes' places.
+    /// The pairs that could be measured.
     pub pairs: Vec<[usize; 2]>,
-    /// What each node's file lies on, once it is there.
+    /// Each node's test file; none until it is written.
     pub stocked: Vec<Option<PreparedFile>>,
-    /// Why a node has no part in it, or has none any more.
+    /// The error of each node that failed.
     pub troubles: Vec<Option<String>>,
-    /// Whether its agent is gone.
+    /// Whether each node's agent has exited.
     pub dead: Vec<bool>,
-    /// The points, in their order.
+    /// The points, in the order of measurement.
     pub points: Vec<Measured>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the test.
     pub interrupted: bool,
 }
 
-/// A balance test under way.
+/// A running balance test.
 pub struct Series<'a> {
-    asked: &'a BalanceRequest,
+    request: &'a BalanceRequest,
     exchange: Exchange,
     transport: Transport,
     findings: Findings,
 }
 
 impl<'a> Series<'a> {
-    /// A test among the nodes `names`; `absent` says why some have no agent.
+    /// Creates a test of the nodes `names`; `absent` has the errors of nodes without an agent.
     pub fn new(
-        asked: &'a BalanceRequest,
+        request: &'a BalanceRequest,
         names: Vec<String>,
         exchange: Exchange,
         absent: Vec<Option<String>>,
@@ -74,18 +74,18 @@ impl<'a> Series<'a> {
             points: Vec::new(),
             interrupted: false,
         };
-        Self { asked, exchange, transport, findings }
+        Self { request, exchange, transport, findings }
     }
 
-    /// Has every node make its file; pairs of which one can't are left out.
+    /// Has every node write its test file. A pair is left out if one of its nodes fails.
     pub fn stock(&mut self, interrupts: &Interrupts) -> io::Result<()> {
         let found = &mut self.findings;
         let nodes: Vec<usize> =
             (0..found.names.len()).filter(|&node| found.troubles[node].is_none()).collect();
         let told = self.exchange.stock(
             &nodes,
-            &self.asked.path,
-            self.asked.longest(),
+            &self.request.path,
+            self.request.longest(),
             Some(interrupts),
         )?;
         let Some(told) = told else {
@@ -98,23 +98,23 @@ impl<'a> Series<'a> {
                 Err(reason) => found.troubles[node] = Some(reason),
             }
         }
-        let pairs = (0..self.asked.pairs).map(|pair| [2 * pair, 2 * pair + 1]);
+        let pairs = (0..self.request.pairs).map(|pair| [2 * pair, 2 * pair + 1]);
         let whole = |pair: &[usize; 2]| pair.iter().all(|&node| found.troubles[node].is_none());
         found.pairs = pairs.filter(whole).collect();
         Ok(())
     }
 
-    /// Measures all points, until a copy can't be made or the user gives up; `tell` gets what is
-    /// measured now.
+    /// Measures all points, until a copy fails or the user interrupts. Calls `tell` with a line of progress
+    /// before each round.
     pub fn measure(
         &mut self,
         interrupts: &Interrupts,
         tell: &mut dyn FnMut(String),
     ) -> io::Result<()> {
-        let asked = self.asked;
+        let request = self.request;
         let pairs = self.findings.pairs.len();
-        let points = asked.sizes.iter().enumerate().flat_map(|(place, size)| {
-            let remote = asked.remote.iter().filter(move |&&remote| remote <= pairs);
+        let points = request.sizes.iter().enumerate().flat_map(|(place, size)| {
+            let remote = request.remote.iter().filter(move |&&remote| remote <= pairs);
             remote.map(move |&remote| (place, size, remote))
         });
         for (place, (text, size), remote) in points {
@@ -122,11 +122,11 @@ impl<'a> Series<'a> {
                 break;
             }
             self.findings.points.push(Measured { size: place, remote, rounds: Vec::new() });
-            for number in 0..asked.rounds {
+            for number in 0..request.rounds {
                 tell(format!(
                     "measuring: {text}, {remote} of {pairs} copies remote, round {} of {}",
                     number + 1,
-                    asked.rounds
+                    request.rounds
                 ));
                 if !self.round(*size, remote, usize::from(number), interrupts)? {
                     return Ok(());
@@ -136,7 +136,7 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// Makes one round of the last point; whether there is more to measure.
+    /// Runs one round of the last point. Returns false if a copy failed or the user interrupted.
     fn round(
         &mut self,
         size: u64,
@@ -147,14 +147,14 @@ impl<'a> Series<'a> {
         let backwards = number % 2 == 1;
         let job = RoundJob {
             errands: errands(&self.findings.pairs, remote, number),
-            layout: match self.asked.block {
+            layout: match self.request.block {
                 Some(block_size) => Layout { length: size, block_size, open: false },
                 None => Layout::fitting(size),
             },
-            cold: self.asked.cold,
-            path: self.asked.path.clone(),
-            fsync: self.asked.fsync,
-            sealed: self.asked.sealed,
+            cold: self.request.cold,
+            path: self.request.path.clone(),
+            fsync: self.request.fsync,
+            sealed: self.request.sealed,
             congestion: tcp::PREFERRED.map(str::to_owned).to_vec(),
             transport: self.transport,
         };
@@ -175,7 +175,7 @@ impl<'a> Series<'a> {
         Ok(false)
     }
 
-    /// What was found, and the agents, which are of no more use.
+    /// Ends the test. Returns its findings, and the channels to the agents.
     pub fn into_findings(self) -> (Findings, Exchange) {
         let mut findings = self.findings;
         findings.points.retain(|point| !point.rounds.is_empty());
@@ -183,8 +183,8 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Who copies to whom when `remote` of the pairs' copies are: every second round in the other
-/// direction, and after both others of them.
+/// Returns sender and receiver of each pair's copy if `remote` copies are remote. The direction changes
+/// every round, and the choice of remote pairs every second round.
 fn errands(pairs: &[[usize; 2]], remote: usize, round: usize) -> Vec<CopyPair> {
     let first = round / 2;
     let turn = |(place, &[one, two]): (usize, &[usize; 2])| {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_is_the_other_way_and_each_second_one_has_others_remote() {
+    fn direction_changes_every_round_and_remote_pairs_every_second_round() {
         assert_eq!(told(0, 0), [(0, 0), (2, 2), (4, 4)]);
         assert_eq!(told(1, 0), [(0, 1), (2, 2), (4, 4)]);
         assert_eq!(told(1, 1), [(1, 0), (3, 3), (5, 5)]);

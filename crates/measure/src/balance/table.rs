@@ -8,7 +8,7 @@ use super::point::PointResult;
 use super::result::BalanceResult;
 use garland_terminal::verdicts::folded;
 
-/// How warm a rate is, as a share of the best.
+/// Bars of a rate as a share of the best rate.
 const HEAT: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 impl fmt::Display for BalanceResult {
@@ -20,10 +20,10 @@ impl fmt::Display for BalanceResult {
             };
             let (path, cache) = (&self.path, self.cache);
             let both = self.points.iter().any(|point| point.rounds.len() > 1);
-            let ways = if both { "both directions by turns" } else { "one direction" };
+            let ways = if both { "alternating directions" } else { "one direction" };
             writeln!(f, "{path} on {pairs}, {cache} caches, {ways}\n")?;
             heat(f, &self.points)?;
-            writeln!(f, "\nMB/s of all copies; what binds: D disks, N network, C processors\n")?;
+            writeln!(f, "\nMB/s of all copies; bottleneck: D disks, N network, C CPUs\n")?;
             for (verdict, point) in self.verdicts.iter().zip(self.sizes()) {
                 writeln!(f, "{}: {}", point.text, verdict.text)?;
                 verdict.upgrades.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
@@ -41,7 +41,7 @@ impl fmt::Display for BalanceResult {
 }
 
 impl BalanceResult {
-    /// The first point of each size.
+    /// Returns the first point of each size.
     fn sizes(&self) -> impl Iterator<Item = &PointResult> {
         self.points.chunk_by(|one, two| one.text == two.text).map(|points| &points[0])
     }
@@ -68,7 +68,7 @@ fn heat(f: &mut fmt::Formatter<'_>, points: &[PointResult]) -> fmt::Result {
     Ok(())
 }
 
-/// `6.12 D ▇`.
+/// Formats a point as rate, bottleneck and bar: `6.12 D ▇`.
 fn cell(point: &PointResult, best: f64) -> String {
     let level = (point.rate / best.max(1e-9) * HEAT.len() as f64).ceil() as usize;
     let heat = HEAT[level.clamp(1, HEAT.len()) - 1];

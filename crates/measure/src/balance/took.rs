@@ -1,4 +1,4 @@
-//! What each copy of a round took of disks, network and processors.
+//! The seconds of disk, network and CPU that each copy of a round used.
 
 use garland_analysis::balance::Took;
 use garland_control::{CopyPair, PairOutcome};
@@ -6,7 +6,7 @@ use garland_protocol::NodeUse;
 
 use super::series::Round;
 
-/// What the copies of `round` took, in their order.
+/// Returns the seconds that each copy of `round` used, in the order of its pairs.
 pub fn took(round: &Round) -> Vec<Took> {
     let course = &round.course;
     let copies = round.errands.iter().zip(&course.errands);
@@ -19,7 +19,7 @@ fn one(errand: &CopyPair, copy: &PairOutcome, uses: &[(usize, NodeUse)]) -> Took
     let most = |of: fn(&NodeUse) -> u64| {
         seconds(ends.clone().map(|(_, used)| of(used)).max().unwrap_or(0))
     };
-    // On its way, and not because its receiver had no room.
+    // Time in which bytes were sent, without the time in which the receiver's window was full.
     let sent = copy.lanes.iter().map(|lane| lane.busy_us.saturating_sub(lane.window_limited_us));
     let sent = sent.max().filter(|_| errand.is_remote()).unwrap_or(0);
     Took {

@@ -1,13 +1,13 @@
-//! The verdict in words, with the figures that it rests on.
+//! The verdicts in words, with their figures.
 
 use garland_analysis::balance::{Balance, Point, Resource, balance};
 
 use super::point::{PointResult, VerdictResult};
 
-/// A gain of less than this share isn't worth its price.
+/// A gain below this share counts as none.
 const GAIN: f64 = 0.05;
 
-/// Where the balance lies, for each size among `points`, of so many pairs.
+/// Returns the verdict for each size among `points`, which were measured with this number of pairs.
 pub fn verdicts(points: &[PointResult], pairs: usize) -> Vec<VerdictResult> {
     points.chunk_by(|one, two| one.text == two.text).map(|one| verdict(one, pairs)).collect()
 }
@@ -27,7 +27,7 @@ fn verdict(points: &[PointResult], pairs: usize) -> VerdictResult {
     }
 }
 
-/// Which binds where.
+/// Returns the verdict in words: the bottleneck by number of remote copies.
 fn place(points: &[PointResult], pairs: usize, found: Balance) -> String {
     let at = |remote: usize| points.iter().find(|point| point.remote == remote);
     let last = points.iter().max_by_key(|point| point.remote);
@@ -37,16 +37,16 @@ fn place(points: &[PointResult], pairs: usize, found: Balance) -> String {
     match found {
         Balance::At(remote) => {
             let binds = at(remote).and_then(|point| point.binding.resource);
-            let name = binds.map_or("something else binds", bind);
+            let name = binds.map_or("something else is the bottleneck", bind);
             format!(
-                "up to {remote} of {pairs} copies remote {name} ({}), beyond it the network ({}): the \
-                 balance lies at {remote}",
+                "with up to {remote} of {pairs} copies remote {name} ({}), beyond that the network ({}): \
+                 the balance is at {remote}",
                 figures(at(remote)).unwrap_or_default(),
                 figures(last).unwrap_or_default(),
             )
         }
         Balance::AtOnce => format!(
-            "the network binds as soon as a copy is remote ({})",
+            "the network is the bottleneck as soon as one copy is remote ({})",
             [figures(at(0)), figures(at(1).or(last))]
                 .into_iter()
                 .flatten()
@@ -59,8 +59,8 @@ fn place(points: &[PointResult], pairs: usize, found: Balance) -> String {
                 points.iter().filter(|point| point.binding.resource == Some(resource)).count()
             });
             format!(
-                "{} at every number of remote copies ({}); the network is in use for {:.0} % of the \
-                 time at most",
+                "{} with every number of remote copies ({}); the network is in use for at most {:.0} % \
+                 of the time",
                 bind(most.unwrap_or(Resource::Disk)),
                 figures(last).unwrap_or_default(),
                 used * 100.0
@@ -69,8 +69,8 @@ fn place(points: &[PointResult], pairs: usize, found: Balance) -> String {
         Balance::Unknown => {
             let shares = last.map(|point| point.binding.shares).unwrap_or_default();
             format!(
-                "nothing is in use all the time ({}: disks {:.0} %, network {:.0} %, CPUs {:.0} %): \
-                 copies wait for each other's steps, or for what isn't measured",
+                "no resource is fully used ({}: disks {:.0} %, network {:.0} %, CPUs {:.0} %): copies wait \
+                 for something that is not measured",
                 figures(last).unwrap_or_default(),
                 shares.disk * 100.0,
                 shares.network * 100.0,
@@ -80,16 +80,16 @@ fn place(points: &[PointResult], pairs: usize, found: Balance) -> String {
     }
 }
 
-/// `the disks bind`.
+/// Returns a phrase such as `the disks are the bottleneck`.
 fn bind(resource: Resource) -> &'static str {
     match resource {
-        Resource::Disk => "the disks bind",
-        Resource::Network => "the network binds",
-        Resource::Cpu => "the processors bind",
+        Resource::Disk => "the disks are the bottleneck",
+        Resource::Network => "the network is the bottleneck",
+        Resource::Cpu => "the CPUs are the bottleneck",
     }
 }
 
-/// What disks or wires twice as fast would give.
+/// Returns the forecasts for disks and for wires twice as fast, in words.
 fn upgrades(points: &[PointResult]) -> Vec<String> {
     let ends = [points.first(), points.last()].into_iter().flatten();
     let ends: Vec<&PointResult> = match points.len() {
@@ -104,7 +104,7 @@ fn upgrades(points: &[PointResult]) -> Vec<String> {
     };
     let line = |what, gains: Option<String>| match gains {
         Some(gains) => format!("{what} twice as fast would give {gains}"),
-        None => format!("{what} twice as fast would give nothing"),
+        None => format!("{what} twice as fast would gain nothing"),
     };
     let (disks, wires) = (gains(|point| point.disk_twice), gains(|point| point.network_twice));
     vec![line("disks", disks), line("wires", wires)]
@@ -143,17 +143,17 @@ mod tests {
     fn each_verdict_has_its_figures() {
         let (at, text, upgrades) = said(&[(7.0, D), (7.1, D), (5.0, N)]);
         assert_eq!(at, Some(1));
-        insta::assert_snapshot!(text, @"up to 1 of 2 copies remote the disks bind (7.10 MB/s at 1), beyond it the network (5.00 MB/s at 2): the balance lies at 1");
+        insta::assert_snapshot!(text, @"with up to 1 of 2 copies remote the disks are the bottleneck (7.10 MB/s at 1), beyond that the network (5.00 MB/s at 2): the balance is at 1");
         insta::assert_snapshot!(upgrades, @"disks twice as fast would give 14.00 MB/s at 0, 5.00 MB/s at 2; wires twice as fast would give 7.00 MB/s at 0, 10.00 MB/s at 2");
         let (at, text, _) = said(&[(7.0, D), (2.0, N)]);
         assert_eq!(at, Some(0));
-        insta::assert_snapshot!(text, @"the network binds as soon as a copy is remote (7.00 MB/s at 0, 2.00 MB/s at 1)");
+        insta::assert_snapshot!(text, @"the network is the bottleneck as soon as one copy is remote (7.00 MB/s at 0, 2.00 MB/s at 1)");
         let (at, text, upgrades) = said(&[(7.0, D), (9.0, D)]);
         assert_eq!(at, None);
-        insta::assert_snapshot!(text, @"the disks bind at every number of remote copies (9.00 MB/s at 1); the network is in use for 25 % of the time at most");
-        assert!(upgrades.ends_with("wires twice as fast would give nothing"), "{upgrades}");
+        insta::assert_snapshot!(text, @"the disks are the bottleneck with every number of remote copies (9.00 MB/s at 1); the network is in use for at most 25 % of the time");
+        assert!(upgrades.ends_with("wires twice as fast would gain nothing"), "{upgrades}");
         let (_, text, upgrades) = said(&[(7.0, None), (9.0, None)]);
-        insta::assert_snapshot!(text, @"nothing is in use all the time (9.00 MB/s at 1: disks 50 %, network 25 %, CPUs 12 %): copies wait for each other's steps, or for what isn't measured");
+        insta::assert_snapshot!(text, @"no resource is fully used (9.00 MB/s at 1: disks 50 %, network 25 %, CPUs 12 %): copies wait for something that is not measured");
         assert_eq!(upgrades, "");
     }
 }

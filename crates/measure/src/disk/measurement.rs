@@ -1,4 +1,4 @@
-//! What was measured of one node's disk, and what follows from it.
+//! The measurements of one node's disk, and what follows from them.
 
 use garland_analysis::knee;
 use garland_analysis::tuning::{Evidence, Queue, advice};
@@ -10,26 +10,26 @@ use serde::Serialize;
 
 use garland_results::head::{NodeEnd, NodeVerdict};
 
-/// A test of fewer operations says nothing of the slowest hundredth.
+/// With fewer operations, the 99th percentile is not reliable.
 pub const FEW: u64 = 1000;
 
-/// One node's disk.
+/// The result of one node.
 #[derive(Serialize)]
 pub struct NodeDisk {
-    /// The node.
+    /// The node's name.
     pub name: String,
-    /// `ok` or `failed`.
+    /// The verdict: `ok` or `failed`.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Where its file lay.
+    /// The file system and the device of the node's file.
     pub place: Option<DiskPlace>,
-    /// All measurements, in their order.
+    /// All measurements, in order.
     pub measurements: Vec<Measurement>,
-    /// What to change about its settings, with the evidence.
+    /// Advice on the disk's settings, with the evidence.
     pub advice: Vec<String>,
 }
 
-/// A measurement and what follows from it.
+/// A measurement, and rates derived from it.
 #[derive(Clone, Serialize)]
 pub struct Measurement {
     #[serde(flatten)]
@@ -39,17 +39,17 @@ pub struct Measurement {
     operations: u64,
     elapsed_ns: u64,
     sync_ns: u64,
-    /// Bytes per second, fsync included.
+    /// Bytes per second, including fsync.
     pub rate: f64,
     /// Operations per second.
     pub iops: f64,
     /// Operations in flight, on average.
     in_flight: f64,
-    /// Whether it is the least depth that gives all but 5 % of the best rate.
+    /// Whether this is the smallest depth with at least 95 % of the best rate.
     is_knee: bool,
-    /// Nanoseconds.
+    /// Times of operations in nanoseconds.
     pub times: DiskTimes,
-    /// The page cache right before, and right after.
+    /// The cached part of the file right before and right after the measurement.
     pub before: Option<DiskCached>,
     after: Option<DiskCached>,
 }
@@ -74,14 +74,14 @@ impl Measurement {
         }
     }
 
-    /// Operations that were put in flight.
+    /// Returns the maximum number of operations in flight.
     pub fn depth(&self) -> u16 {
         self.job.depth
     }
 }
 
 impl NodeDisk {
-    /// What `node`, called `name`, came to.
+    /// Returns the result of `node`, whose name is `name`.
     pub fn new(name: &str, node: &DiskNode) -> Self {
         let reason = match &node.end {
             Some(DiskEnd::Done) => None,
@@ -99,7 +99,7 @@ impl NodeDisk {
         disk
     }
 
-    /// The measurement of its kind, at the least depth.
+    /// Returns the measurement of this kind; of several depths, the smallest.
     pub fn find(
         &self,
         direction: DiskDirection,
@@ -112,7 +112,7 @@ impl NodeDisk {
         })
     }
 
-    /// The measurement at the knee.
+    /// Returns the random direct measurement at the knee.
     pub fn at_knee(&self, direction: DiskDirection) -> Option<&Measurement> {
         let mut all = self.measurements.iter();
         all.find(|measurement| measurement.is_knee && measurement.job.direction == direction)
@@ -151,14 +151,14 @@ impl NodeDisk {
         advice(&queue(place), &evidence)
     }
 
-    /// Whether a random measurement had fewer than [`FEW`] operations.
+    /// Returns whether a random measurement had fewer than [`FEW`] operations.
     pub fn has_few(&self) -> bool {
         let random = self.measurements.iter().filter(|one| one.job.pattern == DiskPattern::Random);
         random.clone().any(|one| one.operations < FEW)
     }
 }
 
-/// Whether a disk's settings are what matters: not for memory, nor for a file that plays a disk.
+/// Returns whether the device is a real disk, whose settings matter: not memory, and no loop device.
 pub fn is_disk(place: &DiskPlace) -> bool {
     !place.in_memory && !place.queue.is_empty() && !place.device.starts_with("loop")
 }
@@ -170,7 +170,7 @@ fn queue(place: &DiskPlace) -> Queue {
     };
     let number = |name| text(name)?.parse().ok();
     Queue {
-        // The one in force stands in brackets; where there is only one, it has none.
+        // The active scheduler is in brackets; an only one has none.
         scheduler: text("scheduler").map(|all| match all.split_once('[') {
             Some((_, rest)) => rest.split(']').next().unwrap_or(rest).to_owned(),
             None => all.to_owned(),

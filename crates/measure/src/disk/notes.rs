@@ -1,17 +1,15 @@
-//! What must be known to read the figures of `garland disk`: how cold the caches were, and what may
-//! have stood between the test and the disk.
-
-use std::collections::BTreeMap;
+//! Notes on the figures of `garland disk`: whether the caches were cold, and which layers were between
+//! the test and the disk.
 
 use garland_analysis::conditions::{Purpose, beware};
-use garland_core::cluster::nodelist;
 use garland_core::units::bytes;
 use garland_protocol::{DiskDirection, DiskMode, DiskPattern, DiskPlace};
 
 use crate::disk::measurement::NodeDisk;
+use crate::gather::shared_disks;
 use garland_terminal::notes;
 
-/// All notes on `nodes`, whose files had `size` bytes; equal ones of several nodes are one.
+/// Returns all notes on `nodes`, whose files had `size` bytes. Equal notes of several nodes are folded.
 pub fn of(nodes: &[NodeDisk], size: u64, one_by_one: bool) -> Vec<String> {
     let all = nodes.iter().filter_map(|node| Some((node, node.place.as_ref()?)));
     let all = all.flat_map(|(node, place)| {
@@ -27,30 +25,31 @@ pub fn of(nodes: &[NodeDisk], size: u64, one_by_one: bool) -> Vec<String> {
     notes
 }
 
-/// That cached reads were of the disk.
+/// Returns the note that says whether cached reads came from the disk.
 fn proof(node: &NodeDisk) -> Option<String> {
     let read = node.find(DiskDirection::Read, DiskPattern::Sequential, DiskMode::Buffered)?;
     let Some(before) = read.before else {
-        return Some("cold cache not proven: the kernel doesn't tell what is cached".to_owned());
+        return Some("cold cache not proven: the kernel does not report what is cached".to_owned());
     };
     let way = if before.by_cachestat { "cachestat" } else { "mincore" };
     let (pages, cached) = (before.pages, before.cached);
     Some(match cached {
         0 => format!("cold cache proven: 0 of {pages} pages in memory before the read ({way})"),
         _ => format!(
-            "cache not cold: {cached} of {pages} pages in memory before the read ({way}), so that \
-             cached reads are of memory in part"
+            "cache not cold: {cached} of {pages} pages in memory before the read ({way}), so cached \
+             reads came from memory in part"
         ),
     })
 }
 
-/// That the time was over before the file was written.
+/// Returns a note if the file could not be written completely in the time.
 fn short_file(node: &NodeDisk, size: u64) -> Option<String> {
     let first = node.find(DiskDirection::Write, DiskPattern::Sequential, DiskMode::Buffered)?;
     let whole = size >> 20 << 20;
     (first.bytes < whole).then(|| {
         format!(
-            "all is of the first {} of its file, which were written in the time; give more --time",
+            "only the first {} of the file were written in the time, and all figures are of these; use \
+             more --time",
             bytes::format(first.bytes)
         )
     })
@@ -59,11 +58,11 @@ fn short_file(node: &NodeDisk, size: u64) -> Option<String> {
 fn place_notes(place: &DiskPlace, size: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if place.in_memory {
-        notes.push(format!("{} is memory: these figures say nothing of a disk", place.system));
+        notes.push(format!("{} is in memory: no disk was measured", place.system));
     } else if size < place.memory {
         notes.push(format!(
-            "the file of {} fits in memory ({}): what is written without fsync says nothing of the \
-             disk; reads hold, for they began cold",
+            "the file of {} fits in memory ({}): rates of writes without fsync are not those of the disk; \
+             rates of reads are, since the cache was cold",
             bytes::format(size),
             bytes::format(place.memory)
         ));
@@ -79,34 +78,26 @@ fn place_notes(place: &DiskPlace, size: u64) -> Vec<String> {
     if place.device.starts_with("loop") {
         let device = &place.device;
         notes.push(format!(
-            "{device} is a file that plays a disk: what is below it has its own cache"
+            "{device} is a loop device: the file system below it has a cache of its own"
         ));
     }
     if place.guest && !place.in_memory {
         notes.push(
-            "a virtual machine: what its host caches can't be seen or emptied from inside"
+            "a virtual machine: the cache of its host cannot be inspected or emptied from inside"
                 .to_owned(),
         );
     }
     notes
 }
 
-/// Nodes that measured each other.
+/// Returns a note for each disk that several nodes shared.
 fn shared(nodes: &[NodeDisk]) -> Vec<String> {
-    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for node in nodes {
-        if let Some(place) = node.place.as_ref().filter(|place| !place.device.is_empty()) {
-            groups.entry((&place.machine, &place.device)).or_default().push(&node.name);
-        }
-    }
-    let shared = groups.into_iter().filter(|(_, names)| names.len() > 1);
-    shared
-        .map(|((_, device), names)| {
-            format!(
-                "{}: all on {device} of one machine, each had a part of it; --one-by-one gives each \
-                 all of it",
-                nodelist::fold(&names)
-            )
-        })
-        .collect()
+    let places = nodes.iter().map(|node| (node.name.as_str(), node.place.as_ref()));
+    let line = |(device, names)| {
+        format!(
+            "{names}: all on {device} of one machine, and measured at the same time; use --one-by-one to \
+             measure one after the other"
+        )
+    };
+    shared_disks(places).into_iter().map(line).collect()
 }

@@ -1,4 +1,4 @@
-//! What `garland disk` found: the object `garland.disk/2`.
+//! The result object of `garland disk`: `garland.disk/2`.
 
 use garland_analysis::slow_ones;
 use garland_control::{DiskCourse, DiskEnd};
@@ -14,29 +14,29 @@ use garland_terminal::failure::Exit;
 /// The result object `garland.disk/2`.
 #[derive(Serialize)]
 pub struct DiskResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     head: Head,
-    /// The folder.
+    /// The directory on each node.
     pub path: String,
     /// Bytes of each node's file.
     pub size: u64,
-    /// Nanoseconds that a measurement could take.
+    /// Maximum nanoseconds of a measurement.
     pub time_ns: u64,
-    /// Whether nodes had their turns; else all measured at once.
+    /// Whether nodes measured one after the other; otherwise all at once.
     pub one_by_one: bool,
-    /// The nodes, in the list's order.
+    /// The nodes, in the order of the list.
     pub nodes: Vec<NodeDisk>,
-    /// What must be known to read the figures, in words.
+    /// Notes on the figures, in words.
     pub notes: Vec<String>,
     /// Nodes that are slower than the others, in words.
     pub outliers: Vec<String>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the test.
     pub interrupted: bool,
 }
 
 impl DiskResult {
-    /// The result of `course`, whose nodes are called `names`.
+    /// Returns the result of `course`, whose nodes have these names.
     pub fn new(
         run: &Run,
         phases: Phases,
@@ -62,12 +62,12 @@ impl DiskResult {
         result
     }
 
-    /// Whether the user ended it.
+    /// Returns whether the user interrupted the test.
     pub fn is_cut(course: &DiskCourse) -> bool {
         course.nodes.iter().any(|node| node.end == Some(DiskEnd::Interrupted))
     }
 
-    /// How the command ends.
+    /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         match ok {
@@ -83,8 +83,8 @@ impl DiskResult {
         let few: Vec<&str> = self.names(NodeDisk::has_few);
         if !few.is_empty() {
             notes.push(format!(
-                "{}: fewer than {FEW} operations in some random measurements: p99 and max may be \
-                 luck; give more --time or --size",
+                "{}: fewer than {FEW} operations in some random measurements, so p99 and max are not \
+                 reliable; use more --time or --size",
                 garland_core::cluster::nodelist::fold(&few)
             ));
         }
@@ -97,7 +97,7 @@ impl DiskResult {
     }
 }
 
-/// Who is slow at what.
+/// Returns a line for each node and kind of measurement that is slower than on the other nodes.
 fn outliers(nodes: &[NodeDisk]) -> Vec<String> {
     use DiskDirection::{Read, Write};
     use DiskMode::Buffered;

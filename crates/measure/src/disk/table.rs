@@ -30,7 +30,7 @@ impl fmt::Display for DiskResult {
             sequential(f, &measured)?;
             swept(f, &measured, "random read, 4 KiB, direct", Read)?;
             swept(f, &measured, "random write, 4 KiB, direct", Write)?;
-            single(f, &measured, "random read, 4 KiB, cached but cold", Read, Buffered)?;
+            single(f, &measured, "random read, 4 KiB, cached, cold", Read, Buffered)?;
             single(f, &measured, "random write, 4 KiB, stable (fdatasync each)", Write, Stable)?;
             listed(f, "notes", &self.notes)?;
             listed(f, "slower than the others", &self.outliers)?;
@@ -45,7 +45,7 @@ fn width(nodes: &[&NodeDisk]) -> usize {
     nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0).max(6)
 }
 
-/// One line for all nodes whose file lay on the like.
+/// Writes a line for each kind of file system and device, with the nodes that have it.
 fn places(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
     let mut places: Vec<(String, Vec<&str>)> = Vec::new();
     for node in nodes {
@@ -64,12 +64,11 @@ fn places(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
 fn sequential(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
     let name = width(nodes);
     writeln!(f, "\nsequential, 1 MiB, MB/s")?;
-    let head = ["write+fsync", "read cold", "write direct", "read direct"];
-    writeln!(
-        f,
-        "{:name$}  {:>12}  {:>12}  {:>12}  {:>12}",
-        "", head[0], head[1], head[2], head[3]
-    )?;
+    write!(f, "{:name$}", "")?;
+    for head in ["write+fsync", "read cold", "write direct", "read direct"] {
+        write!(f, "  {head:>12}")?;
+    }
+    writeln!(f)?;
     for node in nodes {
         write!(f, "{:name$}", node.name)?;
         for (direction, mode) in
@@ -156,7 +155,7 @@ fn tuning(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
         (true, true) => writeln!(f),
         (true, false) => writeln!(
             f,
-            "\ntuning\n  {}: nothing to change about scheduler, read-ahead, queue and write cache\n",
+            "\ntuning\n  {}: no change needed to scheduler, read-ahead, queue and write cache\n",
             nodelist::fold(&judged)
         ),
         (false, _) => listed(f, "tuning", &lines).and_then(|()| writeln!(f)),

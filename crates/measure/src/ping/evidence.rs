@@ -1,34 +1,34 @@
-//! What may have spoilt a measurement, in words.
+//! Warnings about what may have distorted a measurement, in words.
 
 use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
 use garland_protocol::{PingPoint, PingSample, PingWait, TargetState};
 
-use super::ask::PingRequest;
+use super::request::PingRequest;
 use garland_terminal::notes;
 
-/// Fewer operations than these say little.
+/// With fewer operations, high percentiles are not reliable.
 const FEW: u64 = 1000;
 
-/// What to beware of in what one point took.
+/// Returns a warning about the sample of one point, if it is not accurate.
 pub fn warn_of_point(point: &PingPoint, took: &PingSample, timer_ns: u64) -> Option<String> {
     let which = format!("{} bytes, {} in flight", point.size, point.depth);
     let (low, high) = took.sojourn.median_between;
     let half = (high - low) as f64 / 2.0 / (took.sojourn.p50.max(1) as f64);
     if took.count < FEW {
-        Some(format!("{which}: {} operations say little about rare ones", took.count))
+        Some(format!("{which}: {} operations are too few for high percentiles", took.count))
     } else if half > 0.01 && took.timed_together == 1 {
-        Some(format!("{which}: the median is known within {:.0} % only", half * 100.0))
+        Some(format!("{which}: the error of the median is up to {:.0} %", half * 100.0))
     } else if timer_ns * 10 > took.sojourn.p50 * u64::from(took.timed_together) {
-        Some(format!("{which}: reading the clock takes {timer_ns} ns of each time"))
+        Some(format!("{which}: reading the clock is {timer_ns} ns of each time"))
     } else {
         None
     }
 }
 
-/// What to beware of in the conditions of both nodes.
-pub fn warn_of(asked: &PingRequest, nodes: &[(&str, &Conditions); 2]) -> Vec<String> {
-    let polls = [asked.task.wait == PingWait::Poll, asked.task.target == TargetState::Idle];
+/// Returns warnings about the conditions of both nodes.
+pub fn warn_of(request: &PingRequest, nodes: &[(&str, &Conditions); 2]) -> Vec<String> {
+    let polls = [request.task.wait == PingWait::Poll, request.task.target == TargetState::Idle];
     let each = nodes.iter().copied().zip(polls).flat_map(|((name, conditions), polls)| {
         let notes = beware(conditions, Purpose::Times { polls });
         notes.into_iter().map(move |note| (name, note))

@@ -1,4 +1,4 @@
-//! What a result says of the fabric that it goes by.
+//! The libfabric provider in a result.
 
 use std::fmt;
 
@@ -6,24 +6,25 @@ use garland_core::units::bytes;
 use garland_protocol::{FabricWay, PingKind, PingTask, PingWait, TargetState};
 use serde::Serialize;
 
-/// The provider, and what it can do.
+/// The provider, and its abilities.
 #[derive(Clone, Debug, Serialize)]
 pub struct FabricResult {
     pub provider: String,
     /// libfabric's name of the first node's NIC.
     pub domain: String,
-    /// Its version.
+    /// libfabric's version.
     pub libfabric: String,
-    /// Whether the first node and the other sleep while they wait.
+    /// Whether the first node can sleep while it waits.
     pub sleeps: bool,
+    /// Whether the other node can sleep while it waits.
     pub target_sleeps: bool,
     /// Whether a put ends when its bytes are in the other node's memory.
     pub acknowledged: bool,
-    /// What was tried with the target's CPU at rest.
+    /// The operations that were tried while the target's CPU was idle.
     pub tries: Vec<Try>,
 }
 
-/// Whether gets or puts of a size ended while the target's CPU did nothing for them.
+/// Whether gets or puts of a size completed without the target's CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Try {
     pub size: u32,
@@ -47,25 +48,25 @@ impl From<FabricWay> for FabricResult {
 }
 
 impl FabricResult {
-    /// Whether the target's CPU serves gets and puts of any size that was tried.
+    /// Returns whether the target's CPU serves gets and puts of some size.
     pub fn is_emulated(&self) -> bool {
         self.tries.iter().any(|a_try| !a_try.one_sided)
     }
 
-    /// Where it isn't what was asked for.
+    /// Returns a warning for each part of the task that the provider cannot do.
     pub fn warnings(&self, task: &PingTask) -> Vec<String> {
         let name = &self.provider;
         let mut warnings = Vec::new();
         if task.wait == PingWait::Block && !self.sleeps {
-            warnings.push(format!("provider {name} can't sleep: the first node polls"));
+            warnings.push(format!("provider {name} cannot sleep: the first node polls"));
         }
         if task.target != TargetState::Idle && !self.target_sleeps {
-            warnings.push(format!("provider {name} can't sleep: the target polls"));
+            warnings.push(format!("provider {name} cannot sleep: the target polls"));
         }
         let puts = task.points.iter().any(|point| point.kind == PingKind::Put);
         if puts && !self.acknowledged {
-            let rule = "a put ends when it is sent";
-            warnings.push(format!("provider {name} doesn't acknowledge: {rule}"));
+            warnings
+                .push(format!("provider {name} does not acknowledge: a put ends when it is sent"));
         }
         warnings
     }
@@ -75,7 +76,7 @@ impl fmt::Display for FabricResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of libfabric {}", self.provider, self.libfabric)?;
         let say = |one_sided| match one_sided {
-            true => "one-sided: the other CPU has no part",
+            true => "one-sided: the other CPU is not used",
             false => "emulated: the other CPU serves it",
         };
         match self.tries[..] {
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_tried_is_told() {
+    fn display_reports_the_tries() {
         let way = |one_sided| FabricWay {
             provider: "shm".to_owned(),
             domain: "shm".to_owned(),
@@ -107,7 +108,7 @@ mod tests {
         let said = |tries| FabricResult::from(way(tries)).to_string();
         assert_eq!(said(vec![]), "shm of libfabric 1.17");
         assert!(
-            said(vec![(8, true), (64, true)]).ends_with("(one-sided: the other CPU has no part)")
+            said(vec![(8, true), (64, true)]).ends_with("(one-sided: the other CPU is not used)")
         );
         let both = said(vec![(8, false), (4096, true)]);
         assert!(both.contains("8 B emulated") && both.contains("4.00 KiB one-sided"), "{both}");

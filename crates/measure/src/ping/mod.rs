@@ -1,9 +1,9 @@
 //! `garland ping`: small gets, puts and messages between nodes.
 
-mod ask;
 mod evidence;
 mod fabric;
 mod point;
+mod request;
 mod result;
 mod sweep;
 mod table;
@@ -18,58 +18,52 @@ use garland_sys::signal::Interrupts;
 use garland_topology::bounds;
 
 use crate::args::Ping;
-use crate::gather::{Gathered, Talk, gather};
+use crate::gather::{Gathered, Talk, end_agents, gather, split};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
-use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{Phases, print_json};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-use ask::PingRequest;
+use request::PingRequest;
 use result::{PairResult, PingResult};
 use sweep::Wire;
 
-/// Time that a meeting may take besides its points.
+/// Timeout of a pair's meeting, beyond the time of its points.
 const BESIDES: Duration = Duration::from_secs(20);
 
-/// Times operations between the first node and each of the others.
+/// Runs `garland ping`: times operations between the first node and each of the others.
 pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
     let phases = Phases::begin();
-    let asked = ask::read(ping)?;
+    let request = request::read(ping)?;
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(&ping.nodes)?;
     if nodes.len() < 2 {
-        return Err(Failure::usage(format!(
-            "garland ping {}: one node has nobody to ask",
-            ping.nodes
-        ))
-        .hint("name two nodes or more: the first one asks each of the others in turn")
-        .hint("on this machine alone: garland ping 'local[1-2]'"));
+        return Err(Failure::usage("ping needs two nodes or more")
+            .hint("the first node sends requests to each of the others in turn")
+            .hint("to measure this machine alone, run garland ping 'local[1-2]'"));
     }
     let gathered =
         gather("ping", &nodes, &inventory, &ping.launch, context.json, Talk::OverWires, phases)?;
     let Gathered { mut phases, interrupts, lab, run, mut fleet } = gathered;
-    if asked.task.means == PingTransport::Fabric {
-        // On this machine all agents find what this process finds.
+    if request.task.means == PingTransport::Fabric {
+        // Agents on this machine find the helper where this process finds it.
         let elsewhere = |node: &Node| lab.is_none() && !is_local(&node.name);
         let agents = nodes.iter().zip(&mut fleet.agents).filter(|(node, _)| elsewhere(node));
         bring_helper(agents.filter_map(|(_, agent)| agent.as_mut().ok()));
     }
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let agents = fleet.agents;
     let session = Session {
         names: &names,
-        asked: &asked,
+        request: &request,
         interrupts: &interrupts,
         lab: lab.as_ref(),
         tells: !context.json,
     };
-    let (pairs, interrupted) = session.measure(agents)?;
+    let (pairs, interrupted) = session.measure(fleet.agents)?;
     phases.end("ping");
-    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
-    phases.end("teardown");
-    let result = PingResult::new(&run, phases, &asked, &names, pairs, interrupted);
+    end_agents(fleet.children, interrupted, &mut phases);
+    let result = PingResult::new(&run, phases, &request, &names, pairs, interrupted);
     run.keep("result.json", &result)?;
     if context.json {
         print_json(&result)?;
@@ -79,30 +73,30 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// What all pairs have in common.
+/// A measurement of all pairs: what they have in common.
 struct Session<'a> {
     names: &'a [String],
-    asked: &'a PingRequest,
+    request: &'a PingRequest,
     interrupts: &'a Interrupts,
-    /// The lab that they are in.
+    /// The lab of the nodes.
     lab: Option<&'a Lab>,
-    /// Whether a table is printed as soon as it is known.
+    /// Whether to print the table of each pair as soon as the pair is done.
     tells: bool,
 }
 
 impl Session<'_> {
-    /// Measures between the first node and each of the others, in turn: none disturbs another.
+    /// Measures one pair after the other, so that none disturbs another. Returns the pairs, and whether the
+    /// user interrupted.
     fn measure(
         &self,
         agents: Vec<Result<Agent, String>>,
     ) -> Result<(Vec<PairResult>, bool), Failure> {
-        let absent: Vec<Option<String>> =
-            agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
-        let mut party = Party::new(agents.into_iter().map(Result::ok).collect());
+        let (agents, absent) = split(agents);
+        let mut party = Party::new(agents);
         let mut pairs = Vec::new();
         let mut interrupted = false;
         for to in 1..self.names.len() {
-            let mut pair = PairResult::new(self.names, to, self.asked);
+            let mut pair = PairResult::new(self.names, to, self.request);
             if let Some(at) = [0, to].into_iter().find(|&at| absent[at].is_some()) {
                 pair.fail(&self.names[at], absent[at].as_deref().unwrap_or_default());
             } else if interrupted {
@@ -110,17 +104,16 @@ impl Session<'_> {
             } else {
                 interrupted = self.meet(&mut party, to, &mut pair)?;
             }
-            pair.conclude(self.asked, self.wire(to));
+            pair.conclude(self.request, self.wire(to));
             if self.tells {
-                output::print(table::Table { pair: &pair, asked: self.asked, place: to })?;
+                output::print(table::Table { pair: &pair, request: self.request, place: to })?;
             }
             pairs.push(pair);
         }
         Ok((pairs, interrupted))
     }
 
-    /// The emulated wire between the first node and that of place `to`, where there is one with a
-    /// rate.
+    /// Returns the emulated wire between the first node and node `to`, if it has a rate.
     fn wire(&self, to: usize) -> Option<Wire> {
         let topology = &self.lab?.spec().topology;
         let place = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
@@ -131,9 +124,9 @@ impl Session<'_> {
         (bits.is_finite() && bits > 0.0).then_some(Wire { bits, mtu })
     }
 
-    /// Lets the first node and that of place `to` meet; whether the user gave up meanwhile.
+    /// Measures between the first node and node `to`. Returns whether the user interrupted.
     fn meet(&self, party: &mut Party, to: usize, pair: &mut PairResult) -> Result<bool, Failure> {
-        let points = &self.asked.task.points;
+        let points = &self.request.task.points;
         let time: u64 = points.iter().map(|point| u64::from(point.time_ms)).sum();
         let meeting = Pair {
             from: 0,
@@ -141,12 +134,13 @@ impl Session<'_> {
             rail: 0,
             streams: 1,
             limit: Duration::from_millis(2 * time) + BESIDES,
-            pin: self.asked.pin,
-            task: Task::Ping(self.asked.task.clone()),
+            pin: self.request.pin,
+            task: Task::Ping(self.request.task.clone()),
         };
         let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
-        let ends =
-            party.round(&[meeting], Some(self.interrupts), &mut found).or_nothing("measuring")?;
+        let ends = party
+            .round(&[meeting], Some(self.interrupts), &mut found)
+            .or_nothing("failed to measure")?;
         match ends.into_iter().next() {
             Some(PairEnd::Failed(node, reason)) => pair.fail(&self.names[node], &reason),
             Some(PairEnd::Interrupted) => {

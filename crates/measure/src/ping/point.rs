@@ -1,29 +1,28 @@
-//! One measurement of `garland ping`.
+//! A measured point of `garland ping`.
 
 use garland_protocol::{PingKind, PingSample, Summary};
 use serde::Serialize;
 
-/// Of the operations that were to be in flight, this share must have been.
+/// A point fell short of its depth if a smaller share of it was in flight on average.
 const ENOUGH: f64 = 0.9;
 
-/// One measurement.
+/// A measured point.
 #[derive(Clone, Debug, Serialize)]
 pub struct PointResult {
     pub function: &'static str,
     #[serde(skip)]
     pub kind: PingKind,
     pub size: u32,
-    /// How many were to be in flight, at most.
+    /// The maximum number of operations in flight.
     #[serde(rename = "in_flight")]
     pub depth: u32,
-    /// How many were, on average; none where the CPU alone knows: loads and stores, which are timed
-    /// together.
+    /// The average number in flight; none for loads and stores, which are timed together.
     pub reached: Option<f64>,
-    /// Operations per second, as asked for.
+    /// The requested operations per second.
     pub rate: Option<u32>,
     pub count: u64,
     pub elapsed_ns: u64,
-    /// Nanoseconds an operation; of a message half of its way there and back.
+    /// Nanoseconds for each operation; for a message, half of the round trip.
     pub each_ns: f64,
     pub sojourn: Sojourn,
     pub timed_together: u32,
@@ -33,7 +32,7 @@ pub struct PointResult {
     pub target_ns: u64,
 }
 
-/// From an operation's beginning to its end, in nanoseconds.
+/// The distribution of an operation's time from start to end, in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sojourn {
     pub min: u64,
@@ -53,21 +52,20 @@ impl From<Summary> for Sojourn {
 }
 
 impl PointResult {
-    /// How many were in flight where that is less than was asked for. By a rate, nobody asks for more
-    /// than that takes.
+    /// Returns the average number in flight if it is less than requested. With a rate, the depth is only a
+    /// limit.
     pub fn fell_short(&self) -> Option<f64> {
         self.reached.filter(|&reached| {
             self.rate.is_none() && self.depth > 1 && reached < ENOUGH * f64::from(self.depth)
         })
     }
 
-    /// What `took` comes to, which `point` asked for.
+    /// Returns the result of the sample `took` of `point`.
     pub fn new(point: &garland_protocol::PingPoint, took: &PingSample) -> Self {
-        // There and back is twice one way.
-        let ways = if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 };
-        // By a rate, the time between operations says nothing of how long they take.
+        let ways = ways(point.kind, point.depth);
+        // With a rate, the time between operations is not their duration.
         let each_ns = match point.rate {
-            Some(_) => took.sojourn.mean as f64 / if ways > 1.0 { ways } else { 1.0 },
+            Some(_) => took.sojourn.mean as f64 / ways,
             None => took.elapsed_ns as f64 / took.count.max(1) as f64 / ways,
         };
         Self {
@@ -90,14 +88,20 @@ impl PointResult {
     }
 }
 
-/// How many operations were in flight, on average: as long as all of them stayed, by the time in which
-/// they did (Little's law).
+/// Returns the average number of operations in flight: the sum of their times over the elapsed time
+/// (Little's law).
 fn reached(took: &PingSample) -> Option<f64> {
     let stayed = took.sojourn.mean as f64 * took.count as f64;
     (took.timed_together <= 1).then(|| stayed / took.elapsed_ns.max(1) as f64)
 }
 
-/// What an operation is called.
+/// Returns the number of one-way times in the measured time of an operation: 2 for single messages, whose time
+/// is half of the round trip.
+pub fn ways(kind: PingKind, depth: u32) -> f64 {
+    if kind == PingKind::Msg && depth == 1 { 2.0 } else { 1.0 }
+}
+
+/// Returns the name of an operation.
 pub fn function(kind: PingKind) -> &'static str {
     match kind {
         PingKind::Get => "get",
@@ -112,7 +116,7 @@ mod tests {
 
     fn point(depth: u32, rate: Option<u32>, timed_together: u32, mean: u64) -> PointResult {
         let kind = PingKind::Put;
-        let asked =
+        let request =
             garland_protocol::PingPoint { kind, size: 8, depth, rate, count: None, time_ms: 1 };
         let took = PingSample {
             point: 0,
@@ -125,16 +129,20 @@ mod tests {
             initiator_ns: 0,
             target_ns: 0,
         };
-        PointResult::new(&asked, &took)
+        PointResult::new(&request, &took)
     }
 
     #[test]
-    fn how_many_were_in_flight_follows_from_how_long_they_stayed() {
-        // One ends every 100 ns and stays for 400 ns: four are there at a time.
+    fn average_in_flight_follows_from_the_times_of_operations() {
+        // One operation ends every 100 ns and takes 400 ns: four are in flight.
         assert_eq!(point(32, None, 1, 400).reached, Some(4.0));
         assert_eq!(point(32, None, 1, 400).fell_short(), Some(4.0));
-        assert_eq!(point(4, None, 1, 390).fell_short(), None, "but for its beginning and its end");
-        assert_eq!(point(64, Some(1000), 1, 400).fell_short(), None, "a rate asks for no depth");
-        assert_eq!(point(32, None, 256, 400).reached, None, "stores are the CPU's affair");
+        assert_eq!(point(4, None, 1, 390).fell_short(), None, "97.5 % of the depth is enough");
+        assert_eq!(
+            point(64, Some(1000), 1, 400).fell_short(),
+            None,
+            "with a rate the depth is a limit"
+        );
+        assert_eq!(point(32, None, 256, 400).reached, None, "stores are timed together");
     }
 }

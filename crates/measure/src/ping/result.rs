@@ -1,19 +1,19 @@
-//! The result object `garland.ping/2`.
+//! The result object of `garland ping`: `garland.ping/2`.
 
 use garland_analysis::conditions::{Conditions, value};
 use garland_protocol::{Finding, PingTransport, PingWait, TargetState};
 use serde::Serialize;
 
-use super::ask::PingRequest;
 use super::evidence;
 use super::fabric::FabricResult;
 use super::point::PointResult;
+use super::request::PingRequest;
 use super::sweep::{self, Sweep, Wire};
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
 use garland_results::run::Run;
 use garland_terminal::failure::Exit;
 
-/// All of it.
+/// The result object `garland.ping/2`.
 #[derive(Serialize)]
 pub struct PingResult {
     #[serde(flatten)]
@@ -41,25 +41,27 @@ pub struct PairResult {
     pub from: String,
     pub to: String,
     pub verdict: NodeVerdict,
-    /// The node that it failed at, and why.
+    /// The node that failed.
     pub at: Option<String>,
+    /// Why it failed.
     pub reason: Option<String>,
     /// Nanoseconds that reading the clock takes.
     pub timer_ns: Option<u64>,
     pub points: Vec<PointResult>,
     pub sweep: Option<Sweep>,
     pub fabric: Option<FabricResult>,
-    /// Of both nodes, as name and value.
+    /// Conditions of the first node, as names and values.
     pub from_conditions: Conditions,
+    /// Conditions of the other node.
     pub to_conditions: Conditions,
     pub warnings: Vec<String>,
     #[serde(skip)]
-    asked: Vec<garland_protocol::PingPoint>,
+    requested: Vec<garland_protocol::PingPoint>,
 }
 
 impl PairResult {
-    /// Nothing measured yet between the first node and that of place `to`.
-    pub fn new(names: &[String], to: usize, asked: &PingRequest) -> Self {
+    /// Creates an empty result of the pair of the first node and node `to`.
+    pub fn new(names: &[String], to: usize, request: &PingRequest) -> Self {
         Self {
             from: names[0].clone(),
             to: names[to].clone(),
@@ -73,15 +75,15 @@ impl PairResult {
             from_conditions: Vec::new(),
             to_conditions: Vec::new(),
             warnings: Vec::new(),
-            asked: asked.task.points.clone(),
+            requested: request.task.points.clone(),
         }
     }
 
-    /// One of the two has found something out: the first node, or the other.
+    /// Adds a finding of the first node, or of the other one.
     pub fn found(&mut self, is_first: bool, finding: Finding) {
         match finding {
             Finding::Ping(took) => {
-                if let Some(&point) = self.asked.get(took.point as usize) {
+                if let Some(&point) = self.requested.get(took.point as usize) {
                     self.points.push(PointResult::new(&point, &took));
                     let timer = self.timer_ns.unwrap_or(0);
                     self.warnings.extend(evidence::warn_of_point(&point, &took, timer));
@@ -91,25 +93,25 @@ impl PairResult {
             Finding::Fabric(way) => self.fabric = Some(way.into()),
             Finding::Conditions(more) if is_first => self.from_conditions.extend(more),
             Finding::Conditions(more) => self.to_conditions.extend(more),
-            // No stream was asked for.
+            // A ping has no streams.
             Finding::RxStats(_) | Finding::TxStats(_) => {}
         }
     }
 
-    /// It went wrong at a node.
+    /// Marks the pair as failed at node `at`.
     pub fn fail(&mut self, at: &str, reason: &str) {
         self.verdict = NodeVerdict::Failed;
         self.at = Some(at.to_owned());
         self.reason = Some(reason.to_owned());
     }
 
-    /// The user ended it before it was done.
+    /// Marks the pair as skipped, because the user interrupted.
     pub fn skip(&mut self) {
         self.verdict = NodeVerdict::Skipped;
         self.reason = Some("interrupted".to_owned());
     }
 
-    /// Whether the target's CPU serves gets and puts.
+    /// Returns whether the target's CPU serves gets and puts.
     pub fn is_emulated(&self, means: PingTransport) -> bool {
         match means {
             PingTransport::Tcp => true,
@@ -118,10 +120,10 @@ impl PairResult {
         }
     }
 
-    /// Nothing more will be found: what it comes to.
+    /// Derives the sweep's parameters and the warnings, after the last finding.
     ///
-    /// The wire is the emulated one in a lab, else as fast as both NICs say.
-    pub fn conclude(&mut self, asked: &PingRequest, emulated: Option<Wire>) {
+    /// The wire is the emulated one in a lab; otherwise it is as fast as the slower of both NICs.
+    pub fn conclude(&mut self, request: &PingRequest, emulated: Option<Wire>) {
         let told = || {
             let number = |conditions: &Conditions, name| value(conditions, name)?.parse().ok();
             let both = [&self.from_conditions, &self.to_conditions];
@@ -129,25 +131,25 @@ impl PairResult {
             let mtu: f64 = number(&self.from_conditions, "path mtu").unwrap_or(1500.0);
             Some(Wire { bits: f64::min(one?, other?), mtu: mtu as u16 })
         };
-        // What goes through memory has no wire.
-        let wire = emulated.or_else(told).filter(|_| asked.task.means != PingTransport::Shm);
-        let served = self.is_emulated(asked.task.means);
+        // Shared memory has no wire.
+        let wire = emulated.or_else(told).filter(|_| request.task.means != PingTransport::Shm);
+        let served = self.is_emulated(request.task.means);
         self.sweep =
-            asked.depths.and_then(|depths| sweep::conclude(&self.points, depths, wire, served));
-        self.warnings.extend(self.fabric.iter().flat_map(|way| way.warnings(&asked.task)));
+            request.depths.and_then(|depths| sweep::conclude(&self.points, depths, wire, served));
+        self.warnings.extend(self.fabric.iter().flat_map(|way| way.warnings(&request.task)));
         let nodes = [(&self.from, &self.from_conditions), (&self.to, &self.to_conditions)];
         let nodes = nodes.map(|(name, conditions)| (name.as_str(), conditions));
-        let warnings = evidence::warn_of(asked, &nodes);
+        let warnings = evidence::warn_of(request, &nodes);
         self.warnings.extend(warnings);
     }
 }
 
 impl PingResult {
-    /// The result of a command that ends now.
+    /// Returns the result of all pairs.
     pub fn new(
         run: &Run,
         phases: Phases,
-        asked: &PingRequest,
+        request: &PingRequest,
         names: &[String],
         pairs: Vec<PairResult>,
         interrupted: bool,
@@ -162,17 +164,17 @@ impl PingResult {
             NodeResult { name: name.clone(), end }
         };
         Self {
-            transport: match asked.task.means {
+            transport: match request.task.means {
                 PingTransport::Tcp => "tcp",
                 PingTransport::Shm => "shm",
                 PingTransport::Fabric => "fabric",
             },
-            emulated: pairs.iter().any(|pair| pair.is_emulated(asked.task.means)),
-            wait: match asked.task.wait {
+            emulated: pairs.iter().any(|pair| pair.is_emulated(request.task.means)),
+            wait: match request.task.wait {
                 PingWait::Block => "block",
                 PingWait::Poll => "poll",
             },
-            target: match asked.task.target {
+            target: match request.task.target {
                 TargetState::Idle => "idle",
                 TargetState::Asleep => "asleep",
                 TargetState::Busy => "busy",
@@ -184,7 +186,7 @@ impl PingResult {
         }
     }
 
-    /// The command's exit code.
+    /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         let ok = self.pairs.iter().filter(|pair| pair.verdict == NodeVerdict::Ok).count();
         let some = self.pairs.iter().any(|pair| !pair.points.is_empty());

@@ -1,4 +1,4 @@
-//! What a sweep comes to: LogGP, the knee, and what binds there.
+//! The parameters of a sweep: LogGP, the knee, and the bottleneck there.
 
 use garland_analysis::{Knee, LoadPoint, LogGp, Network, find_knee, jumps, loggp};
 use garland_protocol::PingKind;
@@ -7,26 +7,30 @@ use serde::Serialize;
 
 use super::point::PointResult;
 
-/// A sweep's outcome.
+/// The parameters of a sweep.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sweep {
-    /// Nanoseconds.
+    /// LogGP parameter L.
     pub latency_ns: f64,
+    /// LogGP parameter o.
     pub overhead_ns: f64,
+    /// LogGP parameter g.
     pub gap_ns: f64,
+    /// LogGP parameter G; none if sizes were not measured.
     pub gap_per_byte_ns: Option<f64>,
-    /// How well a line fits times over sizes.
+    /// Share of the variance of times that a line over sizes explains.
     pub fit: Option<f64>,
-    /// Sizes from which on times follow another line than below.
+    /// Sizes where times start to follow another line.
     pub jumps: Vec<u32>,
-    /// In flight where more buys nothing.
+    /// The smallest number in flight above which the rate no longer grows.
     pub knee: u32,
-    /// What binds there.
+    /// The bottleneck at the knee.
     pub bottleneck: &'static str,
-    /// The shares of the time that the two CPUs were at work at the knee.
+    /// The busy share of the first node's CPU at the knee.
     pub initiator_busy: f64,
+    /// The busy share of the target's CPU at the knee.
     pub target_busy: f64,
-    /// The share of the wire that was used there; `null` where its rate isn't known.
+    /// The used share of the wire at the knee; none if its rate is unknown.
     pub wire_used: Option<f64>,
 }
 
@@ -39,8 +43,8 @@ pub struct Wire {
     pub mtu: u16,
 }
 
-/// What the points of a sweep come to; `None` unless all depths were measured. Gets and puts that
-/// are `emulated` are served by the target's CPU.
+/// Returns the parameters of a sweep; none unless all depths were measured. If `emulated`, the target's CPU
+/// serves gets and puts.
 pub fn conclude(
     points: &[PointResult],
     depths: usize,
@@ -52,7 +56,7 @@ pub fn conclude(
     let loads: Vec<LoadPoint> = sweep.iter().map(|point| load(point, wire)).collect();
     let (at, knee) = find_knee(&loads)?;
     let best = loads.iter().map(|load| load.each_ns).min_by(f64::total_cmp)?;
-    // A message's other way is measured, too.
+    // The time of a message includes the reply.
     let ways = if alone.kind == PingKind::Msg { 2.0 } else { 1.0 };
     let sizes: Vec<(f64, f64)> = points[depths..]
         .iter()
@@ -100,10 +104,10 @@ fn load(point: &PointResult, wire: Option<Wire>) -> LoadPoint {
     }
 }
 
-/// Nanoseconds that the wire takes for an operation, in the fuller one of its directions. Answers are
-/// taken to go together as requests do.
+/// Returns the nanoseconds of wire time of an operation, in the busier direction. Replies are assumed to
+/// share packets as requests do.
 fn used(point: &PointResult, wire: Wire) -> f64 {
-    // Where nothing is written, nothing is known to go together.
+    // Without a count of writes, assume one operation in each.
     let together = match point.writes {
         0 => 1.0,
         writes => point.count as f64 / writes as f64,

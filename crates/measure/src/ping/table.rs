@@ -1,27 +1,27 @@
-//! A pair's measurements as pgping's lines, with what it left out.
+//! The table of a pair: pgping's lines, with percentiles and explanations.
 
 use std::fmt;
 
 use garland_protocol::{PingKind, PingTransport, PingWait, TargetState};
 
-use super::ask::PingRequest;
-use super::point::{PointResult, function};
+use super::point::{PointResult, function, ways};
+use super::request::PingRequest;
 use super::result::PairResult;
 use super::sweep::Sweep;
 
-/// One pair's table.
+/// The table of one pair.
 pub struct Table<'a> {
     /// The pair.
     pub pair: &'a PairResult,
-    /// What was asked for.
-    pub asked: &'a PingRequest,
-    /// The other node's place.
+    /// The request.
+    pub request: &'a PingRequest,
+    /// Index of the other node.
     pub place: usize,
 }
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pair, asked, place } = self;
+        let Self { pair, request, place } = self;
         if *place > 1 {
             writeln!(f)?;
         }
@@ -37,7 +37,7 @@ impl fmt::Display for Table<'_> {
         }
         self.explain(f)?;
         if let Some(sweep) = &pair.sweep {
-            say_sweep(f, sweep, asked)?;
+            say_sweep(f, sweep, request)?;
         }
         pair.warnings.iter().try_for_each(|warning| writeln!(f, "beware  {warning}"))
     }
@@ -45,10 +45,10 @@ impl fmt::Display for Table<'_> {
 
 impl Table<'_> {
     fn title(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pair, asked, .. } = self;
-        let kind = asked.task.points.first().map_or(PingKind::Get, |point| point.kind);
+        let Self { pair, request, .. } = self;
+        let kind = request.task.points.first().map_or(PingKind::Get, |point| point.kind);
         let fabric = pair.fabric.as_ref();
-        let means = match (asked.task.means, kind, fabric) {
+        let means = match (request.task.means, kind, fabric) {
             (PingTransport::Tcp, PingKind::Msg, _) => "tcp".to_owned(),
             (PingTransport::Tcp, ..) => "tcp (emulated: the other CPU serves it)".to_owned(),
             (PingTransport::Shm, PingKind::Msg, _) => "shared memory".to_owned(),
@@ -56,7 +56,7 @@ impl Table<'_> {
             (PingTransport::Fabric, _, Some(way)) => way.to_string(),
             (PingTransport::Fabric, _, None) => "a fabric".to_owned(),
         };
-        let waits = match (asked.task.means, kind, asked.task.wait) {
+        let waits = match (request.task.means, kind, request.task.wait) {
             (PingTransport::Shm, PingKind::Msg, _) => ", both poll",
             (PingTransport::Shm, ..) => "",
             (PingTransport::Fabric, _, PingWait::Block)
@@ -67,7 +67,7 @@ impl Table<'_> {
             (_, _, PingWait::Block) => ", blocking",
             (_, _, PingWait::Poll) => ", polling",
         };
-        let target = match (asked.task.means, asked.task.target) {
+        let target = match (request.task.means, request.task.target) {
             (PingTransport::Shm, TargetState::Idle | TargetState::Asleep) => "",
             (PingTransport::Fabric, TargetState::Asleep)
                 if fabric.is_some_and(|way| !way.target_sleeps) =>
@@ -85,8 +85,8 @@ impl Table<'_> {
     fn line(&self, f: &mut fmt::Formatter<'_>, point: &PointResult) -> fmt::Result {
         let micros = point.each_ns / 1000.0;
         let rate = f64::from(point.size) / micros.max(1e-9);
-        let half = self.halves(point);
-        let us = |ns: u64| format!("{:.2}", ns as f64 / half / 1000.0);
+        let ways = ways(point.kind, point.depth);
+        let us = |ns: u64| format!("{:.2}", ns as f64 / ways / 1000.0);
         let s = &point.sojourn;
         write!(f, "{:3}: {:8} bytes {micros:9.2} uSec {rate:8.2} MB/s", self.place, point.size)?;
         if point.depth > 1 {
@@ -96,23 +96,18 @@ impl Table<'_> {
         writeln!(f, "   p50 {} p99 {} p99.9 {} max {}", us(s.p50), us(s.p99), us(s.p999), us(s.max))
     }
 
-    fn halves(&self, point: &PointResult) -> f64 {
-        if point.kind == PingKind::Msg && point.depth == 1 { 2.0 } else { 1.0 }
-    }
-
     fn explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pair, .. } = self;
         let Some(first) = pair.points.first() else { return Ok(()) };
         let what = match (first.kind, first.depth) {
-            (PingKind::Msg, 1) => "half of the way there and back",
-            (PingKind::Msg, _) => "a message there and one back, several in flight",
-            (PingKind::Get, _) => "from asking until the bytes are here, the whole way and back",
-            (PingKind::Put, _) => "until the bytes are certain to be there, with the answer's way",
+            (PingKind::Msg, 1) => "half of the round trip",
+            (PingKind::Msg, _) => "a message and its reply, several in flight",
+            (PingKind::Get, _) => "from the request until the bytes have arrived, a round trip",
+            (PingKind::Put, _) => "until the write is acknowledged, a round trip",
         };
-        writeln!(f, "times   {what}; uSec is their mean over time, p50 to max in uSec, too")?;
+        writeln!(f, "times   {what}; all in uSec: the mean over time, then p50 to max")?;
         if let Some(rate) = first.rate {
-            let rule = "from when each was to begin; uSec is the mean of these";
-            writeln!(f, "rate    {rate} a second: times are {rule}")?;
+            writeln!(f, "rate    {rate} per second: times begin at the scheduled start of each")?;
         }
         if let Some(deep) = pair.points.iter().rfind(|point| point.depth > 1) {
             say_depth(f, deep)?;
@@ -122,35 +117,35 @@ impl Table<'_> {
             let together = first.timed_together;
             write!(
                 f,
-                "groups  {together} are timed at a time, since one is too short for the clock;"
+                "groups  {together} operations are timed together, since one is too short for the clock;"
             )?;
-            writeln!(f, " what was fetched once lies in this CPU's cache until the other writes")?;
+            writeln!(f, " bytes stay in this CPU's cache until the other node writes them")?;
         }
         let timer = pair.timer_ns.unwrap_or(0);
-        writeln!(f, "timer   reading the clock takes {timer} ns, which each time has in it once")
+        writeln!(f, "timer   reading the clock takes {timer} ns, which is part of each time")
     }
 }
 
-/// How many were in flight, and what that gives.
+/// Writes the number in flight, and the resulting time of each operation.
 fn say_depth(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
     let (depth, stay) = (deep.depth, deep.sojourn.p50 as f64 / 1000.0);
     match (deep.rate, deep.reached, deep.fell_short()) {
         (Some(_), Some(reached), _) => {
-            write!(f, "depth   up to {depth} may be in flight, and {reached:.1} were")?;
-            return writeln!(f, " on average; one stays {stay:.2} uSec (p50)");
+            write!(f, "depth   on average {reached:.1} of at most {depth} were in flight;")?;
+            return writeln!(f, " each takes {stay:.2} uSec (p50)");
         }
-        (_, None, _) => write!(f, "depth   of {depth} that are begun before all must be done")?,
+        (_, None, _) => write!(f, "depth   with {depth} started before waiting for all of them")?,
         (.., Some(reached)) => {
-            write!(f, "depth   with {reached:.1} in flight on average, of {depth} that may be,")?;
+            write!(f, "depth   with {reached:.1} in flight on average, of at most {depth},")?;
         }
         _ => write!(f, "depth   with {depth} in flight")?,
     }
     let each = deep.each_ns / 1000.0;
-    writeln!(f, " one ends every {each:.2} uSec, and stays {stay:.2} (p50)")
+    writeln!(f, " one completes every {each:.2} uSec, and each takes {stay:.2} (p50)")
 }
 
-/// How much of a rate comes from operations that go out together: one that went out by itself would
-/// end about as often as a write of many does.
+/// Writes how much of the rate comes from batching. Without batching, operations would complete about as
+/// often as writes do now.
 fn say_batch(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
     if deep.writes == 0 {
         return Ok(());
@@ -158,41 +153,41 @@ fn say_batch(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
     let together = deep.count as f64 / deep.writes as f64;
     let every = deep.elapsed_ns as f64 / deep.writes as f64 / 1000.0;
     let share = (1.0 - 1.0 / together.max(1.0)) * 100.0;
-    write!(f, "batch   {together:.1} went out in one write, a write every {every:.2} uSec: ")?;
+    write!(f, "batch   {together:.1} operations in each write, a write every {every:.2} uSec: ")?;
     match deep.rate {
-        // By a rate, the time between operations isn't what they take.
-        Some(_) => writeln!(f, "those together share its costs"),
-        None if together < 1.05 => writeln!(f, "none of this rate is batching"),
-        None => writeln!(f, "{share:.0} % of this rate is batching, not a fast wire"),
+        // With a rate, the time between operations is not their duration.
+        Some(_) => writeln!(f, "these share its cost"),
+        None if together < 1.05 => writeln!(f, "none of this rate comes from batching"),
+        None => writeln!(f, "{share:.0} % of this rate comes from batching, not from a fast wire"),
     }
 }
 
-fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, asked: &PingRequest) -> fmt::Result {
+fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, request: &PingRequest) -> fmt::Result {
     let us = |ns: f64| ns / 1000.0;
     let (l, o, g) = (us(sweep.latency_ns), us(sweep.overhead_ns), us(sweep.gap_ns));
     write!(f, "LogGP   L {l:.2} o {o:.2} g {g:.2} uSec")?;
     if let (Some(per_byte), Some(fit)) = (sweep.gap_per_byte_ns, sweep.fit) {
-        write!(f, ", G {per_byte:.3} ns a byte (a line explains {:.0} %)", fit * 100.0)?;
+        write!(f, ", G {per_byte:.3} ns per byte (a line explains {:.0} %)", fit * 100.0)?;
     }
     writeln!(f)?;
     if !sweep.jumps.is_empty() {
         let sizes: Vec<String> = sweep.jumps.iter().map(u32::to_string).collect();
         writeln!(
             f,
-            "jumps   from {} bytes on times follow another line: another protocol, or fuller packets",
+            "jumps   from {} bytes on, times follow another line: another protocol, or fuller packets",
             sizes.join(" and from ")
         )?;
     }
-    let last = asked.depths.and_then(|depths| asked.task.points.get(depths - 1));
+    let last = request.depths.and_then(|depths| request.task.points.get(depths - 1));
     let last = last.map_or(1, |point| point.depth);
     let (from, to) = (sweep.initiator_busy * 100.0, sweep.target_busy * 100.0);
     let beyond =
-        if sweep.knee < last { "more in flight buys nothing" } else { "more may buy more" };
+        if sweep.knee < last { "more do not raise the rate" } else { "more may raise the rate" };
     let wire = sweep.wire_used.map(|used| format!(", wire {:.0} %", used * 100.0));
     let wire = wire.unwrap_or_default();
     writeln!(
         f,
-        "knee    {} in flight: {beyond}; bottleneck: {}; at work: sender {from:.0} %, target {to:.0} %{wire}",
+        "knee    {} in flight: {beyond}; bottleneck: {}; busy: sender {from:.0} %, target {to:.0} %{wire}",
         sweep.knee, sweep.bottleneck
     )
 }

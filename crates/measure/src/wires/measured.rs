@@ -1,49 +1,31 @@
-//! What both results of `garland wires` tell of how it was measured.
+//! Fields of both results of `garland wires`.
 
 use garland_analysis::pairs::MatchUp;
 use serde::Serialize;
 
-use garland_core::cluster::Node;
-use garland_fleet::inventory::{LAB_PREFIX, is_local};
-
-/// How it was measured; comes last.
+/// The circumstances of a measurement; the last fields of a result.
 #[derive(Serialize)]
 pub struct Measured {
-    /// How busy the processors of this machine were meanwhile, from 0 to 1.
+    /// The busy share of this machine's CPUs during the measurement, from 0 to 1.
     pub cpu: f64,
-    /// What makes the numbers doubtful, in words.
+    /// Reasons to doubt the figures, in words.
     pub warnings: Vec<String>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the command.
     pub interrupted: bool,
 }
 
-/// A pair that couldn't be measured.
+/// A pair that could not be measured.
 #[derive(Serialize)]
 pub struct FailedPair {
-    /// The two.
+    /// The names of both nodes.
     pub nodes: [String; 2],
-    /// Why.
+    /// The error.
     pub reason: String,
 }
 
 impl FailedPair {
-    /// Of the nodes at these places.
+    /// Creates the entry of the nodes with these indices.
     pub fn new((one, other): MatchUp, names: &[&str], reason: String) -> Self {
         Self { nodes: [one, other].map(|node| names[node].to_owned()), reason }
     }
-}
-
-/// Busier than this, an emulated cluster measures its machine.
-const BUSY: f64 = 0.9;
-
-/// That what was measured may be the emulator.
-pub fn emulator(nodes: &[Node], cpu: f64) -> Option<String> {
-    let is_emulated = |node: &Node| node.name.starts_with(LAB_PREFIX) || is_local(&node.name);
-    (nodes.iter().any(is_emulated) && cpu > BUSY).then(|| {
-        format!(
-            "this machine's processors were busy for {:.0} % of the time: what is measured is the \
-             emulator, not the wires; take a lower rate",
-            cpu * 100.0
-        )
-    })
 }

@@ -1,4 +1,4 @@
-//! `garland wires`: every pair of nodes is measured, and what is worse than its peers is named.
+//! `garland wires`: measures every pair of nodes, and reports parts that are slower than their peers.
 
 mod measured;
 mod naming;
@@ -9,18 +9,16 @@ mod table;
 
 use garland_analysis::conditions::{Conditions, Purpose};
 use garland_control::{Agent, Party};
-use garland_core::cluster::Node;
 use garland_sys::clock;
 use garland_sys::processors::Processors;
 
-use self::measured::{Measured, emulator};
+use self::measured::Measured;
 use self::result::{WiresFindings, WiresResult};
-use self::survey::{Meets, Progress, Survey};
+use self::survey::{Meetings, Survey};
 use crate::args::Wires;
-use crate::gather::{Gathered, Talk, gather};
+use crate::gather::{Gathered, Talk, emulator, end_agents, gather, split};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{Head, Phases, tell};
 use garland_results::places::Places;
 use garland_results::wires_baseline::Baseline;
@@ -29,85 +27,77 @@ use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::notes::guard_rails;
 use garland_terminal::screen::Screen;
 
-/// Pairs that give less than this share of the baseline are told of, all together.
+/// If pairs have less than this share of the baseline's rate on average, there is a warning.
 const SLOWER: f64 = 0.9;
 
-/// Measures all pairs of nodes.
+/// Runs `garland wires`: measures all pairs of nodes and prints the result.
 pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(&wires.nodes)?;
     if nodes.len() < 2 {
-        return Err(Failure::usage("one node has no wire to measure")
-            .hint("name two nodes at least; from four on, a faulty one can be told"));
-    }
-    if wires.sweep {
-        let gathered = gather(
-            "wires",
-            &nodes,
-            &inventory,
-            &wires.launch,
-            context.json,
-            Talk::OverWires,
-            phases,
-        )?;
-        return sweep::run(context, &nodes, gathered);
+        return Err(Failure::usage("wires needs two nodes or more")
+            .hint("with four nodes or more, a faulty one can be located"));
     }
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let baseline = wires_baseline::find(&Places::open()?, wires.baseline.as_deref(), &names)?;
-    let gathered =
-        gather("wires", &nodes, &inventory, &wires.launch, context.json, Talk::OverWires, phases)?;
+    let baseline = match wires.sweep {
+        true => None,
+        false => wires_baseline::find(&Places::open()?, wires.baseline.as_deref(), &names)?,
+    };
+    let (launch, over) = (&wires.launch, Talk::OverWires);
+    let gathered = gather("wires", &nodes, &inventory, launch, context.json, over, phases)?;
+    if wires.sweep {
+        return sweep::run(context, &names, &nodes, gathered);
+    }
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
-    // By MPTCP one connection uses all NICs.
+    // With MPTCP, one connection uses all NICs.
     let rails = match wires.launch.takes_mptcp(lab.as_ref()) {
         true => 1,
         false => rails(&fleet.agents).min(wires.rails.map_or(usize::MAX, usize::from)),
     };
-    let out: Vec<Option<String>> =
-        fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
-    let never: Vec<bool> = out.iter().map(Option::is_some).collect();
-    let party = Party::new(fleet.agents.into_iter().map(Result::ok).collect());
-    let mut survey = Survey::new(Meets::new(party, &interrupts), out, rails, wires.streams);
+    let (agents, absent) = split(fleet.agents);
+    let never: Vec<bool> = absent.iter().map(Option::is_some).collect();
+    let meetings = Meetings::new(Party::new(agents), &interrupts);
+    let mut survey = Survey::new(meetings, absent, rails, wires.streams);
     let since = Processors::now();
-    measure(&mut survey, context.json)?;
+    let mut screen = Screen::new(context.json);
+    survey.run(&mut |line| screen.draw(clock::now_ns(), &[line]))?;
+    drop(screen);
     let cpu = since.busy_since();
     phases.end("rounds");
-    let patience = if survey.interrupted() { HURRY } else { FAREWELL };
-    let result = told(&nodes, &survey, &never, baseline.as_ref(), cpu);
-    // Agents end with their channels.
+    let findings = findings_of(&names, &survey, &never, baseline.as_ref(), cpu);
+    // Agents exit when their channels close.
     drop(survey);
-    fleet.children.end(patience, |_| false);
-    phases.end("teardown");
-    let result = WiresResult { head: Head::new(SCHEMA, Some(&run), phases), told: result };
+    end_agents(fleet.children, findings.measured.interrupted, &mut phases);
+    let result = WiresResult { head: Head::new(SCHEMA, Some(&run), phases), findings };
     tell(&run, context.json, &result)?;
-    Ok(exit(&result.told))
+    Ok(exit(&result.findings))
 }
 
-/// By how many NICs every agent can be met.
+/// Returns the number of NICs that every agent has.
 fn rails(agents: &[Result<Agent, String>]) -> usize {
     agents.iter().flatten().map(|agent| agent.addresses.len()).min().unwrap_or(1).max(1)
 }
 
-/// All that the survey tells.
-fn told(
-    nodes: &[Node],
+/// Returns the findings of a survey.
+fn findings_of(
+    names: &[&str],
     survey: &Survey<'_>,
     never: &[bool],
     baseline: Option<&Baseline>,
     cpu: f64,
 ) -> WiresFindings {
-    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let (faults, baseline) = result::judge(survey, baseline, &names);
+    let (faults, baseline) = result::judge(survey, baseline, names);
     let rails = survey.rails.iter();
     let measured = Measured {
         cpu,
-        warnings: warnings(nodes, survey, cpu, baseline.as_ref()),
+        warnings: warnings(names, survey, cpu, baseline.as_ref()),
         interrupted: survey.interrupted(),
     };
     WiresFindings {
-        nodes: result::nodes(survey, &names, never),
-        directions: result::directions(survey, &names),
-        failed: result::failed(survey, &names),
+        nodes: result::nodes(survey, names, never),
+        directions: result::directions(survey, names),
+        failed: result::failed(survey, names),
         loads: result::loads(survey),
         rails: survey.rails.len(),
         at_once: rails.clone().map(|rail| rail.at_once).min().unwrap_or(1),
@@ -119,23 +109,15 @@ fn told(
     }
 }
 
-fn measure(survey: &mut Survey<'_>, quiet: bool) -> Result<(), Failure> {
-    let mut screen = Screen::new(quiet);
-    let rails = survey.rails.len();
-    survey.run(&mut |Progress { rail, done, all }| {
-        let of_rail = if rails > 1 { format!(" of rail {rail}") } else { String::new() };
-        let line = format!("measuring: round {} of {all}{of_rail}", done + 1);
-        screen.draw(clock::now_ns(), &[line]);
-    })
-}
-
 fn warnings(
-    nodes: &[Node],
+    names: &[&str],
     survey: &Survey<'_>,
     cpu: f64,
     baseline: Option<&result::BaselineResult>,
 ) -> Vec<String> {
-    let mut warnings: Vec<String> = emulator(nodes, cpu).into_iter().collect();
+    let remedy = "use a lower rate";
+    let mut warnings: Vec<String> =
+        emulator(names.iter().copied(), cpu, remedy).into_iter().collect();
     for (rail, found) in survey.rails.iter().enumerate() {
         let most = found.loads.last().map_or(0, |load| load.pairs);
         let at_once = found.at_once;
@@ -143,27 +125,29 @@ fn warnings(
             let on =
                 if survey.rails.len() > 1 { format!("on rail {rail}, ") } else { String::new() };
             warnings.push(format!(
-                "{on}with more than {at_once} pairs at once they take from each other: pairs were \
-                 measured {at_once} at a time"
+                "{on}more than {at_once} pairs at once slow each other down: pairs were measured \
+                 {at_once} at a time"
             ));
         }
         let of_rail = survey.conditions.iter().filter(|((at, _), _)| *at == rail);
-        let of_rail: Vec<(&str, &Conditions)> = of_rail
-            .map(|(&(_, node), conditions)| (nodes[node].name.as_str(), conditions))
-            .collect();
+        let of_rail: Vec<(&str, &Conditions)> =
+            of_rail.map(|(&(_, node), conditions)| (names[node], conditions)).collect();
         for warning in guard_rails(&of_rail, Purpose::Rates) {
-            // What holds for a node holds on all of its rails.
+            // A warning about a node is found on each of its rails.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
     }
-    if nodes.len() < 4 {
-        warnings.push("with fewer than four nodes nobody can be told to be at fault".to_owned());
+    if names.len() < 4 {
+        warnings.push("with fewer than four nodes, no fault can be located".to_owned());
     }
     if let Some(baseline) = baseline.filter(|baseline| baseline.share < SLOWER) {
         let share = baseline.share * 100.0;
-        warnings.push(format!("all are slower than in {}: {share:.0} % of then", baseline.run));
+        warnings.push(format!(
+            "all pairs are slower than in run {}: {share:.0} % of its rate",
+            baseline.run
+        ));
     }
     warnings
 }

@@ -1,4 +1,4 @@
-//! Who is at fault, in words and for programs.
+//! Faults, in words and for programs.
 
 use garland_analysis::pairs::{Accusation, Component, OnRails};
 use garland_core::cluster::nodelist;
@@ -6,29 +6,29 @@ use serde::Serialize;
 
 use super::survey::{GRACE_NS, Survey};
 
-/// A part that is named.
+/// A faulty part.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// What it is: `node`, `nic`, `sending`, `receiving`, `pair`, `one-way`, `between`.
+    /// The kind of part: `node`, `nic`, `sending`, `receiving`, `pair`, `one-way`, `between`.
     pub part: &'static str,
-    /// The only rail that it is at fault on, where there are several.
+    /// The rail of the fault, if only one of several has it.
     pub rail: Option<usize>,
-    /// What it was found by: `rate`, `latency` or `baseline`.
+    /// The measure that shows the fault: `rate`, `latency` or `baseline`.
     pub by: &'static str,
-    /// Its nodes; of a one-way pair the sender first.
+    /// The nodes of the part; of a one-way pair the sender first.
     pub nodes: Vec<String>,
-    /// The other side's, where two groups are told apart.
+    /// The nodes of the other side, if the fault is between two groups.
     pub others: Vec<String>,
-    /// What it gives of what its peers do (of what it gave before, by the baseline).
+    /// The part's rate as a share of its peers' (or of its own before, by the baseline).
     pub share: f64,
-    /// A part that gave more than this wouldn't have been named.
+    /// The share below which a part is reported.
     pub bound: f64,
-    /// All of it in words, and what speaks for which cause.
+    /// The fault in words, with the evidence for its cause.
     pub text: String,
 }
 
 impl Named {
-    /// Whether `other` needn't be named beside this: it is the same part, or a part of it.
+    /// Returns whether this makes `other` redundant: `other` is the same part, or a part of it.
     pub fn covers(&self, other: &Self) -> bool {
         let whole = ["node", "nic"].contains(&self.part) && self.part != other.part;
         let within = whole && ["nic", "sending", "receiving"].contains(&other.part);
@@ -36,7 +36,7 @@ impl Named {
         same && self.nodes == other.nodes && (self.rail.is_none() || self.rail == other.rail)
     }
 
-    /// Puts names to an accusation.
+    /// Creates a fault from an accusation; `names` are those of the nodes.
     pub fn new(found: &OnRails, by: &'static str, names: &[&str], survey: &Survey<'_>) -> Self {
         let OnRails { accusation, rail } = found;
         let of = |places: &[usize]| -> Vec<String> {
@@ -59,17 +59,17 @@ impl Named {
     }
 }
 
-/// Where it is at fault.
+/// The rails of a fault.
 #[derive(Clone, Copy)]
 struct Place {
-    /// On this rail only.
+    /// The only faulty rail; none if all are.
     rail: Option<usize>,
-    /// Of so many.
+    /// Number of rails.
     rails: usize,
 }
 
 impl Place {
-    /// Behind a node's name, where it is told which NICs.
+    /// Returns the text behind a node's name that says which of its NICs are faulty.
     fn words(self) -> String {
         match self.rail {
             Some(rail) => format!(", rail {rail}"),
@@ -78,11 +78,13 @@ impl Place {
         }
     }
 
-    /// What may be at fault with a node that is slow both ways.
+    /// Returns the possible causes of a node that is slow in both directions.
     fn of_node(self) -> &'static str {
         match self.rail {
-            Some(_) => "its NIC there or that NIC's cable, since its others are well",
-            None if self.rails > 1 => "the host, since all of its NICs are",
+            Some(_) => {
+                "its NIC on that rail or that NIC's cable, since its other NICs are not slow"
+            }
+            None if self.rails > 1 => "the host, since all of its NICs are slow",
             None => "its cable, its NIC or the host",
         }
     }
@@ -101,33 +103,33 @@ fn text(accusation: &Accusation, place: Place, by: &str, names: &[&str]) -> Stri
     let on = place.words();
     match &accusation.part {
         Component::Node(node) => format!(
-            "{}{on}: {percent} {measure}, both ways with all partners: {}",
+            "{}{on}: {percent} {measure}, in both directions with all partners: {}",
             names[*node],
             place.of_node()
         ),
         Component::Sending(node) => format!(
-            "{}{on}: sends at {percent} {measure}, to all partners, and receives as it should: its NIC's \
-             sending side, the cable or the switch's port",
+            "{}{on}: sends at {percent} {measure}, to all partners, but receives at full rate: the \
+             transmitter of its NIC, the cable or the switch port",
             names[*node]
         ),
         Component::Receiving(node) => format!(
-            "{}{on}: receives at {percent} {measure}, from all partners, and sends as it should: its \
-             NIC's receiving side, the cable or the switch's port",
+            "{}{on}: receives at {percent} {measure}, from all partners, but sends at full rate: the \
+             receiver of its NIC, the cable or the switch port",
             names[*node]
         ),
         Component::Pair(a, b) => format!(
-            "{} and {}{on}: {percent} {measure} between them, both ways, and well with all others: the \
-             cable or the route between them",
+            "{} and {}{on}: {percent} {measure} between them in both directions, but full rate with all \
+             others: the cable or the route between them",
             names[*a], names[*b]
         ),
         Component::OneWay(a, b) => format!(
-            "from {} to {}{on}: {percent} {measure}, and well the other way and with all others: the \
-             route that way",
+            "from {} to {}{on}: {percent} {measure}, but full rate in the other direction and with all \
+             others: the route in that direction",
             names[*a], names[*b]
         ),
         Component::Between(one, other) => format!(
-            "between {} and {}{on}: {percent} {measure}, and well on either side: the cable or the \
-             route that joins them",
+            "between {} and {}{on}: {percent} {measure}, but full rate within each group: the cable or \
+             the route between the groups",
             fold(one),
             fold(other)
         ),
@@ -135,30 +137,31 @@ fn text(accusation: &Accusation, place: Place, by: &str, names: &[&str]) -> Stri
 }
 
 fn late(accusation: &Accusation, place: Place, fold: &dyn Fn(&[usize]) -> String) -> String {
-    let (who, with) = match &accusation.part {
+    let (nodes, cause) = match &accusation.part {
         Component::Node(node) | Component::Sending(node) | Component::Receiving(node) => {
             let cause = match place.rail {
-                Some(_) => "with all partners: its NIC there, or that NIC's cable",
-                None => "with all partners: its host, or its cable",
+                Some(_) => "with all partners: its NIC on that rail, or that NIC's cable",
+                None => "with all partners: the host, or its cable",
             };
             (fold(&[*node]), cause)
         }
         Component::Pair(a, b) | Component::OneWay(a, b) => {
             (fold(&[*a, *b]), "between them: the route or the cable between them")
         }
-        Component::Between(one, other) => {
-            (format!("{} and {}", fold(one), fold(other)), "between them: what joins them")
-        }
+        Component::Between(one, other) => (
+            format!("{} and {}", fold(one), fold(other)),
+            "between them: the route or the cable between the groups",
+        ),
     };
     let times = 1.0 / accusation.share;
     let grace = GRACE_NS / 1000;
     let on = place.words();
     format!(
-        "{who}{on}: {times:.1} times their peers' round trip, {grace} µs granted to each, {with}"
+        "{nodes}{on}: {times:.1} times the peers' round trip (with {grace} µs added to each) {cause}"
     )
 }
 
-/// What the kernel's accounts of the streams say about the cause.
+/// Returns evidence for the cause from the kernel's statistics of the streams; empty if there is none.
 fn evidence(nodes: &[usize], part: &str, rail: Option<usize>, survey: &Survey<'_>) -> String {
     let concerns = |from: usize, to: usize| match part {
         "sending" => nodes.contains(&from),
@@ -180,12 +183,12 @@ fn evidence(nodes: &[usize], part: &str, rail: Option<usize>, survey: &Survey<'_
     let (lost, full) = (again as f64 / segments.max(1) as f64, window as f64 / busy.max(1) as f64);
     if lost >= 0.001 {
         format!(
-            " ({:.1} % of its segments were sent again: a cable, a NIC or a full port loses them)",
+            " ({:.1} % of its segments were retransmitted: a cable, a NIC or a full port drops them)",
             lost * 100.0
         )
     } else if full >= 0.5 {
         format!(
-            " (for {:.0} % of the time the receiver had no room: a host is too slow)",
+            " (for {:.0} % of the time the receiver's window was full: a host is too slow)",
             full * 100.0
         )
     } else {

@@ -1,4 +1,4 @@
-//! The result object of `garland wires`.
+//! The result object of `garland wires`: `garland.wires/2`.
 
 use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{
@@ -16,39 +16,38 @@ use garland_results::wires_baseline::Baseline;
 /// The result object `garland.wires/2`.
 #[derive(Serialize)]
 pub struct WiresResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// What was measured, and what it says.
+    /// The measurements and faults.
     #[serde(flatten)]
-    pub told: WiresFindings,
+    pub findings: WiresFindings,
 }
 
-/// What was measured, and what it says.
+/// The measurements, and the faults that follow from them.
 #[derive(Serialize)]
 pub struct WiresFindings {
     /// The nodes.
     pub nodes: Vec<NodeResult>,
-    /// Every ordered pair.
+    /// Every ordered pair of nodes.
     pub directions: Vec<DirectionResult>,
-    /// Pairs that couldn't be measured.
+    /// Pairs that could not be measured.
     pub failed: Vec<FailedOnRail>,
-    /// So many pairs at once.
+    /// Rates by number of pairs at once.
     pub loads: Vec<LoadResult>,
-    /// Over how many rails: NICs of every node.
+    /// Number of rails: of NICs of every node.
     pub rails: usize,
-    /// How many pairs were measured at once: as many as don't disturb each other, on any rail.
+    /// Number of pairs measured at once: as many as do not slow each other down on any rail.
     pub at_once: usize,
-    /// Rounds in which the pairs were measured.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Half of the nodes with the other half, by all rails and both ways at once: bytes per second
-    /// in all.
+    /// Bytes per second between both halves of the nodes, over all rails at once in both directions.
     pub bisection: Option<f64>,
-    /// What is at fault, the worst first.
+    /// The faults, the worst first.
     pub faults: Vec<Named>,
-    /// What it was compared with.
+    /// The comparison with an earlier run.
     pub baseline: Option<BaselineResult>,
-    /// How it was measured.
+    /// The circumstances of the measurement.
     #[serde(flatten)]
     pub measured: Measured,
 }
@@ -56,35 +55,35 @@ pub struct WiresFindings {
 /// A node.
 #[derive(Serialize)]
 pub struct NodeResult {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// How it ended.
+    /// The node's verdict.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Rate as a sender by its best NIC, as a share of the median node.
+    /// The best NIC's rate as a sender, as a share of the median node's.
     pub sends: Option<f64>,
-    /// Rate as a receiver by its best NIC, as a share of the median node.
+    /// The best NIC's rate as a receiver, as a share of the median node's.
     pub receives: Option<f64>,
-    /// Its NICs, a rail each.
+    /// The node's NICs, one for each rail.
     pub nics: Vec<NicResult>,
 }
 
-/// A node's NIC.
+/// A NIC of a node.
 #[derive(Serialize)]
 pub struct NicResult {
-    /// The rail that it is on.
+    /// The rail of the NIC.
     pub rail: usize,
-    /// Rate as a sender, as a share of the rate of the node.
+    /// The rate as a sender, as a share of the node's best.
     pub sends: Option<f64>,
-    /// Rate as a receiver, as a share of the rate of the node.
+    /// The rate as a receiver, as a share of the node's best.
     pub receives: Option<f64>,
-    /// Why it was left out.
+    /// The error if the NIC was excluded.
     pub reason: Option<String>,
-    /// What about it and its node may have an influence, as name and value.
+    /// Conditions of NIC and node that may influence rates, as names and values.
     pub conditions: Conditions,
 }
 
-/// One way of a pair; rates in bytes per second.
+/// One direction of a pair; rates in bytes per second.
 #[derive(Serialize)]
 pub struct DirectionResult {
     /// The rail.
@@ -93,21 +92,21 @@ pub struct DirectionResult {
     pub from: String,
     /// The receiver.
     pub to: String,
-    /// One stream.
+    /// Rate of one stream.
     pub rate: Option<f64>,
-    /// One stream beside one the other way.
+    /// Rate of one stream while another goes in the other direction.
     pub two_way_rate: Option<f64>,
-    /// Several streams together.
+    /// Rate of several streams together.
     pub streams_rate: Option<f64>,
-    /// What neither node explains, as a factor: 1 is what both let expect.
+    /// The rate over the one expected from both nodes; 1 if the pair has no effect of its own.
     pub pair_effect: Option<f64>,
     /// Round trips of 8 bytes: the shortest, the median, the 99th percentile.
     pub round_trip_ns: Option<[u64; 3]>,
-    /// The kernel's account of the one stream, of its sender.
+    /// The sender's kernel statistics of the one stream.
     pub tcp: Option<TcpAccount>,
 }
 
-/// A pair that couldn't be measured on a rail.
+/// A pair that could not be measured on a rail.
 #[derive(Serialize)]
 pub struct FailedOnRail {
     /// The rail.
@@ -117,31 +116,31 @@ pub struct FailedOnRail {
     pub pair: FailedPair,
 }
 
-/// So many pairs at once, one way each.
+/// A number of pairs at once, with one stream each; rates in bytes per second.
 #[derive(Serialize)]
 pub struct LoadResult {
     /// The rail.
     pub rail: usize,
-    /// How many.
+    /// Number of pairs.
     pub pairs: usize,
-    /// All of them together, in bytes per second.
+    /// The sum of all pairs.
     pub rate: f64,
-    /// The slowest of them.
+    /// The rate of the slowest pair.
     pub lowest: f64,
-    /// The middle one, the better of two.
+    /// The median; of two middle rates the higher.
     pub median: f64,
 }
 
-/// What it was compared with.
+/// The comparison with an earlier run.
 #[derive(Serialize)]
 pub struct BaselineResult {
-    /// The run.
+    /// The earlier run's name.
     pub run: String,
-    /// What pairs give of what they gave then, in the middle.
+    /// The average of rates now as shares of the rates then.
     pub share: f64,
 }
 
-/// What a survey says: who is at fault, and what came of the comparison.
+/// Returns the faults that a survey shows, and the comparison with the baseline.
 pub fn judge(
     survey: &Survey<'_>,
     baseline: Option<&Baseline>,
@@ -151,7 +150,7 @@ pub fn judge(
     let mut add = |found: Vec<OnRails>, by| {
         for found in found {
             let new = Named::new(&found, by, names, survey);
-            // One that is slow is named once: as slow, then as late, then as slower than before.
+            // Report each part once: by rate, else by latency, else by the baseline.
             if !named.iter().any(|known| known.covers(&new)) {
                 named.push(new);
             }
@@ -175,13 +174,13 @@ pub fn judge(
     (named, compared)
 }
 
-/// Who is at fault by the matrices of all rails.
+/// Returns the faults in the matrices of all rails.
 fn accused(rails: &[Matrix], tolerance: &Tolerance) -> Vec<OnRails> {
     let of_rails: Vec<Vec<Accusation>> = rails.iter().map(|rail| accuse(rail, tolerance)).collect();
     over_rails(&of_rails)
 }
 
-/// The nodes, with what each does to the rates.
+/// Returns the nodes, with the effect of each on rates.
 pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeResult> {
     let rates: Vec<Matrix> = survey.rails.iter().map(Rail::rates).collect();
     let effects: Vec<Option<Effects>> = rates.iter().map(Effects::of).collect();
@@ -213,7 +212,7 @@ pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeRes
     names.iter().enumerate().map(node).collect()
 }
 
-/// Every ordered pair that was measured, rail by rail.
+/// Returns every ordered pair that was measured, rail by rail.
 pub fn directions(survey: &Survey<'_>, names: &[&str]) -> Vec<DirectionResult> {
     survey
         .rails
@@ -245,7 +244,7 @@ fn directions_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<DirectionResu
     found.directions.iter().map(one).collect()
 }
 
-/// Pairs at once.
+/// Returns the rates by number of pairs at once, rail by rail.
 pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
     let all = survey.rails.iter().enumerate();
     let all = all.flat_map(|(rail, found)| found.loads.iter().map(move |load| (rail, load)));
@@ -260,7 +259,7 @@ pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
         .collect()
 }
 
-/// Pairs that failed though both nodes are there.
+/// Returns the failed pairs of which neither node is excluded.
 pub fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedOnRail> {
     let there = |&(a, b): &(usize, usize)| survey.out[a].is_none() && survey.out[b].is_none();
     let of_rail = |(rail, found): (usize, &Rail)| -> Vec<FailedOnRail> {

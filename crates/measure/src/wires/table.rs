@@ -1,4 +1,4 @@
-//! What `garland wires` prints for people.
+//! The table of `garland wires`.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use garland_core::units::{Nanos, Rate};
 use super::result::{DirectionResult, FailedOnRail, WiresFindings, WiresResult};
 use garland_terminal::verdicts::folded;
 
-/// Up to so many nodes the matrix has numbers; beyond, a character a pair.
+/// Up to this number of nodes the matrix has rates; above, a character for each pair.
 const NUMBERS: usize = 16;
 
-/// Up to so many nodes there is a matrix at all.
+/// Up to this number of nodes there is a matrix.
 const CHARACTERS: usize = 128;
 
 impl fmt::Display for WiresResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.told.fmt(f)
+        self.findings.fmt(f)
     }
 }
 
@@ -24,17 +24,17 @@ impl fmt::Display for WiresFindings {
         let pairs =
             self.directions.iter().filter(|pair| pair.rail == 0 && pair.from < pair.to).count();
         let (rounds, at_once) = (self.rounds, self.at_once);
-        write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unsealed TCP")?;
+        write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unencrypted TCP")?;
         writeln!(f, "{}", if self.rails > 1 { ", rail by rail" } else { "" })?;
         for rail in 0..self.rails {
             if self.rails > 1 {
                 writeln!(f, "rail {rail}")?;
             }
             let directions = self.directions.iter().filter(|pair| pair.rail == rail).collect();
-            OnRail { told: self, rail, directions }.fmt(f)?;
+            OnRail { findings: self, rail, directions }.fmt(f)?;
         }
         if let Some(sum) = self.bisection {
-            writeln!(f, "  one half with the other, both ways: {}", rate(sum))?;
+            writeln!(f, "  between both halves of the nodes, both directions: {}", rate(sum))?;
         }
         let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
         f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
@@ -45,26 +45,22 @@ impl fmt::Display for WiresFindings {
         }
         if let Some(baseline) = &self.baseline {
             let share = baseline.share * 100.0;
-            writeln!(
-                f,
-                "compared with {}: pairs give {share:.0} % of what they gave",
-                baseline.run
-            )?;
+            writeln!(f, "compared with run {}: pairs have {share:.0} % of its rate", baseline.run)?;
         }
         self.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))?;
         for fault in &self.faults {
             writeln!(f, "fault: {}", fault.text)?;
         }
         if self.faults.is_empty() && !self.directions.is_empty() {
-            writeln!(f, "no part is worse than its peers")?;
+            writeln!(f, "no part is slower than its peers")?;
         }
         Ok(())
     }
 }
 
-/// What is told of one rail.
+/// The table of one rail.
 struct OnRail<'t> {
-    told: &'t WiresFindings,
+    findings: &'t WiresFindings,
     rail: usize,
     directions: Vec<&'t DirectionResult>,
 }
@@ -73,7 +69,7 @@ impl fmt::Display for OnRail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_summary(f)?;
         self.write_loads(f)?;
-        match self.told.nodes.len() {
+        match self.findings.nodes.len() {
             few if few <= NUMBERS => self.write_numbers(f),
             some if some <= CHARACTERS => self.write_characters(f),
             _ => Ok(()),
@@ -85,7 +81,7 @@ impl OnRail<'_> {
     fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = [
             ("one stream", self.of(|pair| pair.rate)),
-            ("both ways, each", self.of(|pair| pair.two_way_rate)),
+            ("both directions", self.of(|pair| pair.two_way_rate)),
             ("several streams", self.of(|pair| pair.streams_rate)),
         ];
         writeln!(f, "  {:<17}{:>30}{:>30}", "", "median", "lowest")?;
@@ -115,7 +111,7 @@ impl OnRail<'_> {
         Ok(())
     }
 
-    /// What `pick` takes of all ways, the lowest first.
+    /// Returns the values of `pick` for all directions, the lowest first.
     fn of(&self, pick: impl Fn(&DirectionResult) -> Option<f64>) -> Vec<f64> {
         let mut values: Vec<f64> = self.directions.iter().copied().filter_map(pick).collect();
         values.sort_by(f64::total_cmp);
@@ -123,7 +119,7 @@ impl OnRail<'_> {
     }
 
     fn write_loads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for load in self.told.loads.iter().filter(|load| load.rail == self.rail) {
+        for load in self.findings.loads.iter().filter(|load| load.rail == self.rail) {
             writeln!(
                 f,
                 "  {:>3} at once, each {:>28}, lowest {}, together {}",
@@ -140,20 +136,20 @@ impl OnRail<'_> {
         self.directions.iter().find(|pair| pair.from == from && pair.to == to)?.rate
     }
 
-    /// Rows send, columns receive; in Mbit/s.
+    /// Writes the matrix of rates in Mbit/s; rows send, columns receive.
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.directions.is_empty() {
             return Ok(());
         }
-        let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);
+        let wide = self.findings.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0).max(7);
         write!(f, "{:<wide$}", "Mbit/s")?;
-        for node in &self.told.nodes {
+        for node in &self.findings.nodes {
             write!(f, " {:>7}", tail(&node.name, 7))?;
         }
         writeln!(f)?;
-        for from in &self.told.nodes {
+        for from in &self.findings.nodes {
             write!(f, "{:<wide$}", from.name)?;
-            for to in &self.told.nodes {
+            for to in &self.findings.nodes {
                 match self.cell(&from.name, &to.name) {
                     Some(rate) => write!(f, " {:>7.*}", digits(rate), rate * 8.0 / 1e6)?,
                     None => write!(f, " {:>7}", if from.name == to.name { "" } else { "-" })?,
@@ -164,13 +160,14 @@ impl OnRail<'_> {
         Ok(())
     }
 
-    /// A character a pair: `.` for what the middle pair gives, else tenths of it.
+    /// Writes the matrix with a character for each pair: `.` for at least 95 % of the median rate, else
+    /// tenths of it.
     fn write_characters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values = self.of(|pair| pair.rate);
         let Some(&middle) = values.get(values.len() / 2) else { return Ok(()) };
-        let wide = self.told.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
-        writeln!(f, "rows send; tenths of the middle rate, . for 95 % and more, - for none")?;
-        for from in &self.told.nodes {
+        let wide = self.findings.nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
+        writeln!(f, "rows send; tenths of the median rate, . for 95 % and more, - for none")?;
+        for from in &self.findings.nodes {
             let mark = |to: &str| match self.cell(&from.name, to).map(|rate| rate / middle) {
                 _ if from.name == to => ' ',
                 None => '-',
@@ -178,20 +175,20 @@ impl OnRail<'_> {
                 // From 0 to 9: the share is below 0.95.
                 Some(share) => char::from(b'0' + (share * 10.0) as u8),
             };
-            let marks: String = self.told.nodes.iter().map(|to| mark(&to.name)).collect();
+            let marks: String = self.findings.nodes.iter().map(|to| mark(&to.name)).collect();
             writeln!(f, "{:<wide$} {}", from.name, marks.trim_end())?;
         }
         Ok(())
     }
 }
 
-/// The last characters of a name, which tell nodes apart.
+/// Returns the last `most` characters of a name, which differ between nodes.
 fn tail(name: &str, most: usize) -> &str {
     let from = name.char_indices().rev().nth(most - 1).map_or(0, |(at, _)| at);
     &name[from..]
 }
 
-/// Digits behind the point, for about three that tell something.
+/// Returns the number of decimals of a rate in Mbit/s: one below 1000.
 fn digits(rate: f64) -> usize {
     if rate * 8.0 < 1e9 { 1 } else { 0 }
 }

@@ -1,15 +1,15 @@
-//! Traces made by hand for the formats' tests, and what is the same for all formats.
+//! Traces for the tests of formats, and tests that are common to all formats.
 
 use garland_core::trace::{
-    Direction, Disk, Exchange, NO_BLOCK, Origin, Probe, Role, Socket, Stage, Thread,
+    Direction, Disk, Exchange, Lost, NO_BLOCK, Origin, Probe, Role, Socket, Stage, Thread,
 };
 
 use super::*;
 
-/// How far the node's clock is ahead of the head's.
+/// Nanoseconds by which the node's clock is ahead of the head's.
 const AHEAD_NS: u64 = 1_000_000_000;
 
-/// A span of lane 0 and thread 1, a microsecond a block from its number on.
+/// Returns a span of lane 0 and thread 1, which starts a microsecond later for each block number.
 pub(crate) fn span(stage: Stage, peer: u16, block: u32) -> Span {
     let begin_ns = 1000 * u64::from(block.min(1000)) + 1000;
     Span {
@@ -40,7 +40,8 @@ fn origin(node: &str, index: u16, role: Role) -> Origin {
     }
 }
 
-/// A head that sends three blocks to one node, whose name is a trial and whose clock is ahead.
+/// Returns the traces of a head that sends three blocks to one node. The node's name needs escaping, and its
+/// clock is ahead.
 pub(crate) fn traces() -> Vec<Trace> {
     let mut head = vec![Record::Span(span(Stage::Read, NONE, 0))];
     head.extend((0..3).map(|block| Record::Span(span(Stage::Send, 1, block))));
@@ -73,7 +74,7 @@ pub(crate) fn traces() -> Vec<Trace> {
     };
     let mut node: Vec<Record> =
         (0..3).map(|block| Record::Span(later(span(Stage::Receive, 0, block)))).collect();
-    // It was taken in turns with the receiving.
+    // The writing and the receiving alternated.
     node.push(Record::Span(later(Span { count: 2, ..span(Stage::Write, NONE, 0) })));
     node.push(Record::Span(later(span(Stage::WaitUpstream, NONE, NO_BLOCK))));
     node.push(Record::Thread(Thread {
@@ -111,7 +112,7 @@ pub(crate) fn traces() -> Vec<Trace> {
     ]
 }
 
-/// An export of these traces, in which nodes' clocks are as far ahead as in [`traces`].
+/// Exports these traces, whose clocks are ahead as in [`traces`]. Returns the bytes and the sums.
 pub(crate) fn exported(kind: Kind, traces: &[Trace]) -> (Vec<u8>, Totals) {
     let mut bytes = Vec::new();
     let names = traces.iter().map(|trace| (trace.origin.index, trace.origin.node.clone()));
@@ -133,7 +134,7 @@ fn step(begin_ns: u64, end_ns: u64, cause: &'static str, node: Option<&str>) -> 
 }
 
 #[test]
-fn totals_are_sums_over_spans_and_what_was_lost() {
+fn totals_are_sums_over_recorded_and_lost_spans() {
     let (_, totals) = exported(Kind::Csv, &traces());
     let of = |wanted: Stage| {
         totals.stages().find(|(stage, _)| *stage == wanted).map(|(_, total)| total).unwrap()
@@ -148,7 +149,7 @@ fn totals_are_sums_over_spans_and_what_was_lost() {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn write_errors_are_reported() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -164,7 +165,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn a_node_without_a_trace_has_its_place_for_a_name() {
+fn a_node_without_a_trace_is_named_by_its_index() {
     let names = BTreeMap::from([(0, "n0".to_owned())]);
     assert_eq!(name(&names, 0).as_deref(), Some("n0"));
     assert_eq!(name(&names, 5).as_deref(), Some("node 5"));

@@ -1,46 +1,41 @@
-//! What of a result the page shows: a result of a thousand nodes has a million pairs, and a screen
-//! hasn't.
+//! The data of a result for the page. A result of a thousand nodes has a million pairs, which no screen can
+//! show.
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// The maximum number of rows of a heat map; rows of more nodes show groups of neighbours.
+/// Maximum number of rows of a heat map; with more nodes, a row shows a group of neighbours.
 const CELLS: usize = 128;
 
-/// The result without what a page can't show, and with what is made of that.
+/// Returns the result with a heat map in place of the list of pairs.
 pub(super) fn of(result: &Value) -> Value {
-    let Value::Object(whole) = result else { return result.clone() };
-    let mut kept: Map<String, Value> = whole.clone();
-    if let Some(Value::Array(pairs)) = kept.remove("directions") {
-        kept.insert("heat".to_owned(), heat(&pairs));
+    let mut result = result.clone();
+    let pairs = result.as_object_mut().and_then(|fields| fields.remove("directions"));
+    if let Some(Value::Array(pairs)) = pairs {
+        result["heat"] = heat(&pairs);
     }
-    Value::Object(kept)
+    result
 }
 
-/// The rates of all pairs as a matrix, sender by receiver; the median of each group of nodes.
+/// Returns the rates of all pairs as a matrix, sender by receiver, with the median of each group of nodes.
 fn heat(pairs: &[Value]) -> Value {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut names: Vec<&str> = Vec::new();
-    let ends =
-        |way: &'_ Value| Some((way["from"].as_str()?.to_owned(), way["to"].as_str()?.to_owned()));
-    for way in pairs {
-        for end in ["from", "to"] {
-            if let Some(name) = way[end].as_str() {
-                places.entry(name).or_insert_with(|| {
-                    names.push(name);
-                    names.len() - 1
-                });
-            }
-        }
+    for name in pairs.iter().flat_map(|pair| [pair["from"].as_str(), pair["to"].as_str()]).flatten()
+    {
+        places.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() - 1
+        });
     }
     let group = names.len().div_ceil(CELLS).max(1);
     let count = names.len().div_ceil(group);
     let mut cells: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); count]; count];
-    for way in pairs {
-        let Some((from, to)) = ends(way) else { continue };
-        if let Some(rate) = way["rate"].as_f64() {
-            let (from, to) = (places[from.as_str()], places[to.as_str()]);
+    for pair in pairs {
+        let [from, to] =
+            ["from", "to"].map(|end| places.get(pair[end].as_str().unwrap_or_default()).copied());
+        if let (Some(from), Some(to), Some(rate)) = (from, to, pair["rate"].as_f64()) {
             cells[from / group][to / group].push(rate);
         }
     }

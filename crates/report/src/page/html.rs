@@ -1,4 +1,4 @@
-//! The page's frame: head, words, data, scripts.
+//! The page: head, words, data, scripts.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ const CHARTS_STYLE: &str = include_str!("../../assets/uPlot.min.css");
 const CHARTS_LICENCE: &str = include_str!("../../assets/uPlot-LICENSE");
 const STYLE: &str = include_str!("../../assets/report.css");
 
-/// The page's own scripts, in the order in which they need each other.
+/// The page's own scripts; each uses only those before it.
 const SCRIPTS: [&str; 9] = [
     include_str!("../../assets/base.js"),
     include_str!("../../assets/bars.js"),
@@ -25,14 +25,14 @@ const SCRIPTS: [&str; 9] = [
     include_str!("../../assets/main.js"),
 ];
 
-/// Nothing is fetched, and no script but those written here is run.
+/// The content security policy: nothing is fetched, and only inline scripts are run.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data:; base-uri 'none'; form-action 'none'";
 
-/// Writes a page of these runs, and of a forecast if there is one (`garland.forecast/2`).
+/// Writes a page about these runs, and about a forecast (`garland.forecast/2`) if there is one.
 ///
 /// # Errors
-/// When `output` can't be written.
+/// If `output` cannot be written.
 pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) -> io::Result<()> {
     let title = match sheets {
         [one] => format!("Garland: {}", one.name),
@@ -66,7 +66,7 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
     }
     output.write_all(
         b"</header>\n<nav id=\"contents\" aria-label=\"Contents\"></nav>\n<main id=\"runs\"></main>\n\
-          <noscript><p>The charts need scripts; the words above don't.</p></noscript>\n",
+          <noscript><p>The charts need scripts; the text above does not.</p></noscript>\n",
     )?;
     let data: Vec<Value> = sheets.iter().map(data).collect();
     let all = json!({ "runs": data, "forecast": forecast });
@@ -80,7 +80,7 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
     output.write_all(b"</body>\n</html>\n")
 }
 
-/// What the scripts get of a run.
+/// Returns the data of a run for the scripts.
 fn data(sheet: &Sheet) -> Value {
     json!({
         "name": sheet.name,
@@ -92,7 +92,7 @@ fn data(sheet: &Sheet) -> Value {
     })
 }
 
-/// JSON that can't end the element that it stands in.
+/// Returns JSON that cannot end its enclosing script element.
 fn inlined(value: &Value) -> String {
     value
         .to_string()
@@ -101,18 +101,11 @@ fn inlined(value: &Value) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-/// Text that is no markup.
+/// Escapes text for HTML.
 pub(super) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            other => safe.push(other),
-        }
-    }
-    safe
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
 }

@@ -1,8 +1,8 @@
-//! A page about runs: one HTML file that needs no network, with an embedded chart library
-//! (uPlot, MIT) and scripts of its own. What a browser without scripts shows is the summary in words.
+//! An HTML page about runs: one file that needs no network, with an embedded chart library (uPlot, MIT) and
+//! scripts of its own. A browser without scripts shows the summary in words.
 //!
-//! Results come in as the JSON that commands keep, so that those of other versions still show what
-//! they have; timelines come from traces, thinned out to what a screen can show.
+//! Results are read as the stored JSON, so that the known fields of other versions are shown. Timelines come
+//! from traces and are reduced to what a screen can show.
 
 mod figures;
 mod html;

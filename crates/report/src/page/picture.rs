@@ -1,31 +1,31 @@
-//! What joined the nodes: a picture, and the same in a table.
+//! A topology on the page: a picture, and a table with the same contents.
 
 use serde::Serialize;
 
 /// A topology for the page.
 #[derive(Clone, Debug, Serialize)]
 pub struct Picture {
-    /// What people call it.
+    /// The topology's name.
     pub name: String,
-    /// Nodes in it.
+    /// Number of nodes.
     pub nodes: usize,
-    /// NICs in it.
+    /// Number of NICs.
     pub nics: usize,
     /// Hubs, switches and wires.
     pub joints: Vec<Joint>,
-    /// An SVG element whose colours the page gives; none where there are too many nodes to be seen.
+    /// An SVG element, coloured by the page's style; none if there are too many nodes to draw.
     pub svg: Option<String>,
 }
 
-/// What joins nodes.
+/// A medium between nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Joint {
-    /// Its name.
+    /// The medium's name.
     pub name: String,
-    /// What it is.
+    /// The kind of medium.
     pub kind: &'static str,
-    /// Bits per second; none where it is as fast as the machine.
+    /// Bits per second; none if the rate is not limited.
     pub bits_per_second: Option<u64>,
-    /// What is plugged into it: `n1 eth0`.
+    /// Nodes and NICs that are connected, such as `n1 eth0`.
     pub stations: Vec<String>,
 }

@@ -1,25 +1,25 @@
-//! What a node sent, received and wrote, over time; and by which NIC.
+//! Bytes that a node sent, received, read and wrote over time, in all and by NIC.
 
 use garland_core::trace::{NONE, Span, Stage};
 use serde::Serialize;
 
-/// Bytes in equal stretches of time.
+/// Bytes in equal intervals of time.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Rates {
-    /// Given to wires.
+    /// Bytes sent to wires.
     pub(super) sent: Vec<u64>,
-    /// Taken from wires.
+    /// Bytes received from wires.
     pub(super) received: Vec<u64>,
-    /// Read from or written to disks.
+    /// Bytes read from or written to disks.
     pub(super) disk: Vec<u64>,
 }
 
 /// The NICs of a node that lanes use, and which lane uses which.
 #[derive(Clone, Debug, Default)]
 pub struct Nics {
-    /// Their names; empty if unknown.
+    /// The names of NICs; empty if unknown.
     pub names: Vec<String>,
-    /// The place of each lane's in `names`.
+    /// The index in `names` of each lane's NIC.
     pub of_lanes: Vec<usize>,
 }
 
@@ -31,20 +31,20 @@ pub(super) struct OverNic {
     pub(super) received: Vec<u64>,
 }
 
-/// Bytes in equal stretches of time, of a node and of each of its NICs.
+/// Bytes in equal intervals of time, of a node and of each of its NICs.
 pub(super) struct Counted {
     pub(super) all: Rates,
     nics: Vec<Rates>,
 }
 
 impl Counted {
-    /// The number of intervals. A single NIC has the rates of its node.
+    /// Creates counters for `bins` intervals. A single NIC has the rates of its node.
     pub(super) fn new(bins: usize, nics: &Nics) -> Self {
         let several = if nics.names.len() > 1 { nics.names.len() } else { 0 };
         Self { all: Rates::new(bins), nics: (0..several).map(|_| Rates::new(bins)).collect() }
     }
 
-    /// Adds a span's bytes to the node's and to those of its lane's NIC.
+    /// Adds a span's bytes to the node's rates and to those of its lane's NIC.
     pub(super) fn add(&mut self, span: &Span, times: (u64, u64), width_ns: u64, nics: &Nics) {
         self.all.add(span, times, width_ns);
         let lane = nics.of_lanes.get(usize::from(span.lane)).copied();
@@ -53,7 +53,7 @@ impl Counted {
         }
     }
 
-    /// The node's, and each NIC's by name.
+    /// Returns the node's rates, and each NIC's with its name.
     pub(super) fn end(self, names: &[String]) -> (Rates, Vec<OverNic>) {
         let over = |(Rates { sent, received, .. }, name): (Rates, &String)| OverNic {
             name: name.clone(),
@@ -65,18 +65,18 @@ impl Counted {
 }
 
 impl Rates {
-    /// The number of intervals.
+    /// Creates rates of `bins` intervals.
     pub(super) fn new(bins: usize) -> Self {
         let none = || vec![0; bins];
         Self { sent: none(), received: none(), disk: none() }
     }
 
-    /// Adds a span's bytes, spread evenly over its time; `width_ns` is a stretch.
+    /// Adds a span's bytes, spread evenly over its time; an interval has `width_ns`.
     pub(super) fn add(&mut self, span: &Span, (begin_ns, end_ns): (u64, u64), width_ns: u64) {
         let bins = match span.stage {
             Stage::Send | Stage::Relay => &mut self.sent,
             Stage::Receive => &mut self.received,
-            // A mount reads and writes what another node has.
+            // A mount reads and writes files of another node.
             Stage::Read if span.peer != NONE => &mut self.received,
             Stage::Write if span.peer != NONE => &mut self.sent,
             Stage::Read | Stage::Write => &mut self.disk,
@@ -93,7 +93,7 @@ impl Rates {
             let part = u128::from(span.bytes) * u128::from(until.saturating_sub(from))
                 / u128::from(length);
             let part = u64::try_from(part).unwrap_or(left).min(left);
-            // What is left of rounding is the last one's.
+            // The last interval gets the remainder of rounding.
             let part = if bin == end { left } else { part };
             *sum += part;
             left -= part;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mount_writes_goes_to_a_wire_and_what_a_node_writes_to_a_disk() {
+    fn writes_of_a_mount_go_to_a_wire_and_other_writes_to_a_disk() {
         let mut rates = Rates::new(1);
         rates.add(&span(Stage::Write, 1, 0), (0, 1), 1);
         rates.add(&span(Stage::Read, NONE, 0), (0, 1), 1);

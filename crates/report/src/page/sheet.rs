@@ -1,4 +1,4 @@
-//! A run on the page.
+//! The data of a run on the page.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,18 +6,18 @@ use serde_json::Value;
 use super::picture::Picture;
 use super::timeline::Timeline;
 
-/// A run for the page.
+/// A run on the page.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sheet {
-    /// Its name.
+    /// The run's name.
     pub name: String,
-    /// Its result, as it was kept.
+    /// The stored result.
     pub result: Value,
     /// The ledger of a copy with traces.
     pub explained: Option<Value>,
     /// The timeline of its nodes.
     pub timeline: Option<Timeline>,
-    /// The topology of its nodes, or of those of each of its parts.
+    /// The topologies of the run.
     pub pictures: Vec<Picture>,
     /// Faults of the stored files, in words.
     pub notes: Vec<String>,

@@ -1,23 +1,24 @@
-//! Bars of one row, fewer of them where there are more than a screen shows.
+//! The bars of a row, reduced to a number that a screen can show.
 
 use serde::{Serialize, Serializer};
 
-/// A stretch of time in which a node was at something.
+/// An interval of a node's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slice {
-    /// Nanoseconds since the run began.
+    /// Start in nanoseconds since the start of the run.
     pub(super) begin_ns: u64,
+    /// End in nanoseconds since the start of the run.
     pub(super) end_ns: u64,
-    /// Nanoseconds of it at work.
+    /// Nanoseconds of work in it.
     pub(super) busy_ns: u64,
     pub(super) bytes: u64,
-    /// How many blocks, or bars that became one.
+    /// Number of blocks, or of merged bars.
     pub(super) count: u64,
-    /// The other node's place and one; 0 where there is none, or several.
+    /// The other node's index plus 1; 0 if there is none, or several.
     pub(super) peer: u32,
 }
 
-/// Five numbers and a peer: microseconds until it begins, its length, thousandths at work, bytes, count.
+/// Serializes six numbers: start and length in microseconds, thousandths at work, bytes, count, peer.
 impl Serialize for Slice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let length = self.end_ns - self.begin_ns;
@@ -42,8 +43,8 @@ impl Slice {
     }
 }
 
-/// At most `most` slices (one at least) in order: those with the shortest gaps between them become one,
-/// so that the longest gaps are kept.
+/// Reduces slices to at most `most` (at least one), in order of time. Slices with the shortest gaps between
+/// them are merged, so that the longest gaps are kept.
 pub(super) fn thinned(mut slices: Vec<Slice>, most: usize) -> Vec<Slice> {
     slices.sort_by_key(|slice| (slice.begin_ns, slice.end_ns));
     let mut last_end = 0;
@@ -53,7 +54,7 @@ pub(super) fn thinned(mut slices: Vec<Slice>, most: usize) -> Vec<Slice> {
         last_end = last_end.max(slice.end_ns);
     }
     let keep = most.max(1);
-    // The gap before the first one never counts.
+    // The gap before the first slice does not count.
     let mut sorted: Vec<u64> = gaps.iter().skip(1).copied().collect();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     let shortest = if slices.len() > keep { sorted.get(keep - 1).copied() } else { None };
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_is_no_gap() {
+    fn overlapping_slices_have_no_gap() {
         let thin = thinned(vec![slice(0, 100), slice(10, 20), slice(300, 400)], 2);
         assert_eq!((thin.len(), thin[0].count), (2, 2));
     }

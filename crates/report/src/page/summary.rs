@@ -1,11 +1,11 @@
-//! A run in words.
+//! The summary of a run in words.
 
 use garland_core::units::{Nanos, Rate, bytes};
 use serde_json::Value;
 
 use super::sheet::Sheet;
 
-/// What there is to say of a run, a paragraph each.
+/// Returns the paragraphs of a run's summary.
 pub(super) fn of(sheet: &Sheet) -> Vec<String> {
     let result = &sheet.result;
     let schema = result["schema"].as_str().unwrap_or_default();
@@ -13,21 +13,19 @@ pub(super) fn of(sheet: &Sheet) -> Vec<String> {
     let mut words = Vec::new();
     match kind {
         "cp" => words.push(copy(result)),
-        "" => words
-            .push("This run has no result: its command was ended before it was over.".to_owned()),
+        "" => words.push("This run has no result: its command was interrupted.".to_owned()),
         _ => words.push(other(kind, result)),
     }
     words.extend(limit(result));
     if let Some(explained) = &sheet.explained {
         words.extend(ledger(explained));
     }
-    words
-        .extend(texts(&result["faults"], "text").into_iter().map(|text| format!("Fault: {text}.")));
+    words.extend(texts(&result["faults"], "text").map(|text| format!("Fault: {text}.")));
     words.extend(sheet.notes.iter().map(|note| format!("Note: {note}.")));
     words
 }
 
-/// What there is to say of a forecast.
+/// Returns the paragraphs of a forecast's summary.
 pub(super) fn of_forecast(told: &Value) -> Vec<String> {
     let mut words = Vec::new();
     let forecast = &told["forecast"];
@@ -37,17 +35,16 @@ pub(super) fn of_forecast(told: &Value) -> Vec<String> {
         words.push(format!("Forecast: the knee is at {knee:.1} nodes: {resource}; {why}."));
     }
     if let Some(enough) = forecast["enough"].as_u64() {
-        words.push(format!("All nodes beyond {enough} bring less than 5 %."));
+        words.push(format!("More than {enough} nodes gain less than 5 % in all."));
     }
     if let Some(error) = forecast["back_test"]["error"].as_f64() {
         let nodes = &forecast["back_test"]["nodes"];
         let percent = error * 100.0;
         words.push(format!(
-            "The time with {nodes} nodes, predicted from the others, is {percent:+.1} % off."
+            "Back-test: the time with {nodes} nodes, predicted from the others, is off by {percent:+.1} %."
         ));
     }
-    let notes = forecast["notes"].as_array().into_iter().chain(told["notes"].as_array()).flatten();
-    words.extend(notes.filter_map(Value::as_str).map(|note| format!("Note: {note}.")));
+    words.extend(notes(&forecast["notes"]).chain(notes(&told["notes"])));
     words
 }
 
@@ -83,7 +80,7 @@ fn limit(result: &Value) -> Option<String> {
     let rate = Rate::from_bytes_per_second(limit["rate"].as_u64()?);
     let source = limit["source"].as_str().unwrap_or_default();
     let achieved = limit["achieved"].as_f64();
-    let achieved = achieved.map(|share| format!(" The run came to {:.1} % of it.", share * 100.0));
+    let achieved = achieved.map(|share| format!(" The run reached {:.1} % of it.", share * 100.0));
     Some(format!("The limit is {rate}: {source}.{}", achieved.unwrap_or_default()))
 }
 
@@ -99,20 +96,19 @@ fn ledger(explained: &Value) -> Vec<String> {
         })
         .collect();
     if !most.is_empty() {
-        words.push(format!("Most of the time went into {}.", most.join(", ")));
+        words.push(format!("Most of the time was spent on {}.", most.join(", ")));
     }
-    let faults = texts(&explained["faults"], "text");
-    words.extend(faults.into_iter().map(|fault| format!("Fault: {fault}.")));
+    words.extend(texts(&explained["faults"], "text").map(|fault| format!("Fault: {fault}.")));
     if let (Some(remedy), Some(gain)) =
         (explained["fix"]["remedy"].as_str(), time(&explained["fix"]["gain_ns"]))
     {
-        words.push(format!("What would help most: {remedy}; at most {gain} sooner."));
+        words.push(format!("The best remedy: {remedy}; at most {gain} sooner."));
     }
-    words.extend(texts_of(&explained["warnings"]).into_iter().map(|text| format!("Note: {text}.")));
+    words.extend(notes(&explained["warnings"]));
     words
 }
 
-/// A cause with its place, as `garland explain` has it.
+/// Returns a cause with its place, as in `garland explain`.
 fn cause(row: &Value) -> Option<String> {
     let cause = row["cause"].as_str()?;
     Some(match (row["node"].as_str(), row["to"].as_str()) {
@@ -122,11 +118,13 @@ fn cause(row: &Value) -> Option<String> {
     })
 }
 
-fn texts(list: &Value, key: &str) -> Vec<String> {
-    let all = list.as_array().into_iter().flatten();
-    all.filter_map(|one| Some(one[key].as_str()?.to_owned())).collect()
+/// Returns the texts at `key` of the entries of a list.
+fn texts<'a>(list: &'a Value, key: &'static str) -> impl Iterator<Item = &'a str> {
+    list.as_array().into_iter().flatten().filter_map(move |one| one[key].as_str())
 }
 
-fn texts_of(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+/// Returns a sentence for each text of a list.
+fn notes(list: &Value) -> impl Iterator<Item = String> {
+    let notes = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    notes.map(|note| format!("Note: {note}."))
 }

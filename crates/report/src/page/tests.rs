@@ -48,15 +48,15 @@ fn timeline() -> Timeline {
 }
 
 #[test]
-fn the_words_say_what_came_of_it() {
+fn summary_has_nodes_time_and_limit() {
     let page = written(&[sheet(copy())], None);
     assert!(page.contains("1.00 GiB to 1 of 2 nodes in 9.50 s"), "{}", &page[..6000]);
-    assert!(page.contains("The run came to 96.0 % of it."));
+    assert!(page.contains("The run reached 96.0 % of it."));
     assert_eq!(embedded(&page)["runs"][0]["result"]["bytes"], 1 << 30);
 }
 
 #[test]
-fn nothing_is_fetched_from_anywhere() {
+fn page_fetches_nothing() {
     let page = written(&[sheet(copy())], None);
     let (start, rest) = page.split_once("<body>").unwrap();
     assert!(start.contains("default-src 'none'"));
@@ -78,7 +78,7 @@ fn names_cannot_break_out() {
 }
 
 #[test]
-fn what_is_missing_or_strange_is_still_a_page() {
+fn missing_and_unexpected_fields_still_make_a_page() {
     for result in [
         Value::Null,
         json!({}),

@@ -1,33 +1,33 @@
-//! When which node did what: rows of bars, and rates.
+//! The timeline of a page: rows of bars and rates of each node.
 
 use std::collections::BTreeMap;
 
 use garland_core::trace::{NONE, Record, Trace};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rates::{Counted, Nics, OverNic, Rates};
 use super::slices::{Slice, thinned};
 use crate::Moment;
 use crate::format::Step;
 
-/// The maximum number of bars of all nodes.
+/// Maximum number of bars of all nodes.
 const BARS: usize = 120_000;
 
-/// The maximum number of bars of a row.
+/// Maximum number of bars of a row.
 const ROW: usize = 4_000;
 
-/// The number of rates of all nodes.
+/// Number of intervals of rates, of all nodes together.
 const BINS: usize = 40_000;
 
-/// The stages of a row of its own; a screen has no more.
+/// Assumed number of rows of a node, for sharing the bars.
 const ROWS: usize = 8;
 
-/// What the page shows of traces.
+/// A timeline of nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
     /// The run's length in nanoseconds.
     length_ns: u64,
-    /// A stretch of the rates.
+    /// Nanoseconds of an interval of rates.
     width_ns: u64,
     nodes: Vec<Line>,
     /// The critical path.
@@ -44,15 +44,15 @@ pub struct Timeline {
 #[derive(Clone, Debug, Serialize)]
 struct Line {
     name: String,
-    /// The maximum error of its times; `None` if unknown.
+    /// The maximum error of the node's times in nanoseconds; none if unknown.
     error_ns: Option<u64>,
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rates: Option<Rates>,
-    /// The only NIC, where that is known.
+    /// The node's only NIC, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     nic: Option<String>,
-    /// Each of several.
+    /// The rates of each of several NICs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nics: Vec<OverNic>,
 }
@@ -63,19 +63,19 @@ struct Row {
     slices: Vec<Slice>,
 }
 
-/// A bar with a name: a stretch of the critical path, or what a node did by another record than a trace.
+/// A bar with a name: a stretch of the critical path, or an activity from another source than a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bar {
-    /// Nanoseconds since the run began.
+    /// Start in nanoseconds since the start of the run.
     pub begin_ns: u64,
-    /// When it ended.
+    /// End in nanoseconds since the start of the run.
     pub end_ns: u64,
-    /// What it is.
+    /// The cause or activity.
     pub name: String,
 }
 
 impl Timeline {
-    /// The timeline of one of a number of nodes, from `begin_ns` of the head's clock on.
+    /// Creates an empty timeline for a number of nodes, from `begin_ns` of the head's clock on.
     #[must_use]
     pub fn new(begin_ns: u64, length_ns: u64, nodes: usize) -> Self {
         let nodes = nodes.max(1);
@@ -124,7 +124,7 @@ impl Timeline {
         self.nodes.push(Line { name, error_ns, rows, rates: Some(rates), nic, nics: over });
     }
 
-    /// Adds a node whose rows are known by name: what it did in a farm.
+    /// Adds a node with named rows of bars, such as the jobs of a farm.
     pub fn bars(&mut self, name: &str, rows: &[(String, Vec<Bar>)]) {
         let slice = |bar: &Bar| Slice {
             begin_ns: bar.begin_ns,
@@ -145,7 +145,8 @@ impl Timeline {
         self.nodes.push(Line { name, error_ns: None, rows, rates: None, nic: None, nics });
     }
 
-    /// Adds the critical path; adjacent steps with equal cause and place become one bar.
+    /// Sets the critical path to `steps`, which are in order of time. Adjacent steps with the same cause and
+    /// place are merged.
     pub fn path(&mut self, steps: &[Step]) {
         let mut bars: Vec<Bar> = Vec::new();
         for step in steps {
@@ -161,7 +162,7 @@ impl Timeline {
                 _ => bars.push(bar),
             }
         }
-        // Of too many the longest are shown.
+        // If there are too many, show the longest.
         if bars.len() > ROW {
             let mut lengths: Vec<u64> = bars.iter().map(|bar| bar.end_ns - bar.begin_ns).collect();
             lengths.sort_unstable_by(|a, b| b.cmp(a));
@@ -171,14 +172,15 @@ impl Timeline {
         self.path = bars;
     }
 
-    /// Whether there is nothing to show.
+    /// Returns whether no node has rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.iter().all(|line| line.rows.is_empty())
     }
 }
 
-/// A job of a farm's result, in seconds.
+/// A job of a farm's result; times in seconds.
+#[derive(Deserialize)]
 struct Job {
     node: String,
     started: f64,
@@ -187,20 +189,13 @@ struct Job {
 }
 
 impl Timeline {
-    /// The timeline of a farm's result (`garland.farm/2`), a row for each job that a node has at once;
-    /// none where it has no records.
+    /// Returns the timeline of a farm's result (`garland.farm/2`), with a row for each job that a node runs
+    /// at once; none if the result has no records.
     #[must_use]
     pub fn of_jobs(result: &serde_json::Value) -> Option<Self> {
         let records = result["records"].as_array()?;
-        let job = |record: &serde_json::Value| {
-            Some(Job {
-                node: record["node"].as_str()?.to_owned(),
-                started: record["started"].as_f64()?,
-                ended: record["ended"].as_f64()?,
-                staged_out: record["staged_out"].as_f64(),
-            })
-        };
-        let mut jobs: Vec<Job> = records.iter().filter_map(job).collect();
+        let jobs = records.iter().filter_map(|record| Job::deserialize(record).ok());
+        let mut jobs: Vec<Job> = jobs.collect();
         jobs.sort_by(|a, b| a.started.total_cmp(&b.started));
         let mut nodes: BTreeMap<&str, Vec<&Job>> = BTreeMap::new();
         for job in &jobs {
@@ -219,7 +214,7 @@ fn nanos(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e9) as u64
 }
 
-/// Jobs that ran at the same time stand in rows of their own.
+/// Assigns the jobs of a node to rows: jobs that ran at the same time get rows of their own.
 fn rows_of(jobs: &[&Job]) -> Vec<(String, Vec<Bar>)> {
     let mut slots: Vec<Vec<Bar>> = Vec::new();
     let mut back: Vec<Bar> = Vec::new();
@@ -239,7 +234,7 @@ fn rows_of(jobs: &[&Job]) -> Vec<(String, Vec<Bar>)> {
     let mut rows: Vec<(String, Vec<Bar>)> =
         computing.map(|(slot, bars)| (format!("computing {}", slot + 1), bars)).collect();
     if !back.is_empty() {
-        rows.push(("bringing back".to_owned(), back));
+        rows.push(("returning outputs".to_owned(), back));
     }
     rows
 }

@@ -1,7 +1,7 @@
 //! Field numbers of Perfetto's published schema, by message: `protos/perfetto/trace/trace.proto`,
 //! `trace_packet.proto`, `interned_data/interned_data.proto` and `track_event/*.proto` of
-//! <https://github.com/google/perfetto>. The tests decode an export with the schema that the PyPI
-//! package `perfetto` ships.
+//! <https://github.com/google/perfetto>. The tests decode an export with the schema in the PyPI package
+//! `perfetto`.
 
 /// `Trace.packet`.
 pub(super) const TRACE_PACKET: u32 = 1;

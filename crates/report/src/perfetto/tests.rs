@@ -1,5 +1,5 @@
-//! Exports read back by their bytes. The published schema has its say in `tests/trace_export` of the
-//! command line's crate.
+//! Tests that decode an export's bytes. `tests/trace_export` of the `cli` crate decodes one with the
+//! published schema.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn events<'a>(packets: &[Fields<'a>]) -> Vec<(u64, Fields<'a>)> {
     packets.iter().filter_map(of).collect()
 }
 
-/// The interned names of a list, by their numbers.
+/// Returns the interned names of a list, by their numbers.
 fn names(packets: &[Fields<'_>], list: u32) -> BTreeMap<u64, String> {
     let data = packets[0].messages(packet::INTERNED_DATA).pop().unwrap();
     let entries = data.messages(list);
@@ -138,7 +138,7 @@ fn slices_of_a_row_follow_each_other_by_the_heads_clock() {
         let track = event.number(event::TRACK_UUID).unwrap();
         let (was_open, last_ns) = open.insert(track, (begins, at_ns)).unwrap_or_default();
         assert!(was_open != begins && at_ns >= last_ns, "track {track} at {at_ns}");
-        assert!(at_ns < 10_000_000, "{at_ns} isn't by the head's clock");
+        assert!(at_ns < 10_000_000, "{at_ns} is not by the head's clock");
         slices += u32::from(begins);
     }
     assert_eq!(slices, 12);
@@ -146,7 +146,7 @@ fn slices_of_a_row_follow_each_other_by_the_heads_clock() {
 }
 
 #[test]
-fn what_is_sent_flows_to_where_it_is_received() {
+fn flows_connect_sending_with_receiving() {
     let (bytes, _) = exported(Kind::Perfetto, &traces());
     let packets = Fields::of(&bytes).messages(field::TRACE_PACKET);
     let events = events(&packets);
@@ -159,7 +159,7 @@ fn what_is_sent_flows_to_where_it_is_received() {
 }
 
 #[test]
-fn tracks_say_whose_they_are() {
+fn tracks_have_names_and_parents() {
     let (bytes, _) = exported(Kind::Perfetto, &traces());
     let packets = Fields::of(&bytes).messages(field::TRACE_PACKET);
     let tracks: Vec<Fields<'_>> =
@@ -170,7 +170,7 @@ fn tracks_say_whose_they_are() {
     assert!(parents.iter().all(|parent| ids.contains(parent)));
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), tracks.len(), "each has a number of its own");
+    assert_eq!(ids.len(), tracks.len(), "each track has its own number");
     let processes: Vec<String> = tracks
         .iter()
         .flat_map(|track| track.messages(track::PROCESS))

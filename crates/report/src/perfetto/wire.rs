@@ -1,7 +1,7 @@
-//! Protocol Buffers' wire format, as far as a trace needs it.
+//! The wire format of Protocol Buffers, as far as a trace needs it.
 //!
-//! <https://protobuf.dev/programming-guides/encoding>: a field is its number and its type in a
-//! varint, then a varint, eight bytes, or a length and so many bytes.
+//! Source: <https://protobuf.dev/programming-guides/encoding>. A field is a varint of number and type,
+//! followed by a varint, eight bytes, or a length with that number of bytes.
 
 /// Bytes of a message under construction.
 #[derive(Clone, Debug, Default)]
@@ -14,37 +14,40 @@ const EIGHT: u32 = 1;
 const LENGTH: u32 = 2;
 
 impl Message {
-    /// The bytes.
+    /// Returns the encoded bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// A whole number, a truth or an enumeration's value.
-    pub(super) fn number(&mut self, field: u32, value: u64) {
+    /// Appends an unsigned integer, a bool or an enum value.
+    pub(super) fn number(mut self, field: u32, value: u64) -> Self {
         self.key(field, VARINT);
         self.varint(value);
+        self
     }
 
-    /// A number of eight bytes.
-    pub(super) fn fixed(&mut self, field: u32, value: u64) {
+    /// Appends a fixed-size integer of eight bytes.
+    pub(super) fn fixed(mut self, field: u32, value: u64) -> Self {
         self.key(field, EIGHT);
         self.bytes.extend(value.to_le_bytes());
+        self
     }
 
-    /// A string.
-    pub(super) fn text(&mut self, field: u32, text: &str) {
-        self.field(field, text.as_bytes());
+    /// Appends a string.
+    pub(super) fn text(self, field: u32, text: &str) -> Self {
+        self.field(field, text.as_bytes())
     }
 
-    /// A message in this one.
-    pub(super) fn message(&mut self, field: u32, message: &Message) {
-        self.field(field, &message.bytes);
+    /// Appends an embedded message.
+    pub(super) fn message(self, field: u32, message: &Message) -> Self {
+        self.field(field, &message.bytes)
     }
 
-    fn field(&mut self, field: u32, bytes: &[u8]) {
+    fn field(mut self, field: u32, bytes: &[u8]) -> Self {
         self.key(field, LENGTH);
         self.varint(bytes.len() as u64);
         self.bytes.extend(bytes);
+        self
     }
 
     fn key(&mut self, field: u32, kind: u32) {
@@ -65,18 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_those_of_the_specification() {
-        let mut inner = Message::default();
-        inner.number(1, 150);
+    fn bytes_match_the_specification() {
+        let inner = Message::default().number(1, 150);
         assert_eq!(inner.bytes(), [0x08, 0x96, 0x01]);
-        let with = |fill: &dyn Fn(&mut Message)| {
-            let mut message = Message::default();
-            fill(&mut message);
-            message.bytes
-        };
-        assert_eq!(with(&|outer| outer.text(2, "testing")), b"\x12\x07testing");
-        assert_eq!(with(&|outer| outer.message(3, &inner)), [0x1a, 0x03, 0x08, 0x96, 0x01]);
-        assert_eq!(with(&|outer| outer.fixed(47, 1)), [0xf9, 0x02, 1, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(with(&|outer| outer.number(1, u64::MAX)).len(), 11);
+        let empty = Message::default;
+        assert_eq!(empty().text(2, "testing").bytes(), b"\x12\x07testing");
+        assert_eq!(empty().message(3, &inner).bytes(), [0x1a, 0x03, 0x08, 0x96, 0x01]);
+        assert_eq!(empty().fixed(47, 1).bytes(), [0xf9, 0x02, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(empty().number(1, u64::MAX).bytes().len(), 11);
     }
 }

@@ -1,7 +1,7 @@
-//! Measures every pair of nodes, rail by rail and round by round, and keeps what was found whatever
-//! happens.
+//! Measures every pair of nodes, rail by rail and round by round. The results so far are kept if agents fail
+//! or the user interrupts.
 
-mod meets;
+mod meetings;
 mod rail;
 pub mod task;
 
@@ -11,55 +11,47 @@ use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
 use garland_protocol::Task;
 
-pub use self::meets::{Got, Meets, Met};
+pub use self::meetings::{MeetingEnd, Meetings, PairFindings};
 pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
 use self::task::{meeting, ping, streams};
 use garland_terminal::failure::Failure;
 
-/// The share of what it gets alone that a pair must get beside others, or the network isn't free of
-/// contention with so many at once.
+/// Pairs at once are free of contention if each has at least this share of the rate of a pair alone.
 const UNDISTURBED: f64 = 0.9;
 
-/// A node that has failed with so many partners in a row is out.
+/// A node that fails with this many partners in a row is excluded.
 const STRIKES: u32 = 2;
 
-/// What is at fault in a first look is measured so many times again: noise passes, a fault stays.
+/// Number of repeated measurements of suspected pairs: noise goes away, a fault remains.
 const SECOND_LOOKS: usize = 2;
 
-/// How far a survey is.
-pub struct Progress {
-    /// The rail.
-    pub rail: usize,
-    /// Rounds that are done.
-    pub done: usize,
-    /// Rounds in all.
-    pub all: usize,
-}
-
-/// What was measured.
+/// A survey, and what it has measured; nodes are identified by their index.
 pub struct Survey<'a> {
-    meets: Meets<'a>,
+    meetings: Meetings<'a>,
     streams: u16,
     nodes: usize,
-    /// The rail that is measured now.
+    /// The current rail.
     now: usize,
-    /// Why a node is out, by its place.
+    /// The error of each node that is excluded.
     pub out: Vec<Option<String>>,
-    /// Rail by rail.
+    /// The measurements of each rail.
     pub rails: Vec<Rail>,
-    /// Half of the nodes with the other half, by all rails at once and both ways: the sum in bytes
-    /// per second.
+    /// Bytes per second between both halves of the nodes, over all rails at once in both directions.
     pub bisection: Option<f64>,
-    /// What about a node may have an influence, by rail and node.
+    /// Conditions that may influence rates, by rail and node.
     pub conditions: BTreeMap<(usize, usize), Conditions>,
 }
 
 impl<'a> Survey<'a> {
-    /// Nothing measured yet between the nodes that meet, by so many rails; `out` are the nodes without
-    /// an agent.
-    pub fn new(meets: Meets<'a>, out: Vec<Option<String>>, rails: usize, streams: u16) -> Self {
+    /// Creates a survey over this number of rails; `out` has the errors of nodes without an agent.
+    pub fn new(
+        meetings: Meetings<'a>,
+        out: Vec<Option<String>>,
+        rails: usize,
+        streams: u16,
+    ) -> Self {
         Self {
-            meets,
+            meetings,
             streams,
             nodes: out.len(),
             now: 0,
@@ -70,18 +62,18 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Whether the user gave up.
+    /// Returns whether the user interrupted.
     pub fn interrupted(&self) -> bool {
-        self.meets.interrupted
+        self.meetings.interrupted
     }
 
-    /// Measures everything; `progress` is told of rounds done and in all.
-    pub fn run(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<(), Failure> {
+    /// Measures all rails and the bisection. Calls `tell` with a line of progress before each round.
+    pub fn run(&mut self, tell: &mut dyn FnMut(String)) -> Result<(), Failure> {
         let all: Vec<usize> = (0..self.nodes).filter(|&node| self.out[node].is_none()).collect();
-        let seated = |pairs: &Vec<MatchUp>| -> Vec<MatchUp> {
+        let indexed = |pairs: &Vec<MatchUp>| -> Vec<MatchUp> {
             pairs.iter().map(|&(a, b)| (all[a].min(all[b]), all[a].max(all[b]))).collect()
         };
-        let tournament: Vec<Vec<MatchUp>> = rounds(all.len()).iter().map(seated).collect();
+        let tournament: Vec<Vec<MatchUp>> = rounds(all.len()).iter().map(indexed).collect();
         for rail in 0..self.rails.len() {
             self.now = rail;
             if let Some(first) = tournament.first() {
@@ -91,11 +83,13 @@ impl<'a> Survey<'a> {
             let apart = tournament.iter().flat_map(|round| round.chunks(at_once));
             let apart: Vec<Vec<MatchUp>> = apart.map(<[MatchUp]>::to_vec).collect();
             for (done, round) in apart.iter().enumerate() {
-                progress(Progress { rail, done, all: apart.len() });
+                let of_rail =
+                    if self.rails.len() > 1 { format!(" of rail {rail}") } else { String::new() };
+                tell(format!("measuring: round {} of {}{of_rail}", done + 1, apart.len()));
                 self.round(round)?;
             }
             self.retry()?;
-            self.look_again()?;
+            self.repeat_suspects()?;
         }
         self.bisect(&all)
     }
@@ -104,7 +98,7 @@ impl<'a> Survey<'a> {
         &mut self.rails[self.now]
     }
 
-    /// Everything of a round's pairs.
+    /// Measures the round trips and all rates of a round's pairs.
     fn round(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         self.rail().rounds += 1;
         self.latency(pairs)?;
@@ -124,7 +118,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Round trips, and the nodes' conditions.
+    /// Measures round trips, and records the nodes' conditions.
     fn latency(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         for (&(a, b), got) in pairs.iter().zip(self.meet(pairs, 1, &ping())?) {
             let Some(got) = got else { continue };
@@ -138,8 +132,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// The first ones count: later the load is of what is measured. What happened to the clock
-    /// meanwhile counts always.
+    /// Records a node's conditions. Only the first ones count, since the measurement itself is a load later;
+    /// changes of the clock always count.
     fn note_conditions(&mut self, node: usize, mut conditions: Conditions) {
         let known = self.conditions.entry((self.now, node)).or_default();
         if !known.is_empty() {
@@ -148,7 +142,7 @@ impl<'a> Survey<'a> {
         known.append(&mut conditions);
     }
 
-    /// One stream each way, one after the other.
+    /// Measures one stream in each direction, one after the other.
     fn one_way(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         for forward in [1, 0] {
             let got = self.meet(pairs, 1, &streams(forward, 60, 80, 300))?;
@@ -162,14 +156,15 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// 1, 2, 4 .. all of a round's pairs at once: how many get as much as one alone does.
+    /// Measures 1, 2, 4 .. and all of a round's pairs at once, and sets `at_once` to the largest number
+    /// without contention.
     fn load(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         let mut counts: Vec<usize> = std::iter::successors(Some(1), |count| Some(count * 2))
             .take_while(|&count| count < pairs.len())
             .collect();
         counts.push(pairs.len());
         for count in counts {
-            // One pair alone may be the faulty one: so three are measured, and the best counts.
+            // A single pair may be a faulty one: measure three and take the best.
             let turns = if count == 1 { pairs.len().min(3) } else { 1 };
             let mut best: Vec<f64> = Vec::new();
             for turn in 0..turns {
@@ -182,7 +177,7 @@ impl<'a> Survey<'a> {
                 }
             }
             let alone = self.rail().loads.first().and_then(|load| load.rates.last().copied());
-            // The upper median: a slow pair or two among them aren't contention.
+            // The upper median: one or two slow pairs are no contention.
             let middle = best.get(best.len() / 2).copied();
             if let (Some(alone), Some(middle)) = (alone, middle)
                 && middle >= UNDISTURBED * alone
@@ -194,7 +189,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Pairs that failed between nodes that are there have a second chance.
+    /// Repeats failed pairs whose nodes are not excluded.
     fn retry(&mut self) -> Result<(), Failure> {
         let rail = self.rail();
         let there = |pair: &MatchUp| rail.out[pair.0].is_none() && rail.out[pair.1].is_none();
@@ -206,8 +201,8 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// What the first look accuses is looked at again.
-    fn look_again(&mut self) -> Result<(), Failure> {
+    /// Repeats the measurement of suspected pairs.
+    fn repeat_suspects(&mut self) -> Result<(), Failure> {
         for _ in 0..SECOND_LOOKS {
             let rates = suspects(&self.rail().rates(), &Tolerance::RATES);
             let latencies = suspects(&self.rail().round_trips(), &Tolerance::LATENCIES);
@@ -232,7 +227,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// The first half of the nodes with the other half, by all rails at once.
+    /// Measures between the first half of the nodes and the other half, over all rails at once.
     fn bisect(&mut self, all: &[usize]) -> Result<(), Failure> {
         let (one, other) = all.split_at(all.len() / 2);
         let task = streams(1, 60, 250, 250);
@@ -242,55 +237,55 @@ impl<'a> Survey<'a> {
             let pairs = pairs.filter(|pair| rail.may(pair));
             meetings.extend(pairs.map(|pair| meeting(pair, number, 2, &task)));
         }
-        let met = self.meets.round(&meetings)?;
+        let met = self.meetings.round(&meetings)?;
         let sum = met.iter().map(|met| match met {
-            Met::Got(got) => got.forward + got.backward,
-            Met::Failed(..) | Met::Not => 0.0,
+            MeetingEnd::Done(got) => got.forward + got.backward,
+            MeetingEnd::Failed(..) | MeetingEnd::Interrupted => 0.0,
         });
         self.bisection = Some(sum.sum()).filter(|&sum: &f64| sum > 0.0);
         Ok(())
     }
 
-    /// Lets pairs meet at once; what each found, none for those that failed or weren't tried.
+    /// Measures pairs at once. Returns the findings of each; none for a pair that failed or was not tried.
     fn meet(
         &mut self,
         pairs: &[MatchUp],
         streams: u16,
         task: &Task,
-    ) -> Result<Vec<Option<Box<Got>>>, Failure> {
+    ) -> Result<Vec<Option<Box<PairFindings>>>, Failure> {
         let (now, rail) = (self.now, &self.rails[self.now]);
         let tried: Vec<usize> = (0..pairs.len()).filter(|&at| rail.may(&pairs[at])).collect();
         let meetings: Vec<_> =
             tried.iter().map(|&at| meeting(pairs[at], now, streams, task)).collect();
-        let met = self.meets.round(&meetings)?;
-        let mut all: Vec<Option<Box<Got>>> = pairs.iter().map(|_| None).collect();
+        let met = self.meetings.round(&meetings)?;
+        let mut all: Vec<Option<Box<PairFindings>>> = pairs.iter().map(|_| None).collect();
         for (&at, met) in tried.iter().zip(met) {
             let (a, b) = pairs[at];
             match met {
-                Met::Got(got) => {
+                MeetingEnd::Done(got) => {
                     let strikes = &mut self.rail().strikes;
                     (strikes[a], strikes[b]) = (0, 0);
                     all[at] = Some(got);
                 }
-                Met::Failed(node, reason) => self.strike(pairs[at], node, &reason),
-                Met::Not => {}
+                MeetingEnd::Failed(node, reason) => self.strike(pairs[at], node, &reason),
+                MeetingEnd::Interrupted => {}
             }
         }
         Ok(all)
     }
 
-    /// A pair has failed, by the fault of `node` as it seems.
+    /// Records that a pair failed, and excludes nodes that failed too often. `node` seems to be at fault.
     fn strike(&mut self, pair: MatchUp, node: usize, reason: &str) {
         self.rail().failed.insert(pair, reason.to_owned());
         for side in [pair.0, pair.1] {
-            let gone = side == node && !self.meets.has(node);
+            let gone = side == node && !self.meetings.has(node);
             let rail = self.rail();
             rail.strikes[side] += 1;
             let struck_out = gone || rail.strikes[side] >= STRIKES;
             if struck_out {
                 rail.out[side].get_or_insert_with(|| reason.to_owned());
             }
-            // Whose agent is gone is out of all rails; else there are other NICs to be tried.
+            // A node without an agent is excluded from all rails; otherwise its other NICs are tried.
             if gone {
                 let others = self.rails.iter_mut();
                 others.for_each(|rail| {
@@ -304,7 +299,7 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// The pairs that are low in a matrix that accuses somebody.
+/// Returns the slow pairs of a matrix that has a fault; none without a fault.
 fn suspects(matrix: &Matrix, tolerance: &Tolerance) -> BTreeSet<MatchUp> {
     if accuse(matrix, tolerance).is_empty() {
         return BTreeSet::new();

@@ -1,59 +1,59 @@
-//! What was found on one rail: by one NIC of every node.
+//! The measurements of one rail, which is one NIC of every node.
 
 use std::collections::BTreeMap;
 
 use garland_analysis::pairs::{MatchUp, Matrix};
 use garland_protocol::{Summary, TxStats};
 
-/// What is granted to every round trip before they are compared: below that, wires aren't told from
-/// what schedulers and interrupts do.
+/// Nanoseconds that are added to every round trip before they are compared: smaller differences come from
+/// schedulers and interrupts.
 pub const GRACE_NS: u64 = 250_000;
 
-/// One way of a pair.
+/// The rates of one direction of a pair, in bytes per second.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionRates {
-    /// One stream, in bytes per second.
+    /// One stream alone.
     pub one: Option<f64>,
-    /// Beside one the other way.
+    /// One stream while another goes in the other direction.
     pub two_way: Option<f64>,
     /// Several streams together.
     pub many: Option<f64>,
-    /// The kernel's account of the one stream.
+    /// The kernel's statistics of the one stream.
     pub went: Option<TxStats>,
 }
 
-/// So many pairs at once.
+/// The rates of a number of pairs at once.
 #[derive(Clone, Debug)]
 pub struct LoadRates {
-    /// How many.
+    /// Number of pairs.
     pub pairs: usize,
-    /// What they got, one way each, in bytes per second; the lowest first.
+    /// Bytes per second of one stream of each pair; the lowest first.
     pub rates: Vec<f64>,
 }
 
-/// All that was measured on one rail.
+/// All measurements of one rail; nodes are identified by their index.
 #[derive(Clone, Debug)]
 pub struct Rail {
-    /// Pairs that a node has failed with in a row, by its place.
+    /// The number of partners in a row that each node failed with.
     pub strikes: Vec<u32>,
-    /// Why a node is out of this rail, by its place.
+    /// The error of each node that is excluded from this rail.
     pub out: Vec<Option<String>>,
-    /// Both directions of every pair.
+    /// Rates by sender and receiver.
     pub directions: BTreeMap<(usize, usize), DirectionRates>,
     /// Round trips of 8 bytes by pair.
     pub latencies: BTreeMap<MatchUp, Summary>,
-    /// Pairs that couldn't be measured, and why.
+    /// The errors of pairs that could not be measured.
     pub failed: BTreeMap<MatchUp, String>,
-    /// Pairs at once.
+    /// Rates by number of pairs at once.
     pub loads: Vec<LoadRates>,
-    /// How many pairs were measured at once.
+    /// Number of pairs that are measured at once.
     pub at_once: usize,
-    /// Rounds.
+    /// Number of rounds so far.
     pub rounds: usize,
 }
 
 impl Rail {
-    /// Nothing measured yet; `out` are the nodes without an agent.
+    /// Creates an empty rail; `out` has the errors of nodes without an agent.
     pub fn new(out: &[Option<String>]) -> Self {
         Self {
             strikes: vec![0; out.len()],
@@ -67,12 +67,12 @@ impl Rail {
         }
     }
 
-    /// The rates of one stream one way, in bytes per second.
+    /// Returns the rates of one stream in bytes per second, by sender and receiver.
     pub fn rates(&self) -> Matrix {
         Matrix::by(self.out.len(), |from, to| self.directions.get(&(from, to))?.one)
     }
 
-    /// How many shortest round trips of 8 bytes go into a second, each with [`GRACE_NS`] added.
+    /// Returns the inverse of each pair's shortest round trip plus [`GRACE_NS`], per second.
     pub fn round_trips(&self) -> Matrix {
         Matrix::by(self.out.len(), |from, to| {
             let latency = self.latencies.get(&(from.min(to), from.max(to)))?;
@@ -80,20 +80,19 @@ impl Rail {
         })
     }
 
-    /// One way of a pair.
+    /// Returns the rates of one direction of a pair.
     pub fn way(&mut self, from: usize, to: usize) -> &mut DirectionRates {
         self.directions.entry((from, to)).or_default()
     }
 
-    /// Notes a round trip. Where there is one already, the one with the shortest counts.
+    /// Records the round trips of a pair; of several, those with the shortest minimum.
     pub fn note_latency(&mut self, pair: MatchUp, latency: Summary) {
         if self.latencies.get(&pair).is_none_or(|before| latency.min < before.min) {
             self.latencies.insert(pair, latency);
         }
     }
 
-    /// Notes one stream's rate. Where there is one already, the larger counts: what else goes on
-    /// takes away and never gives.
+    /// Records the rate of one stream; of several, the highest, since other traffic only lowers rates.
     pub fn note_rate(&mut self, from: usize, to: usize, rate: f64, went: Option<TxStats>) {
         let way = self.way(from, to);
         if way.one.is_none_or(|before| before < rate) {
@@ -102,7 +101,7 @@ impl Rail {
         }
     }
 
-    /// Pairs that may be measured: both nodes are there, and they haven't failed together.
+    /// Returns whether a pair can be measured: neither node is excluded, and the pair has not failed.
     pub fn may(&self, pair: &MatchUp) -> bool {
         self.out[pair.0].is_none() && self.out[pair.1].is_none() && !self.failed.contains_key(pair)
     }

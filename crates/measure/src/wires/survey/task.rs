@@ -1,4 +1,4 @@
-//! What agents are asked to measure.
+//! The tasks of agents.
 
 use std::time::Duration;
 
@@ -8,29 +8,30 @@ use garland_protocol::{
     PingKind, PingPoint, PingTask, PingTransport, PingWait, StreamTask, TargetState, Task,
 };
 
-/// Bytes of one write.
+/// Bytes of each write.
 const WRITE: u32 = 128 << 10;
 
-/// `streams` connections of two nodes, by the second one's address on `rail`.
+/// Returns a measurement with `streams` connections from one node to the other's address on `rail`.
 pub fn meeting((from, to): MatchUp, rail: usize, streams: u16, task: &Task) -> Pair {
     let limit = Duration::from_secs(3);
     Pair { from, to, rail, streams, limit, pin: None, task: task.clone() }
 }
 
-/// Bytes as fast as they go: by so many of the connections forward, by the others back.
+/// Returns a task that sends bytes as fast as possible: `forward` of the connections carry them to the
+/// accepting node, the others back.
 pub fn streams(forward: u16, warm_up_ms: u32, least_ms: u32, most_ms: u32) -> Task {
     Task::Stream(StreamTask { forward, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms })
 }
 
-/// One stream forward in packets of `bytes` bytes. It lasts 0.4 s whatever the rate, so that slow wires
-/// are measured well enough and no pair goes on alone when the others have ended.
+/// Returns a task of one stream in packets of `bytes` bytes. It takes 0.4 s at any rate, so that slow wires
+/// are measured accurately and all pairs end at the same time.
 pub fn packets(bytes: u16) -> Task {
     let packet = Some(bytes);
     let (warm_up_ms, least_ms, most_ms) = (100, 400, 400);
     Task::Stream(StreamTask { forward: 1, write: WRITE, packet, warm_up_ms, least_ms, most_ms })
 }
 
-/// Messages of 8 bytes there and back.
+/// Returns a task of round trips of 8 bytes.
 pub fn ping() -> Task {
     let point = PingPoint {
         kind: PingKind::Msg,

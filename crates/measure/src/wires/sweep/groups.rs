@@ -1,4 +1,4 @@
-//! Which pairs are swept: those on a local wire, and those on a remote one.
+//! The pairs of a sweep: those on a local wire, and those on a remote one.
 
 use garland_analysis::pairs::{MatchUp, apart};
 use garland_core::cluster::Node;
@@ -6,23 +6,23 @@ use garland_topology::{NodeId, Topology, bounds};
 
 use garland_fleet::inventory::LAB_PREFIX;
 
-/// Pairs that have the same sort of way between them.
+/// Pairs with the same kind of wire between their nodes.
 pub struct Group {
-    /// `local`, `remote`, or `any` where nothing is known of the network.
+    /// `local`, `remote`, or `any` if nothing is known of the network.
     pub wire: &'static str,
     /// Pairs without a node in common.
     pub pairs: Vec<MatchUp>,
 }
 
-/// What is known of the network between the nodes.
+/// The known network between the nodes.
 pub struct Network<'t> {
     nodes: &'t [Node],
-    /// The topology, and the place of each node there.
+    /// The topology, and the index of each node in it.
     topology: Option<(&'t Topology, Vec<NodeId>)>,
 }
 
 impl<'t> Network<'t> {
-    /// Of a lab built from `topology`, else what the nodes' racks say.
+    /// Creates the network from a lab's `topology`, or else from the racks of the nodes.
     pub fn new(nodes: &'t [Node], topology: Option<&'t Topology>) -> Self {
         let places = topology.and_then(|topology| {
             let place = |node: &Node| {
@@ -34,8 +34,8 @@ impl<'t> Network<'t> {
         Self { nodes, topology: places }
     }
 
-    /// Whether two nodes are on one medium, and which; without a topology, whether they are in one
-    /// rack. `None` where nothing is known.
+    /// Returns whether two nodes are on one medium, and which; without a topology, whether they are in one
+    /// rack. None if nothing is known.
     fn between(&self, (a, b): MatchUp) -> Option<(bool, Option<usize>)> {
         if let Some((topology, places)) = &self.topology {
             let medium = topology.medium_between(places[a], places[b]);
@@ -46,7 +46,7 @@ impl<'t> Network<'t> {
         Some((one == other, None))
     }
 
-    /// The pairs to sweep among the nodes that are there (`is_there`), by their wire.
+    /// Returns the pairs to sweep among the nodes for which `is_there`, by kind of wire.
     pub fn groups(&self, is_there: impl Fn(usize) -> bool) -> Vec<Group> {
         let there: Vec<usize> = (0..self.nodes.len()).filter(|&node| is_there(node)).collect();
         let pairs = there.iter().enumerate();
@@ -68,8 +68,9 @@ impl<'t> Network<'t> {
         groups.into_iter().filter(|group| !group.pairs.is_empty()).collect()
     }
 
-    /// The payload in bytes per second that the wires allow to each of `pairs` at once, in packets
-    /// of so many bytes; `None` where no rate is known.
+    /// Returns the bytes of payload per second that the wires allow to each of `pairs` at once, with packets
+    /// of
+    /// `packet` bytes. None if no rate is known.
     pub fn bounds(&self, pairs: &[MatchUp], packet: u16) -> Option<Vec<f64>> {
         let (topology, places) = self.topology.as_ref()?;
         let mut topology = (*topology).clone();

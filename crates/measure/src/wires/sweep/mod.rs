@@ -1,5 +1,5 @@
-//! `garland wires --sweep`: the Network Throughput test of 1996. Packets of several sizes cross the
-//! network between more and more pairs at once, by local and by remote wire.
+//! `garland wires --sweep`: the Network Throughput test of 1996. A growing number of pairs send packets of
+//! several sizes at once, over local and over remote wires.
 
 mod groups;
 mod result;
@@ -18,45 +18,46 @@ use garland_sys::processors::Processors;
 use garland_topology::bounds;
 
 use self::groups::{Group, Network};
-use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, Swept, WireResult};
-use super::measured::{FailedPair, Measured, emulator};
+use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, WireResult};
+use super::measured::{FailedPair, Measured};
 use super::survey::task::{meeting, packets, ping};
-use super::survey::{Meets, Met};
-use crate::gather::Gathered;
+use super::survey::{MeetingEnd, Meetings};
+use crate::gather::{Gathered, emulator, end_agents, split};
 use garland_fleet::context::Context;
-use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::{Head, tell};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::notes::guard_rails;
 use garland_terminal::screen::Screen;
 
-/// Bytes of packets, as far as the network takes them; its largest comes last.
+/// Sizes of packets in bytes; those above the network's MTU are replaced by the MTU.
 const SIZES: [u16; 6] = [128, 256, 512, 1024, 1500, 9000];
 
-/// Up to so many pairs every number of them is measured; beyond, doublings.
+/// Up to this number of pairs, every number of them is measured; above, doublings.
 const EACH: usize = 8;
 
-/// What is known and measured.
+/// A sweep, and what it has measured.
 struct Sweep<'a> {
     network: Network<'a>,
-    meets: Meets<'a>,
+    meetings: Meetings<'a>,
     names: &'a [&'a str],
     conditions: BTreeMap<usize, Conditions>,
     points: Vec<PointResult>,
     failed: Vec<FailedPair>,
 }
 
-/// Sweeps, and tells.
-pub fn run(context: &Context, nodes: &[Node], gathered: Gathered) -> Result<Exit, Failure> {
+/// Runs a sweep of `nodes` with the agents in `gathered`, and prints the result.
+pub fn run(
+    context: &Context,
+    names: &[&str],
+    nodes: &[Node],
+    gathered: Gathered,
+) -> Result<Exit, Failure> {
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
-    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    let absent: Vec<Option<String>> =
-        fleet.agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
-    let party = Party::new(fleet.agents.into_iter().map(Result::ok).collect());
+    let (agents, absent) = split(fleet.agents);
     let mut sweep = Sweep {
         network: Network::new(nodes, lab.as_ref().map(|lab: &Lab| &lab.spec().topology)),
-        meets: Meets::new(party, &interrupts),
-        names: &names,
+        meetings: Meetings::new(Party::new(agents), &interrupts),
+        names,
         conditions: BTreeMap::new(),
         points: Vec::new(),
         failed: Vec::new(),
@@ -65,7 +66,7 @@ pub fn run(context: &Context, nodes: &[Node], gathered: Gathered) -> Result<Exit
     let mut screen = Screen::new(context.json);
     let since = Processors::now();
     for group in &mut groups {
-        sweep.look(group)?;
+        sweep.probe(group)?;
     }
     let sizes = sweep.sizes();
     for group in &mut groups {
@@ -74,42 +75,40 @@ pub fn run(context: &Context, nodes: &[Node], gathered: Gathered) -> Result<Exit
     screen.clear();
     let cpu = since.busy_since();
     phases.end("sweep");
-    let interrupted = sweep.meets.interrupted;
-    let Sweep { conditions, points, failed, meets, .. } = sweep;
-    // Agents end with their channels.
-    drop(meets);
-    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
-    phases.end("teardown");
+    let Sweep { conditions, points, failed, meetings, .. } = sweep;
+    let interrupted = meetings.interrupted;
+    // Agents exit when their channels close.
+    drop(meetings);
+    end_agents(fleet.children, interrupted, &mut phases);
     let of_nodes: Vec<_> = conditions.iter().map(|(&node, all)| (names[node], all)).collect();
-    let warnings =
-        emulator(nodes, cpu).into_iter().chain(guard_rails(&of_nodes, Purpose::Rates)).collect();
-    let swept = Swept {
-        nodes: NodeResult::all(&names, &absent, conditions),
-        wires: groups.iter().map(|group| WireResult::new(group, &names)).collect(),
+    let emulator = emulator(names.iter().copied(), cpu, "use a lower rate");
+    let warnings = emulator.into_iter().chain(guard_rails(&of_nodes, Purpose::Rates)).collect();
+    let result = SweepResult {
+        head: Head::new(SCHEMA, Some(&run), phases),
+        nodes: NodeResult::all(names, &absent, conditions),
+        wires: groups.iter().map(|group| WireResult::new(group, names)).collect(),
         points,
         failed,
         measured: Measured { cpu, warnings, interrupted },
     };
-    let exit = swept.exit();
-    let result = SweepResult { head: Head::new(SCHEMA, Some(&run), phases), swept };
     tell(&run, context.json, &result)?;
-    Ok(exit)
+    Ok(result.exit())
 }
 
 impl Sweep<'_> {
-    /// A first meeting of each pair: who can't meet is left out, and both tell their conditions.
-    fn look(&mut self, group: &mut Group) -> Result<(), Failure> {
+    /// Connects each pair once, and records the nodes' conditions. Pairs that fail are left out.
+    fn probe(&mut self, group: &mut Group) -> Result<(), Failure> {
         let task = ping();
         let meetings: Vec<_> = group.pairs.iter().map(|&pair| meeting(pair, 0, 1, &task)).collect();
-        for (pair, met) in group.pairs.clone().into_iter().zip(self.meets.round(&meetings)?) {
+        for (pair, met) in group.pairs.clone().into_iter().zip(self.meetings.round(&meetings)?) {
             match met {
-                Met::Got(got) => {
+                MeetingEnd::Done(got) => {
                     for (node, conditions) in [pair.0, pair.1].into_iter().zip(got.conditions) {
                         self.conditions.entry(node).or_insert(conditions);
                     }
                 }
-                Met::Failed(_, reason) => self.leave_out(group, pair, reason),
-                Met::Not => {}
+                MeetingEnd::Failed(_, reason) => self.leave_out(group, pair, reason),
+                MeetingEnd::Interrupted => {}
             }
         }
         Ok(())
@@ -120,7 +119,7 @@ impl Sweep<'_> {
         self.failed.push(FailedPair::new(pair, self.names, reason));
     }
 
-    /// The sizes of packets that all nodes take.
+    /// Returns the sizes of packets that all nodes can send.
     fn sizes(&self) -> Vec<u16> {
         let mtu = |conditions: &Conditions| value(conditions, "path mtu")?.parse::<u32>().ok();
         let least = self.conditions.values().filter_map(mtu).min().unwrap_or(1500);
@@ -128,7 +127,7 @@ impl Sweep<'_> {
         SIZES.into_iter().filter(|&size| size < most).chain([most]).collect()
     }
 
-    /// All sizes and numbers of pairs of a group.
+    /// Measures all sizes and numbers of pairs of a group.
     fn group(
         &mut self,
         group: &mut Group,
@@ -137,8 +136,8 @@ impl Sweep<'_> {
     ) -> Result<(), Failure> {
         for &packet in sizes {
             for count in counts(group.pairs.len()) {
-                // Pairs may have been left out meanwhile.
-                if count > group.pairs.len() || self.meets.interrupted {
+                // Pairs may have been left out since the counts were made.
+                if count > group.pairs.len() || self.meetings.interrupted {
                     continue;
                 }
                 let wire = group.wire;
@@ -150,17 +149,17 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// So many pairs at once.
+    /// Measures the first `count` pairs of a group at once.
     fn point(&mut self, group: &mut Group, packet: u16, count: usize) -> Result<(), Failure> {
         let pairs = group.pairs[..count].to_vec();
         let task = packets(packet);
         let meetings: Vec<_> = pairs.iter().map(|&pair| meeting(pair, 0, 1, &task)).collect();
         let mut rates = Vec::new();
-        for (&pair, met) in pairs.iter().zip(self.meets.round(&meetings)?) {
+        for (&pair, met) in pairs.iter().zip(self.meetings.round(&meetings)?) {
             match met {
-                Met::Got(got) => rates.push(got.forward),
-                Met::Failed(_, reason) => self.leave_out(group, pair, reason),
-                Met::Not => {}
+                MeetingEnd::Done(got) => rates.push(got.forward),
+                MeetingEnd::Failed(_, reason) => self.leave_out(group, pair, reason),
+                MeetingEnd::Interrupted => {}
             }
         }
         if rates.len() == count {
@@ -170,8 +169,8 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// What the wires allow to all pairs together, in bytes per second: by the topology, else by
-    /// what the NICs say of their speed.
+    /// Returns the bytes per second that the wires allow to all pairs together, by the topology or else by
+    /// the speed of the NICs.
     fn bound(&self, pairs: &[MatchUp], packet: u16) -> Option<f64> {
         if let Some(all) = self.network.bounds(pairs, packet) {
             return Some(all.iter().sum());
@@ -184,7 +183,7 @@ impl Sweep<'_> {
     }
 }
 
-/// How many pairs at once, of so many.
+/// Returns the numbers of pairs at once to measure, up to `pairs`.
 fn counts(pairs: usize) -> Vec<usize> {
     if pairs <= EACH {
         return (1..=pairs).collect();
@@ -198,7 +197,7 @@ mod tests {
     use crate::wires::sweep::counts;
 
     #[test]
-    fn few_pairs_are_all_counted_and_many_doubled() {
+    fn counts_are_all_numbers_of_few_pairs_and_doublings_of_many() {
         assert_eq!(counts(3), [1, 2, 3]);
         assert_eq!(counts(12), [1, 2, 4, 8, 12]);
         assert_eq!(counts(0), Vec::<usize>::new());

@@ -1,4 +1,4 @@
-//! The result object `garland.wires-sweep/2`.
+//! The result object of `garland wires --sweep`: `garland.wires-sweep/2`.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,24 @@ use crate::wires::measured::{FailedPair, Measured};
 use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_terminal::failure::Exit;
 
-/// Its kind and version.
+/// The schema of the result: kind and version.
 pub const SCHEMA: &str = "garland.wires-sweep/2";
 
-/// All of it.
+/// The result object `garland.wires-sweep/2`.
 #[derive(Serialize)]
 pub struct SweepResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
-    /// What was measured.
-    #[serde(flatten)]
-    pub swept: Swept,
-}
-
-/// What was measured.
-#[derive(Serialize)]
-pub struct Swept {
     /// The nodes.
     pub nodes: Vec<NodeResult>,
-    /// The wires, and the pairs that were measured on each.
+    /// The kinds of wire, and the pairs of each.
     pub wires: Vec<WireResult>,
-    /// The measurements.
+    /// The measured points.
     pub points: Vec<PointResult>,
     /// Pairs that were left out.
     pub failed: Vec<FailedPair>,
-    /// How it was measured.
+    /// The circumstances of the measurement.
     #[serde(flatten)]
     pub measured: Measured,
 }
@@ -46,37 +38,37 @@ pub struct NodeResult {
     pub name: String,
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// What about it may have an influence, as name and value.
+    /// Conditions that may influence rates, as names and values.
     pub conditions: Conditions,
 }
 
-/// A wire.
+/// A kind of wire, and its pairs.
 #[derive(Serialize)]
 pub struct WireResult {
     /// `local`, `remote` or `any`.
     pub wire: &'static str,
-    /// Sender and receiver; so many pairs at once are the first so many.
+    /// Sender and receiver; a measurement of n pairs uses the first n.
     pub pairs: Vec<[String; 2]>,
 }
 
-/// So many pairs at once; rates are payload, in bytes per second.
+/// A number of pairs at once; rates are bytes of payload per second.
 #[derive(Serialize)]
 pub struct PointResult {
     pub wire: &'static str,
     /// Bytes of the largest packet.
     pub packet: u16,
-    /// How many pairs.
+    /// Number of pairs.
     pub pairs: usize,
-    /// All of them together.
+    /// The sum of all pairs.
     pub rate: f64,
-    /// The slowest of them.
+    /// The rate of the slowest pair.
     pub lowest: f64,
-    /// What the wires allow to all of them together, where that is known.
+    /// The rate that the wires allow to all pairs together; none if unknown.
     pub bound: Option<f64>,
 }
 
 impl NodeResult {
-    /// All nodes; those without an agent have a reason for it in `absent`.
+    /// Returns all nodes; `absent` has the errors of those without an agent.
     pub fn all(
         names: &[&str],
         absent: &[Option<String>],
@@ -92,7 +84,7 @@ impl NodeResult {
 }
 
 impl WireResult {
-    /// A group's.
+    /// Returns the wire and the pairs of a group.
     pub fn new(group: &Group, names: &[&str]) -> Self {
         let pairs = group.pairs.iter().map(|&(a, b)| [names[a].to_owned(), names[b].to_owned()]);
         Self { wire: group.wire, pairs: pairs.collect() }
@@ -100,15 +92,15 @@ impl WireResult {
 }
 
 impl PointResult {
-    /// Of pairs that had `rates`.
+    /// Creates the point of pairs that had these `rates`.
     pub fn new(wire: &'static str, packet: u16, rates: &[f64], bound: Option<f64>) -> Self {
         let lowest = rates.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
         Self { wire, packet, pairs: rates.len(), rate: rates.iter().sum(), lowest, bound }
     }
 }
 
-impl Swept {
-    /// The command's exit code.
+impl SweepResult {
+    /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         let some_failed =
             !self.failed.is_empty() || self.nodes.iter().any(|node| !node.end.is_ok());

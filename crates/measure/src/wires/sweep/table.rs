@@ -1,31 +1,28 @@
-//! What `garland wires --sweep` prints for people: a table a wire, a line a size of packets, a column
-//! a number of pairs.
+//! The tables of `garland wires --sweep`: one for each kind of wire, with a line for each packet size and a
+//! column for each number of pairs.
 
 use std::fmt;
 
-use super::result::{PointResult, SweepResult, Swept, WireResult};
+use super::result::{PointResult, SweepResult, WireResult};
 use garland_terminal::verdicts::folded;
 
-/// So many pairs are named.
+/// Maximum number of pairs that are listed.
 const NAMED: usize = 8;
 
 impl fmt::Display for SweepResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = &self.swept;
-        for wire in &told.wires {
-            told.wire(f, wire)?;
-        }
-        let failed = told.nodes.iter().filter(|node| !node.end.is_ok());
+        self.wires.iter().try_for_each(|wire| self.wire(f, wire))?;
+        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
         f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
-        for pair in &told.failed {
+        for pair in &self.failed {
             let ([one, other], reason) = (&pair.nodes, &pair.reason);
             writeln!(f, "left out: {one} and {other}: {reason}")?;
         }
-        told.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))
+        self.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))
     }
 }
 
-impl Swept {
+impl SweepResult {
     fn wire(&self, f: &mut fmt::Formatter<'_>, wire: &WireResult) -> fmt::Result {
         let points = || self.points.iter().filter(|point| point.wire == wire.wire);
         let pairs = wire.pairs.iter().take(NAMED).map(|[from, to]| format!("{from} to {to}"));
@@ -59,7 +56,7 @@ impl Swept {
                 }
                 writeln!(f)
             };
-            line(&format!("{size} bytes a packet"), "measured", &|one| Some(one.rate / 1e6))?;
+            line(&format!("{size}-byte packets"), "measured", &|one| Some(one.rate / 1e6))?;
             line("", "wires", &|one| one.bound.map(|bound| bound / 1e6))?;
             line("", "of wires, %", &|one| one.bound.map(|bound| one.rate / bound * 100.0))?;
         }
@@ -67,7 +64,7 @@ impl Swept {
     }
 }
 
-/// Digits behind the point, for about four that tell something.
+/// Returns the number of decimals, for about four significant digits.
 fn digits(value: f64) -> usize {
     match value {
         ..10.0 => 3,

@@ -1,4 +1,4 @@
-//! What the user asked to measure.
+//! The request of `garland ping`.
 
 use garland_core::units::bytes;
 use garland_protocol::{
@@ -9,29 +9,29 @@ use garland_protocol::{
 use crate::args::{Ping, PingFunction, PingTarget, PingTransportName, PingWaiting};
 use garland_terminal::failure::Failure;
 
-/// Bytes of an operation where nothing is said.
+/// Default bytes of an operation.
 const SIZE: u32 = 8;
 
-/// Where a sweep of depths ends.
+/// Last depth of a sweep.
 const SWEEP_DEPTH: u32 = 64;
 
-/// Where a sweep of sizes ends.
+/// Last size of a sweep, in bytes.
 const SWEEP_SIZE: u32 = 64 << 10;
 
-/// In flight at most, where operations begin by a rate.
+/// Default of the maximum number of operations in flight with --rate.
 const RATED_DEPTH: u32 = 64;
 
-/// What to measure, and how much of it a sweep's depths are.
+/// A request for measurements between pairs of nodes.
 pub struct PingRequest {
-    /// The task.
+    /// The task of each pair.
     pub task: PingTask,
-    /// With a sweep, how many of the points are its depths; sizes follow.
+    /// With a sweep, the number of points that vary the depth; the rest vary the size.
     pub depths: Option<usize>,
-    /// The CPUs to stay on.
+    /// The CPUs that the first node and the others are pinned to.
     pub pin: Option<(u16, u16)>,
 }
 
-/// Reads the command line.
+/// Checks the arguments, and returns the request.
 pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
     let means = match ping.transport {
         PingTransportName::Tcp => PingTransport::Tcp,
@@ -41,8 +41,8 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
     if let Some(provider) = &ping.provider {
         check_provider(provider).map_err(|why| Failure::usage(format!("--provider: {why}")))?;
         if means != PingTransport::Fabric {
-            return Err(Failure::usage(format!("--provider {provider}: of a fabric"))
-                .hint("take --transport fabric with it"));
+            return Err(Failure::usage(format!("--provider {provider} needs --transport fabric"))
+                .hint("add --transport fabric"));
         }
     }
     let kind = match ping.function {
@@ -51,8 +51,8 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         PingFunction::Msg => PingKind::Msg,
     };
     if means == PingTransport::Shm && kind != PingKind::Msg && ping.rate.is_some() {
-        return Err(Failure::usage("--rate: a get or put of shared memory can't wait its turn")
-            .hint("take -f msg, or --transport tcp"));
+        return Err(Failure::usage("--rate does not apply to gets and puts of shared memory")
+            .hint("use -f msg, or --transport tcp"));
     }
     let wait = match ping.wait {
         PingWaiting::Block => PingWait::Block,
@@ -64,7 +64,10 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         (Some(PingTarget::Busy), _) => TargetState::Busy,
     };
     if !(0.001..=600.0).contains(&ping.time) {
-        return Err(Failure::usage(format!("--time {}: from 0.001 to 600 s", ping.time)));
+        return Err(Failure::usage(format!(
+            "--time {}: the time must be from 0.001 to 600 s",
+            ping.time
+        )));
     }
     let time_ms = (ping.time * 1000.0) as u32;
     let point =
@@ -74,7 +77,7 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         let depths = doublings(1, SWEEP_DEPTH);
         let count = depths.len();
         let [size] = sizes[..] else {
-            return Err(Failure::usage("--sweep goes through sizes itself: give one at most"));
+            return Err(Failure::usage("--sweep chooses its own sizes: give at most one size"));
         };
         let lengths = doublings(SIZE, SWEEP_SIZE).into_iter().map(|size| point(size, 1));
         (depths.into_iter().map(|depth| point(size, depth)).chain(lengths).collect(), Some(count))
@@ -84,7 +87,7 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         (all.map(|(size, depth)| point(size, depth)).collect::<Vec<_>>(), None)
     };
     if points.len() > PING_POINTS_MAX {
-        return Err(Failure::usage("too many sizes and depths at once"));
+        return Err(Failure::usage("too many combinations of sizes and depths"));
     }
     let pin = ping.pin.as_deref().map(pin).transpose()?;
     let provider = ping.provider.clone();
@@ -96,15 +99,17 @@ fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
         let bytes = bytes::parse(text).map_err(Failure::usage)?;
         u32::try_from(bytes).ok().filter(|&bytes| bytes <= PING_SIZE_MAX).ok_or_else(|| {
             let most = bytes::format(u64::from(PING_SIZE_MAX));
-            Failure::usage(format!("{text} bytes an operation: an agent keeps {most} for it"))
+            Failure::usage(format!(
+                "an operation of {text} bytes is too large: at most {most} are allowed"
+            ))
         })
     };
     let min = ping.min.as_deref().map(size).transpose()?.unwrap_or(SIZE);
     let max = ping.max.as_deref().map(size).transpose()?.unwrap_or(min);
     if max < min {
-        return Err(Failure::usage(format!("sizes from {min} to {max}: there are none")));
+        return Err(Failure::usage(format!("the least size, {min}, is above the largest, {max}")));
     }
-    // As pgping: after nothing come 4 bytes.
+    // As in pgping, size 0 is followed by 4 bytes.
     Ok(match min {
         0 if max == 0 => vec![0],
         0 => std::iter::once(0).chain(doublings(4.min(max), max)).collect(),
@@ -120,7 +125,9 @@ fn depths(ping: &Ping) -> Result<Vec<u32>, Failure> {
     let depth = |text: &str| text.parse().ok().filter(|depth| (1..=PING_DEPTH_MAX).contains(depth));
     match (depth(from), depth(to)) {
         (Some(from), Some(to)) if from <= to => Ok(doublings(from, to)),
-        _ => Err(Failure::usage(format!("-b {text}: N or N..M, from 1 to {PING_DEPTH_MAX}"))),
+        _ => Err(Failure::usage(format!(
+            "-b {text}: not N or N..M with numbers from 1 to {PING_DEPTH_MAX}"
+        ))),
     }
 }
 
@@ -129,12 +136,12 @@ fn pin(text: &str) -> Result<(u16, u16), Failure> {
     let pair = pair.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
     pair.ok_or_else(|| {
         Failure::usage(format!(
-            "--pin {text}: two CPUs, of the first node and the others, like 2,3"
+            "--pin {text}: not two CPU numbers, of the first node and of the others, such as 2,3"
         ))
     })
 }
 
-/// `min` and its doublings, up to `max`, which is the last one.
+/// Returns `min` and its doublings below `max`, followed by `max`.
 fn doublings(min: u32, max: u32) -> Vec<u32> {
     let below = std::iter::successors(Some(min), |size| size.checked_mul(2));
     below.take_while(|&size| size < max).chain([max]).collect()
@@ -142,10 +149,10 @@ fn doublings(min: u32, max: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ping::ask::doublings;
+    use crate::ping::request::doublings;
 
     #[test]
-    fn doublings_end_where_they_are_told() {
+    fn doublings_end_with_the_maximum() {
         assert_eq!(doublings(1, 8), [1, 2, 4, 8]);
         assert_eq!(doublings(3, 10), [3, 6, 10]);
         assert_eq!(doublings(5, 5), [5]);

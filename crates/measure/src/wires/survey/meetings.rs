@@ -1,4 +1,4 @@
-//! Lets pairs of nodes meet, and gathers what each pair found.
+//! Measurements of pairs of nodes by their agents.
 
 use garland_analysis::conditions::Conditions;
 use garland_control::{Pair, PairEnd, Party};
@@ -7,75 +7,77 @@ use garland_sys::signal::Interrupts;
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// What came of one meeting.
+/// The findings of one pair.
 #[derive(Clone, Debug, Default)]
-pub struct Got {
-    /// Bytes per second of all streams from the node that dialled.
+pub struct PairFindings {
+    /// Bytes per second of all streams from the connecting node.
     pub forward: f64,
-    /// Bytes per second of all streams to the node that dialled.
+    /// Bytes per second of all streams to the connecting node.
     pub backward: f64,
-    /// The kernel's accounts of a stream, by whether the sender was dialled.
+    /// The kernel's statistics of a stream that the connecting node sent, and of one that the accepting node
+    /// sent.
     pub went: [Option<TxStats>; 2],
-    /// Round trips.
+    /// Times of round trips.
     pub latency: Option<Summary>,
-    /// The conditions of both, by whether one was dialled.
+    /// The conditions of the connecting node and of the accepting one.
     pub conditions: [Conditions; 2],
 }
 
-/// How a meeting ended.
-pub enum Met {
-    /// As planned.
-    Got(Box<Got>),
-    /// Not: whose fault it seems, and why.
+/// The end of a pair's measurement.
+pub enum MeetingEnd {
+    /// The measurement is complete.
+    Done(Box<PairFindings>),
+    /// The measurement failed: the node that seems to be at fault, and the error.
     Failed(usize, String),
-    /// The user gave up before.
-    Not,
+    /// The user interrupted.
+    Interrupted,
 }
 
-/// Nodes that can meet, until the user gives up.
-pub struct Meets<'a> {
+/// Agents that measure between pairs, until the user interrupts.
+pub struct Meetings<'a> {
     party: Party,
     interrupts: &'a Interrupts,
-    /// Whether the user gave up.
+    /// Whether the user interrupted.
     pub interrupted: bool,
 }
 
-impl<'a> Meets<'a> {
-    /// The agents of `party`.
+impl<'a> Meetings<'a> {
+    /// Measures with the agents of `party`.
     pub fn new(party: Party, interrupts: &'a Interrupts) -> Self {
         Self { party, interrupts, interrupted: false }
     }
 
-    /// Whether there is still a channel to a node's agent.
+    /// Returns whether the channel to a node's agent is open.
     pub fn has(&self, node: usize) -> bool {
         self.party.has(node)
     }
 
-    /// Lets all pairs meet at once; how each ended, in their order.
-    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<Met>, Failure> {
+    /// Measures all pairs at once. Returns the end of each, in the same order.
+    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MeetingEnd>, Failure> {
         if self.interrupted {
-            return Ok(meetings.iter().map(|_| Met::Not).collect());
+            return Ok(meetings.iter().map(|_| MeetingEnd::Interrupted).collect());
         }
-        let mut found: Vec<Got> = meetings.iter().map(|_| Got::default()).collect();
+        let mut found: Vec<PairFindings> =
+            meetings.iter().map(|_| PairFindings::default()).collect();
         let mut take = |at: usize, node: usize, finding: Finding| {
             if let (Some(got), Some(pair)) = (found.get_mut(at), meetings.get(at)) {
                 got.take(finding, node == pair.to);
             }
         };
         let ends = self.party.round(meetings, Some(self.interrupts), &mut take);
-        let ends = ends.or_nothing("waiting for the agents")?;
-        let met = |(end, got): (PairEnd, Got)| match end {
-            PairEnd::Done => Met::Got(Box::new(got)),
-            PairEnd::Failed(node, reason) => Met::Failed(node, reason),
-            PairEnd::Interrupted => Met::Not,
+        let ends = ends.or_nothing("failed to wait for the agents")?;
+        let met = |(end, got): (PairEnd, PairFindings)| match end {
+            PairEnd::Done => MeetingEnd::Done(Box::new(got)),
+            PairEnd::Failed(node, reason) => MeetingEnd::Failed(node, reason),
+            PairEnd::Interrupted => MeetingEnd::Interrupted,
         };
         self.interrupted |= ends.contains(&PairEnd::Interrupted);
         Ok(ends.into_iter().zip(found).map(met).collect())
     }
 }
 
-impl Got {
-    /// A finding, of the agent that was dialled or of the one that dialled.
+impl PairFindings {
+    /// Adds a finding of the accepting agent if `dialled`, otherwise of the connecting one.
     fn take(&mut self, finding: Finding, dialled: bool) {
         match finding {
             Finding::RxStats(came) => {

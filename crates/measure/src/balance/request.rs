@@ -1,4 +1,4 @@
-//! What the user asked for, checked before anything is started.
+//! The request of `garland balance`, checked before any agent is started.
 
 use garland_core::plan::Layout;
 use garland_core::units::bytes;
@@ -7,43 +7,45 @@ use garland_protocol::BALANCE_SIZES;
 use crate::args::Balance;
 use garland_terminal::failure::Failure;
 
-/// What is to be measured.
+/// A request for a balance test.
 pub struct BalanceRequest {
-    /// The folder on each node, in the system's bytes.
+    /// The directory on each node; its path need not be UTF-8.
     pub path: Vec<u8>,
-    /// The files' lengths: as the user wrote them, and in bytes.
+    /// The lengths of the files: as the user wrote them, and in bytes.
     pub sizes: Vec<(String, u64)>,
-    /// How many copies are remote.
+    /// The numbers of remote copies to measure.
     pub remote: Vec<usize>,
-    /// How many pairs there are.
+    /// Number of pairs of nodes.
     pub pairs: usize,
-    /// Rounds of each point.
+    /// Number of rounds of each point.
     pub rounds: u16,
-    /// Whether caches are empty; full otherwise.
+    /// Whether the page cache has none of the files at the start; otherwise it has all of them.
     pub cold: bool,
-    /// Whether a copy is done only when it is on stable storage.
+    /// Whether a copy must be on stable storage to be done.
     pub fsync: bool,
-    /// Whether blocks are sealed.
+    /// Whether blocks are encrypted.
     pub sealed: bool,
-    /// Bytes of a block, if not by the files' lengths.
+    /// Bytes of a block; if none, they depend on the lengths of the files.
     pub block: Option<u32>,
 }
 
 impl BalanceRequest {
-    /// What `balance` asks of so many nodes.
+    /// Checks the arguments `balance` for this number of `nodes`. `path` is the directory on each node.
     pub fn read(balance: &Balance, path: Vec<u8>, nodes: usize) -> Result<Self, Failure> {
         if path == b"/dev/null" || path == b"-" {
-            return Err(Failure::usage("balance copies from disk to disk: PATH is a folder"));
+            return Err(Failure::usage("balance copies between disks: PATH must be a directory"));
         }
         if nodes == 1 {
-            return Err(Failure::usage("one node has no partner to copy to")
-                .hint("name two nodes or more, in pairs: the first and the second are one")
-                .hint("garland disk measures one node's disk"));
+            return Err(Failure::usage("balance needs two nodes or more")
+                .hint("the first and the second node are a pair, and so on")
+                .hint("to measure one node's disk, run garland disk"));
         }
         if !nodes.is_multiple_of(2) {
-            return Err(Failure::usage(format!("{nodes} nodes aren't pairs"))
-                .hint("name an even number: the first and the second are a pair, and so on")
-                .hint("n[1-9]!n3 leaves one out"));
+            return Err(Failure::usage(format!(
+                "balance needs an even number of nodes, not {nodes}"
+            ))
+            .hint("the first and the second node are a pair, and so on")
+            .hint("to leave out a node, write n[1-9]!n3"));
         }
         let pairs = nodes / 2;
         let remote = match &balance.remote {
@@ -52,8 +54,8 @@ impl BalanceRequest {
         };
         if let Some(many) = remote.iter().find(|&&remote| remote > pairs) {
             let copies = if pairs == 1 { "1 copy" } else { &format!("{pairs} copies") };
-            let message = format!("--remote {many}: {nodes} nodes make {copies} in all");
-            return Err(Failure::usage(message).hint("each pair of nodes makes one"));
+            let message = format!("--remote {many}: {nodes} nodes make {copies} only");
+            return Err(Failure::usage(message).hint("each pair of nodes makes one copy"));
         }
         let sizes = balance.sizes.iter().map(|text| size(text)).collect::<Result<_, _>>()?;
         let block = balance.block_size.as_deref().map(block).transpose()?;
@@ -70,7 +72,7 @@ impl BalanceRequest {
         })
     }
 
-    /// Bytes of the longest file.
+    /// Returns the bytes of the longest file.
     pub fn longest(&self) -> u64 {
         self.sizes.iter().map(|(_, size)| *size).max().unwrap_or(0)
     }
@@ -88,8 +90,12 @@ fn size(text: &str) -> Result<(String, u64), Failure> {
     if !BALANCE_SIZES.contains(&size) {
         let (least, most) = BALANCE_SIZES.into_inner();
         let [least, most] = [least, most].map(bytes::format);
-        return Err(Failure::usage(format!("--sizes {text}: allowed are {least} to {most}"))
-            .hint("copies that take less than some tenths of a second say little"));
+        return Err(Failure::usage(format!(
+            "--sizes {text}: the size must be from {least} to {most}"
+        ))
+        .hint(
+            "copies should take some tenths of a second at least: shorter ones are not accurate",
+        ));
     }
     Ok((text.to_owned(), size))
 }
