@@ -106,7 +106,7 @@ fn what_cannot_be_is_said_before_anything_is_copied() {
         (["--sizes", "0", "local[1-2]"], "--sizes 0: allowed are 1.00 KiB to"),
         (["--sizes", "1MB,many", "local[1-2]"], "many"),
         (["--remote", "2", "local[1-2]"], "--remote 2: 2 nodes make 1 copy in all"),
-        (["--sizes", "1MB", "/tmp"], "`/tmp` is a path of this machine"),
+        (["--sizes", "1MB", "/tmp"], "`/tmp` is a path on this machine"),
         (["--sizes", "1MB", "local[1-2]:/dev/null"], "from disk to disk"),
     ] {
         let said = balance(&garland, &scratch, &arguments).with_code(2);

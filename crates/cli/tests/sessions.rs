@@ -385,7 +385,7 @@ fn an_agent_that_stays_is_remembered_until_it_is_proved_gone() {
     // Stopped for longer than a command waits for its answer.
     agent.stop();
     let said = garland.run(&["up", "local1"]).with_code(3);
-    assert!(said.out.contains("an agent that stays is recorded and can't be reached"), "{said:?}");
+    assert!(said.out.contains("cannot connect to its standing agent"), "{said:?}");
     agent.go_on();
     assert_known();
     let _ = garland.run(&["status", "local1"]).with_code(0);

@@ -66,7 +66,7 @@ pub fn run_command(
             }
         }
     }
-    let unknown = || CommandEnd::Failed("what became of it isn't known".to_owned());
+    let unknown = || CommandEnd::Failed("what became of it is not known".to_owned());
     Ok(ends.into_iter().map(|end| end.unwrap_or_else(unknown)).collect())
 }
 

@@ -86,7 +86,7 @@ impl Parts {
                 let differs = digests.is_some_and(wrong);
                 differs.then(|| "what it sees there is another file".to_owned())
             }
-            None => Some("it didn't say what it reads".to_owned()),
+            None => Some("it did not say what it reads".to_owned()),
         };
         self.0.iter().filter_map(|part| Some((part.place, reason(part)?))).collect()
     }

@@ -76,7 +76,7 @@ impl<'a> Survey<'a> {
         for node in waiting {
             *self.late.entry(node).or_default() += 1;
             let seconds = patience.as_secs();
-            answers.insert(node, Err(format!("its agent didn't answer within {seconds} s")));
+            answers.insert(node, Err(format!("its agent did not answer within {seconds} s")));
         }
         Ok(answers)
     }

@@ -1,4 +1,4 @@
-//! From what the user wrote to nodes: node lists, groups, the cluster file, the allocation.
+//! Resolves node lists to nodes, with the cluster file, its groups, and the Slurm allocation.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,15 @@ use crate::context::Context;
 use crate::here;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The cluster file, if there is one, and what node lists refer to.
+/// The cluster file, if there is one; node lists are resolved with it.
 #[derive(Debug)]
 pub struct Inventory {
     cluster: Option<Cluster>,
 }
 
 impl Inventory {
-    /// Reads the cluster file that the user names, or the first of the usual ones that is there. The
-    /// one of the working directory must be the user's own.
+    /// Reads the cluster file that the user names, or else the first default one that exists. A file
+    /// in the working directory must belong to the user.
     pub fn open(context: &Context) -> Result<Self, Failure> {
         let usual = || {
             let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
@@ -34,12 +34,12 @@ impl Inventory {
         Ok(Self { cluster })
     }
 
-    /// The cluster file's cluster.
+    /// Returns the cluster of the cluster file.
     pub fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }
 
-    /// The nodes that `list` names, in its order.
+    /// Resolves a node list. Returns the nodes in the list's order.
     pub fn nodes(&self, list: &str) -> Result<Vec<Node>, Failure> {
         let names = nodelist::expand(list, self).map_err(|error| explain(&error))?;
         names.iter().map(|name| self.node(name)).collect()
@@ -49,18 +49,18 @@ impl Inventory {
         let elsewhere = is_local(name) || name.starts_with(LAB_PREFIX);
         match &self.cluster {
             Some(cluster) if !elsewhere => cluster.node(name).cloned().ok_or_else(|| {
-                Failure::usage(format!("{name} is not in the cluster file"))
-                    .hint("add it there, or name another file by --cluster")
+                Failure::usage(format!("node {name} is not in the cluster file"))
+                    .hint("add it to the file, or use another file with --cluster")
             }),
             _ => Ok(Node::named(name)),
         }
     }
 }
 
-/// What lab nodes' names begin with.
+/// The prefix of lab nodes' names.
 pub const LAB_PREFIX: &str = "lab:";
 
-/// Whether a name is one of `local[..]`.
+/// Returns whether a name is one of `local[..]`: `local` and a number.
 pub fn is_local(name: &str) -> bool {
     name.strip_prefix("local")
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
@@ -74,7 +74,7 @@ impl Sources for Inventory {
     fn group(&self, name: &str) -> Result<Option<String>, String> {
         match &self.cluster {
             Some(cluster) => Ok(cluster.group_list(name)),
-            None => Err("groups stand in the cluster file, and there is none".to_owned()),
+            None => Err("groups are defined in the cluster file, and there is none".to_owned()),
         }
     }
 

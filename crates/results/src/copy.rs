@@ -1,4 +1,4 @@
-//! What a copy tells when it is over: the same value as a table, as JSON, and in the run's folder.
+//! What a copy tells when it is over: the same value as a table, as JSON, and in the run's directory.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -57,20 +57,20 @@ pub struct CopyResult {
     /// Whether nodes read parts of the source by themselves.
     #[serde(default)]
     shared: bool,
-    /// Those that were to and didn't.
+    /// Those that were to and did not.
     #[serde(default)]
     unread: Vec<UnreadPart>,
     #[serde(default)]
     stages: Vec<StageResult>,
     #[serde(default)]
     faults: Vec<FaultResult>,
-    /// What was copied, if it wasn't one file.
+    /// What was copied, if it was not one file.
     tree: Option<TreeResult>,
     #[serde(default)]
     interrupted: bool,
 }
 
-/// A node that was to read a part of the source by itself, and why it didn't.
+/// A node that was to read a part of the source by itself, and why it did not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnreadPart {
     node: String,
@@ -112,7 +112,7 @@ pub struct NodeResult {
     /// Bytes of these that it had before anything was sent.
     #[serde(default)]
     already: u64,
-    /// Names that it has removed, since the source hasn't them.
+    /// Names that it has removed, since the source has not them.
     #[serde(default)]
     removed: u64,
     /// Bytes per second until this node held every block.
@@ -222,7 +222,7 @@ impl CopyResult {
     }
 
     /// With what was found before: nodes where an interrupted copy left what was of no use, and those that
-    /// were to read a part of the source by themselves and didn't, and why.
+    /// were to read a part of the source by themselves and did not, and why.
     pub fn with_before(mut self, unusable: Vec<String>, unread: Vec<(String, String)>) -> Self {
         self.unusable = unusable;
         let unread = unread.into_iter().map(|(node, reason)| UnreadPart { node, reason });
@@ -245,7 +245,7 @@ impl CopyResult {
         lines.filter(|line| seen.insert(line.clone())).flatten().collect()
     }
 
-    /// Where what went to `path` on nodes can't be taken back.
+    /// Where what went to `path` on nodes cannot be taken back.
     pub fn with_path(mut self, path: &[u8]) -> Self {
         let device = path.starts_with(b"/dev/") && path != b"/dev/null";
         let memory = path.starts_with(b"/dev/shm/");
@@ -385,7 +385,7 @@ impl fmt::Display for CopyResult {
             writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
         }
         if self.in_place && self.nodes.iter().any(|node| !node.end.is_ok()) {
-            writeln!(f, "note    what a device, a pipe or a command got isn't taken back")?;
+            writeln!(f, "note    what a device, a pipe or a command got is not taken back")?;
         }
         writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
     }

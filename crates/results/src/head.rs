@@ -27,7 +27,7 @@ pub struct Head {
     /// They sum to `elapsed_ns`.
     #[serde(default)]
     pub phases: Vec<Phase>,
-    /// The best that the wires allow; none where it isn't known, or no file was copied.
+    /// The best that the wires allow; none where it is not known, or no file was copied.
     pub limit: Option<Limit>,
 }
 
@@ -127,7 +127,7 @@ impl NodeVerdict {
 pub struct NodeEnd {
     /// How it ended.
     pub verdict: NodeVerdict,
-    /// Why it isn't ok.
+    /// Why it is not ok.
     pub reason: Option<String>,
 }
 
@@ -148,7 +148,7 @@ impl NodeEnd {
     }
 }
 
-/// Keeps a result object in its run's folder, and prints it: as JSON, or for people.
+/// Keeps a result object in its run's directory, and prints it: as JSON, or for people.
 pub fn tell(run: &Run, json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
     run.keep("result.json", result)?;
     if json { print_json(result) } else { output::print(result) }

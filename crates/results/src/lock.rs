@@ -1,6 +1,6 @@
 //! Lock files: a command holds one while it lives, so that others can tell.
 //!
-//! flock(2) is what counts. Some file systems don't have it (Lustre by default, NFS without lockd):
+//! flock(2) is what counts. Some file systems do not have it (Lustre by default, NFS without lockd):
 //! there the process that is named in the file counts.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -134,7 +134,7 @@ mod tests {
         fn new(name: &str) -> Self {
             let name = format!("garland-lock-{name}-{}", std::process::id());
             let folder = std::env::temp_dir().join(name);
-            fs::create_dir_all(&folder).expect("a folder for the test");
+            fs::create_dir_all(&folder).expect("a directory for the test");
             Self(folder)
         }
     }
@@ -176,7 +176,7 @@ mod tests {
             let refused = |_: &File| Err(TryLockError::Error(errno.into()));
             assert!(is_held_by(&path, refused));
             drop(lock);
-            // This process lives; one that had its number before doesn't.
+            // This process lives; one that had its number before does not.
             let Identity { pid, start, boot } = Identity::own().unwrap();
             fs::write(&path, format!("{pid} {} {boot}\n", start + 1)).unwrap();
             assert!(!is_held_by(&path, refused));

@@ -1,4 +1,4 @@
-//! Where Garland keeps what it must remember: one folder of mode 0700 whose owner is checked, and
+//! Where Garland keeps what it must remember: one directory of mode 0700 whose owner is checked, and
 //! in it one for each host, since homes may be shared.
 
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -12,7 +12,7 @@ use garland_sys::process;
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The state folder of this host.
+/// The state directory of this host.
 #[derive(Clone, Debug)]
 pub struct Places {
     state: PathBuf,
@@ -34,7 +34,7 @@ impl Places {
         Self::at(&std::path::absolute(&base).unwrap_or(base))
     }
 
-    /// Opens the state folder under `base`. Both must be this user's, and nobody else may write to
+    /// Opens the state directory under `base`. Both must be this user's, and nobody else may write to
     /// them; what is below `base` nobody else may read either.
     pub fn at(base: &Path) -> Result<Self, Failure> {
         own_folder(base, 0o022)?;
@@ -88,7 +88,7 @@ fn private_folder(path: &Path) -> Result<(), Failure> {
     own_folder(path, 0o077)
 }
 
-/// Makes a folder if need be, and checks that it is this user's and that none of the permissions
+/// Makes a directory if need be, and checks that it is this user's and that none of the permissions
 /// `forbidden` are given to others.
 fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
     DirBuilder::new()
@@ -99,7 +99,7 @@ fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
     let stat = fs::symlink_metadata(path).or_nothing(format!("asking about {}", path.display()))?;
     if !stat.is_dir() || stat.uid() != process::user_id() {
         return Err(Failure::usage(format!("{} belongs to somebody else", path.display()))
-            .hint("set GARLAND_STATE to a folder of your own"));
+            .hint("set GARLAND_STATE to a directory of your own"));
     }
     if stat.mode() & forbidden != 0 {
         let mode = stat.mode() & 0o7777;
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn a_state_folder_is_refused_that_others_may_write_to() {
         let base = std::env::temp_dir().join(format!("garland-places-{}", std::process::id()));
-        let places = Places::at(&base).expect("a new folder is private");
+        let places = Places::at(&base).expect("a new directory is private");
         let host = base.join(process::host_name().replace('/', "_"));
-        let runs = places.folder("runs").expect("a new folder is private");
+        let runs = places.folder("runs").expect("a new directory is private");
         for (path, mode) in [(&base, 0o770), (&base, 0o1777), (&base, 0o702), (&host, 0o720)] {
             set_mode(path, mode);
             let refused = Places::at(&base).map(drop).expect_err("others may write to it");
@@ -139,7 +139,7 @@ mod tests {
             assert!(refused.to_string().contains(&*path.to_string_lossy()), "{refused}");
             set_mode(path, 0o700);
         }
-        // What is below is private wholly; the folder that was named may be seen.
+        // What is below is private wholly; the directory that was named may be seen.
         set_mode(&base, 0o755);
         set_mode(&runs, 0o750);
         let refused = Places::at(&base).expect("nobody else writes").folder("runs").map(drop);

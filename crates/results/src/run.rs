@@ -1,4 +1,4 @@
-//! Runs: every command that moves bytes keeps what it did in a folder of its own, named by the
+//! Runs: every command that moves bytes keeps what it did in a directory of its own, named by the
 //! output and read by later commands.
 
 mod names;
@@ -21,7 +21,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The run that is meant where none is named.
 pub const LAST: &str = "last";
 
-/// A run's folder.
+/// A run's directory.
 #[derive(Clone, Debug)]
 pub struct Run {
     name: String,
@@ -58,7 +58,7 @@ impl Run {
         Ok(Self { _lock: Some(Arc::new(lock)), ..self })
     }
 
-    /// A run that was made: by its name, by its folder, or the last one. It must hold `needed`, which
+    /// A run that was made: by its name, by its directory, or the last one. It must hold `needed`, which
     /// `what` says in words; the last one is the last that does.
     pub fn find(places: &Places, asked: &str, needed: &str, what: &str) -> Result<Self, Failure> {
         Self::find_with(places, asked, &[needed], what)
@@ -116,7 +116,7 @@ impl Run {
         &self.name
     }
 
-    /// The run's folder.
+    /// The run's directory.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -136,7 +136,7 @@ impl Run {
 
 impl Run {
     /// Keeps what was noted of the run, a file a node, or of the copy of `node` where there are several;
-    /// says if it can't: the run is as good without.
+    /// says if it cannot: the run is as good without.
     pub fn keep_traces(&self, places: &Places, node: Option<&str>, traces: &[Trace]) {
         if let Err(failure) = self.write_traces(places, node, traces) {
             garland_terminal::errln!("this run has no whole trace: {failure}");
@@ -163,7 +163,7 @@ impl Run {
     }
 }
 
-/// The folders of all runs, the oldest first. Names begin with the time, to the second; of runs that
+/// The directories of all runs, the oldest first. Names begin with the time, to the second; of runs that
 /// began within one, the file system knows more.
 fn sorted(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();

@@ -32,7 +32,7 @@ pub struct NodeState {
     log: Option<PathBuf>,
     /// Connections that it keeps to nodes behind it, for the copies to come.
     links: Option<u32>,
-    /// Nodes behind it that it can't reach, and why.
+    /// Nodes behind it that it cannot reach, and why.
     unreachable: Vec<String>,
     /// The verdict's word in the table.
     #[serde(skip)]
@@ -45,7 +45,7 @@ impl NodeState {
         Self::new(node, NodeVerdict::Ok, None, word)
     }
 
-    /// It isn't: `verdict` is `failed`, `dead` or `skipped`.
+    /// It is not: `verdict` is `failed`, `dead` or `skipped`.
     pub fn but(node: &Node, verdict: NodeVerdict, reason: impl Into<String>) -> Self {
         Self::new(node, verdict, Some(reason.into()), verdict.as_str())
     }
@@ -61,7 +61,7 @@ impl NodeState {
         self
     }
 
-    /// With the links that its agent keeps, and those that it couldn't open.
+    /// With the links that its agent keeps, and those that it could not open.
     pub fn with_links(mut self, links: Option<u32>, unreachable: Vec<String>) -> Self {
         (self.links, self.unreachable) = (links, unreachable);
         self
@@ -97,7 +97,7 @@ impl StandingResult {
         Ok(())
     }
 
-    /// Prints the folders of the agents' logs.
+    /// Prints the directories of the agents' logs.
     pub fn print_log_folders(&self) -> Result<(), Failure> {
         let folders = self.nodes.iter().filter_map(|node| node.log.as_deref()?.parent());
         let folders: BTreeSet<&Path> = folders.collect();
@@ -106,7 +106,7 @@ impl StandingResult {
         output::print(lines)
     }
 
-    /// The exit code of `garland status`: agents that are gone aren't the same as none.
+    /// The exit code of `garland status`: agents that are gone are not the same as none.
     pub fn status(&self) -> Exit {
         let nodes = self.nodes.iter();
         let (up, gone) = nodes.fold((0, 0), |(up, gone), node| {

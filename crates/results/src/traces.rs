@@ -1,5 +1,5 @@
 //! The traces that a run keeps: one file a node, and where it gathered files from several nodes, which
-//! is a copy for each, a folder a copy.
+//! is a copy for each, a directory a copy.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -25,9 +25,9 @@ pub const PEERS: &str = "peers.json";
 pub struct Traced {
     /// The run.
     pub run: Run,
-    /// The names of the plan's nodes, in their places; none where the plan can't be read.
+    /// The names of the plan's nodes, in their places; none where the plan cannot be read.
     pub planned: Vec<String>,
-    /// Which of its nodes' addresses each lane uses; none where the plan can't be read.
+    /// Which of its nodes' addresses each lane uses; none where the plan cannot be read.
     pub rails: Vec<u16>,
     /// The names of those that a mount's trace is about, in their places; they have none themselves.
     pub peers: Vec<String>,

@@ -23,13 +23,13 @@ pub struct TreeResult {
     directories: u64,
     /// Symbolic and hard links.
     links: u64,
-    /// How many couldn't be copied.
+    /// How many could not be copied.
     missed: usize,
-    /// How many aren't for copying.
+    /// How many are not for copying.
     skipped: usize,
     /// The first of them.
     left_out: Vec<LeftOutResult>,
-    /// How many folders weren't swept though others were, since something in them stayed behind.
+    /// How many directories were not swept though others were, since something in them stayed behind.
     deletion_skipped: usize,
     /// The first of them.
     deletion_skipped_in: Vec<String>,
@@ -67,7 +67,7 @@ impl TreeResult {
         }
     }
 
-    /// With the folders that nodes were told to remove nothing from.
+    /// With the directories that nodes were told to remove nothing from.
     pub fn with_deletion_skipped(self, directories: &[PathBuf]) -> Self {
         let first = directories.iter().take(KEPT).map(|path| path.to_string_lossy().into_owned());
         Self { deletion_skipped: directories.len(), deletion_skipped_in: first.collect(), ..self }

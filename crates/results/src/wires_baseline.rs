@@ -64,7 +64,7 @@ pub fn find(
         return match baseline.filter(|_| safe) {
             Some(baseline) if baseline.has_rates() => Ok(Some(baseline)),
             _ => {
-                Err(Failure::usage(format!("{run} isn't a run of garland wires with these nodes"))
+                Err(Failure::usage(format!("{run} is not a run of garland wires with these nodes"))
                     .hint(format!("runs are kept in {}", runs.display())))
             }
         };

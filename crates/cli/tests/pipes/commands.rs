@@ -127,7 +127,7 @@ fn what_can_not_be_is_refused() {
         (&["source.bin", "local1:| "][..], "there is no command behind `|`"),
         (&["--stripe", "source.bin", "local[1-2]:|cat"], "stripes can't go to commands"),
         (&["-r", "folder", "local1:|tar x"], "a tree goes to a folder, not to a command"),
-        (&["source.bin", "|cat"], "a command of this machine is no destination"),
+        (&["source.bin", "|cat"], "a command on this machine is not a destination"),
         (&["|", "local1:/x"], "there is no command behind `|`"),
         (&["-", "source.bin", "local1:/x"], "a stream is copied alone"),
         (&["-r", "-", "local1:/x"], "a stream is no folder"),

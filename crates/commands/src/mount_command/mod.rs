@@ -24,7 +24,7 @@ use crate::args::Mount;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::lab;
-use garland_fleet::standing::{Shelf, Standing};
+use garland_fleet::standing::{RecordDir, Standing};
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -162,7 +162,7 @@ fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Fa
     let (places, lab) = (places.clone(), lab.map(str::to_owned));
     let keys = places.controller_keys()?;
     Ok(Arc::new(move |place| {
-        let shelf = Shelf::open(&places, lab.as_deref());
+        let shelf = RecordDir::open(&places, lab.as_deref());
         let shelf = shelf.map_err(|failure| failure.message().to_owned())?;
         let record = Standing::find(&shelf, &names[place]).ok_or("no agent is up there")?;
         record.connect(&keys).map_err(|error| error.to_string())

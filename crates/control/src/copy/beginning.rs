@@ -104,7 +104,7 @@ impl Driver<'_> {
             let event = if self.is_silent(id) {
                 HeadEvent::Lost(id, format!("no word from it for {} ms", QUIET_NS / 1_000_000))
             } else {
-                let reason = "its agent didn't give its place back".to_owned();
+                let reason = "its agent did not give its place back".to_owned();
                 HeadEvent::From(id, FromAgent::Failed(self.copy, reason))
             };
             self.head.handle(clock::now_ns(), event);

@@ -43,7 +43,7 @@ impl Driver<'_> {
             let ids = self.agents.ids().collect::<Vec<_>>();
             let other = ids.into_iter().zip(roots.iter().zip(digests));
             for (id, _) in other.filter(|(_, (root, digest))| root != digest) {
-                let reason = "its stripe isn't what was written there: the manifest has another \
+                let reason = "its stripe is not what was written there: the manifest has another \
                               digest";
                 let failed = FromAgent::Failed(self.copy, reason.to_owned());
                 self.head.handle(now, HeadEvent::From(id, failed));

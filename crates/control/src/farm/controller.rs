@@ -160,7 +160,7 @@ fn open(
         }
     }
     for worker in workers.all.iter_mut().filter(|worker| is_missing(worker)) {
-        worker.gone = Some("its agent doesn't say what it has for jobs".to_owned());
+        worker.gone = Some("its agent does not say what it has for jobs".to_owned());
     }
     Ok(true)
 }

@@ -31,7 +31,7 @@ impl RunningJob {
     /// The record of the job: as its command ended, unless something failed afterwards.
     pub fn over(self, wrong: Option<Outcome>, staged_out: Option<f64>, bytes_out: u64) -> Try {
         let outcome = self.end.as_ref().map(|end| end.outcome.clone());
-        let unknown = || Outcome::Failed("what became of it isn't known".to_owned());
+        let unknown = || Outcome::Failed("what became of it is not known".to_owned());
         Try {
             outcome: wrong.or(outcome).unwrap_or_else(unknown),
             staged_in: self.staged_in,

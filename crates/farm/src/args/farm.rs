@@ -28,7 +28,7 @@ pub enum FarmCommand {
     /// A node's mount of the files that its jobs use (started by agents)
     #[command(hide = true)]
     Window {
-        /// The folder to mount on.
+        /// The directory to mount on.
         dir: PathBuf,
     },
     /// What kills an agent's jobs if the agent is killed (started by agents)
@@ -45,7 +45,7 @@ pub enum FarmCommand {
 /// `garland farm work`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct FarmWork {
-    /// The folder with the jobs' files.
+    /// The directory with the jobs' files.
     #[arg(long, requires = "part")]
     pub folder: Option<PathBuf>,
     /// Which of them.
@@ -82,12 +82,12 @@ pub struct FarmRun {
     #[arg(long)]
     pub all_at_once: bool,
     /// How jobs get their files: they are there already under their names (there), are brought to a
-    /// folder of the job's own, and results taken back (stage), or are seen under a mount of this
+    /// directory of the job's own, and results taken back (stage), or are seen under a mount of this
     /// machine's files (mount).
     #[arg(long, value_enum, default_value = "there")]
     pub data: DataName,
     /// What {out} is called: {} is the input, {.} the same without its ending, {/} its name without
-    /// folders, {/.} that without its ending.
+    /// directories, {/.} that without its ending.
     #[arg(long, value_name = "PATTERN", default_value = "{.}.out")]
     pub out: OsString,
     /// Replace outputs that exist. Without this no job runs if there is one.
@@ -99,13 +99,13 @@ pub struct FarmRun {
     /// How often a job is tried before it has failed, on another node each time if there is one.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub tries: u32,
-    /// How long a job may run, such as 90s, where the list doesn't say.
+    /// How long a job may run, such as 90s, where the list does not say.
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// Go on with a run whose controller has died or was interrupted: its name, its folder, or last.
+    /// Go on with a run whose controller has died or was interrupted: its name, its directory, or last.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last", conflicts_with_all = ["what", "command"])]
     pub resume: Option<String>,
-    /// A folder that Slurm's nodes share with this machine [default: the run's own].
+    /// A directory that Slurm's nodes share with this machine [default: the run's own].
     #[arg(long, value_name = "DIR")]
     pub shared: Option<OsString>,
     /// No progress.

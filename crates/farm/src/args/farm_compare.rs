@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 #[derive(Debug, ClapArgs)]
 #[command(after_help = COMPARE_HELP)]
 pub struct FarmCompare {
-    /// The runs: names, or paths of their folders.
+    /// The runs: names, or paths of their directories.
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     pub runs: Vec<String>,
     /// The run that is 100 % [default: the first].

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::result::{FarmReport, Summary};
 
-/// A label for each of `runs`: the properties that aren't equal in all of them, or the runs' names if that
+/// A label for each of `runs`: the properties that are not equal in all of them, or the runs' names if that
 /// leaves two labels equal.
 pub fn labels(runs: &[FarmReport]) -> Vec<String> {
     let kinds: [fn(&Summary) -> String; 5] = [

@@ -82,7 +82,7 @@ impl Farmed {
         let mounted = data == DataName::Mount;
         let files = if mounted { Files::Mounted } else { Files::OnNodes };
         let one = self.how.one.clone().or_else(|| self.one(&workers, &tasks, powers));
-        // The time of some of the jobs can't be compared with that of all.
+        // The time of some of the jobs cannot be compared with that of all.
         let whole = self.done().count() == self.jobs;
         let power = |one: &OneMachine| Power { one: one.power, all: powers.each.iter().sum() };
         Summary {

@@ -57,7 +57,7 @@ impl FarmReport {
     pub fn as_one_machine(self) -> Result<OneMachine, Failure> {
         let Self { run, nodes, summary, .. } = self;
         if summary.jobs.done < summary.jobs.all {
-            return Err(Failure::usage(format!("{run} hasn't done all of its jobs")));
+            return Err(Failure::usage(format!("{run} has not done all of its jobs")));
         }
         let power = nodes.iter().map(|node| node.power).sum();
         Ok(OneMachine { seconds: summary.total, power, run: Some(run) })

@@ -51,7 +51,7 @@ pub struct Jobs {
     pub done: usize,
     /// Jobs that failed for good.
     pub failed: usize,
-    /// Jobs that didn't finish before the run was interrupted.
+    /// Jobs that did not finish before the run was interrupted.
     pub open: usize,
     /// Number of tries beyond each job's first.
     pub retries: u64,

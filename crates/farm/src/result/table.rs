@@ -248,7 +248,7 @@ pub fn show_losses(f: &mut Formatter<'_>, losses: &Losses) -> fmt::Result {
 /// The text for a cause in the table.
 pub fn in_words(cause: Loss) -> &'static str {
     match cause {
-        Loss::IntegerRounds => "integer rounds: the last one isn't full",
+        Loss::IntegerRounds => "integer rounds: the last one is not full",
         Loss::Network => "network, and who gives files at its end",
         Loss::Disk => "disks, and what else jobs wait for",
         Loss::Engine => "the engine: begin, between jobs, end",

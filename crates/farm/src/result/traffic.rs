@@ -31,7 +31,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Reads the counters; those that can't be read are missing.
+    /// Reads the counters; those that cannot be read are missing.
     pub fn now(lab: Option<&Lab>, own: &str) -> Self {
         let nics = match lab {
             Some(lab) => of_lab(lab),

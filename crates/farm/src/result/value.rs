@@ -50,7 +50,7 @@ pub struct NodeResult {
     pub done: usize,
     /// Processor seconds of these jobs.
     pub cpu: f64,
-    /// Traffic of the NICs during the run; empty if it wasn't counted.
+    /// Traffic of the NICs during the run; empty if it was not counted.
     pub nics: Vec<NicTraffic>,
 }
 

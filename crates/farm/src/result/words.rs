@@ -28,7 +28,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24 jobs`; none if the cluster
-/// can't be compared with one machine.
+/// cannot be compared with one machine.
 pub fn sentence(summary: &Summary, powers: &[f64]) -> Option<String> {
     let standing = summary.standing.as_ref()?;
     let unit = &summary.unit;

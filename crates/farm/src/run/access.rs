@@ -16,7 +16,7 @@ use garland_terminal::failure::Failure;
 
 /// The means by which a run's jobs get their files.
 pub struct Access {
-    /// Name of the folder on nodes that contains the jobs' own folders.
+    /// Name of the directory on nodes that contains the jobs' own directories.
     pub folder: Text,
     /// Where nodes find the jobs' files.
     pub place: JobFiles,

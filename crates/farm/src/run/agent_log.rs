@@ -19,7 +19,7 @@ pub fn last_words_at(folder: &Path, node: &str) -> Vec<Text> {
     if let Ok(mut file) = File::open(folder.join(log_name(node))) {
         let length = file.metadata().map_or(0, |stat| stat.len());
         let begin = SeekFrom::Start(length.saturating_sub(LOOKED_AT));
-        // The lines are an addition to an error message: do without them if the log can't be read.
+        // The lines are an addition to an error message: do without them if the log cannot be read.
         let _ = file.seek(begin).and_then(|_| (&file).take(LOOKED_AT).read_to_end(&mut said));
     }
     last_words(&said)

@@ -23,7 +23,7 @@ use garland_fleet::builder::{Fleet, FleetBuilder};
 use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The node of the engine `local`: an agent in the user's folder.
+/// The node of the engine `local`: an agent in the user's directory.
 const HERE: &str = "local1";
 
 /// Jobs on agents.

@@ -22,9 +22,9 @@ pub struct Work<'a> {
     pub asked: &'a FarmRun,
     /// The settings of the run, which a resumption reads back.
     pub settings: &'a Settings,
-    /// The run's folder.
+    /// The run's directory.
     pub run: &'a Run,
-    /// The state folder.
+    /// The state directory.
     pub places: &'a Places,
     /// The known nodes.
     pub inventory: &'a Inventory,
@@ -65,6 +65,6 @@ pub trait Driver {
     /// Runs the jobs, and notes what becomes of each as it happens.
     ///
     /// # Errors
-    /// If no job can be run at all: the engine isn't installed, or no node can be reached.
+    /// If no job can be run at all: the engine is not installed, or no node can be reached.
     fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure>;
 }

@@ -16,19 +16,19 @@ use garland_sys::{clock, threads};
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The journal's name in the run's folder.
+/// The journal's name in the run's directory.
 const JOURNAL: &str = "journal.jsonl";
 
 /// The file of all records in the order of the list, written when the run ends.
 pub const RECORDS: &str = "records.jsonl";
 
-/// The folder of the jobs' output.
+/// The directory of the jobs' output.
 const OUTPUT: &str = "output";
 
 /// Interval of the progress line in nanoseconds.
 const SHOW_NS: u64 = 200_000_000;
 
-/// What failed if the journal can't be synced.
+/// What failed if the journal cannot be synced.
 const SYNCING: &str = "making the journal stable (the run can be resumed with what it has)";
 
 /// A thread that syncs the journal while jobs run.
@@ -166,7 +166,7 @@ impl Ledger {
         }
     }
 
-    /// Writes the noted records at once, and updates the progress line; `open` jobs aren't over.
+    /// Writes the noted records at once, and updates the progress line; `open` jobs are not over.
     pub fn commit(&mut self, open: usize) -> Result<(), Failure> {
         if !self.lines.is_empty() {
             (&*self.file).write_all(&self.lines).or_nothing("writing the journal")?;
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_journal_that_cannot_be_made_stable_is_an_error() {
-        // Writes to it succeed, but it can't be synced.
+        // Writes to it succeed, but it cannot be synced.
         let open = || Arc::new(OpenOptions::new().write(true).open("/dev/null").unwrap());
         let syncing = Syncing::start(open()).unwrap();
         assert!(syncing.result().is_ok(), "nothing was wanted");

@@ -23,7 +23,7 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
         }
         ([list, nodes @ ..], []) => (read_list(list)?, nodes.first()),
         ([_, _, ..], _) => {
-            return Err(Failure::usage("a list of jobs and a command can't be in one run")
+            return Err(Failure::usage("a list of jobs and a command cannot be in one run")
                 .hint("leave one of them out"));
         }
         (nodes, words) => {
@@ -56,7 +56,7 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     let is_toml = Path::new(path).extension().is_some_and(|ending| ending == "toml");
     let jobs = if is_toml {
         let text = String::from_utf8(bytes);
-        let text = text.map_err(|_| Failure::usage(format!("{shown} isn't UTF-8, as TOML is")))?;
+        let text = text.map_err(|_| Failure::usage(format!("{shown} is not UTF-8, as TOML is")))?;
         parse_tables(&text)
     } else {
         parse_lines(&bytes)
@@ -64,13 +64,13 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     jobs.map_err(|error| Failure::usage(format!("{shown}: {error}")))
 }
 
-/// Fails if an input is missing, or if an output exists and `overwrite` isn't set.
+/// Fails if an input is missing, or if an output exists and `overwrite` is not set.
 pub fn check_files(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
     let path = |name: &Text| Path::new(OsStr::from_bytes(name.bytes())).to_owned();
     let inputs = jobs.iter().flat_map(|job| &job.inputs);
     let missing: Vec<&Text> = inputs.filter(|name| !path(name).exists()).collect();
     if let Some(first) = missing.first() {
-        return Err(Failure::usage(format!("{} isn't there", some(first, missing.len()))));
+        return Err(Failure::usage(format!("{} is not there", some(first, missing.len()))));
     }
     let outputs = jobs.iter().flat_map(|job| &job.outputs);
     let there: Vec<&Text> =

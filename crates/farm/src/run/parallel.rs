@@ -28,7 +28,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The script that links this program under a name that is equal on all nodes, and prints that name, the
-/// number of processors and the host name. Each node has a program folder of its own, since homes may be
+/// number of processors and the host name. Each node has a program directory of its own, since homes may be
 /// shared.
 const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
     ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc && uname -n";
@@ -56,8 +56,8 @@ impl Driver for Parallel {
         let version = Command::new("parallel").arg("--version").stdin(Stdio::null()).output();
         let is_gnu = version.is_ok_and(|said| said.stdout.starts_with(b"GNU parallel"));
         if !is_gnu {
-            return Err(Failure::nothing("GNU parallel isn't installed here")
-                .hint("--engine agents needs nothing that isn't there"));
+            return Err(Failure::nothing("GNU parallel is not installed here")
+                .hint("--engine agents needs nothing that is not there"));
         }
         let list = work.settings.nodes.as_deref().unwrap_or_default();
         let nodes = work.inventory.nodes(list)?;
@@ -186,7 +186,7 @@ fn one_round(
     });
     if let Err(error) = begun {
         process::kill_group(child.id());
-        // It is dead already, so this doesn't block.
+        // It is dead already, so this does not block.
         let _ = child.wait();
         return Err(error).or_nothing("reading what GNU parallel says");
     }

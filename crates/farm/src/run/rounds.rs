@@ -36,7 +36,7 @@ pub struct Rounds<'a, 'l> {
     nodes: BTreeSet<String>,
     tries: u32,
     queued: f64,
-    /// Number of jobs that aren't over.
+    /// Number of jobs that are not over.
     left: usize,
 }
 

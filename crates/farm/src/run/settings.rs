@@ -1,4 +1,4 @@
-//! The settings of a run, which are kept in its folder so that it can be resumed.
+//! The settings of a run, which are kept in its directory so that it can be resumed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -42,7 +42,7 @@ pub struct Settings {
     pub tries: u32,
     /// Whether existing outputs are replaced.
     pub overwrite: bool,
-    /// The folder that the paths of files are relative to.
+    /// The directory that the paths of files are relative to.
     pub folder: PathBuf,
     /// Number of jobs.
     pub jobs: usize,
@@ -70,7 +70,7 @@ impl Settings {
             }
             _ => {}
         }
-        let folder = std::env::current_dir().or_nothing("finding this folder")?;
+        let folder = std::env::current_dir().or_nothing("finding this directory")?;
         Ok(Self {
             version: VERSION,
             engine,
@@ -87,7 +87,7 @@ impl Settings {
         })
     }
 
-    /// Keeps the settings and the jobs in the run's folder.
+    /// Keeps the settings and the jobs in the run's directory.
     pub fn keep(&self, run: &Run, jobs: &[Job]) -> Result<(), Failure> {
         let path = run.folder().join(JOBS);
         let write = || -> std::io::Result<()> {

@@ -1,5 +1,5 @@
 //! The engine `slurm`: a job array, each task of which runs a part of the jobs. The nodes must see the run's
-//! folder and the jobs' files under the same paths as this machine.
+//! directory and the jobs' files under the same paths as this machine.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -48,7 +48,7 @@ impl Driver for Slurm {
                 .hint("leave --data out; the engine agents brings files to nodes"));
         }
         let shared = match &work.asked.shared {
-            Some(folder) => std::path::absolute(folder).or_nothing("finding the shared folder")?,
+            Some(folder) => std::path::absolute(folder).or_nothing("finding the shared directory")?,
             None => work.run.folder().to_owned(),
         };
         let folder = shared.join(format!("{}-slurm", work.run.name()));
@@ -60,7 +60,7 @@ impl Driver for Slurm {
         let mut count = 0;
         Rounds::new(work, Engine::Slurm, ledger).go(jobs, &mut |rounds, round| {
             count += 1;
-            // The folder is unique to the round and to the controller of the run.
+            // The directory is unique to the round and to the controller of the run.
             let name = format!("{}-{count}", clock::wall_ns());
             let array = Array::submit(work, round, &folder.join(name), &program, cores)?;
             let interrupted = array.follow(work, rounds)?;
@@ -161,7 +161,7 @@ impl Array {
         command.args(["--parsable", "--requeue", "--ntasks=1"]);
         command.arg("--job-name=garland").arg(format!("--array=0-{}", parts - 1));
         command.arg(format!("--cpus-per-task={most}"));
-        // It doesn't contain the jobs' output, only why none of a part could be run.
+        // It does not contain the jobs' output, only why none of a part could be run.
         command.arg(format!("--output={}", said_file(folder, "%a").display()));
         command.arg("--chdir").arg(&work.settings.folder);
         if let Some(memory) = round.jobs.iter().filter_map(|job| job.memory).max() {
@@ -245,13 +245,13 @@ impl Array {
         let output = Command::new("squeue").args(["-h", "-o", "%i", "-j", &self.id]).output();
         output.is_ok_and(|output| match output.status.success() {
             true => output.stdout.trim_ascii().is_empty(),
-            // If Slurm can't be asked, it may still know the array.
+            // If Slurm cannot be asked, it may still know the array.
             false => String::from_utf8_lossy(&output.stderr).contains("Invalid job id"),
         })
     }
 
     fn cancel(&self) {
-        // If Slurm can't be asked, an earlier command has reported it.
+        // If Slurm cannot be asked, an earlier command has reported it.
         let _ = Command::new("scancel").arg(&self.id).output();
     }
 }

@@ -30,16 +30,16 @@ pub struct Stage {
     /// Addresses and key of each node's agent.
     nodes: Vec<Option<(Vec<SocketAddr>, PublicKey)>>,
     names: Vec<String>,
-    /// The folder on nodes that contains the jobs' own folders.
+    /// The directory on nodes that contains the jobs' own directories.
     at_nodes: PathBuf,
-    /// The folder here that the paths of files are relative to.
+    /// The directory here that the paths of files are relative to.
     here: PathBuf,
     /// Bytes per second of this machine's disk, if a lab limits it.
     disk: Option<u64>,
 }
 
 impl Stage {
-    /// Staging between the folder `here` and the folder `at_nodes` on the agents' nodes.
+    /// Staging between the directory `here` and the directory `at_nodes` on the agents' nodes.
     pub fn new(
         keys: KeyPair,
         agents: &[Result<Agent, String>],
@@ -173,7 +173,7 @@ pub fn path(name: &Text) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name.bytes()))
 }
 
-/// Bytes of a job's inputs on this machine; `here` is the folder that their paths are relative to.
+/// Bytes of a job's inputs on this machine; `here` is the directory that their paths are relative to.
 pub fn bytes_of_inputs(job: &Job, here: &Path) -> u64 {
     let length = |name: &Text| fs::metadata(here.join(path(name))).map_or(0, |stat| stat.len());
     job.inputs.iter().map(length).sum()

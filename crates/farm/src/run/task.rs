@@ -7,12 +7,12 @@ use garland_protocol::FarmTask;
 /// Where nodes find jobs' files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobFiles {
-    /// Under their own paths, relative to the folder that jobs run in.
+    /// Under their own paths, relative to the directory that jobs run in.
     There,
-    /// In the job's own folder.
+    /// In the job's own directory.
     Inside,
-    /// Under the first folder, where the root of the machine with the files is mounted; relative paths begin
-    /// in the second folder of that machine.
+    /// Under the first directory, where the root of the machine with the files is mounted; relative paths begin
+    /// in the second directory of that machine.
     Under(Text, Text),
 }
 
@@ -31,7 +31,7 @@ impl JobFiles {
             .enumerate()
             .map(|(at, output)| {
                 let name = path(output);
-                // In a folder of its own the output needs no temporary name.
+                // In a directory of its own the output needs no temporary name.
                 let hidden = *self != Self::Inside && job.names_output(at);
                 let made = if hidden { temporary(&name, job.number, tries) } else { name.clone() };
                 (made, name)

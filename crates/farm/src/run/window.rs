@@ -15,7 +15,7 @@ use garland_sys::threads;
 use garland_transport::{Connection, connect_agent};
 
 use super::driver::Work;
-use garland_fleet::launch::{FAREWELL, LaunchedChild, Orders, Will, local};
+use garland_fleet::launch::{FAREWELL, LaunchedChild, Orders, Cancellation, local};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The name in windows of the machine with the files.
@@ -45,7 +45,7 @@ impl Server {
             disk: None,
             clock: None,
             stay: None,
-            will: Will::until(Some(Arc::clone(work.interrupts))),
+            cancellation: Cancellation::by(Some(Arc::clone(work.interrupts))),
         };
         let log = work.run.folder().join("files.log");
         let launched = local::launch(SERVER, Path::new("/"), &orders, &log);
@@ -72,7 +72,7 @@ impl Server {
     pub fn end(self) {
         drop(self.hold);
         if let Some(mut child) = self.child {
-            child.dismiss();
+            child.close_input();
             let patience = u64::try_from(FAREWELL.as_nanos()).unwrap_or(u64::MAX >> 1);
             child.end(garland_sys::clock::now_ns() + patience);
         }

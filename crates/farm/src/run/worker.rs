@@ -85,7 +85,7 @@ fn task_of(word: &str) -> Result<FarmTask, Failure> {
     serde_json::from_slice(&text).or_nothing("reading the job")
 }
 
-/// The jobs of a part that haven't ended: an earlier worker may have done some before its node died.
+/// The jobs of a part that have not ended: an earlier worker may have done some before its node died.
 fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     let path = part_file(folder, part);
     let reading = || format!("reading {}", path.display());

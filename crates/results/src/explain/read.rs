@@ -1,4 +1,4 @@
-//! What a run's folder holds of a copy.
+//! What a run's directory holds of a copy.
 
 use crate::copy::{CopyResult, SCHEMA};
 use crate::kept::KeptResult;
@@ -9,7 +9,7 @@ use garland_analysis::ledger;
 use garland_core::trace::Trace;
 use garland_terminal::failure::Failure;
 
-/// A copy as its folder tells it.
+/// A copy as its directory tells it.
 pub struct Kept {
     /// The plan's nodes, the head first.
     pub nodes: Vec<String>,
@@ -55,8 +55,8 @@ impl Kept {
             }
         }
         if nodes.is_empty() {
-            // A plan that can't be read: the traces know their places, but not who else there was.
-            warnings.push("the plan can't be read: nodes without a trace are not known".to_owned());
+            // A plan that cannot be read: the traces know their places, but not who else there was.
+            warnings.push("the plan cannot be read: nodes without a trace are not known".to_owned());
             let last = found.iter().map(|trace| usize::from(trace.origin.index)).max();
             nodes = (0..=last.unwrap_or(0)).map(|place| format!("node {place}")).collect();
         }

@@ -32,7 +32,7 @@ pub struct ExplainResult {
     pub(super) faults: Vec<FaultResult>,
     pub(super) fix: Option<FixResult>,
     pub(super) clocks: Vec<ClockResult>,
-    /// Triples of nodes whose clocks, compared pair by pair, don't agree.
+    /// Triples of nodes whose clocks, compared pair by pair, do not agree.
     pub(super) open_loops: Vec<LoopResult>,
     pub(super) resent: Vec<ResentResult>,
     pub(super) disks: Vec<DiskResult>,
@@ -109,7 +109,7 @@ pub(super) struct DiskResult {
     pub(super) node: Option<String>,
     /// The share of the time in which the device had anything to do.
     pub(super) busy: f64,
-    /// The share of its bytes that weren't the copy's.
+    /// The share of its bytes that were not the copy's.
     pub(super) others: Option<f64>,
 }
 
@@ -177,7 +177,7 @@ impl ExplainResult {
         }
         for open in &self.open_loops {
             self.warnings.push(format!(
-                "the clocks of {} don't agree with each other",
+                "the clocks of {} do not agree with each other",
                 open.nodes.join(", ")
             ));
         }

@@ -22,7 +22,7 @@ pub fn of(nodes: &[String], cause: Cause, at: Place, within: Option<Cause>) -> S
     }
 }
 
-/// What can't be told of a node.
+/// What cannot be told of a node.
 pub fn undecided(nodes: &[String], open: &Undecided) -> String {
     let name = &nodes[open.node];
     let why = if open.clock_unknown {

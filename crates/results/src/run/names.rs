@@ -3,7 +3,7 @@
 /// Characters of a run's time in its name: 20261122-051040.
 pub const SECOND: usize = 15;
 
-/// The folder of a run's traces, in its own.
+/// The directory of a run's traces, in its own.
 pub const TRACES: &str = "trace";
 
 /// The file of what joins the nodes of a run in a lab.

@@ -39,7 +39,7 @@ pub fn wall_time() -> SystemTime {
 pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTime) {
     let mut kinds: Vec<(&str, Vec<&PathBuf>)> = Vec::new();
     for folder in folders {
-        // What isn't named like a run wasn't put here by Garland.
+        // What is not named like a run was not put here by Garland.
         let Some(of) = folder.file_name().and_then(kind_of) else { continue };
         match kinds.iter_mut().find(|(known, _)| *known == of) {
             Some((_, runs)) => runs.push(folder),
@@ -69,7 +69,7 @@ fn kind_of(name: &OsStr) -> Option<&str> {
     (is_time && is_tag && !kind.is_empty()).then_some(kind)
 }
 
-/// Whether nothing was put into the folder for so long.
+/// Whether nothing was put into the directory for so long.
 fn is_old(folder: &Path, now: SystemTime) -> bool {
     let changed = folder.metadata().and_then(|folder| folder.modified());
     changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > AGE))
@@ -88,7 +88,7 @@ fn remove_traces(folder: &Path, why: &str) {
     });
 }
 
-/// A run that can't be removed is only untidy.
+/// A run that cannot be removed is only untidy.
 fn remove(folder: &Path) {
     lock::unless_held(&folder.join(LOCK), || {
         let _ = fs::remove_dir_all(folder);
@@ -112,7 +112,7 @@ mod tests {
         fn new(name: &str) -> Self {
             let name = format!("garland-retention-{name}-{}", std::process::id());
             let folder = std::env::temp_dir().join(name);
-            fs::create_dir_all(&folder).expect("a folder for the test");
+            fs::create_dir_all(&folder).expect("a directory for the test");
             Self(folder)
         }
 
