@@ -1,4 +1,4 @@
-//! The agents of an operation, by index in the list of nodes.
+//! The agents of an operation, by index in its list of nodes.
 
 use std::io;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// The agents of all nodes; none for nodes that cannot be reached.
+    /// Creates the set from the agents of all nodes; none for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
         let agents = agents.into_iter().map(|agent| match agent {
             Some(Agent { connection, addresses }) => (Some(connection), addresses),
@@ -35,48 +35,48 @@ impl Agents {
         Self { set: AgentSet::new(connections.into_iter()), addresses, heard_ns }
     }
 
-    /// The agents of all nodes, and the reasons why nodes have none.
+    /// Creates the set from agents or errors. Also returns each node's error, if it has one.
     pub fn split(agents: Vec<Result<Agent, String>>) -> (Self, Vec<Option<String>>) {
         let reasons = agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
         (Self::new(agents.into_iter().map(Result::ok).collect()), reasons)
     }
 
-    /// The indexes of all nodes.
+    /// Returns the indexes of all nodes.
     pub fn nodes(&self) -> Range<usize> {
         0..self.addresses.len()
     }
 
-    /// The addresses of all nodes.
+    /// Returns the addresses of all nodes.
     pub fn addresses(&self) -> &[NodeAddress] {
         &self.addresses
     }
 
-    /// Whether the channel of a node's agent is open.
+    /// Returns whether the channel of a node's agent is open.
     pub fn has(&self, node: usize) -> bool {
         self.set.has(id_of(node))
     }
 
-    /// Whether the channel of a node's agent is open and all messages are sent.
+    /// Returns whether the channel of a node's agent is open and has no unsent messages.
     pub fn has_room(&self, node: usize) -> bool {
         self.set.connection(id_of(node)).is_some_and(|connection| !connection.has_unsent())
     }
 
-    /// Whether a node's agent has sent nothing for too long.
+    /// Returns whether a node's agent has sent nothing for longer than [`SILENCE_NS`].
     pub fn is_silent(&self, node: usize) -> bool {
         clock::now_ns().saturating_sub(self.heard_ns[node]) > SILENCE_NS
     }
 
-    /// Whether a node's agent is dead or silent.
+    /// Returns whether a node's agent is dead or silent.
     pub fn is_gone(&self, node: usize) -> bool {
         !self.has(node) || self.is_silent(node)
     }
 
-    /// The silence of a node's agent begins now.
+    /// Restarts the measurement of silence of a node's agent.
     pub fn reset_silence(&mut self, node: usize) {
         self.heard_ns[node] = clock::now_ns();
     }
 
-    /// No messages were read for `paused_ns`: this time does not count as silence.
+    /// Does not count the last `paused_ns` nanoseconds as silence, because no messages were read.
     pub fn excuse(&mut self, paused_ns: u64) {
         self.heard_ns.iter_mut().for_each(|heard| *heard += paused_ns);
     }
@@ -107,24 +107,24 @@ impl Agents {
         Ok(events)
     }
 
-    /// The agents whose channels are open, for another operation.
+    /// Returns the agents of all nodes, for another operation; none where the channel is closed.
     pub fn into_agents(self) -> impl Iterator<Item = Option<Agent>> {
         let agents = self.set.into_connections().zip(self.addresses);
         agents.map(|(connection, addresses)| Some(Agent { connection: connection?, addresses }))
     }
 }
 
-/// The reason why a silent agent is considered dead.
+/// Returns the message for an agent that is considered dead because it is silent.
 pub fn silence() -> String {
-    format!("no word from its agent for {} s", SILENCE_NS / 1_000_000_000)
+    format!("no message from its agent for {} s", SILENCE_NS / 1_000_000_000)
 }
 
-/// The reason why an agent cannot be used whose channel is closed.
+/// Returns the message for an agent whose channel is closed.
 pub fn gone() -> String {
-    "its agent is gone".to_owned()
+    "the connection to its agent is closed".to_owned()
 }
 
-/// The id of a node in the set, whose first is the head's.
+/// Returns the id of a node in the [`AgentSet`], where id 0 is the head.
 fn id_of(node: usize) -> NodeId {
     NodeId(u32::try_from(node + 1).expect("a list has fewer nodes"))
 }

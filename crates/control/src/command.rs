@@ -1,4 +1,4 @@
-//! The head's side of running a command on every node.
+//! The head's side of running a command on every node, and of shutting down agents.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::copy::Agent;
 /// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// It exited with this code, or was killed by this signal, negated.
+    /// It exited with this code; if negative, it was killed by the signal with this number, negated.
     Exited(i32),
     /// It could not be run, or its end is unknown.
     Failed(String),
@@ -23,8 +23,8 @@ pub enum CommandEnd {
     Interrupted,
 }
 
-/// Runs `command` on all `agents`; calls `output` with the node's index, whether it is standard
-/// error, and the bytes. Returns how it ended, in the order of the agents.
+/// Runs `command` on all `agents`. Calls `output` with a node's index, whether the bytes are from
+/// standard error, and the bytes. Returns how the command ended on each node, in the order of `agents`.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -66,12 +66,12 @@ pub fn run_command(
             }
         }
     }
-    let unknown = || CommandEnd::Failed("what became of it is not known".to_owned());
+    let unknown = || CommandEnd::Failed("the end of the command is unknown".to_owned());
     Ok(ends.into_iter().map(|end| end.unwrap_or_else(unknown)).collect())
 }
 
-/// Shuts down all of `agents` that were started to stay. Returns the index and error of those that
-/// it could not reach.
+/// Shuts down standing agents. Returns the id and error of nodes whose agent could not be reached or
+/// did not end.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -83,10 +83,10 @@ pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(Nod
     agents.send_all(&ToAgent::Shutdown);
     let deadline = clock::now_ns() + SILENCE_NS;
     while agents.nodes().any(|node| agents.has(node)) && clock::now_ns() < deadline {
-        // Only the end of the channels matters; other messages are ignored.
+        // The set notes closed channels itself; ignore the messages.
         drop(agents.wait(None, clock::until(deadline))?);
     }
     let stayed = (1..).map(NodeId).zip(agents.nodes()).filter(|(_, node)| agents.has(*node));
-    failed.extend(stayed.map(|(id, _)| (id, "its agent did not end".to_owned())));
+    failed.extend(stayed.map(|(id, _)| (id, format!("its agent did not end within {} s", SILENCE_NS / 1_000_000_000))));
     Ok(failed)
 }

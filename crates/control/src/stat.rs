@@ -1,4 +1,4 @@
-//! Asks nodes what they have, before a copy from them can be planned.
+//! Looks up files on nodes, before a copy from them is planned.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -11,8 +11,7 @@ use crate::agent_set::AgentEvent;
 use crate::agents::{Agents, gone, silence};
 use crate::copy::Agent;
 
-/// Timeout for a node to find a file, in nanoseconds: its disk may have to spin up. A tree takes as
-/// long as its size requires.
+/// Timeout for the lookup of a file, in nanoseconds: a disk may have to spin up. There is none for trees.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// An agent and its replies, or why there are none.
@@ -50,7 +49,7 @@ pub fn stat(
                 Some(Err(silence()))
             } else if request.tree.is_none() && now.saturating_sub(began) > PATIENCE_NS {
                 let seconds = PATIENCE_NS / 1_000_000_000;
-                Some(Err(format!("looking for the file took longer than {seconds} s")))
+                Some(Err(format!("the lookup of the file timed out after {seconds} s")))
             } else {
                 None
             };

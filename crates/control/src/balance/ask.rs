@@ -1,4 +1,4 @@
-//! Orders to several agents at once, with an answer from each.
+//! Sends an order to each of several agents and collects their answers.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,14 +11,15 @@ use garland_sys::signal::Interrupts;
 use crate::agent_set::AgentEvent;
 use crate::agents::{Agents, gone, silence};
 
-/// How often silence is checked.
+/// The interval of checks for silent agents.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// Sends its `order` to each of `nodes`, and waits up to `patience` for their answers, or the
-/// reasons why there are none; `None` if the user interrupts.
+/// Sends `order(node)` to each of `nodes`, and waits up to `patience` for the events from which
+/// `answer` makes an answer. Returns the answer of each node, or why there is none; `None` if the user
+/// interrupts.
 ///
 /// # Errors
-/// When this host cannot wait for them.
+/// When this host cannot wait for the agents.
 pub fn ask<T>(
     agents: &mut Agents,
     nodes: &[usize],

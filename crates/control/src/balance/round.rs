@@ -1,4 +1,4 @@
-//! The copies of one round, which start together, each with a head machine of its own.
+//! A round: copies that start at the same time, each with a head machine of its own.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -37,6 +37,7 @@ pub enum RoundEnd {
 pub struct BalanceRound<'a> {
     job: &'a RoundJob,
     copies: Vec<Running>,
+    /// The time at which the feeders started, in monotonic nanoseconds.
     began_ns: u64,
     /// The last time at which any of them made progress, in monotonic nanoseconds.
     moved_ns: u64,
@@ -45,7 +46,7 @@ pub struct BalanceRound<'a> {
 }
 
 impl<'a> BalanceRound<'a> {
-    /// The copies of `job`; none has begun. `names` and `addresses` are those of all nodes.
+    /// Creates the copies of `job`, without starting them. `names` and `addresses` are those of all nodes.
     pub fn new(job: &'a RoundJob, names: &[String], addresses: &[NodeAddress]) -> Self {
         let now = clock::now_ns();
         let copy = |pair: &CopyPair| Running::new(*pair, job.layout, names, addresses, now);
@@ -53,7 +54,7 @@ impl<'a> BalanceRound<'a> {
         Self { job, copies, began_ns: now, moved_ns: now, fault: None }
     }
 
-    /// The outcomes of the copies, in the order of the job.
+    /// Returns the outcomes of the copies, in the order of the job.
     pub fn into_outcomes(self) -> Vec<PairOutcome> {
         self.copies.into_iter().map(|copy| copy.outcome).collect()
     }
@@ -82,7 +83,7 @@ impl<'a> BalanceRound<'a> {
             mptcp: job.transport == Transport::Mptcp && running.pair.is_remote(),
             pace: 0,
             read_back: ReadBack::default(),
-            // The round has accounts of its own.
+            // The round measures resources by itself.
             trace: 0,
             injections: Vec::new(),
         }
@@ -130,14 +131,14 @@ impl<'a> BalanceRound<'a> {
             if agents.is_silent(running.pair.from) {
                 running.fail(now, silence());
             } else if hangs {
-                running.fail(now, format!("nothing has moved for {} s", patience.as_secs()));
+                running.fail(now, format!("no copy of the round made progress for {} s", patience.as_secs()));
             } else if running.head.deadline().is_some_and(|at| at <= now) {
                 running.head.handle(now, HeadEvent::Tick);
             }
         }
     }
 
-    /// Executes the orders of all machines. Once a copy has failed the others are interrupted.
+    /// Executes the orders of all machines. If a copy has failed, interrupts the others.
     fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
         for running in &mut self.copies {
             running.execute_orders(agents, began);
@@ -154,7 +155,7 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// The node at fault for the first failed copy, and the reason.
+    /// Returns the index of the node that made a copy fail, and the reason.
     fn first_fault(&self) -> Option<(usize, String)> {
         let mut failed = self.copies.iter().filter(|running| running.finished);
         failed.find_map(|running| match (&running.fault, running.verdict()?) {

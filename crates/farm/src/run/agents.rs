@@ -69,7 +69,7 @@ impl Driver for Agents {
             slots: settings.slots,
             folder: access.folder.clone(),
             task: &|job, tries| access.place.task(job, tries),
-            carrier: access.stage.as_ref().map(|stage| stage as &dyn Stager),
+            stager: access.stage.as_ref().map(|stage| stage as &dyn Stager),
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };
