@@ -288,7 +288,7 @@ fn agents_that_stay() {
         text.lines().filter(|line| !line.starts_with("logs")).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(say(&["status"]), @r"
-    no agents stay; start some: garland up NODES
+    no standing agents; to start some: garland up NODES
     [exit 3]
     ");
     insta::assert_snapshot!(say(&["up", "local[1-3]"]), @r"
@@ -321,7 +321,7 @@ fn agents_that_stay() {
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["down"]), @r"
-    no agents stay; start some: garland up NODES
+    no standing agents; to start some: garland up NODES
     [exit 0]
     ");
     scratch.assert_nothing_left();
@@ -443,7 +443,11 @@ fn the_cluster_file_of_the_working_directory_runs_nothing_here() {
         write(options);
         let said = garland.run(&exec).with_code(2);
         assert!(said.err.starts_with("error: ./cluster.toml is not used: `"), "{}", said.err);
-        assert!(said.err.contains("say so by --cluster cluster.toml, or"), "{}", said.err);
+        assert!(
+            said.err.contains("to use it all the same: --cluster cluster.toml, or"),
+            "{}",
+            said.err
+        );
         assert!(!scratch.path("ran").exists(), "{options} ran a command");
     }
     // Whoever names it gets what it says.

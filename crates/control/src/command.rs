@@ -87,6 +87,8 @@ pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(Nod
         drop(agents.wait(None, clock::until(deadline))?);
     }
     let stayed = (1..).map(NodeId).zip(agents.nodes()).filter(|(_, node)| agents.has(*node));
-    failed.extend(stayed.map(|(id, _)| (id, format!("its agent did not end within {} s", SILENCE_NS / 1_000_000_000))));
+    failed.extend(stayed.map(|(id, _)| {
+        (id, format!("its agent did not end within {} s", SILENCE_NS / 1_000_000_000))
+    }));
     Ok(failed)
 }

@@ -244,7 +244,9 @@ impl Comparison<'_> {
     /// Fails the parts of nodes whose comparison is over.
     fn miss_parts(&mut self) {
         let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
-        over.for_each(|(place, _)| self.parts.fail(place, "it did not report its digests".to_owned()));
+        over.for_each(|(place, _)| {
+            self.parts.fail(place, "it did not report its digests".to_owned())
+        });
     }
 
     /// Returns whether to start computing the digests of the source: a node needs them, and all parts

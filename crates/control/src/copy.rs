@@ -332,7 +332,9 @@ impl<'a> Driver<'a> {
             }
             FromAgent::Closed(_) => self.closed[id.index()] = true,
             FromAgent::Busy(copy, _) if *copy == self.copy && self.late.contains(&id) => {
-                let reason = "it joined late, and its agent has no free memory: other copies use it".to_owned();
+                let reason =
+                    "it joined late, and its agent has no free memory: other copies use it"
+                        .to_owned();
                 let failed = FromAgent::Failed(self.copy, reason);
                 return self.head.handle(now, HeadEvent::From(id, failed));
             }

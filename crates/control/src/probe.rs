@@ -154,14 +154,16 @@ impl Party {
             let silent = |&side: &usize| self.agents.is_silent(side);
             if let Some(side) = meeting.sides.into_iter().find(silent) {
                 meeting.close(PairEnd::Failed(side, silence()));
-            } else if let Some((side, complaint, _)) = meeting
-                .complaint
-                .take_if(|(.., since)| now.saturating_sub(*since) > COMPLAINT_NS)
+            } else if let Some((side, complaint, _)) =
+                meeting.complaint.take_if(|(.., since)| now.saturating_sub(*since) > COMPLAINT_NS)
             {
                 meeting.close(PairEnd::Failed(side, complaint.reason));
             } else if now > meeting.deadline_ns {
                 let side = meeting.sides[usize::from(meeting.done[0])];
-                meeting.close(PairEnd::Failed(side, "its agent did not end the measurement in time".to_owned()));
+                meeting.close(PairEnd::Failed(
+                    side,
+                    "its agent did not end the measurement in time".to_owned(),
+                ));
             }
         }
     }

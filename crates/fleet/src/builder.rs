@@ -189,7 +189,8 @@ impl FleetBuilder<'_> {
         };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
-        let launchers = Launchers::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
+        let launchers =
+            Launchers::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
         let starter = Starter { keys: &keys, orders: &orders, launchers: &launchers, records };
         let results = at_once(nodes, launchers.fanout(), |node| {
             let mut result = self.find_or_start(node, &starter);
@@ -293,7 +294,12 @@ impl FleetBuilder<'_> {
         self.out_of_band && self.is_real(node) && node.name == process::host_name()
     }
 
-    fn start(&self, node: &Node, orders: &Orders, launchers: &Launchers<'_>) -> Result<Launched, String> {
+    fn start(
+        &self,
+        node: &Node,
+        orders: &Orders,
+        launchers: &Launchers<'_>,
+    ) -> Result<Launched, String> {
         // A run's directory may be removed while a standing agent lives.
         let folder = match self.stay {
             Some(_) => self.places.folder("agents").map_err(|failure| failure.to_string())?,

@@ -176,9 +176,7 @@ fn is_private_group(group: u32) -> bool {
 /// Returns why the ssh options are refused: one may run a program on this machine or change its files.
 fn fault_of_ssh(ssh: &Ssh) -> Option<String> {
     if ssh.user.as_ref().is_some_and(|user| !is_name(user)) {
-        return Some(
-            "`user` under [ssh] has characters that are special to a shell".into(),
-        );
+        return Some("`user` under [ssh] has characters that are special to a shell".into());
     }
     let mut words = ssh.options.iter();
     while let Some(word) = words.next() {
@@ -286,8 +284,7 @@ mod tests {
                 for options in
                     [&[&*format!("-o{line}")][..], &["-o", &line], &[&*format!("-4vo{line}")]]
                 {
-                    let why =
-                        fault(options).unwrap_or_else(|| panic!("{options:?} is accepted"));
+                    let why = fault(options).unwrap_or_else(|| panic!("{options:?} is accepted"));
                     assert!(why.contains(keyword) || why.contains(&upper), "{why}");
                 }
             }

@@ -79,7 +79,8 @@ impl JoinListener {
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|extension| extension == ASKED));
         let new: Vec<PathBuf> = asked.filter(|path| self.seen.insert(path.clone())).collect();
-        let read = |path: PathBuf| Some(JoinRequest { list: fs::read_to_string(&path).ok()?, path });
+        let read =
+            |path: PathBuf| Some(JoinRequest { list: fs::read_to_string(&path).ok()?, path });
         new.into_iter().filter_map(read).collect()
     }
 }
@@ -89,7 +90,10 @@ impl JoinRequest {
     pub fn answer(&self, answer: &Answer) {
         let text = serde_json::to_string(answer).unwrap_or_default();
         if let Err(error) = write_private(&self.path.with_extension(ANSWERED), text.as_bytes()) {
-            garland_terminal::errln!("cannot answer the join request {}: {error}", self.path.display());
+            garland_terminal::errln!(
+                "cannot answer the join request {}: {error}",
+                self.path.display()
+            );
         }
     }
 }

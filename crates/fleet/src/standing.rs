@@ -72,7 +72,8 @@ impl Standing {
     pub fn keep(&self, records: &RecordDir) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
         let path = records.path(&self.name);
-        write_private(&path, &text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+        write_private(&path, &text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
     /// Removes the record.

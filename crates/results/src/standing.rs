@@ -1,5 +1,5 @@
-//! What `garland up`, `status` and `down` tell: one line or object for each node, about its agent
-//! that stays.
+//! The results of `garland up`, `garland status` and `garland down`, which have the state of each node's
+//! standing agent.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,37 +15,37 @@ use garland_terminal::verdicts::folded;
 /// The result objects `garland.up/2`, `garland.status/2` and `garland.down/2`.
 #[derive(Serialize)]
 pub struct StandingResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The nodes, in the list's order.
     pub nodes: Vec<NodeState>,
 }
 
-/// What became of one node's agent, or how it is.
+/// The state of a node's standing agent, or the end of an operation on it.
 #[derive(Serialize)]
 pub struct NodeState {
     name: String,
     verdict: NodeVerdict,
     reason: Option<String>,
-    /// Where the agent writes what no head is there to hear, a file on the node's host.
+    /// The agent's log, a file on the node's host.
     log: Option<PathBuf>,
-    /// Connections that it keeps to nodes behind it, for the copies to come.
+    /// The number of its open links to nodes behind it, for future copies.
     links: Option<u32>,
-    /// Nodes behind it that it cannot reach, and why.
+    /// The errors of links that it could not open.
     unreachable: Vec<String>,
-    /// The verdict's word in the table.
+    /// The word for the verdict in the table.
     #[serde(skip)]
     word: &'static str,
 }
 
 impl NodeState {
-    /// All is as it was asked for; the table says so by `word`.
+    /// The state of a node where everything is as requested; `word` is shown in the table.
     pub fn ok(node: &Node, word: &'static str) -> Self {
         Self::new(node, NodeVerdict::Ok, None, word)
     }
 
-    /// It is not: `verdict` is `failed`, `dead` or `skipped`.
+    /// The state of a node with the verdict `failed`, `dead` or `skipped`, and the reason.
     pub fn but(node: &Node, verdict: NodeVerdict, reason: impl Into<String>) -> Self {
         Self::new(node, verdict, Some(reason.into()), verdict.as_str())
     }
@@ -55,32 +55,32 @@ impl NodeState {
         Self { name: node.name.clone(), verdict, reason, log, links, unreachable, word }
     }
 
-    /// With the agent's log.
+    /// Adds the agent's log.
     pub fn with_log(mut self, log: Option<PathBuf>) -> Self {
         self.log = log;
         self
     }
 
-    /// With the links that its agent keeps, and those that it could not open.
+    /// Adds the number of its agent's links, and the errors of those that it could not open.
     pub fn with_links(mut self, links: Option<u32>, unreachable: Vec<String>) -> Self {
         (self.links, self.unreachable) = (links, unreachable);
         self
     }
 
-    /// Whether the verdict is `verdict`.
+    /// Returns whether the verdict is `verdict`.
     pub fn is(&self, verdict: NodeVerdict) -> bool {
         self.verdict == verdict
     }
 }
 
 impl StandingResult {
-    /// Prints the object, or its table.
+    /// Prints the object as JSON, or as a table.
     pub fn print(&self, json: bool) -> Result<(), Failure> {
         if json {
             return print_json(self);
         }
         if self.nodes.is_empty() {
-            return output::print("no agents stay; start some: garland up NODES\n");
+            return output::print("no standing agents; to start some: garland up NODES\n");
         }
         let nodes = self.nodes.iter();
         let verdicts = nodes.map(|node| (node.word, node.reason.as_deref(), node.name.as_str()));
@@ -106,7 +106,8 @@ impl StandingResult {
         output::print(lines)
     }
 
-    /// The exit code of `garland status`: agents that are gone are not the same as none.
+    /// Returns the exit code of `garland status`: [`Exit::Nothing`] if no node has a standing agent, alive or
+    /// dead.
     pub fn status(&self) -> Exit {
         let nodes = self.nodes.iter();
         let (up, gone) = nodes.fold((0, 0), |(up, gone), node| {
@@ -122,7 +123,7 @@ impl StandingResult {
         }
     }
 
-    /// The command's exit code, where `fine` says which nodes are as they were asked for.
+    /// Returns the exit code of a command, where `fine` decides which nodes are as requested.
     pub fn exit(&self, fine: impl Fn(&NodeState) -> bool) -> Exit {
         match self.nodes.iter().filter(|node| fine(node)).count() {
             all if all == self.nodes.len() => Exit::Done,

@@ -132,7 +132,7 @@ fn the_binary_may_have_a_place_of_the_users_choice() {
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     let text = said(&output);
     assert!(text.contains("my tools/garland: it is another program, with the SHA-256"), "{text}");
-    assert!(text.contains("name its digest by `sha256` under [ssh]"), "{text}");
+    assert!(text.contains("add its digest to `sha256` under [ssh]"), "{text}");
 }
 
 #[test]

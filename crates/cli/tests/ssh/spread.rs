@@ -137,7 +137,10 @@ fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
     assert_whole(&field, 2, "/mnt/home/copy");
     let ways = ways(&field, "cp");
     let last = ways.last().expect("it is noted");
-    assert!(last.starts_with("n2: from the head, since it could not be fetched from n1: "), "{last}");
+    assert!(
+        last.starts_with("n2: from the head, since it could not be fetched from n1: "),
+        "{last}"
+    );
     assert!(last.ends_with(" bytes came"), "{last}");
     assert_nothing_left(&field);
 }
@@ -155,7 +158,10 @@ fn a_node_that_vanishes_while_it_gives_is_replaced_by_the_head() {
     assert!(!text.contains("n2"), "{text}");
     let ways = ways(&field, "exec");
     let last = ways.last().expect("it is noted");
-    assert!(last.starts_with("n2: from the head, since it could not be fetched from n1: "), "{last}");
+    assert!(
+        last.starts_with("n2: from the head, since it could not be fetched from n1: "),
+        "{last}"
+    );
 }
 
 #[test]
@@ -175,7 +181,10 @@ fn a_node_that_reaches_no_other_gets_it_from_the_head_soon() {
         assert!(output.status.success(), "{}", said(&output));
         let ways = ways(&field, "exec");
         let last = ways.last().expect("it is noted");
-        assert!(last.starts_with("n2: from the head, since it could not be fetched from n1: 0 of "), "{last}");
+        assert!(
+            last.starts_with("n2: from the head, since it could not be fetched from n1: 0 of "),
+            "{last}"
+        );
         let down = run(&field, &["down", "n1"]);
         assert!(down.status.success(), "{}", said(&down));
         assert_nothing_left(&field);

@@ -131,7 +131,10 @@ impl<'a> BalanceRound<'a> {
             if agents.is_silent(running.pair.from) {
                 running.fail(now, silence());
             } else if hangs {
-                running.fail(now, format!("no copy of the round made progress for {} s", patience.as_secs()));
+                running.fail(
+                    now,
+                    format!("no copy of the round made progress for {} s", patience.as_secs()),
+                );
             } else if running.head.deadline().is_some_and(|at| at <= now) {
                 running.head.handle(now, HeadEvent::Tick);
             }

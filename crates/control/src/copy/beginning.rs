@@ -105,7 +105,10 @@ impl Driver<'_> {
         }
         for id in self.agents.ids().filter(|id| self.is_open_at(*id)).collect::<Vec<_>>() {
             let event = if self.is_silent(id) {
-                HeadEvent::Lost(id, format!("no message from its agent for {} ms", QUIET_NS / 1_000_000))
+                HeadEvent::Lost(
+                    id,
+                    format!("no message from its agent for {} ms", QUIET_NS / 1_000_000),
+                )
             } else {
                 let reason = "its agent did not release its memory".to_owned();
                 HeadEvent::From(id, FromAgent::Failed(self.copy, reason))

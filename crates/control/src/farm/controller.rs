@@ -20,7 +20,7 @@ use crate::agent_set::AgentEvent;
 use crate::agents::silence;
 use crate::copy::Agent;
 use crate::farm::running::{RunningJob, directories};
-use crate::farm::stager::{TransferThreads, Direction, Stager, Transfer};
+use crate::farm::stager::{Direction, Stager, Transfer, TransferThreads};
 use crate::farm::workers::{Worker, WorkerSet, size};
 
 /// The longest turn of the loop.
@@ -100,7 +100,8 @@ pub fn run_farm(
     let wake = Arc::new(Wake::new()?);
     let nodes = agents.len();
     std::thread::scope(|scope| {
-        let transfers = work.stager.map(|stager| TransferThreads::begin(scope, nodes, stager, &wake));
+        let transfers =
+            work.stager.map(|stager| TransferThreads::begin(scope, nodes, stager, &wake));
         let transfers = transfers.transpose()?;
         let mut workers = WorkerSet::new(agents);
         let opened = open(&mut workers, &work, interrupts)?;
@@ -160,7 +161,10 @@ fn open(
         }
     }
     for worker in workers.all.iter_mut().filter(|worker| is_missing(worker)) {
-        worker.gone = Some(format!("its agent was not ready for jobs within {} s", OPENING_NS / 1_000_000_000));
+        worker.gone = Some(format!(
+            "its agent was not ready for jobs within {} s",
+            OPENING_NS / 1_000_000_000
+        ));
     }
     Ok(true)
 }
@@ -241,7 +245,8 @@ impl<'a, 'n> JobController<'a, 'n> {
                 return Ok(true);
             }
             wake.lower();
-            let done: Vec<Transfer> = self.transfers.iter().flat_map(TransferThreads::done).collect();
+            let done: Vec<Transfer> =
+                self.transfers.iter().flat_map(TransferThreads::done).collect();
             done.into_iter().for_each(|transfer| self.moved(transfer));
             while let Some(node) = self.workers.silent() {
                 self.lose(node, silence());
@@ -274,7 +279,8 @@ impl<'a, 'n> JobController<'a, 'n> {
             return self.fail(job, why);
         }
         if task.own_folder {
-            let names = directories(&wanted.inputs.iter().chain(&wanted.outputs).collect::<Vec<_>>());
+            let names =
+                directories(&wanted.inputs.iter().chain(&wanted.outputs).collect::<Vec<_>>());
             let number = wanted.number;
             return self.workers.order(node, FarmOrder::Make(number, names));
         }

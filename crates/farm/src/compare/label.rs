@@ -1,11 +1,11 @@
-//! Short labels that tell runs apart.
+//! Short labels that distinguish runs.
 
 use std::collections::BTreeSet;
 
 use crate::result::{FarmReport, Summary};
 
-/// A label for each of `runs`: the properties that are not equal in all of them, or the runs' names if that
-/// leaves two labels equal.
+/// Returns a label for each of `runs`: the properties in which they differ, or the runs' names if two
+/// labels would be equal.
 pub fn labels(runs: &[FarmReport]) -> Vec<String> {
     let kinds: [fn(&Summary) -> String; 5] = [
         |one| one.network.clone().unwrap_or_else(|| "-".to_owned()),

@@ -1,4 +1,4 @@
-//! `garland farm compare`: several runs of the same jobs side by side, rebased and ranked.
+//! `garland farm compare`: compares several runs of the same jobs with a base run, and ranks them.
 
 mod label;
 mod result;
@@ -50,7 +50,7 @@ pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
 /// Sets the price of a run from `RUN=AMOUNT`. RUN is the run's name, or its entry in `names`.
 fn set_price(names: &[String], runs: &mut [FarmReport], price: &str) -> Result<(), Failure> {
     let wrong = || {
-        Failure::usage(format!("--price {price}: write a run of these and an amount, RUN=AMOUNT"))
+        Failure::usage(format!("--price {price}: write RUN=AMOUNT, with one of the compared runs"))
     };
     let (name, amount) = price.rsplit_once('=').ok_or_else(wrong)?;
     let amount: f64 = amount.parse().map_err(|_| wrong())?;
@@ -63,23 +63,24 @@ fn set_price(names: &[String], runs: &mut [FarmReport], price: &str) -> Result<(
     Ok(())
 }
 
+/// Fails unless all runs have the same number of jobs, and all jobs are done.
 fn same_jobs(runs: &[FarmReport]) -> Result<(), Failure> {
     let Some(first) = runs.first() else { return Ok(()) };
     let all = first.summary.jobs.all;
     let other = runs.iter().find(|run| run.summary.jobs.all != all);
     if let Some(other) = other {
         let (name, many) = (&other.run, other.summary.jobs.all);
-        return Err(Failure::usage(format!(
-            "{} is of {all} jobs, and {name} of {many}",
-            first.run
-        ))
-        .hint("only runs of the same jobs can be compared"));
+        return Err(Failure::usage(format!("{} has {all} jobs, and {name} has {many}", first.run))
+            .hint("only runs of the same jobs can be compared"));
     }
     match runs.iter().find(|run| run.summary.jobs.done != all) {
         Some(run) => {
             let (name, jobs) = (&run.run, &run.summary.jobs);
-            Err(Failure::usage(format!("{name} has done {} of {all} jobs only", jobs.done))
-                .hint(format!("garland farm run --resume {name} does the others")))
+            Err(Failure::usage(format!(
+                "{name} is incomplete: {} of {all} jobs are done",
+                jobs.done
+            ))
+            .hint(format!("garland farm run --resume {name} runs the others")))
         }
         None => Ok(()),
     }

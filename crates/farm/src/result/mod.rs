@@ -1,4 +1,4 @@
-//! The result of a farm's run, `garland.farm/2`, made from the records of any engine.
+//! The result of a farm run, `garland.farm/2`, computed from the records of any engine.
 
 mod account;
 mod node;

@@ -1,4 +1,4 @@
-//! The result of a farm's run, read back.
+//! Reads back the result of a farm run.
 
 use garland_core::farm::Record;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A `garland.farm/2` as another command reads it.
+/// A result `garland.farm/2` that was read back.
 #[derive(Clone, Debug, Deserialize)]
 pub struct FarmReport {
     schema: String,
@@ -39,21 +39,24 @@ pub struct NodeReport {
 }
 
 impl FarmReport {
-    /// Reads the result of the run that `asked` names.
+    /// Finds the run that `asked` names, and reads its result.
     pub fn find(places: &Places, asked: &str) -> Result<Self, Failure> {
-        let run = Run::find(places, asked, "records.jsonl", "a farm's records")?;
+        let run = Run::find(places, asked, "records.jsonl", "the records of farm jobs")?;
         let path = run.folder().join("result.json");
-        let reading = format!("reading {}", path.display());
+        let reading = format!("cannot read {}", path.display());
         let text = std::fs::read(&path).or_nothing(&reading)?;
         let report: Self = serde_json::from_slice(&text).or_nothing(&reading)?;
         if report.schema != SCHEMA {
             let (name, schema) = (run.name(), report.schema);
-            return Err(Failure::usage(format!("{name} is no farm's run but a {schema}")));
+            return Err(Failure::usage(format!(
+                "{name} is not a farm run: its result is a {schema}"
+            )));
         }
         Ok(Self { run: run.name().to_owned(), ..report })
     }
 
-    /// The run as the one machine that a cluster is compared with; an error unless all jobs are done.
+    /// Converts a run on one machine to the base that a cluster is compared with. Fails unless all of its
+    /// jobs are done.
     pub fn as_one_machine(self) -> Result<OneMachine, Failure> {
         let Self { run, nodes, summary, .. } = self;
         if summary.jobs.done < summary.jobs.all {

@@ -1,4 +1,4 @@
-//! The result of a farm's run.
+//! The result of a farm run.
 
 use garland_core::farm::Record;
 use serde::Serialize;
@@ -8,13 +8,13 @@ use super::traffic::NicTraffic;
 use garland_results::head::{Head, NodeEnd};
 use garland_terminal::failure::Exit;
 
-/// The schema of a farm's result.
+/// The schema of the result of a farm run.
 pub const SCHEMA: &str = "garland.farm/2";
 
 /// The result object `garland.farm/2`.
 #[derive(Debug, Serialize)]
 pub struct FarmResult {
-    /// The head of the result.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// All nodes.
@@ -22,7 +22,7 @@ pub struct FarmResult {
     /// The figures.
     #[serde(flatten)]
     pub summary: Summary,
-    /// The closing sentence, if the cluster can be compared with one machine.
+    /// A summary in one sentence, if the cluster can be compared with one machine.
     pub sentence: Option<String>,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
@@ -36,11 +36,11 @@ pub struct NodeResult {
     pub name: String,
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Processors for jobs: the number of single-processor jobs at a time.
+    /// Cores for jobs: the number of single-core jobs that run at the same time.
     pub cores: u32,
-    /// The share of a processor that each of them was.
+    /// The share of a real core that each of them had.
     pub share: f64,
-    /// Processor clock in MHz.
+    /// CPU clock in MHz.
     pub mhz: Option<f64>,
     /// Memory in bytes.
     pub memory: Option<u64>,
@@ -48,19 +48,19 @@ pub struct NodeResult {
     pub power: f64,
     /// Number of jobs done.
     pub done: usize,
-    /// Processor seconds of these jobs.
+    /// CPU seconds of these jobs.
     pub cpu: f64,
     /// Traffic of the NICs during the run; empty if it was not counted.
     pub nics: Vec<NicTraffic>,
 }
 
 impl FarmResult {
-    /// The run's name.
+    /// Returns the run's name.
     pub fn run(&self) -> &str {
         self.head.run.as_deref().unwrap_or_default()
     }
 
-    /// The command's exit.
+    /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         let jobs = &self.summary.jobs;
         match () {

@@ -1,4 +1,4 @@
-//! The account of a run: counters before and after it, and the result made of them.
+//! The account of a run: reads counters before and after it, and makes its result.
 
 use garland_core::farm::{Engine, Record};
 use garland_lab::Lab;
@@ -15,7 +15,7 @@ use garland_fleet::launch::lab;
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
 use garland_terminal::failure::Failure;
 
-/// What is noted before the first job.
+/// The state before the first job.
 pub struct Account {
     lab: Option<Lab>,
     /// This machine's name in records.
@@ -27,11 +27,11 @@ pub struct Account {
 }
 
 impl Account {
-    /// Reads the counters, and the run on one machine that the user names.
+    /// Reads the counters, and the base run if the user names one.
     pub fn open(work: &Work<'_>) -> Result<Self, Failure> {
         let asked = &work.asked.account;
         if asked.price.is_some_and(|price| !(price.is_finite() && price >= 0.0)) {
-            return Err(Failure::usage("--price is an amount, and not below 0"));
+            return Err(Failure::usage("--price must be a number that is not negative"));
         }
         let nodes = match &work.settings.nodes {
             Some(list) => work.inventory.nodes(list)?,
@@ -92,7 +92,8 @@ impl Account {
     }
 }
 
-/// The engine's nodes, and those that only occur in records: a resumed run may have had others before.
+/// Returns the nodes of the engine, followed by others that occur in records: before it was resumed, the
+/// run may have had other nodes.
 fn members(ending: &Ending, records: &[Record]) -> Vec<NodeAccount> {
     let member = |was: &NodeWas| NodeAccount {
         mhz: was.mhz,
@@ -110,7 +111,7 @@ fn members(ending: &Ending, records: &[Record]) -> Vec<NodeAccount> {
     members
 }
 
-/// The most jobs that ran on a node at a time: its slots, as far as is known from records.
+/// Returns the maximum number of jobs that ran on a node at the same time, as an estimate of its slots.
 fn most_at_once(records: &[Record], node: &str) -> u32 {
     let own = records.iter().filter(|record| record.node.as_deref() == Some(node));
     let times = own.filter_map(|record| Some((record.started?, record.ended?)));
@@ -125,7 +126,8 @@ fn most_at_once(records: &[Record], node: &str) -> u32 {
     u32::try_from(running.max().unwrap_or(1)).unwrap_or(1).max(1)
 }
 
-/// Reduces the shares of nodes that are all processes of this machine to the processors that it has.
+/// Scales down the shares of nodes that are all processes of this machine, so that their sum does not exceed
+/// its CPUs.
 fn share_machine(members: &mut [NodeAccount]) {
     let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
     let all: f64 = members.iter().map(|one| f64::from(one.slots) * one.share).sum();

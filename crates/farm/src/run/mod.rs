@@ -1,4 +1,4 @@
-//! `garland farm`: many jobs on many nodes.
+//! The subcommands of `garland farm`, and the engines.
 
 mod access;
 mod account;
@@ -22,7 +22,7 @@ use crate::compare;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
 
-/// Runs one of the farm's commands.
+/// Runs a subcommand of `garland farm`.
 pub fn run(context: &Context, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => whole::run(context, asked),

@@ -93,7 +93,9 @@ pub fn quote(word: &str) -> Result<String, String> {
     // Special to some shell even in single quotes.
     match word.chars().find(|c| "'!\\".contains(*c) || c.is_control()) {
         None => Ok(format!("'{word}'")),
-        Some(c) => Err(format!("{word:?} cannot be passed through all login shells: it contains {c:?}")),
+        Some(c) => {
+            Err(format!("{word:?} cannot be passed through all login shells: it contains {c:?}"))
+        }
     }
 }
 

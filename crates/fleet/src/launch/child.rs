@@ -14,9 +14,9 @@ use garland_protocol::ReadyLine;
 use garland_sys::{clock, signal, threads};
 
 use super::bootstrap::BootstrapLine;
+use super::cancellation::Cancellation;
 use super::input::Input;
 use super::stdout::pass_on;
-use super::cancellation::Cancellation;
 
 /// Timeout for the next line before an agent is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,7 +71,8 @@ impl Starting {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         signal::release_in(&mut command);
         let mut child = command.spawn()?;
-        let input = child.stdin.take().map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
+        let input =
+            child.stdin.take().map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
         let (tell, lines) = channel();
         let reader = child.stdout.take().map(|output| {
             threads::spawn("child", move || {

@@ -32,7 +32,8 @@ pub fn runs(places: &Places, name: &str) -> bool {
 /// read.
 pub fn keep_topology(lab: &Lab, folder: &Path) -> Result<(), Failure> {
     let path = folder.join(TOPOLOGY);
-    let text = serde_json::to_vec(&lab.spec().topology).or_nothing("cannot write the lab's topology")?;
+    let text =
+        serde_json::to_vec(&lab.spec().topology).or_nothing("cannot write the lab's topology")?;
     write_private(&path, &text).or_nothing(format!("cannot write {}", path.display()))
 }
 

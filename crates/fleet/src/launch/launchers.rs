@@ -140,7 +140,8 @@ mod tests {
     fn slurm_is_used_if_all_nodes_are_in_the_allocation() {
         let nodes = ["n2", "n3"].map(Node::named);
         let logs = Path::new("/nosuch");
-        let chosen = |asked, allocation| Launchers::new(&nodes, None, asked, allocation, logs).launcher;
+        let chosen =
+            |asked, allocation| Launchers::new(&nodes, None, asked, allocation, logs).launcher;
         assert_eq!(chosen(None, None), Launcher::Ssh);
         assert_eq!(chosen(None, Some("n[1-3]")), Launcher::Slurm);
         assert_eq!(chosen(None, Some("n[3-4]")), Launcher::Ssh);

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use garland_protocol::{ClockFault, ReadyLine};
 
-use super::child::{LaunchedChild, Starting};
 use super::cancellation::Cancellation;
+use super::child::{LaunchedChild, Starting};
 
 /// An agent that was started and can be connected to.
 pub struct Launched {

@@ -47,9 +47,8 @@ impl Lookup {
         let name = self.name;
         let mut child = match self.state {
             State::Known(address) => return Ok(address),
-            State::Asked(child) => {
-                child.map_err(|error| format!("cannot resolve {name}: cannot run getent: {error}"))?
-            }
+            State::Asked(child) => child
+                .map_err(|error| format!("cannot resolve {name}: cannot run getent: {error}"))?,
         };
         let mut text = String::new();
         let read = child.stdout.take().map(|mut output| output.read_to_string(&mut text));

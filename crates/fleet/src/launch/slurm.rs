@@ -70,8 +70,10 @@ impl SlurmStep {
             .iter()
             .map(|node| node.addresses.iter().map(|name| Lookup::begin(name)).collect())
             .collect();
-        let mut starting = Starting::start(command(nodes, binary, orders), log, &orders.cancellation)
-            .map_err(|error| format!("cannot run srun: {error}; install Slurm's client commands"))?;
+        let mut starting =
+            Starting::start(command(nodes, binary, orders), log, &orders.cancellation).map_err(
+                |error| format!("cannot run srun: {error}; install Slurm's client commands"),
+            )?;
         let mut step = Step::new(nodes);
         let ended = loop {
             if step.settled() {
@@ -111,7 +113,9 @@ impl SlurmStep {
     /// Removes and returns the agent of `node`.
     pub fn take(&self, node: &Node) -> Result<Launched, String> {
         let mut launched = self.launched.lock();
-        launched.remove(&node.name).unwrap_or_else(|| Err("it is not part of this Slurm step".to_owned()))
+        launched
+            .remove(&node.name)
+            .unwrap_or_else(|| Err("it is not part of this Slurm step".to_owned()))
     }
 
     /// Returns the process that keeps all agents alive.
@@ -149,8 +153,9 @@ impl Step {
                 *task = Task::Settled(Err(bootstrap::refused(&why)));
             }
             BootstrapLine::Ended(status) => {
-                *task =
-                    Task::Settled(Err(format!("its agent ended with status {status} before it was ready")));
+                *task = Task::Settled(Err(format!(
+                    "its agent ended with status {status} before it was ready"
+                )));
             }
             BootstrapLine::At(..) | BootstrapLine::Unserved(_) => {}
             BootstrapLine::Other => {

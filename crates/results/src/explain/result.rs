@@ -11,28 +11,29 @@ use crate::explain::words;
 use crate::head::{Head, Phases};
 use crate::run::Run;
 
-/// The path is told in so many lines at most.
+/// The maximum number of lines for the critical path.
 const LINES: usize = 12;
 
-/// Where a run's time went.
+/// The result object `garland.explain/2`: how a copy spent its time.
 #[derive(Debug, Serialize)]
 pub struct ExplainResult {
     #[serde(flatten)]
     pub(super) head: Head,
-    /// The explained command, in nanoseconds.
+    /// The time of the explained command, in nanoseconds.
     pub(super) wall_ns: u64,
     pub(super) bytes: u64,
-    /// How many nodes have the whole file, of how many.
+    /// The number of nodes that have the whole file.
     pub(super) ok: usize,
+    /// The number of all nodes.
     pub(super) of: usize,
-    /// They sum to `wall_ns`, the largest first.
+    /// The time by causes, the largest first; the sum is `wall_ns`.
     pub(super) rows: Vec<RowResult>,
-    /// The critical path in its order, mostly.
+    /// An outline of the critical path, in order of time.
     pub(super) path: Vec<StretchResult>,
     pub(super) faults: Vec<FaultResult>,
     pub(super) fix: Option<FixResult>,
     pub(super) clocks: Vec<ClockResult>,
-    /// Triples of nodes whose clocks, compared pair by pair, do not agree.
+    /// Triples of nodes whose pairwise clock offsets contradict each other.
     pub(super) open_loops: Vec<LoopResult>,
     pub(super) resent: Vec<ResentResult>,
     pub(super) disks: Vec<DiskResult>,
@@ -44,13 +45,13 @@ pub struct ExplainResult {
 pub(super) struct RowResult {
     pub(super) cause: &'static str,
     pub(super) node: Option<String>,
-    /// Where a hop ends.
+    /// The end of the hop, if the cause is on a hop.
     pub(super) to: Option<String>,
-    /// What a straggler was at.
+    /// For a straggler: the cause of its delay.
     pub(super) within: Option<&'static str>,
     pub(super) ns: u64,
     pub(super) share: f64,
-    /// The share of it that this cause's own records cover.
+    /// The share of this time that is covered by records of this cause.
     pub(super) covered: f64,
     #[serde(skip)]
     pub(super) text: String,
@@ -63,7 +64,7 @@ pub(super) struct StretchResult {
     pub(super) cause: &'static str,
     pub(super) node: Option<String>,
     pub(super) to: Option<String>,
-    /// The share of the stretch that went into it.
+    /// The share of the stretch that this cause has.
     pub(super) share: f64,
     #[serde(skip)]
     pub(super) text: String,
@@ -83,7 +84,7 @@ pub(super) struct FixResult {
     pub(super) cause: &'static str,
     pub(super) node: Option<String>,
     pub(super) to: Option<String>,
-    /// How much sooner at most.
+    /// The maximum time that the fix saves.
     pub(super) gain_ns: u64,
     pub(super) remedy: &'static str,
     #[serde(skip)]
@@ -103,25 +104,25 @@ pub(super) struct ResentResult {
     pub(super) share: f64,
 }
 
-/// What a disk did that a good deal of the time is put down to.
+/// A disk to which a large share of the time is attributed.
 #[derive(Debug, Serialize)]
 pub(super) struct DiskResult {
     pub(super) node: Option<String>,
-    /// The share of the time in which the device had anything to do.
+    /// The share of the time in which the device was busy.
     pub(super) busy: f64,
-    /// The share of its bytes that were not the copy's.
+    /// The share of the device's bytes that were not read or written by the copy.
     pub(super) others: Option<f64>,
 }
 
 impl ExplainResult {
-    /// What `ledger` says of the run.
+    /// Makes the result from the ledger of a run.
     pub fn new(run: &Run, kept: &Kept, ledger: &Ledger, clocks: &Clocks, phases: Phases) -> Self {
         let mut head = Head::new("garland.explain/2", Some(run), phases);
         head.limit.clone_from(&kept.limit);
         let (nodes, wall_ns) = (&kept.nodes, ledger.wall_ns);
-        let told = clocks::of(kept, clocks, &ledger.clock_errors);
+        let clock_results = clocks::of(kept, clocks, &ledger.clock_errors);
         let faults = ledger.faults.iter().map(|row| FaultResult::new(nodes, row, wall_ns));
-        let of_clocks = told.iter().filter_map(FaultResult::of_clock);
+        let of_clocks = clock_results.iter().filter_map(FaultResult::of_clock);
         let resent = ledger.resent.iter().map(|(at, share)| {
             let (node, to) = names(nodes, *at);
             ResentResult { node, to, share: *share }
@@ -140,7 +141,7 @@ impl ExplainResult {
             faults: faults.chain(of_clocks).collect(),
             fix: ledger.fix.map(|fix| FixResult::new(nodes, &fix)),
             open_loops: clocks.open_loops().iter().map(|o| LoopResult::new(nodes, o)).collect(),
-            clocks: told,
+            clocks: clock_results,
             resent: resent.collect(),
             disks: ledger.disks.iter().map(|disk| DiskResult::new(nodes, disk)).collect(),
             undecided: ledger.undecided.iter().map(|open| words::undecided(nodes, open)).collect(),
@@ -150,7 +151,7 @@ impl ExplainResult {
         result
     }
 
-    /// What makes the answer doubtful.
+    /// Adds warnings for everything that makes the result doubtful.
     fn warn(&mut self) {
         let of = |cause: Cause| {
             let rows = self.rows.iter().filter(|row| row.cause == cause.name());
@@ -158,33 +159,33 @@ impl ExplainResult {
         };
         let (unknown, emulator) = (of(Cause::Unattributed), of(Cause::Emulator));
         if unknown > 0.05 {
-            let text = format!("{:.0} % of the time is in no record", unknown * 100.0);
+            let text = format!("{:.0} % of the time is not covered by any record", unknown * 100.0);
             self.warnings.push(text);
         }
         if emulator > 0.05 {
             self.warnings.push(format!(
-                "{:.0} % of the time the machine that plays all nodes had no processor for them",
+                "{:.0} % of the time: the machine that emulates all nodes had no free CPU for them",
                 emulator * 100.0
             ));
         }
         for clock in &self.clocks {
             if clock.contradictions > 0 {
                 self.warnings.push(format!(
-                    "{} blocks came to {} before they were sent, by its clock: it was disturbed",
+                    "{} blocks arrived at {} before they were sent: its clock is unreliable",
                     clock.contradictions, clock.node
                 ));
             }
         }
         for open in &self.open_loops {
             self.warnings.push(format!(
-                "the clocks of {} do not agree with each other",
+                "the clock offsets between {} contradict each other",
                 open.nodes.join(", ")
             ));
         }
     }
 }
 
-/// The names of a place's nodes.
+/// Returns the names of a place's nodes.
 fn names(nodes: &[String], at: Place) -> (Option<String>, Option<String>) {
     let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
     (name(at.node), name(at.to))
@@ -223,13 +224,13 @@ impl StretchResult {
 
 impl FaultResult {
     fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
-        let told = RowResult::new(nodes, row, wall_ns);
-        let (time, share) = (Nanos(row.ns), told.share * 100.0);
-        let text = format!("{}: {time}, {share:.0} % of the command", told.text);
-        Self { cause: told.cause, node: told.node, to: told.to, ns: row.ns, text }
+        let row = RowResult::new(nodes, row, wall_ns);
+        let (time, share) = (Nanos(row.ns), row.share * 100.0);
+        let text = format!("{}: {time}, {share:.0} % of the command", row.text);
+        Self { cause: row.cause, node: row.node, to: row.to, ns: row.ns, text }
     }
 
-    /// A clock that is wrong takes no time.
+    /// Returns the fault of a clock, if it has one; it takes no time.
     fn of_clock(clock: &ClockResult) -> Option<Self> {
         let fault = clock.fault.as_ref()?;
         let text = format!("clock of {}: {fault}; its times were corrected", clock.node);

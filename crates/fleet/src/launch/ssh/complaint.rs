@@ -24,8 +24,16 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     ("Could not resolve hostname", "its name cannot be resolved", "check the spelling"),
     ("Connection refused", "the connection is refused", "check that sshd runs on NODE"),
-    ("Connection timed out", "it does not answer", "check that it is up, and that no firewall blocks ssh"),
-    ("Operation timed out", "it does not answer", "check that it is up, and that no firewall blocks ssh"),
+    (
+        "Connection timed out",
+        "it does not answer",
+        "check that it is up, and that no firewall blocks ssh",
+    ),
+    (
+        "Operation timed out",
+        "it does not answer",
+        "check that it is up, and that no firewall blocks ssh",
+    ),
     ("No route to host", "there is no route to it", "check that it is up"),
     ("Network is unreachable", "there is no route to it", "check that it is up"),
     (
@@ -70,7 +78,10 @@ mod tests {
                      Host key verification failed.";
         assert!(reason(words, "n3").starts_with("ssh: its host key is not known; compare it"));
         let words = "ssh: connect to host n3 port 22: Connection refused";
-        assert_eq!(reason(words, "n3"), "ssh: the connection is refused; check that sshd runs on n3");
+        assert_eq!(
+            reason(words, "n3"),
+            "ssh: the connection is refused; check that sshd runs on n3"
+        );
     }
 
     #[test]

@@ -68,7 +68,9 @@ impl Logins {
                 BootstrapLine::Need { machine, missing } => {
                     let why_not = missing.map(|programs| format!("the node has no {programs}"));
                     bootstrap::fits(&self.binary, &machine)
-                        .and_then(|()| spread.turn(&node.name, why_not.as_deref(), &orders.cancellation))
+                        .and_then(|()| {
+                            spread.turn(&node.name, why_not.as_deref(), &orders.cancellation)
+                        })
                         .and_then(|from| self.supply(&from, input))
                 }
                 BootstrapLine::Unserved(why) => {
