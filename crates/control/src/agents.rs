@@ -2,18 +2,22 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{NodeAddress, ToAgent};
+use garland_protocol::{FromAgent, NodeAddress, ToAgent};
 use garland_sys::clock;
+use garland_sys::signal::Interrupts;
 
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
 /// Silence after which an agent is considered dead, in nanoseconds.
 pub const SILENCE_NS: u64 = 5_000_000_000;
+
+/// The interval of checks for silent agents.
+pub const TURN: Duration = Duration::from_millis(100);
 
 /// The agents of an operation: their channels and addresses, and which of them are silent.
 pub struct Agents {
@@ -76,11 +80,6 @@ impl Agents {
         self.heard_ns[node] = clock::now_ns();
     }
 
-    /// Does not count the last `paused_ns` nanoseconds as silence, because no messages were read.
-    pub fn excuse(&mut self, paused_ns: u64) {
-        self.heard_ns.iter_mut().for_each(|heard| *heard += paused_ns);
-    }
-
     /// Sends a message to a node's agent; a channel that breaks is reported by the next `wait`.
     pub fn send(&mut self, node: usize, message: &ToAgent) {
         self.set.send(id_of(node), message);
@@ -105,6 +104,44 @@ impl Agents {
         let events: Vec<_> = events.map(|(id, event)| (id.index() - 1, event)).collect();
         events.iter().for_each(|(node, _)| self.reset_silence(*node));
         Ok(events)
+    }
+
+    /// Waits until every node has an entry in `answers`; `answer` makes it from a message, unless it returns
+    /// none. Nodes whose agent is lost or silent get an error, and after `deadline`, a monotonic time and an
+    /// error message, all others do. Returns false if the user interrupted.
+    ///
+    /// # Errors
+    /// When the system call fails.
+    pub fn collect<T>(
+        &mut self,
+        answers: &mut [Option<Result<T, String>>],
+        interrupts: Option<&Interrupts>,
+        deadline: Option<(u64, &str)>,
+        answer: &mut dyn FnMut(usize, FromAgent) -> Option<Result<T, String>>,
+    ) -> io::Result<bool> {
+        while answers.iter().any(Option::is_none) {
+            for (node, event) in self.wait(interrupts.map(AsFd::as_fd), TURN)? {
+                let began = clock::now_ns();
+                let result = match event {
+                    AgentEvent::Message(message) => answer(node, message),
+                    AgentEvent::Lost(reason) => Some(Err(reason)),
+                };
+                // No messages are read while `answer` is blocked: this time does not count as silence.
+                let paused_ns = clock::now_ns().saturating_sub(began);
+                self.heard_ns.iter_mut().for_each(|heard| *heard += paused_ns);
+                answers[node] = answers[node].take().or(result);
+            }
+            let late = deadline.filter(|(at, _)| clock::now_ns() > *at);
+            let open = answers.iter_mut().enumerate().filter(|(_, answer)| answer.is_none());
+            for (node, answer) in open {
+                let reason = self.is_silent(node).then(silence);
+                *answer = reason.or_else(|| Some(late?.1.to_owned())).map(Err);
+            }
+            if interrupts.is_some_and(Interrupts::have_come) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Returns the agents of all nodes, for another operation; none where the channel is closed.

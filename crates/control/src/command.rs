@@ -1,15 +1,11 @@
 //! The head's side of running a command on every node, and of shutting down agents.
 
-use std::os::fd::AsFd;
-use std::time::Duration;
-
 use garland_core::plan::NodeId;
 use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, SILENCE_NS, silence};
+use crate::agents::{Agents, SILENCE_NS};
 use crate::copy::Agent;
 
 /// How a command ended on a node.
@@ -35,39 +31,23 @@ pub fn run_command(
     output: &mut dyn FnMut(usize, bool, &[u8]),
 ) -> std::io::Result<Vec<CommandEnd>> {
     let (mut agents, reasons) = Agents::split(agents);
-    let mut ends: Vec<_> =
-        reasons.into_iter().map(|reason| reason.map(CommandEnd::Failed)).collect();
+    let mut ends: Vec<_> = reasons.into_iter().map(|reason| reason.map(Err)).collect();
     agents.send_all(&ToAgent::Exec(command.to_vec()));
-    while ends.iter().any(Option::is_none) {
-        for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), Duration::from_millis(200))? {
-            let now = clock::now_ns();
-            let end = match event {
-                AgentEvent::Message(FromAgent::Output(is_error, bytes)) => {
-                    output(node, is_error, &bytes);
-                    // This loop reads no messages while the output is blocked.
-                    agents.excuse(clock::now_ns().saturating_sub(now));
-                    None
-                }
-                AgentEvent::Message(FromAgent::Exited(code)) => Some(CommandEnd::Exited(code)),
-                AgentEvent::Message(FromAgent::ExecFailed(reason)) => {
-                    Some(CommandEnd::Failed(reason))
-                }
-                AgentEvent::Message(_) => None,
-                AgentEvent::Lost(reason) => Some(CommandEnd::Failed(reason)),
-            };
-            ends[node] = ends[node].take().or(end);
+    agents.collect(&mut ends, interrupts, None, &mut |node, message| match message {
+        FromAgent::Output(is_error, bytes) => {
+            output(node, is_error, &bytes);
+            None
         }
-        let interrupted = interrupts.is_some_and(Interrupts::pending);
-        for (node, end) in ends.iter_mut().enumerate().filter(|(_, end)| end.is_none()) {
-            if agents.is_silent(node) {
-                *end = Some(CommandEnd::Failed(silence()));
-            } else if interrupted {
-                *end = Some(CommandEnd::Interrupted);
-            }
-        }
-    }
-    let unknown = || CommandEnd::Failed("the end of the command is unknown".to_owned());
-    Ok(ends.into_iter().map(|end| end.unwrap_or_else(unknown)).collect())
+        FromAgent::Exited(code) => Some(Ok(code)),
+        FromAgent::ExecFailed(reason) => Some(Err(reason)),
+        _ => None,
+    })?;
+    let end = |end| match end {
+        Some(Ok(code)) => CommandEnd::Exited(code),
+        Some(Err(reason)) => CommandEnd::Failed(reason),
+        None => CommandEnd::Interrupted,
+    };
+    Ok(ends.into_iter().map(end).collect())
 }
 
 /// Shuts down standing agents. Returns the id and error of nodes whose agent could not be reached or

@@ -147,10 +147,6 @@ pub fn compare(
     Ok(CompareOutcome { agents: agents.collect(), digests, unusable, unread })
 }
 
-fn order(order: CompareOrder) -> ToAgent {
-    ToAgent::Compare(order)
-}
-
 impl CompareRequest<'_> {
     /// Returns the indexes of nodes, and the part of a shared source that each reads.
     fn parts(&self) -> impl Iterator<Item = (usize, LaneBlocks)> {
@@ -180,7 +176,7 @@ impl Comparison<'_> {
         Self: 'scope,
     {
         for node in self.agents.nodes() {
-            self.agents.send(node, &order(self.asking.stat_order(node)));
+            self.agents.send(node, &ToAgent::Compare(self.asking.stat_order(node)));
         }
         let interrupts = self.asking.interrupts;
         while self.stands.iter().any(|stand| *stand != Stand::Over) {
@@ -339,7 +335,8 @@ impl Comparison<'_> {
                 *sent += 1;
                 let parcel = parcels[*sent - 1].clone();
                 let more = *sent < parcels.len();
-                self.agents.send(node, &order(CompareOrder::Catalogue(parcel, more)));
+                let order = CompareOrder::Catalogue(parcel, more);
+                self.agents.send(node, &ToAgent::Compare(order));
             }
             if *sent == parcels.len() {
                 *stand = Stand::Examining;
@@ -357,7 +354,8 @@ impl Comparison<'_> {
                 let parcel = digests[*sent..next].to_vec();
                 *sent = next;
                 let more = next < digests.len();
-                self.agents.send(node, &order(CompareOrder::Digests(parcel, more)));
+                let order = CompareOrder::Digests(parcel, more);
+                self.agents.send(node, &ToAgent::Compare(order));
             }
         }
     }

@@ -80,6 +80,27 @@ type PlannedAgent = Result<Agent, Box<NodeOutcome>>;
 /// The result of committing the file on this machine.
 type Stored = Result<(), String>;
 
+/// The state of a node in an attempt.
+#[derive(Default)]
+struct CopyNode {
+    /// The addresses of its agent.
+    addresses: NodeAddress,
+    /// Its outcome, if it ended before this attempt.
+    before: Option<NodeOutcome>,
+    /// The files of its tree which it did not deliver.
+    absence: Absence,
+    /// Whether the order to begin was sent.
+    started: bool,
+    /// Whether its first block has arrived.
+    first: bool,
+    /// The time at which it held every block.
+    held_ns: Option<u64>,
+    /// Whether it has closed the copy.
+    closed: bool,
+    /// The time of its last message.
+    heard_ns: u64,
+}
+
 struct Driver<'a> {
     job: &'a CopyJob<'a>,
     secret: Secret,
@@ -88,10 +109,8 @@ struct Driver<'a> {
     copy: CopyId,
     head: Head,
     agents: AgentSet,
-    /// The addresses of the receivers' agents.
-    addresses: Vec<NodeAddress>,
-    /// The outcomes of receivers that ended before this attempt.
-    before: Vec<Option<NodeOutcome>>,
+    /// The nodes by id; the entry of the head has no addresses.
+    nodes: Vec<CopyNode>,
     /// Nodes that joined while the copy was running.
     late: Vec<NodeId>,
     /// The names of nodes that are not in the plan.
@@ -106,23 +125,11 @@ struct Driver<'a> {
     /// Sources of a gather that delivered everything and confirmed their file unchanged; they
     /// complete when our file is committed.
     delivered: Vec<(NodeId, FromAgent)>,
-    /// The files of its tree which each node did not deliver.
-    absences: Vec<Absence>,
     /// The channel of the thread that commits the file on this machine.
     stored: (Sender<Stored>, Receiver<Stored>),
     notices: Receiver<Notice>,
     wake: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
-    /// By node: whether the order to begin was sent.
-    started: Vec<bool>,
-    /// By node: whether its first block has arrived.
-    firsts: Vec<bool>,
-    /// By node: the time at which it held every block.
-    held_ns: Vec<Option<u64>>,
-    /// By node: whether it has closed the copy.
-    closed: Vec<bool>,
-    /// By node: the time of its last message.
-    heard_ns: Vec<u64>,
     moments: Times,
     /// The trace: times of orders, clock probes, and the nodes' traces.
     exchanges: Exchanges,
@@ -152,32 +159,32 @@ impl<'a> Driver<'a> {
             waker.raise();
         })?;
         operations.iter().for_each(|operations| context.serve_until(operations.bound()));
-        let (mut connections, mut addresses, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        let now = clock::now_ns();
+        let mut connections = Vec::new();
+        let mut nodes = vec![CopyNode { heard_ns: now, ..CopyNode::default() }];
         for agent in agents {
-            let (connection, address, outcome) = match agent {
+            let (connection, addresses, before) = match agent {
                 Ok(agent) => (Some(agent.connection), agent.addresses, None),
                 Err(outcome) => (None, Vec::new(), Some(*outcome)),
             };
             connections.push(connection);
-            addresses.push(address);
-            before.push(outcome);
+            nodes.push(CopyNode { addresses, before, heard_ns: now, ..CopyNode::default() });
         }
-        let nodes = connections.len() + 1;
-        let by_id = std::iter::once(Vec::new()).chain(addresses.iter().cloned()).collect();
-        let mut head = Head::new(copy, job.plan, by_id, job.policy, clock::now_ns());
-        for (id, outcome) in (1..).map(NodeId).zip(&before) {
-            if let Some(outcome) = outcome {
+        let addresses = nodes.iter().map(|node| node.addresses.clone()).collect();
+        let mut head = Head::new(copy, job.plan, addresses, job.policy, now);
+        for (id, node) in (0..).map(NodeId).zip(&nodes) {
+            if let Some(outcome) = &node.before {
                 outcome.replay(id, copy, &mut head);
             }
         }
+        let count = nodes.len();
         Ok(Self {
             job,
             secret,
             digest_key,
             copy,
             head,
-            addresses,
-            before,
+            nodes,
             late: Vec::new(),
             joined: Vec::new(),
             busy: Vec::new(),
@@ -186,19 +193,13 @@ impl<'a> Driver<'a> {
             context,
             operations,
             delivered: Vec::new(),
-            absences: vec![Absence::default(); nodes],
             stored: channel(),
             notices,
             wake,
             threads: Vec::new(),
-            started: vec![false; nodes],
-            firsts: vec![false; nodes],
-            held_ns: vec![None; nodes],
-            closed: vec![false; nodes],
-            heard_ns: vec![clock::now_ns(); nodes],
-            exchanges: Exchanges::new(nodes),
-            probes: ClockProbes::new(nodes),
-            harvest: Harvest::new(nodes),
+            exchanges: Exchanges::new(count),
+            probes: ClockProbes::new(count),
+            harvest: Harvest::new(count),
             moments: Times::default(),
             reported_ns: 0,
             turned_ns: clock::now_ns(),
@@ -283,11 +284,13 @@ impl<'a> Driver<'a> {
                 self.read(root)
             }
             Notice::Complete(root) => {
-                self.held_ns.fill(Some(now));
+                self.nodes.iter_mut().for_each(|node| node.held_ns = Some(now));
                 self.check_received(root);
                 return;
             }
-            Notice::First => return self.firsts.fill(true),
+            Notice::First => {
+                return self.nodes.iter_mut().for_each(|node| node.first = true);
+            }
             Notice::Bad(index) => HeadEvent::Bad(index),
             Notice::Written(_) => return,
             Notice::LinkLost(lane, epoch, _, reason) => HeadEvent::LinkLost(lane, epoch, reason),
@@ -299,7 +302,7 @@ impl<'a> Driver<'a> {
 
     fn message(&mut self, id: NodeId, message: FromAgent) {
         let now = clock::now_ns();
-        self.heard_ns[id.index()] = now;
+        self.nodes[id.index()].heard_ns = now;
         let message = match message {
             FromAgent::Clock(asked, received, answered) => {
                 return self.note_clock(id, [asked, received, answered]);
@@ -311,9 +314,9 @@ impl<'a> Driver<'a> {
         };
         self.note_answer(id, &message);
         match &message {
-            FromAgent::First(_) => self.firsts[id.index()] = true,
+            FromAgent::First(_) => self.nodes[id.index()].first = true,
             FromAgent::Complete(..) if self.context.config.is_source => {
-                self.held_ns[id.index()] = Some(now);
+                self.nodes[id.index()].held_ns = Some(now);
             }
             // The last node's message sets the time.
             FromAgent::Complete(..) => self.moments.sent = Some(now),
@@ -328,9 +331,9 @@ impl<'a> Driver<'a> {
                 bound.into_iter().for_each(|bound| self.context.serve_until(bound));
             }
             FromAgent::Absent(copy, absence) if *copy == self.copy => {
-                self.absences[id.index()].clone_from(absence);
+                self.nodes[id.index()].absence.clone_from(absence);
             }
-            FromAgent::Closed(_) => self.closed[id.index()] = true,
+            FromAgent::Closed(_) => self.nodes[id.index()].closed = true,
             FromAgent::Busy(copy, _) if *copy == self.copy && self.late.contains(&id) => {
                 let reason =
                     "it joined late, and its agent has no free memory: other copies use it"
@@ -367,17 +370,16 @@ impl<'a> Driver<'a> {
     fn note_moments(&mut self) {
         use garland_protocol::NodeState as At;
         let now = clock::now_ns();
-        let states: Vec<&At> = self.head.states().skip(1).collect();
+        let states: Vec<_> = self.head.states().zip(&self.nodes).skip(1).collect();
         let over = |state: &At| matches!(state, At::Failed(_) | At::Dead(_));
         let times = &mut self.moments;
-        if states.iter().all(|state| **state != At::Joining) {
+        if states.iter().all(|(state, _)| **state != At::Joining) {
             times.ready.get_or_insert(now);
         }
-        if states.iter().zip(&self.firsts[1..]).all(|(state, first)| *first || over(state)) {
+        if states.iter().all(|(state, node)| node.first || over(state)) {
             times.first.get_or_insert(now);
         }
-        if states.iter().zip(&self.held_ns[1..]).all(|(state, held)| held.is_some() || over(state))
-        {
+        if states.iter().all(|(state, node)| node.held_ns.is_some() || over(state)) {
             times.held.get_or_insert(now);
         }
         if self.finished {

@@ -149,16 +149,15 @@ impl FleetBuilder<'_> {
         let (results, child) = starting::watch(self.quiet, self.nodes.len(), |ready| {
             self.start_all(self.nodes, &cancellation, &records, ready)
         })?;
-        let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
-        for result in results {
-            let (agent, child) = match result {
+        let (agents, mut children): (Vec<_>, Vec<_>) = results
+            .into_iter()
+            .map(|result| match result {
                 Ok((agent, child)) => (Ok(agent), child),
                 Err(reason) => (Err(reason), None),
-            };
-            fleet.agents.push(agent);
-            fleet.children.0.push(child);
-        }
-        fleet.children.0.push(child);
+            })
+            .unzip();
+        children.push(child);
+        let mut fleet = Fleet { agents, children: Children(children) };
         if cancellation.is_cancelled() {
             // Agents end with their channels.
             drop(fleet.agents);
@@ -182,10 +181,9 @@ impl FleetBuilder<'_> {
         let orders = Orders {
             controller: keys.public,
             mptcp: self.launch.takes_mptcp(self.lab),
-            disk: None,
-            clock: None,
             stay: self.stay,
             cancellation: cancellation.clone(),
+            ..Orders::default()
         };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;

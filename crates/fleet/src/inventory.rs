@@ -1,8 +1,9 @@
 //! Resolves node lists to nodes, with the cluster file, its groups, and the Slurm allocation.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use garland_core::cluster::nodelist::{self, NodeListError, Sources};
+use garland_core::cluster::nodelist::{self, Sources};
 use garland_core::cluster::{Cluster, Node};
 
 use crate::context::Context;
@@ -41,19 +42,20 @@ impl Inventory {
 
     /// Resolves a node list. Returns the nodes in the list's order.
     pub fn nodes(&self, list: &str) -> Result<Vec<Node>, Failure> {
-        let names = nodelist::expand(list, self).map_err(|error| explain(&error))?;
-        names.iter().map(|name| self.node(name)).collect()
-    }
-
-    fn node(&self, name: &str) -> Result<Node, Failure> {
-        let elsewhere = is_local(name) || name.starts_with(LAB_PREFIX);
-        match &self.cluster {
-            Some(cluster) if !elsewhere => cluster.node(name).cloned().ok_or_else(|| {
-                Failure::usage(format!("node {name} is not in the cluster file"))
-                    .hint("add it to the file, or use another file with --cluster")
-            }),
-            _ => Ok(Node::named(name)),
-        }
+        let names = nodelist::expand(list, self)
+            .map_err(|error| Failure::usage(format!("{error}\n{}", error.place().caret())))?;
+        let Some(cluster) = &self.cluster else {
+            return Ok(names.iter().map(|name| Node::named(name)).collect());
+        };
+        let known: HashMap<&str, &Node> =
+            cluster.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+        let node = |name: String| match known.get(name.as_str()) {
+            _ if is_local(&name) || name.starts_with(LAB_PREFIX) => Ok(Node::named(&name)),
+            Some(&node) => Ok(node.clone()),
+            None => Err(Failure::usage(format!("node {name} is not in the cluster file"))
+                .hint("add it to the file, or use another file with --cluster")),
+        };
+        names.into_iter().map(node).collect()
     }
 }
 
@@ -84,10 +86,7 @@ impl Sources for Inventory {
 }
 
 fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
-    let text = std::fs::read_to_string(path).or_nothing(format!("reading {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).or_nothing(format!("cannot read {}", path.display()))?;
     Cluster::parse(&text, &path.display().to_string()).map_err(Failure::usage)
-}
-
-fn explain(error: &NodeListError) -> Failure {
-    Failure::usage(format!("{error}\n{}", error.place().caret()))
 }

@@ -126,8 +126,7 @@ pub fn ask(run: &Run, list: &str, interrupts: &Interrupts) -> Result<Option<Answ
     let folder = run.folder().join(JOIN_DIR);
     let events = FolderEvents::of(&folder).ok();
     let closed = lock::released(&folder.join(LOCK)).or_nothing("cannot wait for the copy")?;
-    let [one, two, three, four] = random::bytes::<4>();
-    let name = format!("{one:02x}{two:02x}{three:02x}{four:02x}.{ASKED}");
+    let name = format!("{:08x}.{ASKED}", u32::from_be_bytes(random::bytes()));
     let path = folder.join(name);
     write_private(&path, list.as_bytes()).or_nothing(format!("cannot write {}", path.display()))?;
     let answered = path.with_extension(ANSWERED);

@@ -1,7 +1,7 @@
 //! Errors of connecting to agents, with hints for the user.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use garland_transport::ConnectionError;
 use thiserror::Error;
@@ -47,10 +47,22 @@ impl Unreached {
 
     fn hint(&self) -> Option<String> {
         let Self::Connection(ConnectionError::Connect(address, error)) = self else { return None };
-        if address.ip().is_loopback() {
-            return Some(own_address(address.ip()));
+        match error.kind() {
+            _ if address.ip().is_loopback() => Some(own_address(address.ip())),
+            ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+                Some(format!(
+                    "the login worked, so a firewall probably blocks TCP port {}: open it, or set \
+                     an open one with `port` in the cluster file",
+                    address.port()
+                ))
+            }
+            ErrorKind::ConnectionRefused => Some(
+                "its agent has ended, or a firewall rejects the connection: see the node's log in \
+                 the run's directory"
+                    .to_owned(),
+            ),
+            _ => None,
         }
-        firewalled(address, error.kind())
     }
 }
 
@@ -63,27 +75,10 @@ pub fn own_address(address: IpAddr) -> String {
     )
 }
 
-fn firewalled(address: &SocketAddr, kind: ErrorKind) -> Option<String> {
-    let port = address.port();
-    match kind {
-        ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
-            Some(format!(
-                "the login worked, so a firewall probably blocks TCP port {port}: open it, or set \
-                 an open one with `port` in the cluster file"
-            ))
-        }
-        ErrorKind::ConnectionRefused => Some(
-            "its agent has ended, or a firewall rejects the connection: see the node's log in the \
-             run's directory"
-                .to_owned(),
-        ),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io;
+    use std::net::SocketAddr;
 
     use super::*;
 

@@ -99,9 +99,7 @@ impl Standing {
     /// # Errors
     /// As [`Standing::connect`].
     pub fn connect_at(&self, address: IpAddr, keys: &KeyPair) -> Result<Agent, Unreached> {
-        let address = SocketAddr::new(address, self.port);
-        let connection = connect_agent(address, keys, &self.key, CONNECT)?;
-        Ok(Agent { connection, addresses: vec![address] })
+        Self { addresses: vec![address], ..self.clone() }.connect(keys)
     }
 }
 

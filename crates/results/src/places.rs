@@ -39,14 +39,14 @@ impl Places {
     pub fn at(base: &Path) -> Result<Self, Failure> {
         own_folder(base, 0o022)?;
         let state = base.join(process::host_name().replace('/', "_"));
-        private_folder(&state)?;
+        own_folder(&state, 0o077)?;
         Ok(Self { state })
     }
 
     /// Returns a subdirectory of the state directory; created if missing.
     pub fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.state.join(name);
-        private_folder(&path)?;
+        own_folder(&path, 0o077)?;
         Ok(path)
     }
 
@@ -83,10 +83,6 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes)?;
     drop(file);
     fs::rename(temporary, path)
-}
-
-fn private_folder(path: &Path) -> Result<(), Failure> {
-    own_folder(path, 0o077)
 }
 
 /// Creates a directory if missing. Checks that it belongs to this user, and that its mode has none of the

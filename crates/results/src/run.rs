@@ -136,9 +136,7 @@ impl Run {
             serde_json::to_string_pretty(value).or_nothing(format!("cannot encode {file}"))?;
         write_private(&path, text.as_bytes()).or_nothing(format!("cannot write {}", path.display()))
     }
-}
 
-impl Run {
     /// Writes the traces of the run, one file per node; with `node`, those of its copy, if the run has several
     /// copies. Errors are only printed: the result does not depend on traces.
     pub fn keep_traces(&self, places: &Places, node: Option<&str>, traces: &[Trace]) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use garland_core::cluster::Node;
 use serde::Serialize;
 
-use crate::head::{Head, NodeVerdict, print_json};
+use crate::head::{Head, NodeEnd, NodeVerdict, print_json};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
@@ -26,8 +26,8 @@ pub struct StandingResult {
 #[derive(Serialize)]
 pub struct NodeState {
     name: String,
-    verdict: NodeVerdict,
-    reason: Option<String>,
+    #[serde(flatten)]
+    end: NodeEnd,
     /// The agent's log, a file on the node's host.
     log: Option<PathBuf>,
     /// The number of its open links to nodes behind it, for future copies.
@@ -42,17 +42,17 @@ pub struct NodeState {
 impl NodeState {
     /// The state of a node where everything is as requested; `word` is shown in the table.
     pub fn ok(node: &Node, word: &'static str) -> Self {
-        Self::new(node, NodeVerdict::Ok, None, word)
+        Self { word, ..Self::new(node, NodeVerdict::Ok, None) }
     }
 
     /// The state of a node with the verdict `failed`, `dead` or `skipped`, and the reason.
     pub fn but(node: &Node, verdict: NodeVerdict, reason: impl Into<String>) -> Self {
-        Self::new(node, verdict, Some(reason.into()), verdict.as_str())
+        Self::new(node, verdict, Some(reason.into()))
     }
 
-    fn new(node: &Node, verdict: NodeVerdict, reason: Option<String>, word: &'static str) -> Self {
-        let (log, links, unreachable) = (None, None, Vec::new());
-        Self { name: node.name.clone(), verdict, reason, log, links, unreachable, word }
+    fn new(node: &Node, verdict: NodeVerdict, reason: Option<String>) -> Self {
+        let (end, word) = (NodeEnd { verdict, reason }, verdict.as_str());
+        Self { name: node.name.clone(), end, log: None, links: None, unreachable: Vec::new(), word }
     }
 
     /// Adds the agent's log.
@@ -69,7 +69,7 @@ impl NodeState {
 
     /// Returns whether the verdict is `verdict`.
     pub fn is(&self, verdict: NodeVerdict) -> bool {
-        self.verdict == verdict
+        self.end.verdict == verdict
     }
 }
 
@@ -83,7 +83,8 @@ impl StandingResult {
             return output::print("no standing agents; to start some: garland up NODES\n");
         }
         let nodes = self.nodes.iter();
-        let verdicts = nodes.map(|node| (node.word, node.reason.as_deref(), node.name.as_str()));
+        let verdicts =
+            nodes.map(|node| (node.word, node.end.reason.as_deref(), node.name.as_str()));
         output::print(folded(verdicts))?;
         let links: u32 = self.nodes.iter().filter_map(|node| node.links).sum();
         if links > 0 {
@@ -109,14 +110,8 @@ impl StandingResult {
     /// Returns the exit code of `garland status`: [`Exit::Nothing`] if no node has a standing agent, alive or
     /// dead.
     pub fn status(&self) -> Exit {
-        let nodes = self.nodes.iter();
-        let (up, gone) = nodes.fold((0, 0), |(up, gone), node| {
-            (
-                up + usize::from(node.is(NodeVerdict::Ok)),
-                gone + usize::from(node.is(NodeVerdict::Dead)),
-            )
-        });
-        match (up, gone) {
+        let count = |verdict| self.nodes.iter().filter(|node| node.is(verdict)).count();
+        match (count(NodeVerdict::Ok), count(NodeVerdict::Dead)) {
             (0, 0) => Exit::Nothing,
             (up, _) if up == self.nodes.len() => Exit::Done,
             _ => Exit::SomeFailed,

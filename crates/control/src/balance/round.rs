@@ -13,11 +13,10 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::ask::TICK;
 use super::job::{CopyPair, RoundJob};
 use super::pair::{PairOutcome, Running, SINK};
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, silence};
+use crate::agents::{Agents, TURN, silence};
 
 /// Timeout for agents to close their copies, in nanoseconds.
 const CLOSING_NS: u64 = 10_000_000_000;
@@ -253,7 +252,7 @@ fn listen(
     round: &mut BalanceRound<'_>,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<()> {
-    for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), TICK)? {
+    for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), TURN)? {
         round.handle(node, &event);
     }
     Ok(())

@@ -7,7 +7,7 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::{Agent, Driver, Ends, QUIET_NS};
+use super::{Agent, CopyNode, Driver, Ends, QUIET_NS};
 use crate::agents::gone;
 use crate::outcome::NodeOutcome;
 use crate::queue::{Queue, Step};
@@ -38,7 +38,7 @@ impl Driver<'_> {
         }
         for id in self.agents.ids() {
             let begin = self.begin_of(id);
-            self.started[id.index()] = self.agents.has(id);
+            self.nodes[id.index()].started = self.agents.has(id);
             self.exchanges.asked(id, Exchange::Begin, &self.context.config.trace);
             self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
         }
@@ -119,15 +119,16 @@ impl Driver<'_> {
         let remaining = self.agents.ids().filter(|id| ended[id.index() - 1].is_none());
         let key = |id| Some((self.agents.connection(id)?.key(), id));
         let queue = Queue::new(remaining.filter_map(key).collect(), self.busy);
-        let agents = self.agents.into_connections().zip(self.addresses).zip(ended);
+        let agents = self.agents.into_connections().zip(self.nodes.into_iter().skip(1)).zip(ended);
         let receivers = agents.zip(self.job.plan.receivers());
-        let receivers = receivers.map(|(((connection, addresses), ended), (_, node))| {
-            let gone = || Box::new(NodeOutcome::failed(&node.name, gone()));
-            match ended {
-                Some(outcome) => Err(Box::new(outcome)),
-                None => Ok(Agent { connection: connection.ok_or_else(gone)?, addresses }),
-            }
-        });
+        let receivers =
+            receivers.map(|(((connection, CopyNode { addresses, .. }), ended), (_, node))| {
+                let gone = || Box::new(NodeOutcome::failed(&node.name, gone()));
+                match ended {
+                    Some(outcome) => Err(Box::new(outcome)),
+                    None => Ok(Agent { connection: connection.ok_or_else(gone)?, addresses }),
+                }
+            });
         let mut next = Self::new(self.job, receivers.collect())?;
         next.queue = Some(queue);
         next.moments.waiting = Some(since);

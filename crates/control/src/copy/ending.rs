@@ -34,7 +34,7 @@ impl Driver<'_> {
         self.context.close();
         let began = clock::now_ns();
         // Reset the silence of all nodes: this process itself may have been suspended.
-        self.heard_ns.iter_mut().for_each(|heard| *heard = began);
+        self.nodes.iter_mut().for_each(|node| node.heard_ns = began);
         let patience = if self.interrupted { INTERRUPTED } else { CLOSING };
         let deadline = leaving::after(patience);
         while self.agents.ids().any(|id| self.awaits_close(id)) && clock::now_ns() < deadline {
@@ -79,7 +79,8 @@ impl Driver<'_> {
 
     /// Returns the outcome of a node, in this attempt or an earlier one; none if it has not ended.
     pub(super) fn outcome_of(&self, id: NodeId) -> Option<NodeOutcome> {
-        if let Some(Some(outcome)) = self.before.get(id.index() - 1) {
+        let node = &self.nodes[id.index()];
+        if let Some(outcome) = &node.before {
             return Some(outcome.clone());
         }
         Some(NodeOutcome {
@@ -88,9 +89,9 @@ impl Driver<'_> {
             report: self.head.report(id).clone(),
             detached: self.head.is_detached(id),
             slow: self.head.slow(id),
-            held_ns: self.held_ns[id.index()],
+            held_ns: node.held_ns,
             silent: self.is_silent(id) || self.is_open_at(id),
-            absence: self.absences[id.index()].clone(),
+            absence: node.absence.clone(),
         })
     }
 
@@ -101,13 +102,14 @@ impl Driver<'_> {
 
     /// Returns whether a node has begun the copy and not closed it.
     pub(super) fn is_open_at(&self, id: NodeId) -> bool {
-        self.agents.has(id) && self.started[id.index()] && !self.closed[id.index()]
+        self.agents.has(id) && self.nodes[id.index()].started && !self.nodes[id.index()].closed
     }
 
     /// Returns whether a node is dead, hangs, or has been silent for [`QUIET_NS`].
     pub(super) fn is_silent(&self, id: NodeId) -> bool {
-        let quiet = clock::now_ns().saturating_sub(self.heard_ns[id.index()]) > QUIET_NS;
-        let hangs = quiet && self.agents.has(id) && !self.closed[id.index()];
+        let node = &self.nodes[id.index()];
+        let quiet = clock::now_ns().saturating_sub(node.heard_ns) > QUIET_NS;
+        let hangs = quiet && self.agents.has(id) && !node.closed;
         let stuck = self.head.hangs_in(id).is_some();
         hangs || stuck || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
     }

@@ -2,10 +2,10 @@
 
 use garland_core::plan::NodeId;
 use garland_core::trace::Exchange;
-use garland_protocol::{Absence, HeadEvent, ToAgent};
+use garland_protocol::{HeadEvent, ToAgent};
 use garland_sys::clock;
 
-use super::{Agent, Driver, Newcomer};
+use super::{Agent, CopyNode, Driver, Newcomer};
 use crate::outcome::NodeOutcome;
 
 impl Driver<'_> {
@@ -31,17 +31,11 @@ impl Driver<'_> {
 
     /// Adds a node that is not in the plan. Its outcome is `outcome` unless it begins. Returns its id.
     fn add(&mut self, outcome: NodeOutcome) -> NodeId {
-        let id = NodeId(u32::try_from(self.started.len()).unwrap_or(u32::MAX));
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.head.handle(clock::now_ns(), HeadEvent::Added(outcome.name.clone()));
         self.joined.push(outcome.name.clone());
-        self.before.push(Some(outcome));
-        self.addresses.push(Vec::new());
-        self.absences.push(Absence::default());
-        self.started.push(false);
-        self.firsts.push(false);
-        self.held_ns.push(None);
-        self.closed.push(false);
-        self.heard_ns.push(clock::now_ns());
+        let heard_ns = clock::now_ns();
+        self.nodes.push(CopyNode { before: Some(outcome), heard_ns, ..CopyNode::default() });
         self.agents.grow();
         self.exchanges.grow();
         self.probes.grow();
@@ -51,15 +45,12 @@ impl Driver<'_> {
 
     /// Adds the agent of a late node, and sends it the order to begin.
     fn begin_late(&mut self, id: NodeId, agent: Agent) {
-        let has_failed = self.before.get(id.index() - 1).is_some_and(Option::is_some);
-        if !has_failed {
-            return;
-        }
-        let (now, at) = (clock::now_ns(), id.index());
-        self.before[at - 1] = None;
-        self.addresses[at - 1].clone_from(&agent.addresses);
-        self.heard_ns[at] = now;
-        self.started[at] = true;
+        let now = clock::now_ns();
+        let node = self.nodes.get_mut(id.index()).filter(|node| node.before.is_some());
+        let Some(node) = node else { return };
+        node.before = None;
+        node.addresses.clone_from(&agent.addresses);
+        (node.heard_ns, node.started) = (now, true);
         self.late.push(id);
         self.agents.set_connection(id, agent.connection);
         self.head.handle(now, HeadEvent::Joined(id, agent.addresses));

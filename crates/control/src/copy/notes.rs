@@ -61,7 +61,7 @@ impl Driver<'_> {
         let patience = if self.interrupted { TRACES_INTERRUPTED } else { TRACES };
         let deadline = after(patience);
         let owes = |own: &Self, id: NodeId| {
-            own.agents.has(id) && own.closed[id.index()] && own.harvest.is_awaiting(id)
+            own.agents.has(id) && own.nodes[id.index()].closed && own.harvest.is_awaiting(id)
         };
         while self.context.config.trace.is_on() && clock::now_ns() < deadline {
             if !self.agents.ids().any(|id| owes(self, id)) || self.wait(None).is_err() {

@@ -14,7 +14,7 @@ use super::wave;
 use crate::predicted;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use crate::stage::Stage;
-use garland_farm::result::FarmReport;
+use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -94,7 +94,8 @@ impl FarmTrial<'_> {
         let rounds = some.len().div_ceil(job.nodes.len());
         let start_s = self.starting(lab, sounds)?;
         let each_s = (mounted.summary.total - start_s) / rounds as f64;
-        let FarmReport { run, summary, .. } = first;
+        let FarmResult { head, summary, .. } = first;
+        let run = head.run.unwrap_or_default();
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
@@ -232,7 +233,8 @@ impl FarmTrial<'_> {
         let report = ask(lab, &self.mounted(load, "mosix", sounds))?;
         let carried = carried(&report, &lab_nodes(&job.nodes[..1]));
         let made = made(&report);
-        let FarmReport { run, summary, .. } = report;
+        let FarmResult { head, summary, .. } = report;
+        let run = head.run.unwrap_or_default();
         let (power, _) = self.experiment.power();
         let power = Power { one: power, all: power * job.nodes.len() as f64 };
         let worth = standing(one.seconds, summary.total, power);
@@ -347,7 +349,7 @@ impl FarmTrial<'_> {
 }
 
 /// Runs a farm; a failed job is an error.
-fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
+fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmResult, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let report = lab.farm(&words)?;
     match report.summary.jobs.failures.first() {
@@ -385,14 +387,14 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
 }
 
 /// Mean bytes of a job's outputs.
-fn made(report: &FarmReport) -> f64 {
+fn made(report: &FarmResult) -> f64 {
     let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
     all as f64 / report.records.len().max(1) as f64
 }
 
 /// Bytes that the NICs of `server`, the node with the files, have carried, and bytes of inputs and outputs
 /// of jobs on the other nodes.
-fn carried(report: &FarmReport, server: &str) -> [u64; 2] {
+fn carried(report: &FarmResult, server: &str) -> [u64; 2] {
     let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
     let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);
     let wires = nics.map(|nic| nic.sent + nic.received).sum();

@@ -6,7 +6,7 @@ mod table;
 
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
-use garland_farm::result::FarmReport;
+use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 pub use job::Placements;
@@ -58,7 +58,7 @@ impl Placements {
         let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let FarmReport { run, nodes, summary, .. } = lab.farm(&words)?;
+        let FarmResult { head, nodes, summary, .. } = lab.farm(&words)?;
         if let Some(failed) = summary.jobs.failures.first() {
             let (job, reason) = (failed.job, &failed.reason);
             return Err(Failure::nothing(format!("{placement}: job {job}: {reason}")));
@@ -75,7 +75,7 @@ impl Placements {
             slowdown: summary.slowdown,
             spread: summary.spread,
             done: self.job.nodes.iter().map(of_node).collect(),
-            run,
+            run: head.run.unwrap_or_default(),
         })
     }
 }

@@ -14,7 +14,7 @@ use garland_topology::Topology;
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use forecast::ScalingForecast;
-use garland_farm::result::FarmReport;
+use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 pub use job::Scaling;
@@ -83,7 +83,9 @@ impl Scaling {
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
         let words = [list, &names, "--data", "mount", "--slots", "1"];
-        let FarmReport { run, summary, .. } = lab.farm(&[&words[..], &["--overwrite"]].concat())?;
+        let FarmResult { head, summary, .. } =
+            lab.farm(&[&words[..], &["--overwrite"]].concat())?;
+        let run = head.run.unwrap_or_default();
         match summary.jobs.failures.first() {
             None => Ok(Row { nodes, seconds: summary.total, run }),
             Some(failed) => {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::ScenarioLab;
-use garland_farm::result::FarmReport;
+use garland_farm::result::FarmResult;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// What a copy took, by its own result and by a clock around the command.
@@ -48,13 +48,13 @@ impl ScenarioLab<'_> {
     }
 
     /// Runs `garland farm run` with `words`, and reads its result even if jobs have failed.
-    pub fn farm(&self, words: &[&str]) -> Result<FarmReport, Failure> {
+    pub fn farm(&self, words: &[&str]) -> Result<FarmResult, Failure> {
         let tolerated = [Exit::SomeFailed, Exit::Nothing];
         self.ask_tolerating(&tolerated, &[&["farm", "run"], words].concat())
     }
 
     /// Runs several farms at once, and reads their results in the same order. All jobs must be done.
-    pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmReport>, Failure> {
+    pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmResult>, Failure> {
         let words = |words: &Vec<String>| {
             let first = ["--json", "farm", "run"].map(str::to_owned);
             first.into_iter().chain(words.iter().cloned()).collect()

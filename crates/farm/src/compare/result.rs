@@ -4,7 +4,7 @@ use garland_analysis::farm::{Candidate, Rank, Spread, Standing, rank};
 use serde::Serialize;
 
 use super::label::labels;
-use crate::result::FarmReport;
+use crate::result::FarmResult;
 use garland_results::head::Head;
 
 /// The result object `garland.farm-compare/2`.
@@ -55,10 +55,10 @@ pub struct Row {
 
 impl CompareResult {
     /// Compares `runs` with the one at index `base`.
-    pub fn new(head: Head, runs: &[FarmReport], base: usize) -> Self {
+    pub fn new(head: Head, runs: &[FarmResult], base: usize) -> Self {
         let unit = runs.first().map(|run| run.summary.unit.clone());
         let unit = unit.filter(|unit| runs.iter().all(|run| run.summary.unit == *unit));
-        let candidate = |run: &FarmReport| Candidate {
+        let candidate = |run: &FarmResult| Candidate {
             seconds: run.summary.total,
             price: run.summary.price,
             equivalent: run
@@ -75,7 +75,7 @@ impl CompareResult {
             .zip(labels)
             .zip(ranks)
             .map(|((run, label), rank)| Row {
-                run: run.run.clone(),
+                run: run.run().to_owned(),
                 label,
                 nodes: run.nodes.len(),
                 seconds: run.summary.total,

@@ -8,7 +8,7 @@ use garland_results::head::{NodeEnd, NodeVerdict};
 pub struct NodeAccount {
     /// The name, as in records.
     pub name: String,
-    /// Number of slots for jobs.
+    /// Number of slots for jobs; an engine that does not know it sets 0.
     pub slots: u32,
     /// The share of a CPU core that each slot has.
     pub share: f64,

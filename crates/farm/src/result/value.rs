@@ -1,18 +1,21 @@
 //! The result of a farm run.
 
 use garland_core::farm::Record;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::summary::Summary;
+use super::summary::{OneMachine, Summary};
 use super::traffic::NicTraffic;
 use garland_results::head::{Head, NodeEnd};
-use garland_terminal::failure::Exit;
+use garland_results::kept::KeptResult;
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure};
 
 /// The schema of the result of a farm run.
 pub const SCHEMA: &str = "garland.farm/2";
 
 /// The result object `garland.farm/2`.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FarmResult {
     /// The fields that all results have.
     #[serde(flatten)]
@@ -31,7 +34,7 @@ pub struct FarmResult {
 }
 
 /// A node of the result.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeResult {
     pub name: String,
     #[serde(flatten)]
@@ -55,6 +58,30 @@ pub struct NodeResult {
 }
 
 impl FarmResult {
+    /// Finds the run that `asked` names, and reads its result.
+    pub fn find(places: &Places, asked: &str) -> Result<Self, Failure> {
+        let run = Run::find(places, asked, "records.jsonl", "the records of farm jobs")?;
+        let kept = KeptResult::of(&run)?;
+        let (name, schema) = (run.name().to_owned(), kept.schema());
+        if schema != SCHEMA {
+            let message = format!("{name} is not a farm run: its result is a {schema}");
+            return Err(Failure::usage(message));
+        }
+        let mut result: Self = kept.parse()?;
+        result.head.run = Some(name);
+        Ok(result)
+    }
+
+    /// Converts a run on one machine to the base that a cluster is compared with. Fails unless all of its
+    /// jobs are done.
+    pub fn as_one_machine(self) -> Result<OneMachine, Failure> {
+        if self.summary.jobs.done < self.summary.jobs.all {
+            return Err(Failure::usage(format!("{} has not done all of its jobs", self.run())));
+        }
+        let power = self.nodes.iter().map(|node| node.power).sum();
+        Ok(OneMachine { seconds: self.summary.total, power, run: self.head.run })
+    }
+
     /// Returns the run's name.
     pub fn run(&self) -> &str {
         self.head.run.as_deref().unwrap_or_default()

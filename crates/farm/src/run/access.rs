@@ -24,7 +24,8 @@ pub struct Access {
     pub stage: Option<Stage>,
     /// The mount of each node; none without a mount.
     pub openings: Vec<Option<Opening>>,
-    server: Option<Server>,
+    /// Serves files for mounts until it is dropped.
+    _server: Option<Server>,
 }
 
 impl Access {
@@ -56,13 +57,6 @@ impl Access {
             server.as_ref()?.opening(agent.as_ref().ok()?, &windows)
         };
         let openings = agents.iter().map(opening).collect();
-        Ok(Self { folder, place, stage, openings, server })
-    }
-
-    /// Ends the agent that serves files, if there is one.
-    pub fn end(self) {
-        if let Some(server) = self.server {
-            server.end();
-        }
+        Ok(Self { folder, place, stage, openings, _server: server })
     }
 }

@@ -5,14 +5,14 @@ use garland_lab::Lab;
 use garland_sys::process;
 use garland_topology::Inventory as Parts;
 
-use super::driver::{Ending, NodeWas, Work};
+use super::driver::{Ending, Work};
 use crate::args::{EngineName, word};
 use crate::result::{
-    FarmReport, FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
+    FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
 };
 use garland_fleet::inventory::is_local;
 use garland_fleet::launch::lab;
-use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
+use garland_results::head::{Head, Phases};
 use garland_terminal::failure::Failure;
 
 /// The state before the first job.
@@ -40,7 +40,7 @@ impl Account {
         let lab = lab::find(&nodes, work.places, work.asked.launch.lab())?;
         let own = process::host_name();
         let one =
-            asked.base.as_deref().map(|base| FarmReport::find(work.places, base)?.as_one_machine());
+            asked.base.as_deref().map(|base| FarmResult::find(work.places, base)?.as_one_machine());
         let one = one.transpose()?;
         let of_lab = || {
             let parts = Parts::of(&lab.as_ref()?.spec().topology).price();
@@ -61,11 +61,11 @@ impl Account {
         self,
         work: &Work<'_>,
         phases: Phases,
-        ending: &Ending,
+        ending: Ending,
         records: Vec<Record>,
     ) -> Result<FarmResult, Failure> {
         let after = Traffic::now(self.lab.as_ref(), &self.own);
-        let mut members = members(ending, &records);
+        let (interrupted, mut members) = (ending.interrupted, members(ending.nodes, &records));
         for member in &mut members {
             member.nics = after.since(&self.before, &member.name);
         }
@@ -86,27 +86,21 @@ impl Account {
         };
         let ends = records.iter().filter_map(|record| record.staged_out.or(record.ended));
         let seconds = ends.fold(0.0, f64::max);
-        let (jobs, interrupted) = (settings.jobs, ending.interrupted);
-        let farmed = Farmed { how, members, records, jobs, seconds, interrupted };
+        let farmed = Farmed { how, members, records, jobs: settings.jobs, seconds, interrupted };
         Ok(FarmResult::new(Head::new(SCHEMA, Some(work.run), phases), farmed))
     }
 }
 
 /// Returns the nodes of the engine, followed by others that occur in records: before it was resumed, the
 /// run may have had other nodes.
-fn members(ending: &Ending, records: &[Record]) -> Vec<NodeAccount> {
-    let member = |was: &NodeWas| NodeAccount {
-        mhz: was.mhz,
-        memory: was.memory,
-        share: was.share,
-        end: NodeEnd::new(NodeVerdict::Dead, was.gone.clone()),
-        ..NodeAccount::new(&was.name, was.cores.unwrap_or_else(|| most_at_once(records, &was.name)))
-    };
-    let mut members: Vec<NodeAccount> = ending.nodes.iter().map(member).collect();
+fn members(mut members: Vec<NodeAccount>, records: &[Record]) -> Vec<NodeAccount> {
     for name in records.iter().filter_map(|record| record.node.as_deref()) {
         if members.iter().all(|known| known.name != name) {
-            members.push(NodeAccount::new(name, most_at_once(records, name)));
+            members.push(NodeAccount::new(name, 0));
         }
+    }
+    for member in members.iter_mut().filter(|member| member.slots == 0) {
+        member.slots = most_at_once(records, &member.name);
     }
     members
 }

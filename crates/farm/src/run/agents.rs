@@ -14,13 +14,15 @@ use garland_sys::process;
 
 use super::access::Access;
 use super::agent_log::last_words_at;
-use super::driver::{Driver, Ending, NodeWas, Work};
+use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
 use super::settings::Settings;
 use super::stage::bytes_of_inputs;
 use crate::args::{DataName, PlacementName};
+use crate::result::NodeAccount;
 use garland_fleet::builder::{Fleet, FleetBuilder};
 use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_results::head::{NodeEnd, NodeVerdict};
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The node of the engine `local`, whose agent runs in the working directory.
@@ -64,7 +66,12 @@ impl Driver for Agents {
         let farm = FarmWork {
             jobs,
             names: names.clone(),
-            rules: self.rules(settings),
+            rules: Rules {
+                tries: settings.tries,
+                at_once: settings.all_at_once,
+                staged: settings.data == DataName::Stage,
+                engine: self.engine,
+            },
             placement: placement(settings.placement),
             slots: settings.slots,
             folder: access.folder.clone(),
@@ -101,7 +108,6 @@ impl Driver for Agents {
         let ended = ended.or_nothing("cannot run jobs on agents")?;
         let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
         children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
-        access.end();
         match failed {
             Some(failure) => Err(failure),
             None => Ok(ending(settings, &names, &ended, &last_words)),
@@ -137,17 +143,22 @@ fn ending(
     ended: &FarmEnd,
     last_words: &dyn Fn(usize) -> Vec<Text>,
 ) -> Ending {
-    let was = |(at, (name, node)): (usize, (&String, &FarmNode))| NodeWas {
-        name: name.clone(),
-        cores: settings.slots.or(node.facts.map(|facts| facts.cores)),
+    let account = |(at, (name, node)): (usize, (&String, &FarmNode))| NodeAccount {
         memory: node.facts.map(|facts| facts.memory).filter(|&memory| memory > 0),
         mhz: node.facts.and_then(|facts| facts.mhz),
         share: node
             .facts
             .map_or(1.0, |facts| facts.share_of(settings.slots.unwrap_or(facts.cores))),
-        gone: node.gone.as_ref().map(|reason| lost_why(reason, &last_words(at))),
+        end: NodeEnd::new(
+            NodeVerdict::Dead,
+            node.gone.as_ref().map(|reason| lost_why(reason, &last_words(at))),
+        ),
+        ..NodeAccount::new(
+            name,
+            settings.slots.or(node.facts.map(|facts| facts.cores)).unwrap_or(0),
+        )
     };
-    let nodes = names.iter().zip(&ended.nodes).enumerate().map(was).collect();
+    let nodes = names.iter().zip(&ended.nodes).enumerate().map(account).collect();
     Ending { nodes, interrupted: ended.interrupted }
 }
 
@@ -164,15 +175,6 @@ impl Agents {
         match self.engine {
             Engine::Local => vec![process::host_name()],
             _ => nodes.iter().map(|node| node.name.clone()).collect(),
-        }
-    }
-
-    fn rules(&self, settings: &Settings) -> Rules {
-        Rules {
-            tries: settings.tries,
-            at_once: settings.all_at_once,
-            staged: settings.data == DataName::Stage,
-            engine: self.engine,
         }
     }
 

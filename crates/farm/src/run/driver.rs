@@ -8,6 +8,7 @@ use garland_sys::signal::Interrupts;
 use super::ledger::Ledger;
 use super::settings::Settings;
 use crate::args::FarmRun;
+use crate::result::NodeAccount;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_results::places::Places;
@@ -35,28 +36,11 @@ pub struct Work<'a> {
     pub began_ns: u64,
 }
 
-/// A node after the run.
-#[derive(Clone, Debug)]
-pub struct NodeWas {
-    /// The node's name.
-    pub name: String,
-    /// Number of cores for jobs, if known.
-    pub cores: Option<u32>,
-    /// Memory in bytes, if known.
-    pub memory: Option<u64>,
-    /// CPU clock in MHz, if known.
-    pub mhz: Option<f64>,
-    /// The share of a CPU core that each slot has; 1 if unknown.
-    pub share: f64,
-    /// Why the node was lost, if it was.
-    pub gone: Option<String>,
-}
-
 /// How an engine ended.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
     /// The nodes that the engine knew.
-    pub nodes: Vec<NodeWas>,
+    pub nodes: Vec<NodeAccount>,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
 }

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 use garland_sys::clock;
 
-use super::driver::{Ending, NodeWas, Work};
+use super::driver::{Ending, Work};
 use super::ledger::Ledger;
 use super::stage::bytes_of_inputs;
 use super::worker::WorkEnd;
+use crate::result::NodeAccount;
 use garland_terminal::failure::Failure;
 
 /// One round of jobs.
@@ -84,15 +85,8 @@ impl<'a, 'l> Rounds<'a, 'l> {
             jobs = self.failed.values().map(|(job, _)| job.clone()).collect();
             self.commit()?;
         }
-        let node = |name: String| NodeWas {
-            name,
-            cores: None,
-            memory: None,
-            mhz: None,
-            share: 1.0,
-            gone: None,
-        };
-        Ok(Ending { nodes: self.nodes.into_iter().map(node).collect(), interrupted })
+        let nodes = self.nodes.iter().map(|name| NodeAccount::new(name, 0)).collect();
+        Ok(Ending { nodes, interrupted })
     }
 
     fn now(&self) -> f64 {

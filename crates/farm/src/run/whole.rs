@@ -65,7 +65,7 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     };
     phases.end("jobs");
     let records = ledger.close()?;
-    let result = account.close(&work, phases, &ending, records)?;
+    let result = account.close(&work, phases, ending, records)?;
     tell(&run, context.json, &result)?;
     Ok(result.exit())
 }

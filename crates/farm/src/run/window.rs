@@ -15,7 +15,7 @@ use garland_sys::threads;
 use garland_transport::{Connection, connect_agent};
 
 use super::driver::Work;
-use garland_fleet::launch::{Cancellation, FAREWELL, LaunchedChild, Orders, local};
+use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, local};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The name of this machine's directory in windows.
@@ -31,8 +31,8 @@ pub struct Server {
     /// The key pair with which windows authenticate.
     keys: KeyPair,
     /// A connection that keeps the agent alive: it ends without one.
-    hold: Connection,
-    child: Option<LaunchedChild>,
+    _connection: Connection,
+    _child: Option<LaunchedChild>,
 }
 
 impl Server {
@@ -41,11 +41,8 @@ impl Server {
         let keys = KeyPair::generate();
         let orders = Orders {
             controller: keys.public,
-            mptcp: false,
-            disk: None,
-            clock: None,
-            stay: None,
             cancellation: Cancellation::by(Some(Arc::clone(work.interrupts))),
+            ..Orders::default()
         };
         let log = work.run.folder().join("files.log");
         let launched = local::launch(SERVER, Path::new("/"), &orders, &log);
@@ -53,10 +50,10 @@ impl Server {
             launched.or_nothing("cannot start the agent that serves this machine's files")?;
         let (port, key) = (launched.ready.port, launched.ready.key);
         let address = (launched.addresses[0], port).into();
-        let hold = connect_agent(address, &keys, &key, CONNECT);
-        let hold =
-            hold.or_nothing("cannot connect to the agent that serves this machine's files")?;
-        Ok(Self { port, key, keys, hold, child: launched.child })
+        let connection = connect_agent(address, &keys, &key, CONNECT);
+        let connection = connection
+            .or_nothing("cannot connect to the agent that serves this machine's files")?;
+        Ok(Self { port, key, keys, _connection: connection, _child: launched.child })
     }
 
     /// Returns the order to open a window on the node of `agent`. Its address is that by which the node
@@ -69,16 +66,6 @@ impl Server {
             key: self.key,
             keys: [self.keys.private, self.keys.public],
         })
-    }
-
-    /// Ends the agent.
-    pub fn end(self) {
-        drop(self.hold);
-        if let Some(mut child) = self.child {
-            child.close_input();
-            let patience = u64::try_from(FAREWELL.as_nanos()).unwrap_or(u64::MAX >> 1);
-            child.end(garland_sys::clock::now_ns() + patience);
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::ReadyLine;
 use garland_sys::{clock, signal, threads};
 
@@ -38,13 +39,11 @@ const ERROR_BYTES: u64 = 64 << 10;
 
 /// A process that has been started and has not reported that the agent is ready.
 pub struct Starting {
-    child: Child,
-    input: Option<Input>,
+    child: LaunchedChild,
     cancellation: Cancellation,
     lines: Receiver<String>,
     /// Its log, which has its standard error from the current offset on.
     log: File,
-    reader: Option<JoinHandle<()>>,
 }
 
 /// A process that keeps an agent alive. Dropping it closes its input, which ends the agent.
@@ -71,10 +70,11 @@ impl Starting {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         signal::release_in(&mut command);
         let mut child = command.spawn()?;
-        let input =
-            child.stdin.take().map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
+        let (pipe, output) = (child.stdin.take(), child.stdout.take());
+        let mut child = LaunchedChild { child, input: None, reader: None, is_left: false };
+        child.input = pipe.map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
         let (tell, lines) = channel();
-        let reader = child.stdout.take().map(|output| {
+        let reader = output.map(|output| {
             threads::spawn("child", move || {
                 let mut output = BufReader::new(output);
                 let mut line = String::new();
@@ -105,17 +105,13 @@ impl Starting {
                 }
             })
         });
-        let reader = reader.transpose().inspect_err(|_| {
-            // Without the thread its output would not be read.
-            let _ = child.kill();
-            let _ = child.wait();
-        })?;
-        Ok(Self { child, input, cancellation: cancellation.clone(), lines, log, reader })
+        child.reader = reader.transpose()?;
+        Ok(Self { child, cancellation: cancellation.clone(), lines, log })
     }
 
     /// Returns the standard input of the process.
     pub fn input(&mut self) -> Option<&mut Input> {
-        self.input.as_mut()
+        self.child.input.as_mut()
     }
 
     /// Waits for the next line of its output.
@@ -149,7 +145,7 @@ impl Starting {
         loop {
             let next = self.next_line().and_then(|line| {
                 let ready = ReadyLine::parse(&line);
-                if let (None, Some(input)) = (&ready, &mut self.input) {
+                if let (None, Some(input)) = (&ready, self.input()) {
                     answer(&line, input)?;
                 }
                 Ok(ready)
@@ -159,9 +155,8 @@ impl Starting {
                 Ok(Some(ready)) => return Ok((ready, self.keep())),
                 Err(reason) => {
                     // Without the agent the process is useless.
-                    let mut child = self.keep();
-                    child.kill();
-                    child.reap(after(REAPING));
+                    self.child.kill();
+                    self.child.reap(after(REAPING));
                     return Err(reason);
                 }
             }
@@ -170,12 +165,13 @@ impl Starting {
 
     /// Stops reading lines, and keeps the process.
     pub fn keep(self) -> LaunchedChild {
-        LaunchedChild { child: self.child, input: self.input, reader: self.reader, is_left: false }
+        self.child
     }
 
     /// Returns why the process ended: the last lines of its standard error, or else its exit status.
     fn reason(&mut self) -> String {
-        let status = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+        let status = self.child.child.wait();
+        let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         let mut bytes = Vec::new();
         // If the log cannot be read, the status is used.
         let _ = (&self.log).take(ERROR_BYTES).read_to_end(&mut bytes);
@@ -230,11 +226,6 @@ impl LaunchedChild {
         }
         true
     }
-}
-
-/// Returns the monotonic time in nanoseconds at which `time` will have passed.
-pub fn after(time: Duration) -> u64 {
-    clock::now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl Drop for LaunchedChild {

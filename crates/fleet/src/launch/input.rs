@@ -78,12 +78,12 @@ mod tests {
         };
         let bytes = vec![7; 1 << 20];
         let (child, mut input) = start("wc", "-c");
-        assert_eq!(input.say(&bytes), Ok(()));
+        assert_eq!(input.write_all(&bytes), Ok(()));
         drop(input);
         let counted = child.wait_with_output().expect("it ends").stdout;
         assert_eq!(String::from_utf8_lossy(&counted).trim(), "1048576");
         let (child, mut input) = start("true", "-");
         child.wait_with_output().expect("it ends");
-        assert_eq!(input.say(&bytes), Ok(()));
+        assert_eq!(input.write_all(&bytes), Ok(()));
     }
 }

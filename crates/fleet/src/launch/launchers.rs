@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use garland_control::Agent;
-use garland_core::cluster::nodelist::{self, Sources};
+use garland_core::cluster::nodelist::{self, NoSources};
 use garland_core::cluster::{Cluster, Launcher, Node};
 
 use super::binary::Binary;
@@ -110,26 +110,9 @@ fn running() -> Result<Binary, String> {
 
 /// Returns whether all of `nodes` are in the node list of an allocation.
 fn holds(list: &str, nodes: &[Node]) -> bool {
-    let Ok(names) = nodelist::expand(list, &Nothing) else { return false };
+    let Ok(names) = nodelist::expand(list, &NoSources) else { return false };
     let names: HashSet<String> = names.into_iter().collect();
     nodes.iter().all(|node| names.contains(&node.name))
-}
-
-/// The sources for an allocation's node list, which refers to no files or groups.
-struct Nothing;
-
-impl Sources for Nothing {
-    fn file(&self, _path: &str) -> Result<String, String> {
-        Err("the node list of an allocation cannot refer to a file".to_owned())
-    }
-
-    fn group(&self, _name: &str) -> Result<Option<String>, String> {
-        Ok(None)
-    }
-
-    fn slurm(&self) -> Result<Option<String>, String> {
-        Ok(None)
-    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod stdout;
 
 pub use binary::own_binary;
 pub use cancellation::Cancellation;
-pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting, after};
+pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting};
+pub use garland_dataplane::leaving::after;
 pub use launchers::Launchers;
 pub use orders::{Launched, Orders};

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use garland_protocol::{ClockFault, ReadyLine};
 
+use super::binary::hexadecimal;
 use super::cancellation::Cancellation;
 use super::child::{LaunchedChild, Starting};
 
@@ -20,7 +21,7 @@ pub struct Launched {
 }
 
 /// The parameters of an agent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Orders {
     /// The controller's public key.
     pub controller: [u8; 32],
@@ -39,7 +40,7 @@ pub struct Orders {
 impl Orders {
     /// Returns the agent's command-line arguments; none of them is secret.
     pub fn arguments(&self) -> Vec<String> {
-        let key: String = self.controller.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = hexadecimal(&self.controller);
         let mut arguments = vec!["agent".to_owned(), "--controller".to_owned(), key];
         if self.mptcp {
             arguments.push("--mptcp".to_owned());

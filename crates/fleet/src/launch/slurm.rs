@@ -214,7 +214,6 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::Cancellation;
 
     fn binary() -> Binary {
         let (digest, machine) = ("00".to_owned(), "x86_64".to_owned());
@@ -246,15 +245,7 @@ mod tests {
     fn the_lines_of_an_only_task_have_no_label() {
         let nodes = [Node::named("n1")];
         let arguments = |nodes: &[Node]| {
-            let orders = Orders {
-                controller: [0; 32],
-                mptcp: false,
-                disk: None,
-                clock: None,
-                stay: None,
-                cancellation: Cancellation::default(),
-            };
-            let command = command(nodes, &binary(), &orders);
+            let command = command(nodes, &binary(), &Orders::default());
             command.get_args().any(|argument| argument == "--label")
         };
         assert!(!arguments(&nodes) && arguments(&["n1", "n2"].map(Node::named)));

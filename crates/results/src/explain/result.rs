@@ -1,7 +1,7 @@
 //! The result object `garland.explain/2`.
 
-use garland_analysis::clock::{Clocks, Closure};
-use garland_analysis::ledger::{Cause, DiskUse, Fix, Ledger, Place, Row, Stretch, outline};
+use garland_analysis::clock::Clocks;
+use garland_analysis::ledger::{Cause, Fix, Ledger, Place, Row, Stretch, outline};
 use garland_core::units::Nanos;
 use serde::Serialize;
 
@@ -41,12 +41,19 @@ pub struct ExplainResult {
     pub(super) warnings: Vec<String>,
 }
 
+/// A node, or the two ends of a hop; neither for a cause without a place.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PlaceResult {
+    pub(super) node: Option<String>,
+    /// The end of the hop.
+    pub(super) to: Option<String>,
+}
+
 #[derive(Debug, Serialize)]
 pub(super) struct RowResult {
     pub(super) cause: &'static str,
-    pub(super) node: Option<String>,
-    /// The end of the hop, if the cause is on a hop.
-    pub(super) to: Option<String>,
+    #[serde(flatten)]
+    at: PlaceResult,
     /// For a straggler: the cause of its delay.
     pub(super) within: Option<&'static str>,
     pub(super) ns: u64,
@@ -62,8 +69,8 @@ pub(super) struct StretchResult {
     pub(super) begin_ns: i64,
     pub(super) ns: i64,
     pub(super) cause: &'static str,
-    pub(super) node: Option<String>,
-    pub(super) to: Option<String>,
+    #[serde(flatten)]
+    at: PlaceResult,
     /// The share of the stretch that this cause has.
     pub(super) share: f64,
     #[serde(skip)]
@@ -73,8 +80,8 @@ pub(super) struct StretchResult {
 #[derive(Debug, Serialize)]
 pub(super) struct FaultResult {
     pub(super) cause: &'static str,
-    pub(super) node: Option<String>,
-    pub(super) to: Option<String>,
+    #[serde(flatten)]
+    at: PlaceResult,
     pub(super) ns: u64,
     pub(super) text: String,
 }
@@ -82,8 +89,8 @@ pub(super) struct FaultResult {
 #[derive(Debug, Serialize)]
 pub(super) struct FixResult {
     pub(super) cause: &'static str,
-    pub(super) node: Option<String>,
-    pub(super) to: Option<String>,
+    #[serde(flatten)]
+    at: PlaceResult,
     /// The maximum time that the fix saves.
     pub(super) gain_ns: u64,
     pub(super) remedy: &'static str,
@@ -99,8 +106,8 @@ pub(super) struct LoopResult {
 
 #[derive(Debug, Serialize)]
 pub(super) struct ResentResult {
-    pub(super) node: Option<String>,
-    pub(super) to: Option<String>,
+    #[serde(flatten)]
+    pub(super) at: PlaceResult,
     pub(super) share: f64,
 }
 
@@ -123,9 +130,18 @@ impl ExplainResult {
         let clock_results = clocks::of(kept, clocks, &ledger.clock_errors);
         let faults = ledger.faults.iter().map(|row| FaultResult::new(nodes, row, wall_ns));
         let of_clocks = clock_results.iter().filter_map(FaultResult::of_clock);
-        let resent = ledger.resent.iter().map(|(at, share)| {
-            let (node, to) = names(nodes, *at);
-            ResentResult { node, to, share: *share }
+        let resent = ledger
+            .resent
+            .iter()
+            .map(|(at, share)| ResentResult { at: PlaceResult::new(nodes, *at), share: *share });
+        let open_loops = clocks.open_loops().iter().map(|open| LoopResult {
+            nodes: open.nodes.iter().filter_map(|&node| nodes.get(node).cloned()).collect(),
+            miss_ns: open.miss_ns,
+        });
+        let disks = ledger.disks.iter().map(|disk| DiskResult {
+            node: nodes.get(disk.node).cloned(),
+            busy: disk.busy,
+            others: disk.others,
         });
         let mut result = Self {
             head,
@@ -140,10 +156,10 @@ impl ExplainResult {
                 .collect(),
             faults: faults.chain(of_clocks).collect(),
             fix: ledger.fix.map(|fix| FixResult::new(nodes, &fix)),
-            open_loops: clocks.open_loops().iter().map(|o| LoopResult::new(nodes, o)).collect(),
+            open_loops: open_loops.collect(),
             clocks: clock_results,
             resent: resent.collect(),
-            disks: ledger.disks.iter().map(|disk| DiskResult::new(nodes, disk)).collect(),
+            disks: disks.collect(),
             undecided: ledger.undecided.iter().map(|open| words::undecided(nodes, open)).collect(),
             warnings: kept.warnings.clone(),
         };
@@ -185,19 +201,18 @@ impl ExplainResult {
     }
 }
 
-/// Returns the names of a place's nodes.
-fn names(nodes: &[String], at: Place) -> (Option<String>, Option<String>) {
-    let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
-    (name(at.node), name(at.to))
+impl PlaceResult {
+    fn new(nodes: &[String], at: Place) -> Self {
+        let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
+        Self { node: name(at.node), to: name(at.to) }
+    }
 }
 
 impl RowResult {
     fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
-        let (node, to) = names(nodes, row.place);
         Self {
             cause: row.cause.name(),
-            node,
-            to,
+            at: PlaceResult::new(nodes, row.place),
             within: row.within.map(Cause::name),
             ns: row.ns,
             share: row.ns as f64 / wall_ns.max(1) as f64,
@@ -209,13 +224,11 @@ impl RowResult {
 
 impl StretchResult {
     fn new(nodes: &[String], stretch: &Stretch) -> Self {
-        let (node, to) = names(nodes, stretch.place);
         Self {
             begin_ns: stretch.begin,
             ns: stretch.end - stretch.begin,
             cause: stretch.cause.name(),
-            node,
-            to,
+            at: PlaceResult::new(nodes, stretch.place),
             share: stretch.share,
             text: words::of(nodes, stretch.cause, stretch.place, None),
         }
@@ -227,41 +240,26 @@ impl FaultResult {
         let row = RowResult::new(nodes, row, wall_ns);
         let (time, share) = (Nanos(row.ns), row.share * 100.0);
         let text = format!("{}: {time}, {share:.0} % of the command", row.text);
-        Self { cause: row.cause, node: row.node, to: row.to, ns: row.ns, text }
+        Self { cause: row.cause, at: row.at, ns: row.ns, text }
     }
 
     /// Returns the fault of a clock, if it has one; it takes no time.
     fn of_clock(clock: &ClockResult) -> Option<Self> {
         let fault = clock.fault.as_ref()?;
         let text = format!("clock of {}: {fault}; its times were corrected", clock.node);
-        Some(Self { cause: "clock", node: Some(clock.node.clone()), to: None, ns: 0, text })
+        let at = PlaceResult { node: Some(clock.node.clone()), to: None };
+        Some(Self { cause: "clock", at, ns: 0, text })
     }
 }
 
 impl FixResult {
     fn new(nodes: &[String], fix: &Fix) -> Self {
-        let (node, to) = names(nodes, fix.place);
         Self {
             cause: fix.cause.name(),
-            node,
-            to,
+            at: PlaceResult::new(nodes, fix.place),
             gain_ns: fix.gain_ns,
             remedy: fix.cause.remedy(),
             text: words::of(nodes, fix.cause, fix.place, None),
         }
-    }
-}
-
-impl DiskResult {
-    fn new(nodes: &[String], disk: &DiskUse) -> Self {
-        let (node, _) = names(nodes, Place::node(disk.node));
-        Self { node, busy: disk.busy, others: disk.others }
-    }
-}
-
-impl LoopResult {
-    fn new(nodes: &[String], open: &Closure) -> Self {
-        let names = open.nodes.iter().filter_map(|&node| nodes.get(node).cloned());
-        Self { nodes: names.collect(), miss_ns: open.miss_ns }
     }
 }

@@ -38,7 +38,7 @@ impl fmt::Display for ExplainResult {
         }
         self.write_clocks(f)?;
         for resent in self.resent.iter().filter(|resent| resent.share > SMALL) {
-            let (from, to) = (resent.node.as_deref(), resent.to.as_deref());
+            let (from, to) = (resent.at.node.as_deref(), resent.at.to.as_deref());
             let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
             writeln!(f, "loss    {:.1} % resent from {from} to {to}", resent.share * 100.0)?;
         }

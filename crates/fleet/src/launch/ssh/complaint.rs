@@ -24,16 +24,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     ("Could not resolve hostname", "its name cannot be resolved", "check the spelling"),
     ("Connection refused", "the connection is refused", "check that sshd runs on NODE"),
-    (
-        "Connection timed out",
-        "it does not answer",
-        "check that it is up, and that no firewall blocks ssh",
-    ),
-    (
-        "Operation timed out",
-        "it does not answer",
-        "check that it is up, and that no firewall blocks ssh",
-    ),
+    ("timed out", "it does not answer", "check that it is up, and that no firewall blocks ssh"),
     ("No route to host", "there is no route to it", "check that it is up"),
     ("Network is unreachable", "there is no route to it", "check that it is up"),
     (
