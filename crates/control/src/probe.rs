@@ -40,10 +40,10 @@ pub struct Pair {
     pub task: Task,
 }
 
-/// How the meeting of a pair ended.
+/// How the meeting of a pair, or a round of copies, ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PairEnd {
-    /// Both sides completed it.
+    /// It was completed.
     Done,
     /// It failed: the index of the node that is probably at fault, and the reason.
     Failed(usize, String),

@@ -237,7 +237,8 @@ impl FleetBuilder<'_> {
     fn find_or_start(&self, node: &Node, starter: &Starter<'_>) -> Started {
         let Starter { keys, orders, launchers, records } = *starter;
         orders.cancellation.check()?;
-        let clock = self.clock_of(node);
+        let clock = self.clocks.iter().find(|(name, _)| *name == node.name);
+        let clock = clock.map(|(_, fault)| *fault);
         if let Some(standing) = Standing::find(records, &node.name) {
             if clock.is_some() {
                 let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
@@ -267,10 +268,6 @@ impl FleetBuilder<'_> {
             standing.keep(records)?;
         }
         Ok((agent, launched.child))
-    }
-
-    fn clock_of(&self, node: &Node) -> Option<ClockFault> {
-        self.clocks.iter().find(|(name, _)| *name == node.name).map(|(_, fault)| *fault)
     }
 
     fn connect(

@@ -138,7 +138,8 @@ fn fault_of_ssh(ssh: &Ssh) -> Option<String> {
     }
     let mut words = ssh.options.iter();
     while let Some(word) = words.next() {
-        let Some(letters) = word.strip_prefix('-').filter(|rest| is_letters(rest)) else {
+        let letters = word.strip_prefix('-').filter(|rest| !rest.is_empty());
+        let Some(letters) = letters.filter(|rest| !rest.starts_with('-')) else {
             return Some(format!("{word:?} in `options` under [ssh] is not an option of ssh"));
         };
         let mut letters = letters.chars();
@@ -160,11 +161,6 @@ fn fault_of_ssh(ssh: &Ssh) -> Option<String> {
         }
     }
     None
-}
-
-/// Returns whether `rest`, which follows a `-`, is a group of short options.
-fn is_letters(rest: &str) -> bool {
-    !rest.is_empty() && !rest.starts_with('-')
 }
 
 fn danger(option: &str) -> String {

@@ -122,7 +122,7 @@ pub struct NodeResult {
     /// Set if its link or machine slowed down the others: its rate, and that of the others without it, in
     /// bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
-    slow: Option<SlowResult>,
+    slow: Option<Slow>,
     #[serde(default)]
     memory: u64,
     #[serde(default)]
@@ -134,12 +134,6 @@ pub struct NodeResult {
     verified: bool,
     /// The digest of the node's file; for a gather, of the file on this machine.
     checksum: Option<ChecksumResult>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct SlowResult {
-    rate: u64,
-    others: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -341,7 +335,7 @@ impl NodeResult {
             removed: node.report.removed,
             rate,
             detached: node.detached,
-            slow: node.slow.map(|Slow { rate, others }| SlowResult { rate, others }),
+            slow: node.slow,
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,
@@ -482,7 +476,7 @@ impl CopyResult {
             )?;
         }
         for node in &self.nodes {
-            let Some(SlowResult { rate, others }) = node.slow.filter(|_| node.end.is_ok()) else {
+            let Some(Slow { rate, others }) = node.slow.filter(|_| node.end.is_ok()) else {
                 continue;
             };
             let shown = Rate::from_bytes_per_second;

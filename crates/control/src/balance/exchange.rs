@@ -9,9 +9,10 @@ use garland_sys::signal::Interrupts;
 use super::ask::ask;
 use super::job::RoundJob;
 use super::pair::PairOutcome;
-use super::round::{self, BalanceRound, RoundEnd};
+use super::round::{self, BalanceRound};
 use crate::agents::Agents;
 use crate::copy::Agent;
+use crate::probe::PairEnd;
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
@@ -27,7 +28,7 @@ pub struct RoundOutcome {
     /// The resources that nodes used, with their indexes in the list.
     pub uses: Vec<(usize, NodeUse)>,
     /// How the round ended.
-    pub end: RoundEnd,
+    pub end: PairEnd,
 }
 
 /// The test file that was created on a node.
@@ -95,7 +96,7 @@ impl Exchange {
         let mut outcome = RoundOutcome {
             errands: vec![PairOutcome::default(); job.errands.len()],
             uses: Vec::new(),
-            end: RoundEnd::Done,
+            end: PairEnd::Done,
         };
         match self.prepare(job, &nodes, interrupts)? {
             Ok(cached) => {
@@ -110,7 +111,7 @@ impl Exchange {
             }
             Err(end) => outcome.end = end,
         }
-        if outcome.end == RoundEnd::Done {
+        if outcome.end == PairEnd::Done {
             let account = |_| BalanceOrder::Account;
             let answers =
                 ask(&mut self.agents, &nodes, &account, GRACE, interrupts, &|event| match event {
@@ -118,7 +119,7 @@ impl Exchange {
                     _ => None,
                 })?;
             let Some(answers) = answers else {
-                outcome.end = RoundEnd::Interrupted;
+                outcome.end = PairEnd::Interrupted;
                 return Ok(outcome);
             };
             // An agent may die after its copies; then its account is left out.
@@ -136,7 +137,7 @@ impl Exchange {
         job: &RoundJob,
         nodes: &[usize],
         interrupts: Option<&Interrupts>,
-    ) -> io::Result<Result<Vec<Option<DiskCached>>, RoundEnd>> {
+    ) -> io::Result<Result<Vec<Option<DiskCached>>, PairEnd>> {
         let order = |node| {
             let feeds = job.errands.iter().any(|errand| errand.from == node);
             BalanceOrder::Prepare {
@@ -150,11 +151,11 @@ impl Exchange {
         };
         let patience = patience(job.layout.length);
         let answers = ask(&mut self.agents, nodes, &order, patience, interrupts, &answer)?;
-        let Some(answers) = answers else { return Ok(Err(RoundEnd::Interrupted)) };
-        let all: Result<Vec<_>, RoundEnd> = nodes
+        let Some(answers) = answers else { return Ok(Err(PairEnd::Interrupted)) };
+        let all: Result<Vec<_>, PairEnd> = nodes
             .iter()
             .zip(answers)
-            .map(|(&node, answers)| answers.map_err(|reason| RoundEnd::Failed(node, reason)))
+            .map(|(&node, answers)| answers.map_err(|reason| PairEnd::Failed(node, reason)))
             .collect();
         Ok(all)
     }

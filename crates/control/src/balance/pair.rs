@@ -32,17 +32,17 @@ pub struct PairOutcome {
 pub struct Running {
     /// Source and destination.
     pub pair: CopyPair,
-    /// Its identity.
+    /// The id of the copy.
     pub copy: CopyId,
     /// The secret which both nodes share.
     pub secret: Secret,
     /// The key with which the feeder signs digests.
     pub digest_key: DigestKey,
-    /// Its lanes.
+    /// The plan: one hop from the feeder to the sink.
     pub plan: Plan,
     /// The machine which decides about the copy.
     pub head: Head,
-    /// It has its verdict.
+    /// Whether it has its verdict.
     pub finished: bool,
     /// Why its feeder has failed.
     pub fault: Option<String>,
@@ -50,9 +50,9 @@ pub struct Running {
     pub outcome: PairOutcome,
     /// The number of blocks which the sink held in its last report.
     held: u64,
-    /// The feeder has closed the copy.
+    /// Whether the feeder has closed the copy.
     pub ended: bool,
-    /// The sink has closed the copy.
+    /// Whether the sink has closed the copy.
     pub closed: bool,
 }
 

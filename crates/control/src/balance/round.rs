@@ -17,20 +17,10 @@ use super::job::{CopyPair, RoundJob};
 use super::pair::{PairOutcome, Running, SINK};
 use crate::agent_set::AgentEvent;
 use crate::agents::{Agents, TURN, silence};
+use crate::probe::PairEnd;
 
 /// Timeout for agents to close their copies, in nanoseconds.
 const CLOSING_NS: u64 = 10_000_000_000;
-
-/// How a round ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RoundEnd {
-    /// All copies were made.
-    Done,
-    /// A copy failed: the index of the node which is probably at fault, and the reason.
-    Failed(usize, String),
-    /// The user interrupted.
-    Interrupted,
-}
 
 /// The copies of a round.
 pub struct BalanceRound<'a> {
@@ -190,7 +180,7 @@ pub fn run(
     round: &mut BalanceRound<'_>,
     patience: Duration,
     interrupts: Option<&Interrupts>,
-) -> io::Result<RoundEnd> {
+) -> io::Result<PairEnd> {
     let mut began = false;
     let mut interrupted = false;
     round.open(agents);
@@ -209,9 +199,9 @@ pub fn run(
         round.execute_orders(agents, began);
     }
     let end = match round.fault.take() {
-        _ if interrupted => RoundEnd::Interrupted,
-        Some((node, reason)) => RoundEnd::Failed(node, reason),
-        None => RoundEnd::Done,
+        _ if interrupted => PairEnd::Interrupted,
+        Some((node, reason)) => PairEnd::Failed(node, reason),
+        None => PairEnd::Done,
     };
     close(agents, round, began)?;
     Ok(end)

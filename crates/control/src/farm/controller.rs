@@ -122,7 +122,7 @@ fn open(
     let slots = if work.rules.at_once { Some(u32::MAX) } else { work.slots };
     for node in 0..workers.all.len() {
         for _ in 0..CLOCK_ASKED {
-            workers.send(node, &ToAgent::Clock(clock::now_ns()));
+            workers.agents.send(node, &ToAgent::Clock(clock::now_ns()));
         }
         workers.order(node, FarmOrder::Open { slots, folder: work.folder.clone() });
     }
@@ -138,7 +138,7 @@ fn open(
     let is_missing = |it: &Worker| it.gone.is_none() && (it.facts.is_none() || !it.sees);
     let waits = |workers: &WorkerSet| workers.all.iter().any(is_missing);
     while waits(workers) && clock::now_ns() < deadline {
-        for (node, event) in workers.wait(interrupts.map(AsFd::as_fd), TURN)? {
+        for (node, event) in workers.agents.wait(interrupts.map(AsFd::as_fd), TURN)? {
             let worker = &mut workers.all[node];
             match event {
                 AgentEvent::Message(FromAgent::Clock(asked, received, answered)) => {
@@ -235,7 +235,7 @@ impl<'a, 'n> JobController<'a, 'n> {
                 return Ok(false);
             }
             let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
-            for (node, event) in self.workers.wait(others, TURN)? {
+            for (node, event) in self.workers.agents.wait(others, TURN)? {
                 match event {
                     AgentEvent::Message(message) => self.handle(node, message),
                     AgentEvent::Lost(reason) => self.lose(node, reason),

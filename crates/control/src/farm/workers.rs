@@ -1,14 +1,9 @@
 //! The nodes of a farm: the queued tasks, resources and clock of each.
 
-use std::io;
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
-
 use garland_core::farm::Command;
 use garland_protocol::{FarmOrder, FarmTask, NodeFacts, ToAgent};
 use garland_sys::clock;
 
-use crate::agent_set::AgentEvent;
 use crate::agents::Agents;
 use crate::copy::Agent;
 
@@ -61,7 +56,8 @@ impl Worker {
 pub struct WorkerSet {
     /// The nodes, by index.
     pub all: Vec<Worker>,
-    agents: Agents,
+    /// Their agents.
+    pub agents: Agents,
 }
 
 impl WorkerSet {
@@ -72,14 +68,9 @@ impl WorkerSet {
         Self { all: all.collect(), agents }
     }
 
-    /// Sends a message to a node.
-    pub fn send(&mut self, node: usize, message: &ToAgent) {
-        self.agents.send(node, message);
-    }
-
     /// Sends an order about jobs to a node.
     pub fn order(&mut self, node: usize, order: FarmOrder) {
-        self.send(node, &ToAgent::Farm(order));
+        self.agents.send(node, &ToAgent::Farm(order));
     }
 
     /// Sends all queued tasks.
@@ -99,18 +90,6 @@ impl WorkerSet {
                 self.order(node, FarmOrder::Run(together));
             }
         }
-    }
-
-    /// Waits for events of nodes.
-    ///
-    /// # Errors
-    /// When the system call fails.
-    pub fn wait<'a>(
-        &mut self,
-        others: impl IntoIterator<Item = BorrowedFd<'a>>,
-        timeout: Duration,
-    ) -> io::Result<Vec<(usize, AgentEvent)>> {
-        self.agents.wait(others, timeout)
     }
 
     /// Returns a usable node whose agent has been silent for too long, if there is one.

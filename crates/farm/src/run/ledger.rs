@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use garland_core::farm::{Journal, Record};
 use garland_sys::lock::{self, Lock};
 use garland_sys::{clock, threads};
 
+use super::json_lines;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -195,17 +196,10 @@ impl Ledger {
         self.syncing.take().map_or(Ok(()), Syncing::end).or_nothing(SYNCING)?;
         let path = self.folder.join(RECORDS);
         let records = std::mem::take(&mut self.journal).into_records();
-        let write = || -> io::Result<()> {
-            let part = path.with_extension("part");
-            let mut file = BufWriter::new(File::create(&part)?);
-            for record in &records {
-                serde_json::to_writer(&mut file, record)?;
-                file.write_all(b"\n")?;
-            }
-            file.flush()?;
-            fs::rename(part, &path)
-        };
-        write().or_nothing(format!("cannot write {}", path.display()))?;
+        let part = path.with_extension("part");
+        let written = json_lines::write(&part, records.iter());
+        let written = written.and_then(|_| fs::rename(part, &path));
+        written.or_nothing(format!("cannot write {}", path.display()))?;
         Ok(records)
     }
 }

@@ -5,6 +5,7 @@ mod account;
 mod agent_log;
 mod agents;
 mod driver;
+mod json_lines;
 mod ledger;
 mod list;
 mod parallel;

@@ -1,12 +1,13 @@
 //! The settings of a run, which are stored in its directory so that it can be resumed.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use garland_core::farm::Job;
 use serde::{Deserialize, Serialize};
 
+use super::json_lines;
 use crate::args::{DataName, EngineName, FarmRun, PlacementName};
 use garland_results::places::Places;
 use garland_results::run::Run;
@@ -93,15 +94,8 @@ impl Settings {
     /// Stores the settings and the jobs in the run's directory.
     pub fn keep(&self, run: &Run, jobs: &[Job]) -> Result<(), Failure> {
         let path = run.folder().join(JOBS);
-        let write = || -> std::io::Result<()> {
-            let mut file = BufWriter::new(File::create(&path)?);
-            for job in jobs {
-                serde_json::to_writer(&mut file, job)?;
-                file.write_all(b"\n")?;
-            }
-            file.into_inner()?.sync_all()
-        };
-        write().or_nothing(format!("cannot write {}", path.display()))?;
+        let written = json_lines::write(&path, jobs.iter()).and_then(|file| file.sync_all());
+        written.or_nothing(format!("cannot write {}", path.display()))?;
         run.keep(SETTINGS, self)
     }
 

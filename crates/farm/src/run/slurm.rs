@@ -15,6 +15,7 @@ use garland_dataplane::Image;
 use garland_sys::clock;
 
 use super::driver::{Driver, Ending, Work};
+use super::json_lines;
 use super::ledger::Ledger;
 use super::rounds::{Round, Rounds};
 use super::task::JobFiles;
@@ -146,12 +147,9 @@ impl Array {
         let write = || -> io::Result<()> {
             fs::create_dir_all(folder)?;
             for part in 0..parts {
-                let mut lines = Vec::new();
-                for job in round.jobs.iter().skip(part).step_by(parts) {
-                    serde_json::to_writer(&mut lines, &JobFiles::There.task(job, round.tries))?;
-                    lines.push(b'\n');
-                }
-                fs::write(part_file(folder, part), lines)?;
+                let jobs = round.jobs.iter().skip(part).step_by(parts);
+                let tasks = jobs.map(|job| JobFiles::There.task(job, round.tries));
+                json_lines::write(&part_file(folder, part), tasks)?;
             }
             Ok(())
         };

@@ -36,7 +36,7 @@ const BLOCKED: f64 = 0.2;
 const SHORTEST: f64 = 0.01;
 
 /// A node that held the others up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Slow {
     /// Bytes per second that it took.
     pub rate: u64,
