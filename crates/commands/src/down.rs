@@ -25,7 +25,8 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
         Some(list) => Inventory::open(context)?.nodes(list)?,
         None => standing_nodes(&places, down.which.lab.as_deref())?,
     };
-    let lab = lab::enter(&nodes, &places, down.which.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
+    let lab = down.which.lab.as_deref().unwrap_or(DEFAULT_LAB);
+    let lab = lab::enter(&nodes, &places, lab, None)?;
     let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
     let keys = places.controller_keys()?;
     let find = |node: &Node| Standing::find(&shelf, &node.name);

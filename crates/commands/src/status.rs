@@ -25,7 +25,8 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
         Some(list) => Inventory::open(context)?.nodes(list)?,
         None => standing_nodes(&places, status.lab.as_deref())?,
     };
-    let lab = lab::enter(&nodes, &places, status.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
+    let lab = status.lab.as_deref().unwrap_or(DEFAULT_LAB);
+    let lab = lab::enter(&nodes, &places, lab, None)?;
     let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
     phases.end("set-up");
     let nodes = at_once(&nodes, ASKED, |node| match Standing::find(&shelf, &node.name) {

@@ -108,7 +108,7 @@ impl Run {
                 return Err(Failure::usage(format!("run {asked}: its trace was removed ({why})")));
             }
             return Err(kept(Failure::usage(format!(
-                "run {asked} has no {needed}: it is not a run with {what}"
+                "run {asked} has no {needed}; name a run that has {what}"
             ))));
         }
         Ok(named(std::path::absolute(&folder).unwrap_or(folder)))

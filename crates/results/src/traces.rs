@@ -41,15 +41,13 @@ impl Traced {
     /// Finds the run that `asked` names. If it has several copies, chooses that of `node`, or without `node`
     /// the one that ended last.
     pub fn find(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
-        let what = "a trace; garland cp and garland mount write one";
-        Self::of(Run::find(places, asked, TRACES, what)?, node)
+        Self::of(Run::find(places, asked, TRACES, "a trace")?, node)
     }
 
     /// Like [`Traced::find`], for runs of copies only.
     pub fn find_copy(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
-        let what = "a trace of a copy; garland cp writes one";
         let needed: &[&str] = if asked == LAST { &[TRACES, PLAN] } else { &[TRACES] };
-        Self::of(Run::find_with(places, asked, needed, what)?, node)
+        Self::of(Run::find_with(places, asked, needed, "a trace of a copy")?, node)
     }
 
     fn of(run: Run, node: Option<&str>) -> Result<Self, Failure> {

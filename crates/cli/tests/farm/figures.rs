@@ -106,5 +106,5 @@ fn what_can_not_be_compared_is_refused() {
         assert!(said.err.contains(why), "{words:?}: {}", said.err);
     }
     let said = garland.run(&["farm", "run", "jobs", "--unit", "300"]).with_code(2);
-    assert!(said.err.contains("is no unit"), "{}", said.err);
+    assert!(said.err.contains("is not a unit of power"), "{}", said.err);
 }

@@ -20,7 +20,7 @@ fn a_run_that_is_not_there() {
     assert!(said.contains("runs are stored in"), "{said}");
     fs::create_dir(scratch.path("bare")).unwrap();
     let said = export("./bare");
-    assert!(said.contains("the run ./bare has no trace"), "{said}");
+    assert!(said.contains("run ./bare has no trace"), "{said}");
     fs::create_dir(scratch.path("bare/trace")).unwrap();
     let said = garland.run(&["trace", "export", "./bare", "--format", "csv"]).with_code(3);
     assert!(said.err.contains("no trace in "), "{}", said.err);

@@ -92,7 +92,7 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     // In this order: where it is mounted is seen by everybody, and the lab's network by nobody else.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
     let mounted = garland_mount::mount(job).map_err(refused)?;
-    let begun = lab::enter(&nodes, &places, lab)
+    let begun = lab::enter(&nodes, &places, lab, None)
         .and_then(|_| Kept::begin(&places, mounted.dir().to_owned(), listed, sealed));
     let kept = begun.inspect_err(|_| {
         // The first error is the one worth telling.

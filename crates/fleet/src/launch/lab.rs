@@ -51,13 +51,8 @@ pub fn find(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, 
 }
 
 /// If `nodes` are a lab's, moves this process, which must have one thread, to the network namespace of
-/// the lab's head.
-pub fn enter(nodes: &[Node], places: &Places, name: &str) -> Result<Option<Lab>, Failure> {
-    enter_at(nodes, places, name, None)
-}
-
-/// Moves this process to the network namespace of the lab's node `at`, or of its head if that is `None`.
-fn enter_at(
+/// the lab's node `at`, by default the head.
+pub fn enter(
     nodes: &[Node],
     places: &Places,
     name: &str,
@@ -78,7 +73,7 @@ fn enter_at(
 impl Launch {
     /// Like [`enter`], at the node that the user named with `--from`, or at the head.
     pub fn enter_lab(&self, nodes: &[Node], places: &Places) -> Result<Option<Lab>, Failure> {
-        enter_at(nodes, places, self.lab(), self.sender())
+        enter(nodes, places, self.lab(), self.sender())
     }
 
     /// Returns the lab node of `--from`, without its prefix.

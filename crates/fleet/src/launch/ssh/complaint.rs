@@ -67,7 +67,7 @@ mod tests {
         );
         let words = "No ED25519 host key is known for n3 and you have requested strict checking.; \
                      Host key verification failed.";
-        assert!(reason(words, "n3").starts_with("ssh: its host key is not known; compare it"));
+        assert!(reason(words, "n3").starts_with("ssh: its host key is not known; check"));
         let words = "ssh: connect to host n3 port 22: Connection refused";
         assert_eq!(
             reason(words, "n3"),
