@@ -152,7 +152,7 @@ fn what_cannot_be_is_said_before_anything_is_written() {
         (["--size", "0", "local1"], "--size 0: the size must be from 1.00 MiB to"),
         (["--time", "0s", "local1"], "--time 0s: 0 ns per measurement: must be"),
         (["--size", "many", "local1"], "many"),
-        (["--size", "1MiB", "/tmp"], "`/tmp` is a path of this machine"),
+        (["--size", "1MiB", "/tmp"], "`/tmp` is a path on this machine"),
     ] {
         let said = disk(&garland, &scratch, &arguments).with_code(2);
         assert!(said.err.contains(reason), "{reason} in {}", said.err);

@@ -291,7 +291,7 @@ fn agents_that_stay() {
         text.lines().filter(|line| !line.starts_with("logs")).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(say(&["status"]), @r"
-    no agents stay; start some: garland up NODES
+    no standing agents; to start some: garland up NODES
     [exit 3]
     ");
     insta::assert_snapshot!(say(&["up", "local[1-3]"]), @r"
@@ -324,7 +324,7 @@ fn agents_that_stay() {
     [exit 0]
     ");
     insta::assert_snapshot!(say(&["down"]), @r"
-    no agents stay; start some: garland up NODES
+    no standing agents; to start some: garland up NODES
     [exit 0]
     ");
     scratch.assert_nothing_left();
@@ -388,7 +388,7 @@ fn an_agent_that_stays_is_remembered_until_it_is_proved_gone() {
     // Stopped for longer than a command waits for its answer.
     agent.stop();
     let said = garland.run(&["up", "local1"]).with_code(3);
-    assert!(said.out.contains("an agent that stays is recorded and can't be reached"), "{said:?}");
+    assert!(said.out.contains("cannot connect to its standing agent"), "{said:?}");
     agent.go_on();
     assert_known();
     let _ = garland.run(&["status", "local1"]).with_code(0);
@@ -446,7 +446,11 @@ fn the_cluster_file_of_the_working_directory_runs_nothing_here() {
         write(options);
         let said = garland.run(&exec).with_code(2);
         assert!(said.err.starts_with("error: ./cluster.toml is not used: `"), "{}", said.err);
-        assert!(said.err.contains("say so by --cluster cluster.toml, or"), "{}", said.err);
+        assert!(
+            said.err.contains("to use it all the same: --cluster cluster.toml, or"),
+            "{}",
+            said.err
+        );
         assert!(!scratch.path("ran").exists(), "{options} ran a command");
     }
     // Whoever names it gets what it says.

@@ -11,7 +11,7 @@ use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
-use garland_fleet::standing::{Shelf, Standing};
+use garland_fleet::standing::{RecordDir, Standing};
 use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
@@ -25,8 +25,9 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
         Some(list) => Inventory::open(context)?.nodes(list)?,
         None => standing_nodes(&places, down.which.lab.as_deref())?,
     };
-    let lab = lab::enter(&nodes, &places, down.which.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
-    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
+    let lab = down.which.lab.as_deref().unwrap_or(DEFAULT_LAB);
+    let lab = lab::enter(&nodes, &places, lab, None)?;
+    let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
     let keys = places.controller_keys()?;
     let find = |node: &Node| Standing::find(&shelf, &node.name);
     let records: Vec<Option<Standing>> = nodes.iter().map(find).collect();
@@ -38,13 +39,13 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     for (node, agent) in nodes.iter().zip(agents) {
         states.push(match &agent {
             Some(Ok(_)) => NodeState::ok(node, "down"),
-            Some(Err(error)) if !error.is_nobody() && down.forget => NodeState::but(
+            Some(Err(error)) if !error.is_refused() && down.forget => NodeState::but(
                 node,
                 NodeVerdict::Skipped,
                 format!("its record is removed: {error}"),
             ),
-            Some(Err(error)) if !error.is_nobody() => {
-                NodeState::but(node, NodeVerdict::Failed, error.of_one_that_stays())
+            Some(Err(error)) if !error.is_refused() => {
+                NodeState::but(node, NodeVerdict::Failed, error.of_standing())
             }
             Some(Err(_)) | None => NodeState::but(node, NodeVerdict::Skipped, "no agent was up"),
         });

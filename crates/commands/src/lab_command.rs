@@ -13,7 +13,7 @@ use crate::topology;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_fleet::launch::lab::state;
-use garland_fleet::standing::Shelf;
+use garland_fleet::standing::RecordDir;
 use garland_results::head::{Head, Phases, print_json, show};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -120,7 +120,7 @@ fn down(context: &Context, name: &str) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
     let was_up = Lab::end(&state(&places)?, name).map_err(Failure::nothing)?;
-    Shelf::open(&places, Some(name))?.clear();
+    RecordDir::open(&places, Some(name))?.clear();
     phases.end("end");
     let head = Head::new("garland.lab-down/2", None, phases);
     let result = DownResult { head, lab: name.to_owned(), was_up };

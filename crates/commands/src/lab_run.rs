@@ -17,7 +17,7 @@ use super::lab_result::RunResult;
 use garland_fleet::args::LAB_VARIABLE;
 use garland_fleet::context::Context;
 use garland_fleet::launch::lab::state;
-use garland_fleet::standing::Shelf;
+use garland_fleet::standing::RecordDir;
 use garland_results::head::{Head, Phases, print_json};
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -61,7 +61,7 @@ pub fn run(
     if ended.is_ok() {
         warden.dismiss();
     }
-    Shelf::open(&places, Some(&name))?.clear();
+    RecordDir::open(&places, Some(&name))?.clear();
     phases.end("teardown");
     let Outcome { check, code, interrupted } = outcome?;
     ended?;

@@ -10,7 +10,7 @@ use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
-use garland_fleet::standing::{Shelf, Standing};
+use garland_fleet::standing::{RecordDir, Standing};
 use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
@@ -25,8 +25,9 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
         Some(list) => Inventory::open(context)?.nodes(list)?,
         None => standing_nodes(&places, status.lab.as_deref())?,
     };
-    let lab = lab::enter(&nodes, &places, status.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
-    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
+    let lab = status.lab.as_deref().unwrap_or(DEFAULT_LAB);
+    let lab = lab::enter(&nodes, &places, lab, None)?;
+    let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
     phases.end("set-up");
     let nodes = at_once(&nodes, ASKED, |node| match Standing::find(&shelf, &node.name) {
         None => NodeState::but(node, NodeVerdict::Skipped, "no standing agent"),
@@ -51,7 +52,7 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
 /// those of the default lab if no real node has one.
 pub fn standing_nodes(places: &Places, lab: Option<&str>) -> Result<Vec<Node>, Failure> {
     let named = |lab: Option<&str>| -> Result<Vec<Node>, Failure> {
-        let records = Standing::all(&Shelf::open(places, lab)?);
+        let records = Standing::all(&RecordDir::open(places, lab)?);
         Ok(records.iter().map(|record| Node::named(&record.name)).collect())
     };
     if lab.is_some() {

@@ -7,7 +7,7 @@ use crate::args::Up;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::standing::{Shelf, Standing};
+use garland_fleet::standing::{RecordDir, Standing};
 use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::run::Run;
@@ -30,7 +30,7 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     phases.end("set-up");
     let fleet = builder.assemble()?;
     phases.end("start");
-    let shelf = Shelf::open(&places, lab.as_ref().map(Lab::name))?;
+    let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
     let (mut agents, mut reasons) = (Vec::new(), Vec::new());
     for agent in fleet.agents {
         reasons.push(agent.as_ref().err().cloned());

@@ -1,4 +1,4 @@
-//! The control channels of all agents of an operation, in one poll loop.
+//! The control channels of all agents of an operation, waited for in one poll(2).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,11 +15,11 @@ use garland_transport::connection::Connection;
 pub enum AgentEvent {
     /// A message.
     Message(FromAgent),
-    /// The channel is closed, and why.
+    /// The channel was closed, for this reason.
     Lost(String),
 }
 
-/// The channels, by index in the plan; the head's own slot stays empty.
+/// The channels of all nodes, by index in the plan; the slot of the head is empty.
 pub struct AgentSet {
     connections: Vec<Option<Connection>>,
     /// Channels that broke during a send.
@@ -27,19 +27,19 @@ pub struct AgentSet {
 }
 
 impl AgentSet {
-    /// The channels of the receivers, in the order of the plan.
+    /// Creates the set from the channels of the receivers, in the order of the plan.
     pub fn new(receivers: impl Iterator<Item = Option<Connection>>) -> Self {
         let connections = std::iter::once(None).chain(receivers).collect();
         Self { connections, lost: Vec::new() }
     }
 
-    /// The ids of the receivers.
+    /// Returns the ids of the receivers.
     pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         let count = u32::try_from(self.connections.len()).expect("a plan has fewer nodes");
         (1..count).map(NodeId)
     }
 
-    /// Whether there is a channel to a node.
+    /// Returns whether there is a channel to a node.
     pub fn has(&self, id: NodeId) -> bool {
         self.connections[id.index()].is_some()
     }
@@ -94,12 +94,12 @@ impl AgentSet {
         Ok(events)
     }
 
-    /// The channel to a node, if there is one.
+    /// Returns the channel to a node, if there is one.
     pub fn connection(&self, id: NodeId) -> Option<&Connection> {
         self.connections[id.index()].as_ref()
     }
 
-    /// The channels of the receivers, for another set.
+    /// Returns the channels of the receivers, for another set.
     pub fn into_connections(self) -> impl Iterator<Item = Option<Connection>> {
         self.connections.into_iter().skip(1)
     }

@@ -1,19 +1,23 @@
-//! The agents of an operation, by index in the list of nodes.
+//! The agents of an operation, by index in its list of nodes.
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{NodeAddress, ToAgent};
+use garland_protocol::{FromAgent, NodeAddress, ToAgent};
 use garland_sys::clock;
+use garland_sys::signal::Interrupts;
 
 use crate::agent_set::{AgentEvent, AgentSet};
 use crate::copy::Agent;
 
 /// Silence after which an agent is considered dead, in nanoseconds.
 pub const SILENCE_NS: u64 = 5_000_000_000;
+
+/// The interval of checks for silent agents.
+pub const TURN: Duration = Duration::from_millis(100);
 
 /// The agents of an operation: their channels and addresses, and which of them are silent.
 pub struct Agents {
@@ -24,7 +28,7 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// The agents of all nodes; none for nodes that cannot be reached.
+    /// Creates the set from the agents of all nodes; none for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
         let agents = agents.into_iter().map(|agent| match agent {
             Some(Agent { connection, addresses }) => (Some(connection), addresses),
@@ -35,50 +39,45 @@ impl Agents {
         Self { set: AgentSet::new(connections.into_iter()), addresses, heard_ns }
     }
 
-    /// The agents of all nodes, and the reasons why nodes have none.
+    /// Creates the set from agents or errors. Also returns each node's error, if it has one.
     pub fn split(agents: Vec<Result<Agent, String>>) -> (Self, Vec<Option<String>>) {
         let reasons = agents.iter().map(|agent| agent.as_ref().err().cloned()).collect();
         (Self::new(agents.into_iter().map(Result::ok).collect()), reasons)
     }
 
-    /// The indexes of all nodes.
+    /// Returns the indexes of all nodes.
     pub fn nodes(&self) -> Range<usize> {
         0..self.addresses.len()
     }
 
-    /// The addresses of all nodes.
+    /// Returns the addresses of all nodes.
     pub fn addresses(&self) -> &[NodeAddress] {
         &self.addresses
     }
 
-    /// Whether the channel of a node's agent is open.
+    /// Returns whether the channel of a node's agent is open.
     pub fn has(&self, node: usize) -> bool {
         self.set.has(id_of(node))
     }
 
-    /// Whether the channel of a node's agent is open and all messages are sent.
+    /// Returns whether the channel of a node's agent is open and has no unsent messages.
     pub fn has_room(&self, node: usize) -> bool {
         self.set.connection(id_of(node)).is_some_and(|connection| !connection.has_unsent())
     }
 
-    /// Whether a node's agent has sent nothing for too long.
+    /// Returns whether a node's agent has sent nothing for longer than [`SILENCE_NS`].
     pub fn is_silent(&self, node: usize) -> bool {
         clock::now_ns().saturating_sub(self.heard_ns[node]) > SILENCE_NS
     }
 
-    /// Whether a node's agent is dead or silent.
+    /// Returns whether a node's agent is dead or silent.
     pub fn is_gone(&self, node: usize) -> bool {
         !self.has(node) || self.is_silent(node)
     }
 
-    /// The silence of a node's agent begins now.
+    /// Restarts the measurement of silence of a node's agent.
     pub fn reset_silence(&mut self, node: usize) {
         self.heard_ns[node] = clock::now_ns();
-    }
-
-    /// No messages were read for `paused_ns`: this time does not count as silence.
-    pub fn excuse(&mut self, paused_ns: u64) {
-        self.heard_ns.iter_mut().for_each(|heard| *heard += paused_ns);
     }
 
     /// Sends a message to a node's agent; a channel that breaks is reported by the next `wait`.
@@ -107,24 +106,62 @@ impl Agents {
         Ok(events)
     }
 
-    /// The agents whose channels are open, for another operation.
+    /// Waits until every node has an entry in `answers`; `answer` makes it from a message, unless it returns
+    /// none. Nodes whose agent is lost or silent get an error, and after `deadline`, a monotonic time and an
+    /// error message, all others do. Returns false if the user interrupted.
+    ///
+    /// # Errors
+    /// When the system call fails.
+    pub fn collect<T>(
+        &mut self,
+        answers: &mut [Option<Result<T, String>>],
+        interrupts: Option<&Interrupts>,
+        deadline: Option<(u64, &str)>,
+        answer: &mut dyn FnMut(usize, FromAgent) -> Option<Result<T, String>>,
+    ) -> io::Result<bool> {
+        while answers.iter().any(Option::is_none) {
+            for (node, event) in self.wait(interrupts.map(AsFd::as_fd), TURN)? {
+                let began = clock::now_ns();
+                let result = match event {
+                    AgentEvent::Message(message) => answer(node, message),
+                    AgentEvent::Lost(reason) => Some(Err(reason)),
+                };
+                // No messages are read while `answer` is blocked: this time does not count as silence.
+                let paused_ns = clock::now_ns().saturating_sub(began);
+                self.heard_ns.iter_mut().for_each(|heard| *heard += paused_ns);
+                answers[node] = answers[node].take().or(result);
+            }
+            let late = deadline.filter(|(at, _)| clock::now_ns() > *at);
+            let open = answers.iter_mut().enumerate().filter(|(_, answer)| answer.is_none());
+            for (node, answer) in open {
+                let reason = self.is_silent(node).then(silence);
+                *answer = reason.or_else(|| Some(late?.1.to_owned())).map(Err);
+            }
+            if interrupts.is_some_and(Interrupts::have_come) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the agents of all nodes, for another operation; none where the channel is closed.
     pub fn into_agents(self) -> impl Iterator<Item = Option<Agent>> {
         let agents = self.set.into_connections().zip(self.addresses);
         agents.map(|(connection, addresses)| Some(Agent { connection: connection?, addresses }))
     }
 }
 
-/// The reason why a silent agent is considered dead.
+/// Returns the message for an agent that is considered dead because it is silent.
 pub fn silence() -> String {
-    format!("no word from its agent for {} s", SILENCE_NS / 1_000_000_000)
+    format!("no message from its agent for {} s", SILENCE_NS / 1_000_000_000)
 }
 
-/// The reason why an agent cannot be used whose channel is closed.
+/// Returns the message for an agent whose channel is closed.
 pub fn gone() -> String {
     "its agent exited or was killed".to_owned()
 }
 
-/// The id of a node in the set, whose first is the head's.
+/// Returns the id of a node in the [`AgentSet`], where id 0 is the head.
 fn id_of(node: usize) -> NodeId {
     NodeId(u32::try_from(node + 1).expect("a list has fewer nodes"))
 }

@@ -1,4 +1,4 @@
-//! The standing chain: links between neighbours, opened before a copy needs them.
+//! The standing chain: links between the agents of neighbours, which are opened before a copy needs them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,13 +23,13 @@ pub struct Links {
     pub failed: Vec<String>,
 }
 
-/// Makes each of `agents` open links to the next one that is available, over each of its addresses.
-/// Returns the links of each, in the same order.
+/// Makes each of `agents` open links to the next available one, one link to each of its addresses.
+/// Returns the links of each agent, in the same order.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
 pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
-    // The secret of the order only proves that both ends received it.
+    // The secret only proves to each end of a link that the other one received the same order.
     let (order, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
     let mut neighbours: Vec<Vec<SocketAddr>> = Vec::new();
     let mut next = Vec::new();
@@ -59,7 +59,7 @@ pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
     Ok(links)
 }
 
-/// The number of links from an agent to those behind it; none if it does not answer.
+/// Asks an agent for the number of its links to the nodes behind it; none if it does not answer.
 #[must_use]
 pub fn count_links(agent: Agent) -> Option<u32> {
     let mut count = None;
@@ -75,16 +75,16 @@ pub fn count_links(agent: Agent) -> Option<u32> {
     asked.ok().and(count)
 }
 
-/// Handles messages until `hear` has returned true for every agent, or the timeout has passed.
+/// Passes events to `handle` until it has returned true for every agent, or the timeout has passed.
 fn ask(
     agents: &mut Agents,
-    mut hear: impl FnMut(usize, AgentEvent) -> bool,
+    mut handle: impl FnMut(usize, AgentEvent) -> bool,
 ) -> std::io::Result<()> {
     let mut owing: Vec<usize> = agents.nodes().filter(|&node| agents.has(node)).collect();
     let deadline = after(PATIENCE);
     while !owing.is_empty() && clock::now_ns() < deadline {
         for (node, event) in agents.wait(None, clock::until(deadline))? {
-            if hear(node, event) {
+            if handle(node, event) {
                 owing.retain(|&other| other != node);
             }
         }

@@ -1,21 +1,17 @@
-//! The head's side of running a command on every node.
-
-use std::os::fd::AsFd;
-use std::time::Duration;
+//! The head's side of running a command on every node, and of shutting down agents.
 
 use garland_core::plan::NodeId;
 use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, SILENCE_NS, silence};
+use crate::agents::{Agents, SILENCE_NS};
 use crate::copy::Agent;
 
 /// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// It exited with this code, or was killed by this signal, negated.
+    /// It exited with this code; if negative, it was killed by the signal with this number, negated.
     Exited(i32),
     /// It could not be run, or its end is unknown.
     Failed(String),
@@ -23,8 +19,8 @@ pub enum CommandEnd {
     Interrupted,
 }
 
-/// Runs `command` on all `agents`; calls `output` with the node's index, whether it is standard
-/// error, and the bytes. Returns how it ended, in the order of the agents.
+/// Runs `command` on all `agents`. Calls `output` with a node's index, whether the bytes are from
+/// standard error, and the bytes. Returns how the command ended on each node, in the order of `agents`.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -35,43 +31,27 @@ pub fn run_command(
     output: &mut dyn FnMut(usize, bool, &[u8]),
 ) -> std::io::Result<Vec<CommandEnd>> {
     let (mut agents, reasons) = Agents::split(agents);
-    let mut ends: Vec<_> =
-        reasons.into_iter().map(|reason| reason.map(CommandEnd::Failed)).collect();
+    let mut ends: Vec<_> = reasons.into_iter().map(|reason| reason.map(Err)).collect();
     agents.send_all(&ToAgent::Exec(command.to_vec()));
-    while ends.iter().any(Option::is_none) {
-        for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), Duration::from_millis(200))? {
-            let now = clock::now_ns();
-            let end = match event {
-                AgentEvent::Message(FromAgent::Output(is_error, bytes)) => {
-                    output(node, is_error, &bytes);
-                    // This loop reads no messages while the output is blocked.
-                    agents.excuse(clock::now_ns().saturating_sub(now));
-                    None
-                }
-                AgentEvent::Message(FromAgent::Exited(code)) => Some(CommandEnd::Exited(code)),
-                AgentEvent::Message(FromAgent::ExecFailed(reason)) => {
-                    Some(CommandEnd::Failed(reason))
-                }
-                AgentEvent::Message(_) => None,
-                AgentEvent::Lost(reason) => Some(CommandEnd::Failed(reason)),
-            };
-            ends[node] = ends[node].take().or(end);
+    agents.collect(&mut ends, interrupts, None, &mut |node, message| match message {
+        FromAgent::Output(is_error, bytes) => {
+            output(node, is_error, &bytes);
+            None
         }
-        let interrupted = interrupts.is_some_and(Interrupts::pending);
-        for (node, end) in ends.iter_mut().enumerate().filter(|(_, end)| end.is_none()) {
-            if agents.is_silent(node) {
-                *end = Some(CommandEnd::Failed(silence()));
-            } else if interrupted {
-                *end = Some(CommandEnd::Interrupted);
-            }
-        }
-    }
-    let unknown = || CommandEnd::Failed("what became of it isn't known".to_owned());
-    Ok(ends.into_iter().map(|end| end.unwrap_or_else(unknown)).collect())
+        FromAgent::Exited(code) => Some(Ok(code)),
+        FromAgent::ExecFailed(reason) => Some(Err(reason)),
+        _ => None,
+    })?;
+    let end = |end| match end {
+        Some(Ok(code)) => CommandEnd::Exited(code),
+        Some(Err(reason)) => CommandEnd::Failed(reason),
+        None => CommandEnd::Interrupted,
+    };
+    Ok(ends.into_iter().map(end).collect())
 }
 
-/// Shuts down all of `agents` that were started to stay. Returns the index and error of those that
-/// it could not reach.
+/// Shuts down standing agents. Returns the id and error of nodes whose agent could not be reached or
+/// did not end.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -83,10 +63,12 @@ pub fn shut_down(agents: Vec<Result<Agent, String>>) -> std::io::Result<Vec<(Nod
     agents.send_all(&ToAgent::Shutdown);
     let deadline = clock::now_ns() + SILENCE_NS;
     while agents.nodes().any(|node| agents.has(node)) && clock::now_ns() < deadline {
-        // Only the end of the channels matters; other messages are ignored.
+        // The set notes closed channels itself; ignore the messages.
         drop(agents.wait(None, clock::until(deadline))?);
     }
     let stayed = (1..).map(NodeId).zip(agents.nodes()).filter(|(_, node)| agents.has(*node));
-    failed.extend(stayed.map(|(id, _)| (id, "its agent did not end".to_owned())));
+    failed.extend(stayed.map(|(id, _)| {
+        (id, format!("its agent did not end within {} s", SILENCE_NS / 1_000_000_000))
+    }));
     Ok(failed)
 }

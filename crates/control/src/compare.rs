@@ -1,4 +1,4 @@
-//! The head's side of a comparison: which parts of a copy its nodes already have.
+//! The head's side of a comparison, which finds the parts of a copy that nodes already have.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -25,7 +25,8 @@ use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::tree::{Catalogue, TreeSource};
 
-/// Time without progress after which a node is sent everything, in nanoseconds.
+/// Time without progress after which a node's comparison is given up, in nanoseconds; the node is then
+/// sent everything.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// The number of threads that read and digest the source.
@@ -47,7 +48,7 @@ pub enum CompareSource<'a> {
 pub struct CompareRequest<'a> {
     /// The destination to compare.
     pub compare: Compare,
-    /// The source.
+    /// The source of the copy.
     pub asked: CompareSource<'a>,
     /// The source as nodes can access it themselves.
     pub shared: Option<Shared>,
@@ -57,7 +58,7 @@ pub struct CompareRequest<'a> {
 
 /// A source which nodes can access and read themselves.
 pub struct Shared {
-    /// The path, in the system's bytes.
+    /// The path, as bytes.
     pub path: Vec<u8>,
     /// The modification time in seconds and nanoseconds.
     pub modified: (i64, u32),
@@ -69,9 +70,9 @@ pub struct Shared {
 pub struct CompareOutcome {
     /// The agents, in order.
     pub agents: Vec<Result<Agent, String>>,
-    /// The digests of the source's blocks, if a node has something like it.
+    /// The digests of the source's blocks; none if no node has a similar file.
     pub digests: Option<Vec<[u8; 32]>>,
-    /// Indexes of nodes where the partial file of an interrupted copy has nothing of this source.
+    /// Indexes of nodes whose partial file of an interrupted copy has no block of this source.
     pub unusable: Vec<usize>,
     /// Indexes of nodes that did not read their part of a shared source, and why.
     pub unread: Vec<(usize, String)>,
@@ -81,13 +82,13 @@ pub struct CompareOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stand {
     /// It examines its destination.
-    Looks,
-    /// It receives the tree's catalogue: the number of parcels so far.
-    Listens(usize),
+    Examining,
+    /// It is sent the tree's catalogue: the number of messages so far.
+    ReceivingCatalogue(usize),
     /// It has a file: its length, and its root digest.
     Found(Option<u64>, [u8; 32]),
-    /// It receives the digests of the source: their number so far.
-    SharedDigests(usize),
+    /// It is sent the digests of the source: their number so far.
+    ReceivingDigests(usize),
     /// No further message is expected.
     Over,
 }
@@ -99,16 +100,16 @@ struct Comparison<'a> {
     /// The time of each node's last progress.
     progress_ns: Vec<u64>,
     digests: Option<Vec<[u8; 32]>>,
-    /// The catalogue of a tree, once it is needed; `Some(None)` if it is too large.
+    /// The catalogue of a tree, once a node needs it; `Some(None)` if it is too large.
     catalogue: Option<Option<Catalogue>>,
-    /// The digests, once they are computed.
+    /// Receives the digests from the threads that compute them, once these have started.
     coming: Option<Receiver<io::Result<Vec<[u8; 32]>>>>,
     unusable: Vec<usize>,
     /// The parts of a shared source.
     parts: Parts,
 }
 
-/// Asks all `agents` what they have of a copy.
+/// Finds the parts of a copy that the nodes of `agents` already have.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -118,7 +119,7 @@ pub fn compare(
 ) -> io::Result<CompareOutcome> {
     let (agents, reasons) = Agents::split(agents);
     let stand = |reason: &Option<String>| match reason {
-        None => Stand::Looks,
+        None => Stand::Examining,
         Some(_) => Stand::Over,
     };
     let course = Comparison {
@@ -135,7 +136,7 @@ pub fn compare(
     let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
     let course = std::thread::scope(|scope| {
         let course = course.run(scope, &wake, &stop);
-        // The digests are no longer needed.
+        // If digests are still being computed, they are not needed.
         stop.store(true, Ordering::Relaxed);
         course
     })?;
@@ -146,19 +147,15 @@ pub fn compare(
     Ok(CompareOutcome { agents: agents.collect(), digests, unusable, unread })
 }
 
-fn order(order: CompareOrder) -> ToAgent {
-    ToAgent::Compare(order)
-}
-
 impl CompareRequest<'_> {
-    /// The indexes of nodes, and the part of a shared source which each reads.
+    /// Returns the indexes of nodes, and the part of a shared source that each reads.
     fn parts(&self) -> impl Iterator<Item = (usize, LaneBlocks)> {
         let parts = self.shared.iter().flat_map(|shared| shared.parts.iter().enumerate());
         parts.filter_map(|(place, part)| Some((place, (*part)?)))
     }
 
-    /// The order for the node with this index.
-    fn look_at(&self, place: usize) -> CompareOrder {
+    /// Returns the order for the node with this index.
+    fn stat_order(&self, place: usize) -> CompareOrder {
         let part = |shared: &Shared| {
             let blocks = shared.parts.get(place).copied().flatten()?;
             Some(SharedPart { path: shared.path.clone(), modified: shared.modified, blocks })
@@ -179,19 +176,19 @@ impl Comparison<'_> {
         Self: 'scope,
     {
         for node in self.agents.nodes() {
-            self.agents.send(node, &order(self.asking.look_at(node)));
+            self.agents.send(node, &ToAgent::Compare(self.asking.stat_order(node)));
         }
         let interrupts = self.asking.interrupts;
         while self.stands.iter().any(|stand| *stand != Stand::Over) {
             if interrupts.is_some_and(Interrupts::have_come) {
-                // The copy will notice it, too.
+                // The interrupt stays pending, and ends the copy, too.
                 break;
             }
             let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
             let events = self.agents.wait(others, Duration::from_millis(200))?;
             wake.lower();
             for (node, event) in events {
-                self.hear(node, event);
+                self.handle(node, event);
             }
             self.miss_parts();
             if self.needs_digests() {
@@ -205,30 +202,32 @@ impl Comparison<'_> {
                 }
             }
             self.judge();
-            self.list();
-            self.tell();
+            self.send_catalogue();
+            self.send_digests();
             self.give_up();
         }
         Ok(self)
     }
 
-    fn hear(&mut self, place: usize, call: AgentEvent) {
-        let AgentEvent::Message(FromAgent::Compared(answer)) = call else {
-            if matches!(call, AgentEvent::Lost(_)) {
+    fn handle(&mut self, place: usize, event: AgentEvent) {
+        let AgentEvent::Message(FromAgent::Compared(answer)) = event else {
+            if matches!(event, AgentEvent::Lost(_)) {
                 self.stands[place] = Stand::Over;
             }
             return;
         };
         self.progress_ns[place] = clock::now_ns();
         match (self.stands[place], answer) {
-            (Stand::Looks, Compared::Found { length, root }) => {
+            (Stand::Examining, Compared::Found { length, root }) => {
                 self.stands[place] = Stand::Found(length, root);
             }
-            (Stand::Looks, Compared::Wants) => self.stands[place] = Stand::Listens(0),
-            (Stand::Looks, Compared::Nothing) => self.stands[place] = Stand::Over,
+            (Stand::Examining, Compared::Wants) => {
+                self.stands[place] = Stand::ReceivingCatalogue(0);
+            }
+            (Stand::Examining, Compared::Nothing) => self.stands[place] = Stand::Over,
             (_, Compared::Part(digests, more)) => self.parts.take(place, digests, more),
             (_, Compared::Unseen(reason)) => self.parts.fail(place, reason),
-            (Stand::SharedDigests(_), Compared::Has { left, .. }) => {
+            (Stand::ReceivingDigests(_), Compared::Has { left, .. }) => {
                 self.stands[place] = Stand::Over;
                 if left == Some(0) {
                     self.unusable.push(place);
@@ -238,25 +237,28 @@ impl Comparison<'_> {
         }
     }
 
-    /// Fails the parts of nodes that will not report them.
+    /// Fails the parts of nodes whose comparison is over.
     fn miss_parts(&mut self) {
         let over = self.stands.iter().enumerate().filter(|(_, stand)| **stand == Stand::Over);
-        over.for_each(|(place, _)| self.parts.fail(place, "it says nothing".to_owned()));
+        over.for_each(|(place, _)| {
+            self.parts.fail(place, "it did not report its digests".to_owned())
+        });
     }
 
-    /// Whether the digests of the source are needed and not being computed; the parts that nodes
-    /// read are awaited.
+    /// Returns whether to start computing the digests of the source: a node needs them, and all parts
+    /// that nodes read have been reported.
     fn needs_digests(&self) -> bool {
         if self.asking.shared.is_some() && !self.parts.are_settled() {
             return false;
         }
-        // A node which has the catalogue reads its files meanwhile.
-        let told = self.catalogue.as_ref().is_some_and(Option::is_some);
-        let found = told || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
+        // While a node with the catalogue reads its files, compute the digests at the same time.
+        let listed = self.catalogue.as_ref().is_some_and(Option::is_some);
+        let found = listed || self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
         found && self.digests.is_none() && self.coming.is_none()
     }
 
-    /// Computes the digests of the source in threads of their own, unless they are recorded.
+    /// Starts threads that compute the digests of the source, unless they are recorded already. Returns
+    /// their receiver.
     fn digest<'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
@@ -266,11 +268,11 @@ impl Comparison<'_> {
     where
         Self: 'scope,
     {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let CompareRequest { asked, compare, .. } = self.asking;
         let layout = compare.layout;
-        let parts = self.parts.told(layout);
-        let failed = tell.clone();
+        let parts = self.parts.reported(layout);
+        let failed = sender.clone();
         let begun = threads::spawn_in(scope, "digest", move || {
             let (known, content): (_, &dyn Content) = match asked {
                 CompareSource::File(source, records) => {
@@ -280,19 +282,19 @@ impl Comparison<'_> {
             };
             let known: Option<Vec<[u8; 32]>> = known.and_then(|all| all.into_iter().collect());
             let digests = known.map_or_else(|| digest_rest(layout, content, parts, stop), Ok);
-            // Fails if they are no longer awaited.
-            let _ = tell.send(digests);
+            // Fails if the comparison has ended.
+            let _ = sender.send(digests);
             wake.raise();
         });
         if let Err(error) = begun {
-            // Fails if the error is no longer awaited.
+            // Fails if the comparison has ended.
             let _ = failed.send(Err(error));
             wake.raise();
         }
-        told
+        receiver
     }
 
-    /// Decides which nodes have everything, and which are sent the digests.
+    /// Decides which nodes have the whole source already; the others are sent the digests.
     fn judge(&mut self) {
         let Some(digests) = &self.digests else { return };
         let (length, root) = (self.asking.compare.layout.length, root_digest(digests));
@@ -301,15 +303,15 @@ impl Comparison<'_> {
                 Stand::Found(Some(has), of) if has == length && of == root => {
                     *stand = Stand::Over;
                 }
-                Stand::Found(..) => *stand = Stand::SharedDigests(0),
+                Stand::Found(..) => *stand = Stand::ReceivingDigests(0),
                 _ => {}
             }
         }
     }
 
-    /// Sends the next parcels of the catalogue to the nodes which have read the previous ones.
-    fn list(&mut self) {
-        let wanted = |stand: &Stand| matches!(stand, Stand::Listens(_));
+    /// Sends the next parts of the catalogue to the nodes which have read the previous ones.
+    fn send_catalogue(&mut self) {
+        let wanted = |stand: &Stand| matches!(stand, Stand::ReceivingCatalogue(_));
         if !self.stands.iter().any(wanted) {
             return;
         }
@@ -321,36 +323,39 @@ impl Comparison<'_> {
             CompareSource::Tree(tree) => tree.catalogue().filter(pays),
         });
         for (node, stand) in self.stands.iter_mut().enumerate() {
-            let (Stand::Listens(told), Some(catalogue)) = (&mut *stand, &*catalogue) else {
+            let (Stand::ReceivingCatalogue(sent), Some(catalogue)) = (&mut *stand, &*catalogue)
+            else {
                 if wanted(stand) {
                     *stand = Stand::Over;
                 }
                 continue;
             };
             let parcels = catalogue.parcels();
-            while *told < parcels.len() && self.agents.has_room(node) {
-                *told += 1;
-                let parcel = parcels[*told - 1].clone();
-                let more = *told < parcels.len();
-                self.agents.send(node, &order(CompareOrder::Catalogue(parcel, more)));
+            while *sent < parcels.len() && self.agents.has_room(node) {
+                *sent += 1;
+                let parcel = parcels[*sent - 1].clone();
+                let more = *sent < parcels.len();
+                let order = CompareOrder::Catalogue(parcel, more);
+                self.agents.send(node, &ToAgent::Compare(order));
             }
-            if *told == parcels.len() {
-                *stand = Stand::Looks;
+            if *sent == parcels.len() {
+                *stand = Stand::Examining;
             }
         }
     }
 
     /// Sends the next digests to the nodes which have read the previous ones.
-    fn tell(&mut self) {
+    fn send_digests(&mut self) {
         let Some(digests) = &self.digests else { return };
         for (node, stand) in self.stands.iter_mut().enumerate() {
-            let Stand::SharedDigests(told) = stand else { continue };
-            while *told < digests.len() && self.agents.has_room(node) {
-                let next = (*told + DIGESTS_MAX).min(digests.len());
-                let parcel = digests[*told..next].to_vec();
-                *told = next;
+            let Stand::ReceivingDigests(sent) = stand else { continue };
+            while *sent < digests.len() && self.agents.has_room(node) {
+                let next = (*sent + DIGESTS_MAX).min(digests.len());
+                let parcel = digests[*sent..next].to_vec();
+                *sent = next;
                 let more = next < digests.len();
-                self.agents.send(node, &order(CompareOrder::Digests(parcel, more)));
+                let order = CompareOrder::Digests(parcel, more);
+                self.agents.send(node, &ToAgent::Compare(order));
             }
         }
     }
@@ -360,7 +365,7 @@ impl Comparison<'_> {
         let now = clock::now_ns();
         let nodes = self.stands.iter_mut().zip(&mut self.progress_ns).enumerate();
         for (node, (stand, progress_ns)) in nodes {
-            if matches!(stand, Stand::Found(..) | Stand::Listens(_)) {
+            if matches!(stand, Stand::Found(..) | Stand::ReceivingCatalogue(_)) {
                 // The node waits for the head.
                 *progress_ns = now;
             }
@@ -371,12 +376,12 @@ impl Comparison<'_> {
     }
 }
 
-/// Completes the digests of a source of which nodes have reported some. One block of each such node
-/// is read here, too; if its digest differs, all digests of the node are ignored.
+/// Computes the digests of a source that nodes have not reported. Reads one block of each node that
+/// reported some; if its digest differs, all digests of that node are computed here, too.
 fn digest_rest(
     layout: Layout,
     content: &dyn Content,
-    SharedDigests { digests: mut told, samples }: SharedDigests,
+    SharedDigests { mut digests, samples }: SharedDigests,
     stop: &AtomicBool,
 ) -> io::Result<Vec<[u8; 32]>> {
     let read =
@@ -385,21 +390,21 @@ fn digest_rest(
     for (blocks, index) in samples {
         let bytes = &mut buffer[..layout.block_length(index) as usize];
         read(index, bytes)?;
-        if told[index as usize] != Some(content_digest(bytes)) {
-            blocks.indices().for_each(|index| told[index as usize] = None);
+        if digests[index as usize] != Some(content_digest(bytes)) {
+            blocks.indices().for_each(|index| digests[index as usize] = None);
         }
     }
     let here = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = THREADS.min(here);
     // Read one missing range after another.
-    while let Some(first) = told.iter().position(Option::is_none) {
-        let length = told[first..].iter().take_while(|it| it.is_none()).count();
+    while let Some(first) = digests.iter().position(Option::is_none) {
+        let length = digests[first..].iter().take_while(|it| it.is_none()).count();
         let (first, end) = (first as u64, (first + length) as u64);
         let blocks = LaneBlocks { first, end, ..LaneBlocks::all(end) };
-        let digests = digest_all(layout, blocks, threads, read, || (), stop)?;
-        for (index, digest) in blocks.indices().zip(digests) {
-            told[index as usize] = Some(digest);
+        let read = digest_all(layout, blocks, threads, read, || (), stop)?;
+        for (index, digest) in blocks.indices().zip(read) {
+            digests[index as usize] = Some(digest);
         }
     }
-    Ok(told.into_iter().flatten().collect())
+    Ok(digests.into_iter().flatten().collect())
 }

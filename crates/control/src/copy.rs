@@ -1,4 +1,4 @@
-//! The head's driver of a copy: one loop over all control channels, and lanes of its own.
+//! The head's driver of a copy: a loop over all control channels and the head's own lanes.
 
 mod beginning;
 mod ending;
@@ -32,11 +32,11 @@ use crate::queue::Queue;
 use garland_dataplane::context::{CopyContext, Notice};
 use garland_dataplane::recorder::{At, ClockProbes, Exchanges, Harvest};
 
-/// The longest interval between calls of `observe`.
+/// The longest interval between two calls of `observe`.
 const SHOW: Duration = Duration::from_nanos(SHOW_NS);
 const SHOW_NS: u64 = 100_000_000;
 
-/// A turn longer than this means that the process was suspended; silence in it is not held against
+/// A turn longer than this means that the process was suspended; that time does not count as silence of
 /// nodes.
 const SLEEP_NS: u64 = 500_000_000;
 
@@ -44,8 +44,8 @@ const SLEEP_NS: u64 = 500_000_000;
 /// heartbeats arrive every 100 ms.
 const QUIET_NS: u64 = 800_000_000;
 
-/// Makes a copy. `agents` are those of the receivers in the order of the plan, or why there is
-/// none; `observe` is called at intervals.
+/// Runs a copy. `agents` are those of the receivers, in the order of the plan, or the reasons why nodes
+/// have none. Calls `observe` at intervals.
 ///
 /// # Errors
 /// When this host has no file descriptors or threads left, or its own destination cannot be opened.
@@ -74,11 +74,32 @@ pub fn run_copy(
     Ok(driver.end())
 }
 
-/// An agent, or how its node has ended already.
-type Seated = Result<Agent, Box<NodeOutcome>>;
+/// The agent of a receiver, or the outcome of its node, if it has ended already.
+type PlannedAgent = Result<Agent, Box<NodeOutcome>>;
 
-/// The result of renaming the file.
+/// The result of committing the file on this machine.
 type Stored = Result<(), String>;
+
+/// The state of a node in an attempt.
+#[derive(Default)]
+struct CopyNode {
+    /// The addresses of its agent.
+    addresses: NodeAddress,
+    /// Its outcome, if it ended before this attempt.
+    before: Option<NodeOutcome>,
+    /// The files of its tree which it did not deliver.
+    absence: Absence,
+    /// Whether the order to begin was sent.
+    started: bool,
+    /// Whether its first block has arrived.
+    first: bool,
+    /// The time at which it held every block.
+    held_ns: Option<u64>,
+    /// Whether it has closed the copy.
+    closed: bool,
+    /// The time of its last message.
+    heard_ns: u64,
+}
 
 struct Driver<'a> {
     job: &'a CopyJob<'a>,
@@ -88,37 +109,27 @@ struct Driver<'a> {
     copy: CopyId,
     head: Head,
     agents: AgentSet,
-    /// The addresses of the receivers' agents.
-    addresses: Vec<NodeAddress>,
-    /// How receivers ended before this attempt.
-    before: Vec<Option<NodeOutcome>>,
+    /// The nodes by id; the entry of the head has no addresses.
+    nodes: Vec<CopyNode>,
     /// Nodes that joined while the copy was running.
     late: Vec<NodeId>,
     /// The names of nodes that are not in the plan.
     joined: Vec<String>,
     /// Agents without free memory for the copy.
     busy: Vec<NodeId>,
-    /// The queue for memory, before the copy begins.
+    /// The queue for memory of busy agents, while the copy waits for it.
     queue: Option<Queue>,
-    member: Arc<CopyContext>,
+    context: Arc<CopyContext>,
     /// The operations that may be in flight, if they are limited.
     operations: Option<Operations>,
     /// Sources of a gather that delivered everything and confirmed their file unchanged; they
     /// complete when our file is committed.
-    given: Vec<(NodeId, FromAgent)>,
-    /// The parts of its tree which each node did not deliver.
-    absences: Vec<Absence>,
-    /// The result of renaming the file here.
+    delivered: Vec<(NodeId, FromAgent)>,
+    /// The channel of the thread that commits the file on this machine.
     stored: (Sender<Stored>, Receiver<Stored>),
     notices: Receiver<Notice>,
     wake: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
-    started: Vec<bool>,
-    firsts: Vec<bool>,
-    held_ns: Vec<Option<u64>>,
-    closed: Vec<bool>,
-    /// The time of each node's last message.
-    heard_ns: Vec<u64>,
     moments: Times,
     /// The trace: times of orders, clock probes, and the nodes' traces.
     exchanges: Exchanges,
@@ -130,71 +141,65 @@ struct Driver<'a> {
     turned_ns: u64,
     finished: bool,
     interrupted: bool,
-    /// All threads of this machine have ended.
+    /// Whether all threads of this machine have ended.
     is_clean: bool,
 }
 
 impl<'a> Driver<'a> {
-    fn new(job: &'a CopyJob<'a>, agents: Vec<Seated>) -> std::io::Result<Self> {
+    fn new(job: &'a CopyJob<'a>, agents: Vec<PlannedAgent>) -> std::io::Result<Self> {
         let (copy, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
         let digest_key = DigestKey::Sign(Secret(random::bytes()));
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
         let operations = job.pipeline.cut.map(|cut| Operations::new(cut, job.plan.layout));
         let waker = Arc::clone(&wake);
-        let member = near_end(job, copy, &secret, &digest_key, move |notice| {
+        let context = near_end(job, copy, &secret, &digest_key, move |notice| {
             // Fails if the loop has ended.
             let _ = tell.send(notice);
             waker.raise();
         })?;
-        operations.iter().for_each(|operations| member.serve_until(operations.bound()));
-        let (mut connections, mut addresses, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        operations.iter().for_each(|operations| context.serve_until(operations.bound()));
+        let now = clock::now_ns();
+        let mut connections = Vec::new();
+        let mut nodes = vec![CopyNode { heard_ns: now, ..CopyNode::default() }];
         for agent in agents {
-            let (connection, address, outcome) = match agent {
+            let (connection, addresses, before) = match agent {
                 Ok(agent) => (Some(agent.connection), agent.addresses, None),
                 Err(outcome) => (None, Vec::new(), Some(*outcome)),
             };
             connections.push(connection);
-            addresses.push(address);
-            before.push(outcome);
+            nodes.push(CopyNode { addresses, before, heard_ns: now, ..CopyNode::default() });
         }
-        let nodes = connections.len() + 1;
-        let by_id = std::iter::once(Vec::new()).chain(addresses.iter().cloned()).collect();
-        let mut head = Head::new(copy, job.plan, by_id, job.policy, clock::now_ns());
-        for (id, outcome) in (1..).map(NodeId).zip(&before) {
-            if let Some(outcome) = outcome {
+        let addresses = nodes.iter().map(|node| node.addresses.clone()).collect();
+        let mut head = Head::new(copy, job.plan, addresses, job.policy, now);
+        for (id, node) in (0..).map(NodeId).zip(&nodes) {
+            if let Some(outcome) = &node.before {
                 outcome.replay(id, copy, &mut head);
             }
         }
+        let count = nodes.len();
         Ok(Self {
             job,
             secret,
             digest_key,
             copy,
             head,
-            addresses,
-            before,
+            nodes,
             late: Vec::new(),
             joined: Vec::new(),
             busy: Vec::new(),
             queue: None,
             agents: AgentSet::new(connections.into_iter()),
-            member,
+            context,
             operations,
-            given: Vec::new(),
-            absences: vec![Absence::default(); nodes],
+            delivered: Vec::new(),
             stored: channel(),
             notices,
             wake,
             threads: Vec::new(),
-            started: vec![false; nodes],
-            firsts: vec![false; nodes],
-            held_ns: vec![None; nodes],
-            closed: vec![false; nodes],
-            heard_ns: vec![clock::now_ns(); nodes],
-            exchanges: Exchanges::new(nodes),
-            probes: ClockProbes::new(nodes),
-            harvest: Harvest::new(nodes),
+            exchanges: Exchanges::new(count),
+            probes: ClockProbes::new(count),
+            harvest: Harvest::new(count),
             moments: Times::default(),
             reported_ns: 0,
             turned_ns: clock::now_ns(),
@@ -209,16 +214,16 @@ impl<'a> Driver<'a> {
         let timeout = self.head.deadline().map_or(SHOW, |at| clock::until(at).min(SHOW));
         let mut others: Vec<BorrowedFd<'_>> = vec![self.wake.as_fd()];
         others.extend(interrupts.map(AsFd::as_fd));
-        let calls = self.agents.wait(&others, timeout)?;
+        let events = self.agents.wait(&others, timeout)?;
         if interrupts.is_some_and(Interrupts::have_come) {
             self.interrupted = true;
             self.head.handle(clock::now_ns(), HeadEvent::Interrupted);
         }
-        for (id, call) in calls {
-            match call {
+        for (id, event) in events {
+            match event {
                 AgentEvent::Message(message) => self.message(id, message),
-                // Everything it had to deliver is here.
-                AgentEvent::Lost(_) if self.has_given(id) => {}
+                // The node has delivered everything: its loss does not matter.
+                AgentEvent::Lost(_) if self.has_delivered(id) => {}
                 AgentEvent::Lost(reason) => {
                     self.head.handle(clock::now_ns(), HeadEvent::Lost(id, reason));
                 }
@@ -232,17 +237,17 @@ impl<'a> Driver<'a> {
         let now = clock::now_ns();
         let slept = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
         if slept > SLEEP_NS {
-            self.member.config.trace.took(Stage::Pause, At::HERE, now - slept);
+            self.context.config.trace.took(Stage::Pause, At::HERE, now - slept);
             self.head.handle(now, HeadEvent::Slept(slept));
         }
-        self.member.sample();
+        self.context.sample();
         self.report_own(now);
-        self.member.cut_silent_links();
-        self.ask_the_time();
+        self.context.cut_silent_links();
+        self.probe_clocks();
         while let Ok(notice) = self.notices.try_recv() {
             self.notice(notice);
         }
-        self.settle_given();
+        self.settle_delivered();
         if let (Ends::Out { source, .. }, true) = (&self.job.ends, self.job.plan.layout.open) {
             source.release(self.head.held_by_all());
         }
@@ -254,17 +259,17 @@ impl<'a> Driver<'a> {
         if self.queue.is_some() {
             return self.advance();
         }
-        self.take_in_late();
-        self.obey();
+        self.add_late();
+        self.execute_orders();
         self.note_moments();
         Ok(())
     }
 
-    /// Reports on the head's own hops, as often as nodes report on theirs.
+    /// Reports the head's own hops to the machine, at the interval of the nodes' reports.
     fn report_own(&mut self, now: u64) {
         if now.saturating_sub(self.reported_ns) >= SHOW_NS {
             self.reported_ns = now;
-            self.head.handle(now, HeadEvent::Own(self.member.report()));
+            self.head.handle(now, HeadEvent::Own(self.context.report()));
         }
     }
 
@@ -272,18 +277,20 @@ impl<'a> Driver<'a> {
         let now = clock::now_ns();
         let event = match notice {
             Notice::Read(root) => {
-                // Blocks known beforehand count as sent once nodes hold the others.
+                // In an incremental copy nodes report the end of sending: see `message`.
                 if self.job.known.is_none() {
                     self.moments.sent = Some(now);
                 }
                 self.read(root)
             }
             Notice::Complete(root) => {
-                self.held_ns.fill(Some(now));
-                self.take_stock(root);
+                self.nodes.iter_mut().for_each(|node| node.held_ns = Some(now));
+                self.check_received(root);
                 return;
             }
-            Notice::First => return self.firsts.fill(true),
+            Notice::First => {
+                return self.nodes.iter_mut().for_each(|node| node.first = true);
+            }
             Notice::Bad(index) => HeadEvent::Bad(index),
             Notice::Written(_) => return,
             Notice::LinkLost(lane, epoch, _, reason) => HeadEvent::LinkLost(lane, epoch, reason),
@@ -295,10 +302,10 @@ impl<'a> Driver<'a> {
 
     fn message(&mut self, id: NodeId, message: FromAgent) {
         let now = clock::now_ns();
-        self.heard_ns[id.index()] = now;
+        self.nodes[id.index()].heard_ns = now;
         let message = match message {
-            FromAgent::Clock(asked, came, answered) => {
-                return self.time_told(id, [asked, came, answered]);
+            FromAgent::Clock(asked, received, answered) => {
+                return self.note_clock(id, [asked, received, answered]);
             }
             FromAgent::Trace(copy, parcel, more) if copy == self.copy => {
                 return self.harvest.take(id, &parcel, more);
@@ -307,28 +314,30 @@ impl<'a> Driver<'a> {
         };
         self.note_answer(id, &message);
         match &message {
-            FromAgent::First(_) => self.firsts[id.index()] = true,
-            FromAgent::Complete(..) if self.member.config.is_source => {
-                self.held_ns[id.index()] = Some(now);
+            FromAgent::First(_) => self.nodes[id.index()].first = true,
+            FromAgent::Complete(..) if self.context.config.is_source => {
+                self.nodes[id.index()].held_ns = Some(now);
             }
-            // The last node's message counts.
+            // The last node's message sets the time.
             FromAgent::Complete(..) => self.moments.sent = Some(now),
             FromAgent::Committed(copy, _)
-                if *copy == self.copy && !self.member.config.is_source =>
+                if *copy == self.copy && !self.context.config.is_source =>
             {
-                return self.note_given(id, message);
+                return self.note_delivered(id, message);
             }
             FromAgent::Written(copy, index) if *copy == self.copy => {
                 let operations = self.operations.as_mut();
                 let bound = operations.and_then(|operations| operations.written(*index));
-                bound.into_iter().for_each(|bound| self.member.serve_until(bound));
+                bound.into_iter().for_each(|bound| self.context.serve_until(bound));
             }
             FromAgent::Absent(copy, absence) if *copy == self.copy => {
-                self.absences[id.index()].clone_from(absence);
+                self.nodes[id.index()].absence.clone_from(absence);
             }
-            FromAgent::Closed(_) => self.closed[id.index()] = true,
+            FromAgent::Closed(_) => self.nodes[id.index()].closed = true,
             FromAgent::Busy(copy, _) if *copy == self.copy && self.late.contains(&id) => {
-                let reason = "it came late, and its agent is busy with other copies".to_owned();
+                let reason =
+                    "it joined late, and its agent has no free memory: other copies use it"
+                        .to_owned();
                 let failed = FromAgent::Failed(self.copy, reason);
                 return self.head.handle(now, HeadEvent::From(id, failed));
             }
@@ -341,35 +350,36 @@ impl<'a> Driver<'a> {
         self.head.handle(now, HeadEvent::From(id, message));
     }
 
-    fn obey(&mut self) {
+    /// Executes the orders of the machine.
+    fn execute_orders(&mut self) {
         while let Some(order) = self.head.poll() {
             match order {
                 HeadOrder::Send(id, message) => {
                     if matches!(message, ToAgent::Prepare(..) | ToAgent::Commit(..)) {
-                        self.exchanges.asked(id, Exchange::Commit, &self.member.config.trace);
+                        self.exchanges.asked(id, Exchange::Commit, &self.context.config.trace);
                     }
                     self.agents.send(id, &message);
                 }
-                HeadOrder::Route(route) => self.member.route(route),
+                HeadOrder::Route(route) => self.context.route(route),
                 HeadOrder::Finished => self.finished = true,
             }
         }
     }
 
+    /// Sets the times of phases that have ended.
     fn note_moments(&mut self) {
         use garland_protocol::NodeState as At;
         let now = clock::now_ns();
-        let states: Vec<&At> = self.head.states().skip(1).collect();
+        let states: Vec<_> = self.head.states().zip(&self.nodes).skip(1).collect();
         let over = |state: &At| matches!(state, At::Failed(_) | At::Dead(_));
         let times = &mut self.moments;
-        if states.iter().all(|state| **state != At::Joining) {
+        if states.iter().all(|(state, _)| **state != At::Joining) {
             times.ready.get_or_insert(now);
         }
-        if states.iter().zip(&self.firsts[1..]).all(|(state, first)| *first || over(state)) {
+        if states.iter().all(|(state, node)| node.first || over(state)) {
             times.first.get_or_insert(now);
         }
-        if states.iter().zip(&self.held_ns[1..]).all(|(state, held)| held.is_some() || over(state))
-        {
+        if states.iter().all(|(state, node)| node.held_ns.is_some() || over(state)) {
             times.held.get_or_insert(now);
         }
         if self.finished {

@@ -1,4 +1,4 @@
-//! The head's side of disk tests: all nodes at once or one by one, and the results of each.
+//! The head's side of disk tests, on all nodes at once or one by one.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -28,16 +28,18 @@ pub enum DiskEnd {
     Interrupted,
 }
 
-/// The results of a node.
+/// The test of one node: its results so far, and its end.
 #[derive(Clone, Debug, Default)]
 pub struct DiskNode {
-    /// What was tested, once the test has begun.
+    /// The tested disk, once the test has begun.
     pub place: Option<DiskPlace>,
     /// The results, in order.
     pub figures: Vec<DiskFigures>,
-    /// How the test ended; none while it runs or has not begun.
+    /// How the test ended; none before its end.
     pub end: Option<DiskEnd>,
+    /// Whether the order has been sent.
     begun: bool,
+    /// The time of the last progress, in monotonic nanoseconds.
     moved_ns: u64,
 }
 
@@ -48,7 +50,7 @@ pub struct DiskCourse {
     pub nodes: Vec<DiskNode>,
 }
 
-/// Tests the disks of `agents`; `observe` is called when results arrive.
+/// Tests the disks of `agents`; calls `observe` when results arrive.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -79,7 +81,7 @@ pub fn test_disks(
 }
 
 impl DiskCourse {
-    /// Starts all tests, or the next one.
+    /// Sends the order to all nodes that have not begun, or with `one_by_one` to the next one.
     fn begin(&mut self, agents: &mut Agents, order: &DiskOrder, one_by_one: bool) {
         let now = clock::now_ns();
         for (at, node) in self.nodes.iter_mut().enumerate() {
@@ -107,7 +109,7 @@ impl DiskCourse {
                 node.fail(silence());
             } else if node.begun && now.saturating_sub(node.moved_ns) > patience {
                 let seconds = patience / 1_000_000_000;
-                node.fail(format!("its disk hangs: no measurement ended for {seconds} s"));
+                node.fail(format!("its disk hangs: no measurement completed within {seconds} s"));
             }
         }
     }

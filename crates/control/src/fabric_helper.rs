@@ -1,4 +1,4 @@
-//! Sends the helper for libfabric to nodes that lack it.
+//! Sends the libfabric helper program to nodes that lack it.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,11 +9,11 @@ use crate::copy::Agent;
 use garland_dataplane::image::Image;
 use garland_fabric::find::find;
 
-/// Bytes of a parcel, which fit into a message of the control channel.
+/// The bytes of the program in one message of the control channel.
 const PARCEL: usize = 48 << 10;
 
-/// Sends this machine's helper to `agents`. If it has none, or cannot read it, the agents report
-/// what they lack.
+/// Sends the helper program of this machine to `agents`. If there is none, or it cannot be read, nothing
+/// is sent: the agents report that they lack it.
 pub fn bring<'a>(agents: impl Iterator<Item = &'a mut Agent>) {
     let mut bytes = Vec::new();
     let image = find().ok().and_then(|path| Image::of(File::open(path).ok()?).ok());
@@ -21,7 +21,7 @@ pub fn bring<'a>(agents: impl Iterator<Item = &'a mut Agent>) {
     let last = bytes.chunks(PARCEL).count() - 1;
     for agent in agents {
         let mut parcels = bytes.chunks(PARCEL).enumerate();
-        // A channel that broke is reported by its next user.
+        // A broken channel is reported by its next use.
         let _ = parcels.try_for_each(|(at, parcel)| {
             agent.connection.send(&ToAgent::Helper(parcel.to_vec(), at < last))
         });

@@ -1,4 +1,5 @@
-//! The head's side: each operation drives its machine over the control channels of all agents.
+//! The head's side of each operation (copy, comparison, probe, survey, farm ...): drives its state machine
+//! over the control channels of all agents.
 
 #![forbid(unsafe_code)]
 
@@ -20,9 +21,7 @@ mod stat;
 mod survey;
 mod view;
 
-pub use balance::{
-    CopyPair, Exchange, PairOutcome, PreparedFile, RoundEnd, RoundJob, RoundOutcome,
-};
+pub use balance::{CopyPair, Exchange, PairOutcome, PreparedFile, RoundJob, RoundOutcome};
 pub use chain::{Links, count_links, stand_chain};
 pub use command::{CommandEnd, run_command, shut_down};
 pub use compare::{CompareOutcome, CompareRequest, CompareSource, Shared, compare};

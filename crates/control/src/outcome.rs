@@ -1,4 +1,4 @@
-//! How a copy ended, and the times of its phases.
+//! The outcome of a copy, and the times of its phases.
 
 use garland_core::plan::NodeId;
 use garland_core::trace::Trace;
@@ -12,9 +12,9 @@ use garland_sys::clock;
 /// the next one that did.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
-    /// The beginning and end of the wait for busy agents, if there was one.
+    /// The beginning and end of the wait for agents that were busy with other copies, if there was one.
     pub waited: Option<(u64, u64)>,
-    /// Every destination is open, or its node is given up.
+    /// Every destination is open, or its node has failed.
     pub ready: u64,
     /// The first block has reached every node.
     pub first: u64,
@@ -28,41 +28,41 @@ pub struct Moments {
     pub closed: u64,
 }
 
-/// How the copy ended on a node.
+/// The outcome of a copy on one node.
 #[derive(Clone, Debug)]
 pub struct NodeOutcome {
     /// The name of the node.
     pub name: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// The last report.
+    /// The node's last report.
     pub report: Report,
-    /// Its disk was too slow for the others, and it was fed afterwards.
+    /// The node was detached because its disk was too slow for the others.
     pub detached: bool,
-    /// Its link or machine slowed down the others, and it was fed on the side.
+    /// The node was fed on the side because its link or machine slowed down the others.
     pub slow: Option<Slow>,
-    /// The time at which it held every block, in monotonic nanoseconds.
+    /// The time at which the node held every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
-    /// It is dead or hangs: calls that hang there are not awaited.
+    /// The node is dead or hangs: do not wait for the end of its agent.
     pub silent: bool,
-    /// The parts of its tree which it did not deliver.
+    /// The files of its tree which the node did not deliver.
     pub absence: Absence,
 }
 
-/// How a copy ended.
+/// The outcome of a copy.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The receivers, in the order of the plan.
     pub nodes: Vec<NodeOutcome>,
     /// The times of the phases.
     pub moments: Moments,
-    /// Corrupt blocks, and the hop of each.
+    /// The corrupt blocks, each with its hop.
     pub faults: Vec<Fault>,
     /// The hops with corrupt frames.
     pub bad_frames: Vec<BadFrame>,
-    /// The user interrupted.
+    /// Whether the user interrupted.
     pub interrupted: bool,
-    /// The traces: that of the head, then those of the nodes which sent one.
+    /// The trace of the head, followed by those of the nodes which sent one.
     pub traces: Vec<Trace>,
     /// The depth of each of this machine's pipeline stages.
     pub depths: Vec<StageDepth>,
@@ -70,7 +70,7 @@ pub struct Outcome {
     pub digests: Option<Vec<[u8; 32]>>,
     /// Bytes of blocks that this machine has sent, as on the wire.
     pub sent_bytes: u64,
-    /// The digest of the file on this machine, if there is one and it was requested.
+    /// The digest of the file on this machine, if it was requested.
     pub checksum: Option<Summed>,
 }
 
@@ -79,7 +79,7 @@ pub struct Outcome {
 pub struct Times {
     /// The beginning of the present wait for busy agents.
     pub waiting: Option<u64>,
-    /// The beginning and end of that wait.
+    /// The beginning and end of the last such wait.
     pub waited: Option<(u64, u64)>,
     /// See [`Moments`].
     pub ready: Option<u64>,
@@ -94,7 +94,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// The times of all phases: one that never ended has the time of the next one that did.
+    /// Returns the times of all phases: one that never ended has the time of the next one that did.
     pub fn settle(&self, closed: u64) -> Moments {
         let committed = self.committed.unwrap_or(closed).min(closed);
         let held = self.held.unwrap_or(committed).min(committed);
@@ -106,7 +106,7 @@ impl Times {
 }
 
 impl NodeOutcome {
-    /// A node that has failed before the copy began.
+    /// Returns the outcome of a node that has failed before the copy began.
     pub fn failed(name: &str, reason: String) -> Self {
         Self {
             name: name.to_owned(),
@@ -120,14 +120,14 @@ impl NodeOutcome {
         }
     }
 
-    /// Tells the machine of a new attempt how the node has ended before.
+    /// Replays the node's end in an earlier attempt to the machine of a new attempt.
     pub fn replay(&self, id: NodeId, copy: CopyId, head: &mut Head) {
         let now = clock::now_ns();
         let event = match &self.verdict {
             Verdict::Ok => {
                 let committed = FromAgent::Committed(copy, Box::new(self.report.clone()));
                 head.handle(now, HeadEvent::From(id, committed));
-                // Its file is complete: it takes no further part.
+                // Its file is complete: exclude it from the attempt.
                 HeadEvent::Lost(id, String::new())
             }
             Verdict::Failed(reason) => HeadEvent::From(id, FromAgent::Failed(copy, reason.clone())),

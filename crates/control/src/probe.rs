@@ -1,4 +1,5 @@
-//! The head's side of meetings: all pairs of a round at once.
+//! The head's side of meetings, in which two agents connect and measure. All pairs of a round run at the
+//! same time.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,11 +14,11 @@ use crate::agent_set::AgentEvent;
 use crate::agents::{Agents, gone, silence};
 use crate::copy::Agent;
 
-/// An agent that complains may only be the first to notice that the other one is gone: the head
-/// waits this long for that to show, in nanoseconds.
-const SECOND_THOUGHT_NS: u64 = 500_000_000;
+/// After the complaint of one agent the head waits this long, in nanoseconds, before it ends the meeting:
+/// the complaint may be due to the loss of the other agent, which may be noticed later.
+const COMPLAINT_NS: u64 = 500_000_000;
 
-/// How much longer than its limit the end of a meeting is awaited.
+/// The time that a meeting may take beyond its time limit.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Two agents that meet, by index in the list of nodes.
@@ -33,46 +34,47 @@ pub struct Pair {
     pub streams: u16,
     /// The time limit.
     pub limit: Duration,
-    /// The CPUs to be pinned to.
+    /// The CPUs to which the two agents pin their threads.
     pub pin: Option<(u16, u16)>,
     /// The measurement.
     pub task: Task,
 }
 
-/// How a meeting ended.
+/// How the meeting of a pair, or a round of copies, ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PairEnd {
-    /// As planned, on both sides.
+    /// It was completed.
     Done,
-    /// It failed: the index of the node that is probably at fault, and why.
+    /// It failed: the index of the node that is probably at fault, and the reason.
     Failed(usize, String),
     /// The user interrupted.
     Interrupted,
 }
 
-/// Agents that can meet.
+/// Agents that can connect to each other.
 pub struct Party {
     agents: Agents,
 }
 
+/// A meeting that is running.
 struct Underway {
     id: CopyId,
     sides: [usize; 2],
     done: [bool; 2],
     end: Option<PairEnd>,
-    /// The first complaint: the index of the node, the complaint, and its time. One of a node that
-    /// was left alone counts less than that of the node that left, even if it arrives first.
+    /// The first complaint: the index of the node, the complaint, and its time. The complaint of a node
+    /// whose peer left is replaced by that of this peer, even if the latter arrives later.
     complaint: Option<(usize, Complaint, u64)>,
     deadline_ns: u64,
 }
 
 impl Party {
-    /// The agents, in the order of the list of nodes; none for nodes that cannot be reached.
+    /// Creates the set of agents, in the order of the list of nodes; none for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
         Self { agents: Agents::new(agents) }
     }
 
-    /// Whether the channel of a node's agent is open.
+    /// Returns whether the channel of a node's agent is open.
     #[must_use]
     pub fn has(&self, node: usize) -> bool {
         self.agents.has(node)
@@ -152,21 +154,23 @@ impl Party {
             let silent = |&side: &usize| self.agents.is_silent(side);
             if let Some(side) = meeting.sides.into_iter().find(silent) {
                 meeting.close(PairEnd::Failed(side, silence()));
-            } else if let Some((side, complaint, _)) = meeting
-                .complaint
-                .take_if(|(.., since)| now.saturating_sub(*since) > SECOND_THOUGHT_NS)
+            } else if let Some((side, complaint, _)) =
+                meeting.complaint.take_if(|(.., since)| now.saturating_sub(*since) > COMPLAINT_NS)
             {
                 meeting.close(PairEnd::Failed(side, complaint.reason));
             } else if now > meeting.deadline_ns {
                 let side = meeting.sides[usize::from(meeting.done[0])];
-                meeting.close(PairEnd::Failed(side, "it did not end in time".to_owned()));
+                meeting.close(PairEnd::Failed(
+                    side,
+                    "its agent did not end the measurement in time".to_owned(),
+                ));
             }
         }
     }
 }
 
 impl Underway {
-    /// The first end counts.
+    /// Sets the end, unless the meeting has ended already.
     fn close(&mut self, end: PairEnd) {
         self.end.get_or_insert(end);
     }
@@ -223,8 +227,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_left_first_counts_though_it_is_heard_last() {
-        let told = |complaints: [(usize, bool); 2]| {
+    fn the_node_that_left_first_is_at_fault_even_if_its_complaint_arrives_last() {
+        let blamed = |complaints: [(usize, bool); 2]| {
             let mut meeting = Underway {
                 id: CopyId([0; 16]),
                 sides: [0, 1],
@@ -238,8 +242,8 @@ mod tests {
             }
             meeting.complaint.map(|(node, complaint, _)| (node, complaint.reason))
         };
-        assert_eq!(told([(0, true), (1, false)]), Some((1, "1".to_owned())));
-        assert_eq!(told([(1, false), (0, true)]), Some((1, "1".to_owned())));
-        assert_eq!(told([(0, false), (1, false)]), Some((0, "0".to_owned())));
+        assert_eq!(blamed([(0, true), (1, false)]), Some((1, "1".to_owned())));
+        assert_eq!(blamed([(1, false), (0, true)]), Some((1, "1".to_owned())));
+        assert_eq!(blamed([(0, false), (1, false)]), Some((0, "0".to_owned())));
     }
 }

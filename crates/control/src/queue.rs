@@ -10,10 +10,11 @@ use garland_protocol::PublicKey;
 /// The agents that are still to be asked.
 #[derive(Debug)]
 pub struct Queue {
-    /// The last one is the next.
+    /// The agents, the next one last.
     left: Vec<NodeId>,
+    /// Whether the next agent has been asked.
     asked: bool,
-    /// Those that are busy, in the order of the plan.
+    /// Busy agents, in the order of the plan.
     busy: Vec<NodeId>,
 }
 
@@ -29,14 +30,14 @@ pub enum Step {
 }
 
 impl Queue {
-    /// A queue for these agents, of which `busy` are busy.
+    /// Creates a queue for `agents`, of which `busy` are busy.
     pub fn new(mut agents: Vec<(PublicKey, NodeId)>, mut busy: Vec<NodeId>) -> Self {
         agents.sort_by(|one, two| two.cmp(one));
         busy.sort();
         Self { left: agents.into_iter().map(|(_, id)| id).collect(), asked: false, busy }
     }
 
-    /// An agent has granted memory, or is dead.
+    /// Removes an agent, which has granted memory or is dead.
     pub fn settle(&mut self, id: NodeId) {
         if self.left.last() == Some(&id) {
             self.asked = false;
@@ -45,7 +46,7 @@ impl Queue {
         self.busy.retain(|&other| other != id);
     }
 
-    /// The next step.
+    /// Returns the next step.
     pub fn step(&mut self) -> Step {
         match self.left.last() {
             None => Step::Through,
@@ -57,8 +58,8 @@ impl Queue {
         }
     }
 
-    /// The agents that are awaited, in the order of the plan: those that were busy and have not
-    /// granted memory since, or else the one that was asked last.
+    /// Returns the agents that the copy waits for, in the order of the plan: those that were busy and
+    /// have not granted memory since, or else the one that was asked last.
     pub fn waited_for(&self) -> Vec<NodeId> {
         if self.busy.is_empty() {
             self.left.last().copied().into_iter().collect()

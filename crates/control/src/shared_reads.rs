@@ -1,10 +1,11 @@
-//! The head's side of a source that nodes share with it: what they have read.
+//! The head's side of a source that nodes can read themselves: the digests of the parts they read.
 
 use garland_core::plan::{LaneBlocks, Layout};
 
-/// The part of a node.
+/// The part of the source that one node reads.
 #[derive(Debug)]
 struct SharedRead {
+    /// The index of the node.
     place: usize,
     blocks: LaneBlocks,
     digests: Vec<[u8; 32]>,
@@ -12,7 +13,7 @@ struct SharedRead {
     end: Option<Result<(), String>>,
 }
 
-/// The parts of all nodes that read one.
+/// The parts of all nodes.
 #[derive(Debug, Default)]
 pub struct Parts(Vec<SharedRead>);
 
@@ -20,13 +21,13 @@ pub struct Parts(Vec<SharedRead>);
 pub struct SharedDigests {
     /// The digests, as far as reported.
     pub digests: Vec<Option<[u8; 32]>>,
-    /// The blocks of each node that reported some, and one of them, which shows whether it reads
-    /// the same file.
+    /// For each node that reported digests: its blocks, and the index of one of them. The head reads
+    /// this block, too, to check that the node reads the same file.
     pub samples: Vec<(LaneBlocks, u64)>,
 }
 
 impl Parts {
-    /// The indexes of nodes, and the blocks which each is to read.
+    /// Creates the parts from the indexes of nodes and the blocks that each is to read.
     pub fn new(asked: impl IntoIterator<Item = (usize, LaneBlocks)>) -> Self {
         let part = |(place, blocks)| SharedRead { place, blocks, digests: Vec::new(), end: None };
         Self(asked.into_iter().map(part).collect())
@@ -36,15 +37,15 @@ impl Parts {
     pub fn take(&mut self, place: usize, digests: Vec<[u8; 32]>, more: bool) {
         let Some(part) = self.pending(place) else { return };
         part.digests.extend(digests);
-        let (told, all) = (part.digests.len() as u64, part.blocks.len());
-        if told > all || !more && told < all {
-            part.end = Some(Err("it said other than it was asked".to_owned()));
+        let (reported, all) = (part.digests.len() as u64, part.blocks.len());
+        if reported > all || !more && reported < all {
+            part.end = Some(Err(format!("it reported {reported} digests in place of {all}")));
         } else if !more {
             part.end = Some(Ok(()));
         }
     }
 
-    /// A node does not read its part.
+    /// Reports that a node does not read its part.
     pub fn fail(&mut self, place: usize, reason: String) {
         if let Some(part) = self.pending(place) {
             part.end = Some(Err(reason));
@@ -55,13 +56,13 @@ impl Parts {
         self.0.iter_mut().find(|part| part.place == place && part.end.is_none())
     }
 
-    /// Whether there are parts and all are complete or have failed.
+    /// Returns whether there are parts, and all are complete or have failed.
     pub fn are_settled(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|part| part.end.is_some())
     }
 
-    /// The digests of a source with this layout.
-    pub fn told(&self, layout: Layout) -> SharedDigests {
+    /// Returns the reported digests of a source with this layout.
+    pub fn reported(&self, layout: Layout) -> SharedDigests {
         let mut all = vec![None; usize::try_from(layout.blocks()).unwrap_or(0)];
         let mut samples = Vec::new();
         for part in self.0.iter().filter(|part| matches!(part.end, Some(Ok(())))) {
@@ -73,20 +74,20 @@ impl Parts {
         SharedDigests { digests: all, samples }
     }
 
-    /// The indexes of nodes that have not read their parts, and why; includes those with a wrong
-    /// digest, if `digests` are known.
+    /// Returns the indexes of nodes that have not read their parts, and why. Includes nodes with a wrong
+    /// digest, if all `digests` are known.
     pub fn unread(self, digests: Option<&[[u8; 32]]>) -> Vec<(usize, String)> {
         let reason = |part: &SharedRead| match &part.end {
             Some(Err(reason)) => Some(reason.clone()),
             Some(Ok(())) => {
                 let wrong = |digests: &[[u8; 32]]| {
-                    let mut told = part.blocks.indices().zip(&part.digests);
-                    told.any(|(index, digest)| digests[index as usize] != *digest)
+                    let mut reported = part.blocks.indices().zip(&part.digests);
+                    reported.any(|(index, digest)| digests[index as usize] != *digest)
                 };
                 let differs = digests.is_some_and(wrong);
-                differs.then(|| "what it sees there is another file".to_owned())
+                differs.then(|| "the file at this path differs there".to_owned())
             }
-            None => Some("it didn't say what it reads".to_owned()),
+            None => Some("it did not report its digests".to_owned()),
         };
         self.0.iter().filter_map(|part| Some((part.place, reason(part)?))).collect()
     }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_put_together_and_those_that_lack_are_named() {
+    fn digests_of_parts_are_collected_and_missing_parts_are_named() {
         let layout = Layout::new(6 * 4096, 4096).unwrap();
         let mut parts = Parts::new([(0, blocks(0, 2)), (1, blocks(2, 4)), (2, blocks(4, 6))]);
         parts.take(0, vec![[1; 32]], true);
@@ -112,23 +113,23 @@ mod tests {
         parts.fail(0, "too late".to_owned());
         parts.take(2, vec![[7; 32]], true);
         assert!(parts.are_settled());
-        let SharedDigests { digests: told, samples } = parts.told(layout);
+        let SharedDigests { digests, samples } = parts.reported(layout);
         let some = |digit: u8| Some([digit; 32]);
-        assert_eq!(told, [some(1), some(2), some(9), some(9), None, None]);
+        assert_eq!(digests, [some(1), some(2), some(9), some(9), None, None]);
         assert_eq!(samples, [(blocks(0, 2), 1), (blocks(2, 4), 3)]);
         let digests = [1, 2, 3, 4, 5, 6].map(|digit| [digit; 32]);
-        let another = "what it sees there is another file";
+        let another = "the file at this path differs there";
         let wanted = [(1, another.to_owned()), (2, "no such file".to_owned())];
         assert_eq!(parts.unread(Some(&digests)), wanted);
     }
 
     #[test]
-    fn who_tells_more_or_less_than_it_was_asked_has_told_nothing() {
+    fn a_node_with_too_few_or_too_many_digests_counts_as_failed() {
         for (count, more) in [(1, false), (3, true)] {
             let mut parts = Parts::new([(4, blocks(0, 2))]);
             parts.take(4, vec![[1; 32]; count], more);
             assert!(parts.are_settled());
-            assert_eq!(parts.told(Layout::new(8192, 4096).unwrap()).digests, [None, None]);
+            assert_eq!(parts.reported(Layout::new(8192, 4096).unwrap()).digests, [None, None]);
         }
         assert!(!Parts::default().are_settled());
     }

@@ -1,19 +1,16 @@
-//! Asks nodes what they have, before a copy from them can be planned.
+//! Looks up files on nodes, before a copy from them is planned.
 
-use std::os::fd::AsFd;
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::{FromAgent, StatReply, StatRequest, ToAgent};
-use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, gone, silence};
+use crate::agents::{Agents, gone};
 use crate::copy::Agent;
 
-/// Timeout for a node to find a file, in nanoseconds: its disk may have to spin up. A tree takes as
-/// long as its size requires.
-const PATIENCE_NS: u64 = 30_000_000_000;
+/// Timeout for the lookup of a file: a disk may have to spin up. There is none for trees.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An agent and its replies, or why there are none.
 pub type Stats = Result<(Agent, Vec<StatReply>), String>;
@@ -30,34 +27,14 @@ pub fn stat(
     let (mut agents, reasons) = Agents::split(agents);
     let mut replies: Vec<_> = reasons.into_iter().map(|reason| reason.map(Err)).collect();
     agents.send_all(&ToAgent::Stat(request.clone()));
-    let began = clock::now_ns();
-    while replies.iter().any(Option::is_none) {
-        for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), Duration::from_millis(200))? {
-            let answer = match event {
-                AgentEvent::Message(FromAgent::Looked(answer)) => Some(answer),
-                AgentEvent::Message(_) => None,
-                AgentEvent::Lost(reason) => Some(Err(reason)),
-            };
-            replies[node] = replies[node].take().or(answer);
-        }
-        let now = clock::now_ns();
-        let interrupted = interrupts.is_some_and(Interrupts::have_come);
-        let open = replies.iter_mut().enumerate().filter(|(_, reply)| reply.is_none());
-        for (node, reply) in open {
-            *reply = if interrupted {
-                Some(Err("interrupted".to_owned()))
-            } else if agents.is_silent(node) {
-                Some(Err(silence()))
-            } else if request.tree.is_none() && now.saturating_sub(began) > PATIENCE_NS {
-                let seconds = PATIENCE_NS / 1_000_000_000;
-                Some(Err(format!("looking for the file took longer than {seconds} s")))
-            } else {
-                None
-            };
-        }
-    }
+    let late = format!("the lookup of the file timed out after {} s", PATIENCE.as_secs());
+    let deadline = request.tree.is_none().then(|| (after(PATIENCE), late.as_str()));
+    agents.collect(&mut replies, interrupts, deadline, &mut |_, message| match message {
+        FromAgent::Looked(reply) => Some(reply),
+        _ => None,
+    })?;
     let agents = agents.into_agents().zip(replies).map(|(agent, reply)| {
-        let reply = reply.unwrap_or_else(|| Err(gone()))?;
+        let reply = reply.unwrap_or_else(|| Err("interrupted".to_owned()))?;
         Ok((agent.ok_or_else(gone)?, reply))
     });
     Ok(agents.collect())

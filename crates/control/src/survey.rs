@@ -1,4 +1,4 @@
-//! The head's side of a survey: orders to many agents at once, an answer from each.
+//! The head's side of a survey: sends an order to each of many agents, and collects their answers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,18 +18,18 @@ use crate::copy::Agent;
 pub struct Survey<'a> {
     agents: Agents,
     interrupts: Option<&'a Interrupts>,
-    /// The number of answers that were given up and may still arrive, by index.
+    /// The number of answers, by index, that were not awaited any longer and may still arrive.
     late: BTreeMap<usize, u32>,
 }
 
 impl<'a> Survey<'a> {
-    /// A survey with these agents; none for nodes that cannot be reached.
+    /// Creates a survey with these agents; none for nodes that cannot be reached.
     pub fn new(agents: Vec<Option<Agent>>, interrupts: Option<&'a Interrupts>) -> Self {
         Self { agents: Agents::new(agents), interrupts, late: BTreeMap::new() }
     }
 
-    /// Sends orders, at most one per agent, and waits up to `patience` for their answers. Returns
-    /// each answer by index, or why there is none.
+    /// Sends orders, at most one per agent, and waits up to `patience` for the answers. Returns the
+    /// answer of each agent by index, or why there is none.
     ///
     /// # Errors
     /// When this host cannot wait, or the user interrupts ([`io::ErrorKind::Interrupted`]).
@@ -76,7 +76,7 @@ impl<'a> Survey<'a> {
         for node in waiting {
             *self.late.entry(node).or_default() += 1;
             let seconds = patience.as_secs();
-            answers.insert(node, Err(format!("its agent didn't answer within {seconds} s")));
+            answers.insert(node, Err(format!("its agent did not answer within {seconds} s")));
         }
         Ok(answers)
     }

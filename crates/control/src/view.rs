@@ -1,4 +1,4 @@
-//! The head's side of `garland top`: asks all nodes for their activity at intervals.
+//! The head's side of `garland top`, which requests the activity of all nodes at intervals.
 
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
@@ -11,29 +11,30 @@ use crate::agent_set::AgentEvent;
 use crate::agents::{Agents, silence};
 use crate::copy::Agent;
 
-/// The longest time without an event.
+/// The longest interval between two [`Watched::Turn`].
 const TURN: Duration = Duration::from_millis(100);
 
-/// An event of the nodes that are watched.
+/// An event for the caller of [`watch`].
 #[derive(Debug)]
 pub enum Watched {
     /// The activity of the node with this index.
     Node(usize, Box<NodeView>),
-    /// The node with this index is no longer watched, and why.
+    /// The node with this index is lost: it is no longer asked, and why.
     Lost(usize, String),
-    /// It is time to draw, or one of the others is readable.
+    /// The end of a turn: the display can be drawn, and one of `others` may be readable.
     Turn,
 }
 
 /// A node that is watched.
 struct Node {
-    /// The time of the next request; none while an answer is awaited.
+    /// The time of the next request in monotonic nanoseconds; none while an answer is awaited.
     due_ns: Option<u64>,
     gone: bool,
 }
 
-/// Asks all `agents` for their activity at intervals, until `tell` ends it. A node with slow
-/// answers is asked less often. `tell` is also called when one of `others` is readable.
+/// Requests the activity of all `agents` at intervals of `every`, and passes events to `tell` until it
+/// returns `Break`. A node with slow answers is asked less often. `tell` is also called when one of
+/// `others` is readable.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
@@ -61,7 +62,7 @@ pub fn watch(
     }
 }
 
-/// Sends the requests that are due, waits briefly, and returns what has arrived.
+/// Sends the requests that are due, waits briefly, and returns the events that have arrived.
 fn turn(
     agents: &mut Agents,
     nodes: &mut [Node],
@@ -84,7 +85,7 @@ fn turn(
         match event {
             AgentEvent::Message(FromAgent::Viewed(mut view)) => {
                 view.bound();
-                // Counted from the answer: a busy node is not asked twice at once.
+                // Count from the answer, so that a busy node never has two requests.
                 node.due_ns = Some(now + every.as_nanos() as u64);
                 news.push(Watched::Node(at, view));
             }

@@ -1,5 +1,5 @@
-//! `garland farm`: many jobs on many nodes. Engines run them, an account makes figures of their records, and
-//! runs can be compared.
+//! `garland farm`: runs many jobs on many nodes with one of several engines, computes a result from the
+//! records of the jobs, and compares runs.
 
 #![forbid(unsafe_code)]
 

@@ -1,13 +1,13 @@
-//! The options that say how agents are started; every command that works with nodes has them.
+//! The options for starting agents, which all commands that work with nodes have.
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-/// The lab that is meant where none is named.
+/// The default lab.
 pub const DEFAULT_LAB: &str = "lab";
 
-/// The environment variable that names another one.
+/// The environment variable with the name of the lab.
 pub const LAB_VARIABLE: &str = "GARLAND_LAB";
 
 /// How agents are started.

@@ -1,13 +1,14 @@
-//! Many at once: what is done for every node, and mostly waits.
+//! Runs blocking work for many nodes on a limited number of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use garland_sys::threads;
 
-/// How many agents are asked at once where nothing else says.
+/// The default number of agents that are contacted at the same time.
 pub const ASKED: usize = 64;
 
-/// What `work` gives for each of `items`, in their order; at most `most` are worked on at once.
+/// Runs `work` for each of `items`, for at most `most` at the same time. Returns the results in the
+/// order of `items`.
 pub fn at_once<T: Sync, R: Send>(
     items: &[T],
     most: usize,
@@ -23,7 +24,7 @@ pub fn at_once<T: Sync, R: Send>(
         }
     };
     let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        // This thread is one of them. Where the system makes no more, fewer do it.
+        // This thread works, too. If no more threads can be started, fewer do the work.
         let others = 1..most.clamp(1, items.len().max(1));
         let workers = others.map_while(|_| threads::spawn_in(scope, "node", worker).ok());
         let workers: Vec<_> = workers.collect();
@@ -41,7 +42,7 @@ mod tests {
     use crate::at_once::at_once;
 
     #[test]
-    fn answers_come_in_order_whoever_is_slow() {
+    fn results_are_in_the_order_of_the_items() {
         let items: Vec<u64> = (0..100).collect();
         let slow = |&item: &u64| {
             std::thread::sleep(std::time::Duration::from_millis(item % 3));

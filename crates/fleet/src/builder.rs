@@ -1,4 +1,4 @@
-//! A fleet: an agent on each of the nodes, started or found standing, and spoken to.
+//! Gives a command an agent on each of its nodes: a standing agent, or one that is started.
 
 mod late;
 
@@ -20,79 +20,79 @@ use crate::args::Launch;
 use crate::at_once::at_once;
 use crate::inventory::{self, Inventory};
 use crate::launch::{
-    HURRY, Launched, LaunchedChild, Orders, REAPING, Ways, Will, after, lab, local,
+    Cancellation, HURRY, Launched, LaunchedChild, Launchers, Orders, REAPING, after, lab, local,
 };
 use crate::reach::{self, Unreached};
-use crate::standing::{Shelf, Standing};
+use crate::standing::{RecordDir, Standing};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::Failure;
 use garland_terminal::starting;
 
-/// What agents are started for.
+/// The parameters for starting agents.
 pub struct FleetBuilder<'a> {
     /// The nodes.
     pub nodes: &'a [Node],
-    /// What node lists refer to, where nodes may join.
+    /// Resolves node lists, if nodes may join.
     pub inventory: Option<&'a Inventory>,
-    /// The cluster file's cluster, which says how nodes are reached.
+    /// The cluster of the cluster file: how nodes are reached.
     pub cluster: Option<&'a Cluster>,
-    /// Where state is kept.
+    /// The state directory.
     pub places: &'a Places,
-    /// How agents are started.
+    /// The user's options for starting agents.
     pub launch: &'a Launch,
-    /// Where their complaints go.
+    /// The directory of the agents' logs.
     pub logs: PathBuf,
-    /// The lab that the nodes belong to, entered before.
+    /// The lab that the nodes belong to; this process has entered it.
     pub lab: Option<&'a Lab>,
-    /// Stay for so many seconds without anything to do, beyond this command.
+    /// Agents outlive this command, and end after this many idle seconds.
     pub stay: Option<u64>,
-    /// What tells that the user gave up; nothing, if the process simply ends then.
+    /// Interrupts by the user; none if an interrupt ends the process.
     pub interrupts: Option<Arc<Interrupts>>,
-    /// Without a word on the terminal.
+    /// Print no progress on the terminal.
     pub quiet: bool,
-    /// What they are started for is the network itself: a lab's agents are spoken to beside its
-    /// wires, and this machine, if it is one of the nodes, has its agent started without ssh.
-    pub beside_wires: bool,
-    /// Nodes whose clocks are to be wrong on purpose, by name.
+    /// The command examines the network itself: connect to a lab's agents without using its emulated
+    /// links, and start the agent of this machine, if it is one of the nodes, without ssh.
+    pub out_of_band: bool,
+    /// Injected clock faults, by node name.
     pub clocks: &'a [(String, ClockFault)],
-    /// The folder of local nodes, if it isn't one of their own.
+    /// The directory of local nodes; by default each has its own.
     pub here: Option<PathBuf>,
 }
 
-/// What every node's enlisting needs.
-struct Recruiter<'a> {
+/// The parameters for all nodes of one call of [`FleetBuilder::start_all`].
+struct Starter<'a> {
     keys: &'a KeyPair,
     orders: &'a Orders,
-    ways: &'a Ways<'a>,
-    shelf: &'a Shelf,
+    launchers: &'a Launchers<'a>,
+    records: &'a RecordDir,
 }
 
-/// An agent and what it hangs on, or why there is none.
-type Enlisted = Result<(Agent, Option<LaunchedChild>), String>;
+/// An agent and the process that keeps it alive, or why there is none.
+type Started = Result<(Agent, Option<LaunchedChild>), String>;
 
-/// Agents that can be commanded, or why not, in the nodes' order.
+/// The agents of all nodes, in the nodes' order.
 pub struct Fleet {
-    /// The agents.
+    /// The agents, or why a node has none.
     pub agents: Vec<Result<Agent, String>>,
-    /// What they hang on.
+    /// The processes that keep them alive.
     pub children: Children,
 }
 
-/// The processes that agents hang on, in the nodes' order; none for an agent that was found
-/// standing. Dropping them ends those agents.
+/// The processes that keep agents alive, in the nodes' order; none for a standing agent. Dropping
+/// them ends those agents.
 #[derive(Default)]
 pub struct Children(Vec<Option<LaunchedChild>>);
 
 impl Children {
-    /// Ends all agents at once, and waits for at most `patience`, all of it together; those of nodes
-    /// that are silent, by their place, are not waited for.
+    /// Ends all agents, and waits up to `patience` in total. Processes of nodes for which `is_silent`
+    /// is true (by index) are killed at once.
     pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
         let deadline_ns = after(patience);
         let (mut others, mut hung) = (Vec::new(), Vec::new());
         for (at, child) in self.0.drain(..).enumerate() {
             let Some(mut child) = child else { continue };
-            child.dismiss();
+            child.close_input();
             if is_silent(at) {
                 child.kill();
                 hung.push(child);
@@ -101,15 +101,15 @@ impl Children {
             }
         }
         others.iter_mut().for_each(|child| child.end(deadline_ns));
-        // All that were killed have the same time to be gone.
+        // Killed processes are reaped by one deadline.
         let deadline_ns = after(REAPING);
         others.into_iter().chain(hung).for_each(|mut child| child.reap(deadline_ns));
     }
 }
 
 impl<'a> FleetBuilder<'a> {
-    /// Agents for one command, which stands in `lab` already if its nodes are a lab's: none stays,
-    /// and their complaints go to the run's folder.
+    /// A builder for one command: its agents end with it and log to the run's directory. If the nodes
+    /// are a lab's, this process must have entered `lab`.
     pub fn new(
         nodes: &'a [Node],
         inventory: &'a Inventory,
@@ -129,7 +129,7 @@ impl<'a> FleetBuilder<'a> {
             stay: None,
             interrupts: None,
             quiet: false,
-            beside_wires: false,
+            out_of_band: false,
             clocks: &[],
             here: None,
         }
@@ -137,85 +137,80 @@ impl<'a> FleetBuilder<'a> {
 }
 
 impl FleetBuilder<'_> {
-    /// Starts an agent on every node that hasn't one, and connects to all.
+    /// Starts an agent on every node without a standing agent, and connects to all.
     pub fn assemble(&self) -> Result<Fleet, Failure> {
-        // With fewer descriptors many nodes do, and what fails for their want says so.
+        // If this fails, fewer nodes are possible; calls that run out of descriptors report it.
         let _ = limits::raise_open_files();
         if let Some(lab) = self.lab.filter(|_| self.stay.is_none()) {
             lab::keep_topology(lab, &self.logs)?;
         }
-        let will = Will::until(self.interrupts.clone());
-        let shelf = Shelf::open(self.places, self.lab.map(Lab::name))?;
+        let cancellation = Cancellation::by(self.interrupts.clone());
+        let records = RecordDir::open(self.places, self.lab.map(Lab::name))?;
         let (results, child) = starting::watch(self.quiet, self.nodes.len(), |ready| {
-            self.recruit(self.nodes, &will, &shelf, ready)
+            self.start_all(self.nodes, &cancellation, &records, ready)
         })?;
-        let mut fleet = Fleet { agents: Vec::new(), children: Children::default() };
-        for result in results {
-            let (agent, child) = match result {
+        let (agents, mut children): (Vec<_>, Vec<_>) = results
+            .into_iter()
+            .map(|result| match result {
                 Ok((agent, child)) => (Ok(agent), child),
                 Err(reason) => (Err(reason), None),
-            };
-            fleet.agents.push(agent);
-            fleet.children.0.push(child);
-        }
-        fleet.children.0.push(child);
-        if will.is_over() {
+            })
+            .unzip();
+        children.push(child);
+        let mut fleet = Fleet { agents, children: Children(children) };
+        if cancellation.is_cancelled() {
             // Agents end with their channels.
             drop(fleet.agents);
             fleet.children.end(HURRY, |_| false);
             return Err(Failure::interrupted("starting agents"));
         }
-        self.turn_down_loopbacks(&mut fleet, &shelf);
+        self.reject_loopbacks(&mut fleet, &records);
         Ok(fleet)
     }
 
-    /// Agents on these nodes, or why there are none, and what they hang on together. Counts those that
-    /// are ready.
-    fn recruit(
+    /// Starts or finds the agents of `nodes`, and counts finished ones in `ready`. Returns the agents, and
+    /// the process that all of them share, if there is one.
+    fn start_all(
         &self,
         nodes: &[Node],
-        will: &Will,
-        shelf: &Shelf,
+        cancellation: &Cancellation,
+        records: &RecordDir,
         ready: &AtomicUsize,
-    ) -> Result<(Vec<Enlisted>, Option<LaunchedChild>), Failure> {
+    ) -> Result<(Vec<Started>, Option<LaunchedChild>), Failure> {
         let keys = self.places.controller_keys()?;
         let orders = Orders {
             controller: keys.public,
             mptcp: self.launch.takes_mptcp(self.lab),
-            disk: None,
-            clock: None,
             stay: self.stay,
-            will: will.clone(),
+            cancellation: cancellation.clone(),
+            ..Orders::default()
         };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
         let asked = self.launch.launcher;
-        let ways = Ways::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
-        let recruiter = Recruiter { keys: &keys, orders: &orders, ways: &ways, shelf };
-        let enlist = |node: &Node| {
-            let mut result = self.enlist(node, &recruiter);
+        let launchers =
+            Launchers::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
+        let starter = Starter { keys: &keys, orders: &orders, launchers: &launchers, records };
+        let results = at_once(nodes, launchers.fanout(), |node| {
+            let mut result = self.find_or_start(node, &starter);
             if self.is_real(node) {
-                ways.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
+                launchers.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
             }
-            result
-        };
-        let results = at_once(nodes, ways.fanout(), |node| {
-            let enlisted = enlist(node);
             ready.fetch_add(1, Ordering::Relaxed);
-            enlisted
+            result
         });
-        Ok((results, ways.into_child()))
+        Ok((results, launchers.into_child()))
     }
 
-    /// Whether it is a machine of the network.
+    /// Returns whether a node is a real machine: neither a lab's node nor a process of this machine.
     fn is_real(&self, node: &Node) -> bool {
         self.lab.is_none() && !inventory::is_local(&node.name)
     }
 
-    /// A node whose name leads to a loopback address is found by the head, which it is itself, and
-    /// by no other node.
-    fn turn_down_loopbacks(&self, fleet: &mut Fleet, shelf: &Shelf) {
+    /// Rejects agents whose name resolves to a loopback address here, if other nodes take part: only
+    /// this machine could connect to them.
+    fn reject_loopbacks(&self, fleet: &mut Fleet, records: &RecordDir) {
         let is_loopback = |agent: &Agent| agent.addresses.iter().any(|at| at.ip().is_loopback());
-        if self.beside_wires {
+        if self.out_of_band {
             return;
         }
         let others = self.nodes.iter().zip(&fleet.agents);
@@ -227,40 +222,41 @@ impl FleetBuilder<'_> {
             let Ok(agent) = slot else { continue };
             let own = agent.addresses.iter().find(|at| at.ip().is_loopback()).map(SocketAddr::ip);
             if let Some(address) = own.filter(|_| self.is_real(node)) {
-                // One that stays would be found again, and be of as little use. Where this can't be
-                // sent its record stays; one that doesn't stay ends with its channel.
+                // Forget a standing agent, or the next command would find it again. If the message
+                // cannot be sent, its record stays. Other agents end with their channel.
                 if agent.connection.send(&ToAgent::Shutdown).is_ok()
-                    && let Some(standing) = Standing::find(shelf, &node.name)
+                    && let Some(standing) = Standing::find(records, &node.name)
                 {
-                    standing.forget(shelf);
+                    standing.forget(records);
                 }
                 *slot = Err(reach::own_address(address));
             }
         }
     }
 
-    fn enlist(&self, node: &Node, recruiter: &Recruiter<'_>) -> Enlisted {
-        let Recruiter { keys, orders, ways, shelf } = *recruiter;
-        orders.will.check()?;
-        let clock = self.clock_of(node);
-        if let Some(standing) = Standing::find(shelf, &node.name) {
+    fn find_or_start(&self, node: &Node, starter: &Starter<'_>) -> Started {
+        let Starter { keys, orders, launchers, records } = *starter;
+        orders.cancellation.check()?;
+        let clock = self.clocks.iter().find(|(name, _)| *name == node.name);
+        let clock = clock.map(|(_, fault)| *fault);
+        if let Some(standing) = Standing::find(records, &node.name) {
             if clock.is_some() {
-                let why = "its agent stands, and has its clock already: `garland down` it first";
+                let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
                 return Err(why.to_owned());
             }
             match self.connect(node, &standing, keys) {
                 Ok(agent) => return Ok((agent, None)),
-                // Its time was over, or its machine was started again.
-                Err(error) if error.is_nobody() => standing.forget(shelf),
-                // It may be stopped or busy. No second one is to stay beside it.
-                Err(error) if self.stay.is_some() => return Err(error.of_one_that_stays()),
-                // This command gets an agent of its own, which ends with it.
+                // It ended after its idle time, or its machine was restarted.
+                Err(error) if error.is_refused() => standing.forget(records),
+                // It may be stopped or busy: do not start a second standing agent.
+                Err(error) if self.stay.is_some() => return Err(error.of_standing()),
+                // Start another agent, which ends with this command.
                 Err(_) => {}
             }
         }
         let launched = match clock {
-            None => self.start(node, orders, ways)?,
-            clock => self.start(node, &Orders { clock, ..orders.clone() }, ways)?,
+            None => self.start(node, orders, launchers)?,
+            clock => self.start(node, &Orders { clock, ..orders.clone() }, launchers)?,
         };
         let standing = Standing::of(&node.name, &launched);
         let agent =
@@ -269,13 +265,9 @@ impl FleetBuilder<'_> {
                 false => error.to_string(),
             })?;
         if self.stay.is_some() {
-            standing.keep(shelf)?;
+            standing.keep(records)?;
         }
         Ok((agent, launched.child))
-    }
-
-    fn clock_of(&self, node: &Node) -> Option<ClockFault> {
-        self.clocks.iter().find(|(name, _)| *name == node.name).map(|(_, fault)| *fault)
     }
 
     fn connect(
@@ -285,18 +277,25 @@ impl FleetBuilder<'_> {
         keys: &KeyPair,
     ) -> Result<Agent, Unreached> {
         match self.lab {
-            Some(lab) if self.beside_wires => lab::connect_beside(lab, &node.name, standing, keys),
+            Some(lab) if self.out_of_band => {
+                lab::connect_out_of_band(lab, &node.name, standing, keys)
+            }
             _ => standing.connect(keys),
         }
     }
 
-    /// Whether it is this machine, whose agent needs no ssh.
+    /// Returns whether a node is this machine, whose agent is started without ssh.
     fn is_own(&self, node: &Node) -> bool {
-        self.beside_wires && self.is_real(node) && node.name == process::host_name()
+        self.out_of_band && self.is_real(node) && node.name == process::host_name()
     }
 
-    fn start(&self, node: &Node, orders: &Orders, ways: &Ways<'_>) -> Result<Launched, String> {
-        // A run's folder goes before an agent that stays.
+    fn start(
+        &self,
+        node: &Node,
+        orders: &Orders,
+        launchers: &Launchers<'_>,
+    ) -> Result<Launched, String> {
+        // A run's directory may be removed while a standing agent lives.
         let folder = match self.stay {
             Some(_) => self.places.folder("agents").map_err(|failure| failure.to_string())?,
             None => self.logs.clone(),
@@ -312,16 +311,16 @@ impl FleetBuilder<'_> {
         if let Some(lab) = self.lab {
             return lab::launch(lab, &node.name, orders, &log);
         }
-        ways.start(node, orders, &log)
+        launchers.start(node, orders, &log)
     }
 }
 
-/// The name of the file that a node's agent complains to.
+/// Returns the file name of a node's agent log.
 pub fn log_name(node: &str) -> String {
     format!("{}.log", node.replace(['/', ':'], "_"))
 }
 
-/// The folder of a local node.
+/// Returns the root directory of a local node; `given` is the parent that the user named.
 pub fn local_root(places: &Places, given: Option<&Path>, name: &str) -> Result<PathBuf, String> {
     let base = match given {
         Some(given) => std::path::absolute(given).map_err(|error| error.to_string())?,

@@ -1,8 +1,8 @@
-//! What belongs to every command.
+//! The options of all commands.
 
 use std::path::PathBuf;
 
-/// The cluster file that was named, and how results are printed.
+/// The cluster file that the user names, and the format of results.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Context {
     /// The cluster file: nodes, groups, racks, rails, ssh options [default: your own ./cluster.toml,

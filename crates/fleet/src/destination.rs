@@ -1,4 +1,4 @@
-//! A destination of the command line, and what people may have meant where it is none.
+//! Parses destinations on the command line; errors suggest what the user may have meant.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,10 +10,10 @@ use garland_core::cluster::target::{self, Target, TargetError};
 use crate::inventory::Inventory;
 use garland_terminal::failure::Failure;
 
-/// What a destination looks like.
+/// The syntax of a destination.
 pub const FORM: &str = "a destination is NODES:PATH, such as 'n[01-20]:/path'";
 
-/// The nodes and the path there.
+/// Parses a destination. Returns its nodes, and the path on them.
 pub fn destination(
     inventory: &Inventory,
     argument: &OsStr,
@@ -24,28 +24,28 @@ pub fn destination(
             let nodes = inventory.nodes(&list)?;
             if path == b"-" && nodes.len() > 1 {
                 let count = nodes.len();
-                let message = format!("{count} nodes can't all write to one standard output");
+                let message = format!("{count} nodes cannot write to one standard output");
                 return Err(Failure::usage(message).hint("name one node"));
             }
             if path.starts_with(b"|") && path[1..].trim_ascii().is_empty() {
-                return Err(Failure::usage("there is no command behind `|`")
-                    .hint(format!("such as '{list}:|tar x -C /scratch'")));
+                return Err(Failure::usage("no command after `|`")
+                    .hint(format!("for example '{list}:|tar x -C /scratch'")));
             }
             refuse_tilde(&list, path)?;
             Ok((nodes, path.to_vec()))
         }
         Ok(Target::Local(path)) => {
-            let failure = Failure::usage(format!("`{}` is a path of this machine", path.display()));
+            let failure = Failure::usage(format!("`{}` is a path on this machine", path.display()));
             Err(match meant(inventory, &path) {
                 Some(meant) => failure.hint(format!("{FORM}; did you mean '{meant}'?")),
                 None => failure.hint(FORM),
             })
         }
-        Ok(Target::Pipe) => Err(Failure::usage("standard output alone is no destination")
-            .hint("garland cp FILE n1:- gives what n1 received")),
+        Ok(Target::Pipe) => Err(Failure::usage("standard output is not a destination")
+            .hint("garland cp FILE n1:- writes to standard output what n1 received")),
         Ok(Target::Command(_)) => {
-            Err(Failure::usage("a command of this machine is no destination")
-                .hint("garland cp FILE 'n[1-3]:|COMMAND' runs it on nodes"))
+            Err(Failure::usage("a command on this machine is not a destination")
+                .hint("garland cp FILE 'n[1-3]:|COMMAND' runs it on the nodes"))
         }
         Err(error) => Err(Failure::usage(&error).hint(match error {
             TargetError::NoPath { meant, .. } => format!("{FORM}; did you mean '{meant}'?"),
@@ -61,7 +61,7 @@ pub fn destination(
     }
 }
 
-/// No shell reads the path, so `~` would be a folder of this name.
+/// Fails if the path begins with `~`: no shell expands it, so it would name a directory `~`.
 fn refuse_tilde(list: &str, path: &[u8]) -> Result<(), Failure> {
     let Some(rest) = path.strip_prefix(b"~") else { return Ok(()) };
     if !rest.is_empty() && !rest.starts_with(b"/") {
@@ -70,13 +70,14 @@ fn refuse_tilde(list: &str, path: &[u8]) -> Result<(), Failure> {
     let rest = String::from_utf8_lossy(rest);
     let below = rest.trim_start_matches('/');
     let below = if below.is_empty() { "./" } else { below };
-    Err(Failure::usage("`~` is not known on nodes, since no shell is asked there").hint(format!(
-        "a relative path begins in the home folder: '{list}:{below}'; \
-         a folder of that name is '{list}:./~{rest}'"
+    Err(Failure::usage("`~` is not expanded on nodes").hint(format!(
+        "a relative path begins in the home directory: '{list}:{below}'; \
+         for a directory named ~ write '{list}:./~{rest}'"
     )))
 }
 
-/// `local1` and `n[1-3]/data` lack only their colon, unless there is such a folder here.
+/// Returns `path` as a destination if only the colon is missing, as in `local1` and `n[1-3]/data`;
+/// none if a directory of this machine has that name.
 fn meant(inventory: &Inventory, path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let (list, rest) = text.split_once('/').unwrap_or((text, "path"));

@@ -1,5 +1,5 @@
-//! The cluster file of the working directory. It is found without being named, so it must be the
-//! user's own, and may not make ssh run anything on this machine.
+//! The cluster file of the working directory. It is used without being named, so it must belong to the
+//! user, and must not make ssh run programs on this machine.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -12,80 +12,38 @@ use garland_sys::process;
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Options of ssh(1) that take no value and run nothing here.
+/// Options of ssh(1) without a value that run no program on this machine.
 const FLAGS: &str = "46CTaqvxk";
 
-/// Options of ssh(1) that take a value and run nothing here, if the value is sound.
+/// Options of ssh(1) with a value that run no program on this machine if the value passes [`is_sound`].
 const VALUED: &str = "BJbcilmop";
 
 /// Keywords of ssh_config(5) that neither run a program, nor load a library, nor read more options,
-/// nor open the way for the nodes to this machine. What isn't listed is refused: ProxyCommand,
-/// LocalCommand, KnownHostsCommand, PKCS11Provider, SecurityKeyProvider, XAuthLocation, Include,
-/// Match, and whatever a later ssh brings.
-const HARMLESS: &[&str] = &[
-    "addressfamily",
-    "batchmode",
-    "bindaddress",
-    "bindinterface",
-    "canonicaldomains",
-    "canonicalizefallbacklocal",
-    "canonicalizehostname",
-    "canonicalizemaxdots",
-    "casignaturealgorithms",
-    "certificatefile",
-    "checkhostip",
-    "ciphers",
-    "clearallforwardings",
-    "compression",
-    "connectionattempts",
-    "connecttimeout",
-    "fingerprinthash",
-    "globalknownhostsfile",
-    "gssapiauthentication",
-    "hashknownhosts",
-    "hostbasedacceptedalgorithms",
-    "hostbasedauthentication",
-    "hostkeyalgorithms",
-    "hostname",
-    "identitiesonly",
-    "identityagent",
-    "identityfile",
-    "ipqos",
-    "kbdinteractiveauthentication",
-    "kexalgorithms",
-    "loglevel",
-    "macs",
-    "nohostauthenticationforlocalhost",
-    "numberofpasswordprompts",
-    "passwordauthentication",
-    "port",
-    "preferredauthentications",
-    "proxyjump",
-    "pubkeyacceptedalgorithms",
-    "pubkeyacceptedkeytypes",
-    "pubkeyauthentication",
-    "rekeylimit",
-    "requiredrsasize",
-    "serveralivecountmax",
-    "serveraliveinterval",
-    "stricthostkeychecking",
-    "tcpkeepalive",
-    "updatehostkeys",
-    "user",
-    "userknownhostsfile",
-    "verifyhostkeydns",
-    "visualhostkey",
-];
+/// nor give the nodes access to this machine. All others are refused: ProxyCommand, LocalCommand,
+/// KnownHostsCommand, PKCS11Provider, SecurityKeyProvider, XAuthLocation, Include, Match, and keywords
+/// of later versions of ssh.
+const HARMLESS: &str = "\
+    addressfamily batchmode bindaddress bindinterface canonicaldomains \
+    canonicalizefallbacklocal canonicalizehostname canonicalizemaxdots casignaturealgorithms \
+    certificatefile checkhostip ciphers clearallforwardings compression connectionattempts \
+    connecttimeout fingerprinthash globalknownhostsfile gssapiauthentication hashknownhosts \
+    hostbasedacceptedalgorithms hostbasedauthentication hostkeyalgorithms hostname \
+    identitiesonly identityagent identityfile ipqos kbdinteractiveauthentication \
+    kexalgorithms loglevel macs nohostauthenticationforlocalhost numberofpasswordprompts \
+    passwordauthentication port preferredauthentications proxyjump pubkeyacceptedalgorithms \
+    pubkeyacceptedkeytypes pubkeyauthentication rekeylimit requiredrsasize \
+    serveralivecountmax serveraliveinterval stricthostkeychecking tcpkeepalive \
+    updatehostkeys user userknownhostsfile verifyhostkeydns visualhostkey";
 
 /// Reads the cluster file `path`, a name in the working directory.
 ///
 /// # Errors
-/// When others may write it or replace it, when it has an option that may run something here, and
-/// when it is no cluster file.
+/// When other users may write or replace it, when an ssh option in it may run a program here, and when
+/// it is not a valid cluster file.
 pub fn read(path: &Path) -> Result<Cluster, Failure> {
     let shown = path.display();
-    let doing = || format!("reading {shown}");
-    // A link counts as its owner's word, and a pipe isn't waited for.
+    let doing = || format!("cannot read {shown}");
+    // A symbolic link must belong to the user, too. Opening a pipe could block.
     let link = fs::symlink_metadata(path).or_nothing(doing())?;
     let is_file = fs::metadata(path).or_nothing(doing())?.is_file();
     if !is_file {
@@ -93,7 +51,7 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
     }
     let mut file = File::open(path).or_nothing(doing())?;
     let opened = file.metadata().or_nothing(doing())?;
-    let folder = fs::metadata(".").or_nothing("asking about the working directory")?;
+    let folder = fs::metadata(".").or_nothing("cannot stat the working directory")?;
     let user = process::user_id();
     if link.uid() != user {
         return Err(unused(path, &format!("it belongs to user {}", link.uid())));
@@ -114,15 +72,15 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
 fn unused(path: &Path, why: &str) -> Failure {
     let shown = path.display();
     Failure::usage(format!("./{shown} is not used: {why}")).hint(format!(
-        "if it is meant, say so by --cluster {shown}, or move it to ~/.config/garland/cluster.toml"
+        "to use it all the same: --cluster {shown}, or move it to ~/.config/garland/cluster.toml"
     ))
 }
 
-/// Whose something is, and what others may do to it.
+/// The owner and mode of a file or directory.
 struct Rights {
     user: u32,
     mode: u32,
-    /// The group is the user's alone, if the group's right to write matters.
+    /// The group may write, and has no other member than the user.
     alone_in_group: bool,
 }
 
@@ -145,18 +103,19 @@ impl Rights {
         self.others_write().then(|| format!("other users may write to it (mode {mode:04o})"))
     }
 
-    /// In a sticky directory, such as /tmp, nobody else can replace the user's own file.
+    /// In a sticky directory, such as /tmp, other users cannot replace the user's files.
     fn fault_of_folder(&self, user: u32) -> Option<String> {
         if self.user != user && self.user != 0 {
             return Some(format!("its directory belongs to user {}", self.user));
         }
         let mode = self.mode & 0o7777;
         let open = self.others_write() && self.mode & 0o1000 == 0;
-        open.then(|| format!("other users may replace it, by its directory's mode {mode:04o}"))
+        open.then(|| format!("other users may replace it: its directory has mode {mode:04o}"))
     }
 }
 
-/// Whether a group is this user's own and has no other member, as systems make one for each user.
+/// Returns whether a group is the user's primary group, has the user's name, and has no other member.
+/// Many systems create such a group for each user.
 fn is_private_group(group: u32) -> bool {
     let entry = |database: &str, key: u32| {
         let output = Command::new("getent").args([database, &key.to_string()]).output().ok()?;
@@ -172,17 +131,16 @@ fn is_private_group(group: u32) -> bool {
     user[3] == group.to_string() && entry[0] == user[0] && alone
 }
 
-/// Which option may run something on this machine, or change its files.
+/// Returns why the ssh options are refused: one may run a program on this machine or change its files.
 fn fault_of_ssh(ssh: &Ssh) -> Option<String> {
     if ssh.user.as_ref().is_some_and(|user| !is_name(user)) {
-        return Some(
-            "`user` under [ssh] has characters that a shell may take for a command".into(),
-        );
+        return Some("`user` under [ssh] has characters that are special to a shell".into());
     }
     let mut words = ssh.options.iter();
     while let Some(word) = words.next() {
-        let Some(letters) = word.strip_prefix('-').filter(|rest| is_letters(rest)) else {
-            return Some(format!("{word:?} in `options` under [ssh] is no option of ssh"));
+        let letters = word.strip_prefix('-').filter(|rest| !rest.is_empty());
+        let Some(letters) = letters.filter(|rest| !rest.starts_with('-')) else {
+            return Some(format!("{word:?} in `options` under [ssh] is not an option of ssh"));
         };
         let mut letters = letters.chars();
         while let Some(letter) = letters.next() {
@@ -205,19 +163,14 @@ fn fault_of_ssh(ssh: &Ssh) -> Option<String> {
     None
 }
 
-/// Whether this is what may follow the `-` of options.
-fn is_letters(rest: &str) -> bool {
-    !rest.is_empty() && !rest.starts_with('-')
-}
-
 fn danger(option: &str) -> String {
     format!(
-        "`{option}` in `options` under [ssh] may run a program or change files on this machine, \
-         which a file that nobody named mustn't"
+        "`{option}` in `options` under [ssh] may run a program or change files on this machine; \
+         this is allowed only in a file given with --cluster"
     )
 }
 
-/// The option, if this value of it may do harm.
+/// Returns the name of the option if it is not safe with this value.
 fn fault_of_value(letter: char, value: &str) -> Option<String> {
     if letter != 'o' {
         let keyword = match letter {
@@ -233,29 +186,30 @@ fn fault_of_value(letter: char, value: &str) -> Option<String> {
     let (keyword, rest) = line.split_at(end);
     let value = rest.trim_start();
     let value = value.strip_prefix('=').unwrap_or(value).trim();
-    // What follows must be the value: ssh has more ways to write a keyword than anybody uses.
+    // Accept only a plain keyword and value: ssh has other ways to write a keyword, such as quotes.
     let parted = rest.starts_with(['=', ' ', '\t']);
     let lower = keyword.to_ascii_lowercase();
-    let harmless = parted && HARMLESS.contains(&&*lower) && is_sound(&lower, value);
+    let harmless =
+        parted && HARMLESS.split(' ').any(|known| known == lower) && is_sound(&lower, value);
     let name = if keyword.is_empty() { line } else { keyword };
     (!harmless).then(|| name.to_owned())
 }
 
 fn is_sound(keyword: &str, value: &str) -> bool {
     match keyword {
-        // ssh makes a command of it for the shell; older versions don't look at what is in it.
+        // ssh passes it to a shell; old versions do not check its characters.
         "proxyjump" => value.split(',').all(is_name),
-        // The user's own ProxyCommand may have them as %h and %r.
+        // The user's own ProxyCommand may contain them as %h and %r.
         "user" | "hostname" => is_name(value),
-        // Some builds load a library that such a name tells.
+        // Some builds of ssh load a library that is named in a pkcs11 URI.
         "identityfile" | "certificatefile" => !value.to_ascii_lowercase().contains("pkcs11:"),
-        // ssh writes there.
+        // ssh writes to this file.
         "userknownhostsfile" => matches!(value, "/dev/null" | "none"),
         _ => !value.contains(|c: char| c.is_control()),
     }
 }
 
-/// A name of a user or host that no shell takes for anything else.
+/// Returns whether `text` is a user or host name without characters that are special to a shell.
 fn is_name(text: &str) -> bool {
     let sound = |c: char| c.is_ascii_alphanumeric() || "-_.@:%[]/+".contains(c);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(sound)
@@ -271,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_run_something_here_are_refused_however_they_are_written() {
+    fn options_that_may_run_a_program_here_are_refused_in_every_spelling() {
         // ssh_config(5) and ssh(1) of OpenSSH 10.
         let keywords = "ProxyCommand LocalCommand PermitLocalCommand KnownHostsCommand PKCS11Provider \
                         SecurityKeyProvider SmartcardDevice XAuthLocation Include Match Host \
@@ -285,8 +239,7 @@ mod tests {
                 for options in
                     [&[&*format!("-o{line}")][..], &["-o", &line], &[&*format!("-4vo{line}")]]
                 {
-                    let why =
-                        fault(options).unwrap_or_else(|| panic!("{options:?} is let through"));
+                    let why = fault(options).unwrap_or_else(|| panic!("{options:?} is accepted"));
                     assert!(why.contains(keyword) || why.contains(&upper), "{why}");
                 }
             }
@@ -305,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_a_shell_or_a_library_would_get_are_refused() {
+    fn values_that_a_shell_or_a_loader_would_interpret_are_refused() {
         for options in [
             &["-J", "$(touch x)"][..],
             &["-J-oProxyCommand=x"],
@@ -323,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_only_say_how_to_log_in_are_taken() {
+    fn harmless_login_options_are_accepted() {
         for options in [
             &["-oPort=2222"][..],
             &["-p", "2222", "-4", "-vv", "-C"],
@@ -337,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_write_or_replace_is_not_the_users_own() {
+    fn files_that_others_may_write_or_replace_are_refused() {
         let file = |user, mode| Rights { user, mode, alone_in_group: false }.fault_of_file(1000);
         assert_eq!(file(1000, 0o100_644), None);
         assert_eq!(file(0, 0o100_644).as_deref(), Some("it belongs to user 0"));
@@ -348,11 +301,11 @@ mod tests {
             |user, mode| Rights { user, mode, alone_in_group: false }.fault_of_folder(1000);
         assert_eq!((folder(1000, 0o040_755), folder(0, 0o040_755)), (None, None));
         assert_eq!(folder(0, 0o041_777), None, "/tmp is sticky");
-        assert_eq!(folder(1000, 0o041_777), None, "as are directories of the user's own");
+        assert_eq!(folder(1000, 0o041_777), None, "the user's own directory is sticky, too");
         assert!(folder(1000, 0o040_775).is_some_and(|why| why.contains("0775")));
         assert!(folder(1000, 0o040_757).is_some());
         assert!(folder(1001, 0o040_755).is_some(), "its owner may replace what is in it");
-        // Debian and others give each user a group of his own.
+        // Debian and others create a group for each user.
         let own = Rights { user: 1000, mode: 0o040_775, alone_in_group: true };
         assert_eq!((own.fault_of_folder(1000), own.fault_of_file(1000)), (None, None));
         let open = Rights { mode: 0o040_777, ..own };

@@ -1,23 +1,24 @@
-//! From what the user wrote to nodes: node lists, groups, the cluster file, the allocation.
+//! Resolves node lists to nodes, with the cluster file, its groups, and the Slurm allocation.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use garland_core::cluster::nodelist::{self, NodeListError, Sources};
+use garland_core::cluster::nodelist::{self, Sources};
 use garland_core::cluster::{Cluster, Node};
 
 use crate::context::Context;
 use crate::here;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The cluster file, if there is one, and what node lists refer to.
+/// The cluster file, if there is one; node lists are resolved with it.
 #[derive(Debug)]
 pub struct Inventory {
     cluster: Option<Cluster>,
 }
 
 impl Inventory {
-    /// Reads the cluster file that the user names, or the first of the usual ones that is there. The
-    /// one of the working directory must be the user's own.
+    /// Reads the cluster file that the user names, or else the first default one that exists. A file
+    /// in the working directory must belong to the user.
     pub fn open(context: &Context) -> Result<Self, Failure> {
         let usual = || {
             let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
@@ -34,33 +35,34 @@ impl Inventory {
         Ok(Self { cluster })
     }
 
-    /// The cluster file's cluster.
+    /// Returns the cluster of the cluster file.
     pub fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }
 
-    /// The nodes that `list` names, in its order.
+    /// Resolves a node list. Returns the nodes in the list's order.
     pub fn nodes(&self, list: &str) -> Result<Vec<Node>, Failure> {
-        let names = nodelist::expand(list, self).map_err(|error| explain(&error))?;
-        names.iter().map(|name| self.node(name)).collect()
-    }
-
-    fn node(&self, name: &str) -> Result<Node, Failure> {
-        let elsewhere = is_local(name) || name.starts_with(LAB_PREFIX);
-        match &self.cluster {
-            Some(cluster) if !elsewhere => cluster.node(name).cloned().ok_or_else(|| {
-                Failure::usage(format!("{name} is not in the cluster file"))
-                    .hint("add it there, or name another file by --cluster")
-            }),
-            _ => Ok(Node::named(name)),
-        }
+        let names = nodelist::expand(list, self)
+            .map_err(|error| Failure::usage(format!("{error}\n{}", error.place().caret())))?;
+        let Some(cluster) = &self.cluster else {
+            return Ok(names.iter().map(|name| Node::named(name)).collect());
+        };
+        let known: HashMap<&str, &Node> =
+            cluster.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+        let node = |name: String| match known.get(name.as_str()) {
+            _ if is_local(&name) || name.starts_with(LAB_PREFIX) => Ok(Node::named(&name)),
+            Some(&node) => Ok(node.clone()),
+            None => Err(Failure::usage(format!("node {name} is not in the cluster file"))
+                .hint("add it to the file, or use another file with --cluster")),
+        };
+        names.into_iter().map(node).collect()
     }
 }
 
-/// What lab nodes' names begin with.
+/// The prefix of lab nodes' names.
 pub const LAB_PREFIX: &str = "lab:";
 
-/// Whether a name is one of `local[..]`.
+/// Returns whether a name is one of `local[..]`: `local` and a number.
 pub fn is_local(name: &str) -> bool {
     name.strip_prefix("local")
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
@@ -74,7 +76,7 @@ impl Sources for Inventory {
     fn group(&self, name: &str) -> Result<Option<String>, String> {
         match &self.cluster {
             Some(cluster) => Ok(cluster.group_list(name)),
-            None => Err("groups stand in the cluster file, and there is none".to_owned()),
+            None => Err("groups are defined in the cluster file, and there is none".to_owned()),
         }
     }
 
@@ -84,10 +86,7 @@ impl Sources for Inventory {
 }
 
 fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
-    let text = std::fs::read_to_string(path).or_nothing(format!("reading {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).or_nothing(format!("cannot read {}", path.display()))?;
     Cluster::parse(&text, &path.display().to_string()).map_err(Failure::usage)
-}
-
-fn explain(error: &NodeListError) -> Failure {
-    Failure::usage(format!("{error}\n{}", error.place.caret()))
 }

@@ -1,5 +1,6 @@
-//! Through which nodes come into a copy that runs: a folder in its run's. Who asks puts a node list
-//! there, the copy puts its answer beside it. While the copy runs it holds the door's lock.
+//! Requests for nodes to join a running copy, as files in a directory of its run. A request is a file
+//! with a node list; the copy writes its answer to a file beside it. The copy holds the directory's
+//! lock file while it runs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,117 +18,121 @@ use garland_results::places::{Places, write_private};
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The door's folder, in its run's.
-pub const DOOR: &str = "door";
+/// The directory of join requests, in the run's directory.
+pub const JOIN_DIR: &str = "door";
 
 const LOCK: &str = "lock";
 const ASKED: &str = "asked";
 const ANSWERED: &str = "answered";
 
-/// How often the folder is read where the user has no inotify instance left.
-const LOOK: Duration = Duration::from_millis(100);
+/// The polling interval if the user has no inotify instance left.
+const POLL: Duration = Duration::from_millis(100);
 
-/// What a copy says to whoever asks for nodes to join.
+/// The answer to a join request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// They are fetched.
+    /// These nodes are being started.
     Joining(Vec<String>),
-    /// They aren't, and why not.
+    /// The nodes may not join, and why.
     Refused(String),
 }
 
-/// The copy's side.
+/// The copy's side: receives join requests.
 pub struct JoinListener {
     folder: PathBuf,
-    /// Held as long as this is.
+    /// Shows that the copy is running.
     _lock: LockFile,
-    /// None where the user has no inotify instance left.
+    /// None if the user has no inotify instance left.
     events: Option<FolderEvents>,
+    /// Requests that have been returned.
     seen: BTreeSet<PathBuf>,
 }
 
-/// Somebody's question.
-pub struct Knock {
+/// A join request.
+pub struct JoinRequest {
     path: PathBuf,
-    /// The nodes that are to join, as they were written.
+    /// The node list, as the user wrote it.
     pub list: String,
 }
 
 impl JoinListener {
-    /// Opens the door of a run.
+    /// Creates the directory of join requests of a run, and holds its lock.
     pub fn open(places: &Places, run: &Run) -> Result<Self, Failure> {
-        let folder = places.folder(&format!("runs/{}/{DOOR}", run.name()))?;
+        let folder = places.folder(&format!("runs/{}/{JOIN_DIR}", run.name()))?;
         let path = folder.join(LOCK);
-        // Before the lock: nobody asks before that is held.
+        // Watch before the lock is taken: requests are made only while it is held.
         let events = FolderEvents::of(&folder).ok();
-        let lock = LockFile::hold(&path).or_nothing(format!("locking {}", path.display()))?;
+        let lock = LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))?;
         Ok(Self { folder, _lock: lock, events, seen: BTreeSet::new() })
     }
 
-    /// Waits until somebody may have come, `other` can be read, or `limit` is over.
+    /// Waits until a request may have arrived, `other` is readable, or `limit` has passed.
     pub fn wait(&self, other: BorrowedFd<'_>, limit: Option<Duration>) {
         wait(self.events.as_ref(), &[other], limit);
     }
 
-    /// Who has come since.
-    pub fn knocks(&mut self) -> Vec<Knock> {
+    /// Returns the requests that have arrived since the last call.
+    pub fn requests(&mut self) -> Vec<JoinRequest> {
         self.events.iter().for_each(FolderEvents::clear);
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let asked = entries
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|extension| extension == ASKED));
         let new: Vec<PathBuf> = asked.filter(|path| self.seen.insert(path.clone())).collect();
-        let read = |path: PathBuf| Some(Knock { list: fs::read_to_string(&path).ok()?, path });
+        let read =
+            |path: PathBuf| Some(JoinRequest { list: fs::read_to_string(&path).ok()?, path });
         new.into_iter().filter_map(read).collect()
     }
 }
 
-impl Knock {
-    /// Answers. Whoever asked may be gone.
+impl JoinRequest {
+    /// Writes the answer. The process that made the request may have ended.
     pub fn answer(&self, answer: &Answer) {
         let text = serde_json::to_string(answer).unwrap_or_default();
         if let Err(error) = write_private(&self.path.with_extension(ANSWERED), text.as_bytes()) {
-            garland_terminal::errln!("answering {}: {error}", self.path.display());
+            garland_terminal::errln!(
+                "cannot answer the join request {}: {error}",
+                self.path.display()
+            );
         }
     }
 }
 
-/// Whether a copy runs behind the door of `run`.
+/// Returns whether the copy of `run` is running and accepts join requests.
 pub fn is_open(run: &Run) -> bool {
-    lock::is_held(&run.folder().join(DOOR).join(LOCK))
+    lock::is_held(&run.folder().join(JOIN_DIR).join(LOCK))
 }
 
-/// Waits for an event of the folder, until one of `others` can be read, or until `limit` is over.
+/// Waits for an event of the directory, until one of `others` is readable, or until `limit` has passed.
 fn wait(events: Option<&FolderEvents>, others: &[BorrowedFd<'_>], limit: Option<Duration>) {
     let folder = events.map(AsFd::as_fd);
     let fds: Vec<BorrowedFd<'_>> = others.iter().copied().chain(folder).collect();
     let limit = match events {
         Some(_) => limit,
-        None => Some(limit.map_or(LOOK, |limit| limit.min(LOOK))),
+        None => Some(limit.map_or(POLL, |limit| limit.min(POLL))),
     };
     if event::wait_readable(&fds, limit).is_err() {
-        // Without memory for it.
-        std::thread::sleep(LOOK);
+        // poll(2) failed for lack of memory.
+        std::thread::sleep(POLL);
     }
 }
 
-/// Asks the copy of `run` to take in the nodes of `list`; none where it is over, or the user gives up,
-/// before it answers.
+/// Asks the copy of `run` to add the nodes of `list`. Returns its answer; none if the copy ends, or
+/// the user interrupts, before there is one.
 ///
 /// # Errors
-/// When the question can't be put there.
+/// When the request cannot be written.
 pub fn ask(run: &Run, list: &str, interrupts: &Interrupts) -> Result<Option<Answer>, Failure> {
-    let folder = run.folder().join(DOOR);
+    let folder = run.folder().join(JOIN_DIR);
     let events = FolderEvents::of(&folder).ok();
-    let closed = lock::released(&folder.join(LOCK)).or_nothing("waiting for the copy")?;
-    let [one, two, three, four] = random::bytes::<4>();
-    let name = format!("{one:02x}{two:02x}{three:02x}{four:02x}.{ASKED}");
+    let closed = lock::released(&folder.join(LOCK)).or_nothing("cannot wait for the copy")?;
+    let name = format!("{:08x}.{ASKED}", u32::from_be_bytes(random::bytes()));
     let path = folder.join(name);
-    write_private(&path, list.as_bytes()).or_nothing(format!("writing {}", path.display()))?;
+    write_private(&path, list.as_bytes()).or_nothing(format!("cannot write {}", path.display()))?;
     let answered = path.with_extension(ANSWERED);
     loop {
         events.iter().for_each(FolderEvents::clear);
-        // In this order: the last thing that it does may be to answer.
+        // Test this before the answer is read: answering may be the last thing that the copy does.
         let over = interrupts.have_come() || !is_open(run);
         if let Some(answer) = read(&answered) {
             return Ok(Some(answer));
@@ -143,13 +148,13 @@ fn read(path: &Path) -> Option<Answer> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Waits until the copy of `run` has ended or the user gives up.
+/// Waits until the copy of `run` has ended or the user interrupts.
 ///
 /// # Errors
-/// When the system can't wait.
+/// When the system cannot wait.
 pub fn await_end(run: &Run, interrupts: &Interrupts) -> Result<(), Failure> {
-    let waiting = "waiting for the copy";
-    let closed = lock::released(&run.folder().join(DOOR).join(LOCK)).or_nothing(waiting)?;
+    let waiting = "cannot wait for the copy";
+    let closed = lock::released(&run.folder().join(JOIN_DIR).join(LOCK)).or_nothing(waiting)?;
     while !interrupts.have_come() {
         let ready = event::wait_readable(&[closed.as_fd(), interrupts.as_fd()], None);
         if ready.or_nothing(waiting)?[0] {

@@ -1,6 +1,6 @@
-//! From a node list to connected agents: the [`inventory`] says which nodes there are, [`launch`] starts
-//! agents (ssh, Slurm, local processes, labs), [`standing`] remembers those that stay, and
-//! [`builder::FleetBuilder`] gives a command its agents, or the reason why a node has none.
+//! From a node list to connected agents: [`inventory`] resolves node lists, [`launch`] starts agents (ssh,
+//! Slurm, local processes, labs), [`standing`] keeps records of standing agents, and
+//! [`builder::FleetBuilder`] returns the agents of a command, or the reason why a node has none.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Agents that stay (`garland up`): where they are, so that the next command needs no set-up. Their
-//! records stand in the user's private state folder.
+//! Standing agents (`garland up`), which outlive their command. A record for each, in the private
+//! state directory, lets later commands connect without starting an agent.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -15,23 +15,23 @@ use crate::reach::Unreached;
 use garland_results::places::{Places, write_private};
 use garland_terminal::failure::Failure;
 
-/// How long an agent may take to answer before it counts as gone.
+/// Timeout for connecting to a standing agent.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// Where an agent that stays can be found.
+/// The record of a standing agent: where it listens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Standing {
-    /// The form of this record.
+    /// [`SCHEMA`].
     schema: String,
-    /// The node.
+    /// The node's name.
     pub name: String,
-    /// Its addresses, one a rail.
+    /// The node's addresses, one per rail.
     pub addresses: Vec<IpAddr>,
-    /// The port it listens on.
+    /// The TCP port of the agent.
     pub port: u16,
-    /// Its public key.
+    /// The agent's public key.
     pub key: [u8; 32],
-    /// Its log, a file on its host.
+    /// The agent's log, a file on its host.
     #[serde(default)]
     pub log: Option<PathBuf>,
 }
@@ -39,7 +39,7 @@ pub struct Standing {
 const SCHEMA: &str = "garland.standing/1";
 
 impl Standing {
-    /// The record of an agent that has been started.
+    /// Returns the record of an agent that has been started.
     pub fn of(name: &str, launched: &Launched) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
@@ -51,40 +51,41 @@ impl Standing {
         }
     }
 
-    /// The record of `name`, if it has an agent that stays.
-    pub fn find(shelf: &Shelf, name: &str) -> Option<Self> {
-        let text = std::fs::read(shelf.path(name)).ok()?;
+    /// Reads the record of the node `name`; none if it has no standing agent.
+    pub fn find(records: &RecordDir, name: &str) -> Option<Self> {
+        let text = std::fs::read(records.path(name)).ok()?;
         serde_json::from_slice::<Self>(&text).ok().filter(|record| record.schema == SCHEMA)
     }
 
-    /// All records, by name.
-    pub fn all(shelf: &Shelf) -> Vec<Self> {
-        let entries = std::fs::read_dir(&shelf.folder).into_iter().flatten().flatten();
-        let mut records: Vec<Self> = entries
+    /// Reads all records, ordered by name.
+    pub fn all(records: &RecordDir) -> Vec<Self> {
+        let entries = std::fs::read_dir(&records.folder).into_iter().flatten().flatten();
+        let mut all: Vec<Self> = entries
             .filter_map(|entry| serde_json::from_slice(&std::fs::read(entry.path()).ok()?).ok())
             .filter(|record: &Self| record.schema == SCHEMA)
             .collect();
-        records.sort_by(|one, two| one.name.cmp(&two.name));
-        records
+        all.sort_by(|one, two| one.name.cmp(&two.name));
+        all
     }
 
-    /// Keeps the record.
-    pub fn keep(&self, shelf: &Shelf) -> Result<(), String> {
+    /// Writes the record.
+    pub fn keep(&self, records: &RecordDir) -> Result<(), String> {
         let text = serde_json::to_vec_pretty(self).map_err(|error| error.to_string())?;
-        let path = shelf.path(&self.name);
-        write_private(&path, &text).map_err(|error| format!("writing {}: {error}", path.display()))
+        let path = records.path(&self.name);
+        write_private(&path, &text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
 
-    /// Forgets the record.
-    pub fn forget(&self, shelf: &Shelf) {
-        // It may be gone already.
-        let _ = std::fs::remove_file(shelf.path(&self.name));
+    /// Removes the record.
+    pub fn forget(&self, records: &RecordDir) {
+        // The file may have been removed already.
+        let _ = std::fs::remove_file(records.path(&self.name));
     }
 
     /// Connects to the agent.
     ///
     /// # Errors
-    /// When nobody answers there, or it isn't the agent that was started.
+    /// When the agent does not answer, or another process listens at its address.
     pub fn connect(&self, keys: &KeyPair) -> Result<Agent, Unreached> {
         let at = |address: &IpAddr| SocketAddr::new(*address, self.port);
         let addresses: Vec<SocketAddr> = self.addresses.iter().map(at).collect();
@@ -93,33 +94,31 @@ impl Standing {
         Ok(Agent { connection, addresses })
     }
 
-    /// Connects to the agent at an address that only this process knows it by.
+    /// Connects to the agent at `address` in place of its recorded addresses.
     ///
     /// # Errors
     /// As [`Standing::connect`].
     pub fn connect_at(&self, address: IpAddr, keys: &KeyPair) -> Result<Agent, Unreached> {
-        let address = SocketAddr::new(address, self.port);
-        let connection = connect_agent(address, keys, &self.key, CONNECT)?;
-        Ok(Agent { connection, addresses: vec![address] })
+        Self { addresses: vec![address], ..self.clone() }.connect(keys)
     }
 }
 
-/// Where records stand: one folder for real nodes, and one for each lab, whose nodes have the same
-/// names as another's.
-pub struct Shelf {
+/// The directory of standing agents' records: one for real nodes, and one per lab, since the nodes of
+/// all labs have the same names.
+pub struct RecordDir {
     folder: PathBuf,
 }
 
-impl Shelf {
-    /// The shelf of real nodes, or of a lab's.
+impl RecordDir {
+    /// Opens the directory of real nodes' records, or that of a lab; created if missing.
     pub fn open(places: &Places, lab: Option<&str>) -> Result<Self, Failure> {
         let name = lab.map_or_else(|| "standing".to_owned(), |lab| format!("standing-lab-{lab}"));
         Ok(Self { folder: places.folder(&name)? })
     }
 
-    /// Forgets all of its records: the lab is down.
+    /// Removes all records, because the lab is down.
     pub fn clear(self) {
-        // What can't be removed is found stale when it is used next.
+        // A record that cannot be removed is dropped as stale when it is used next.
         let _ = std::fs::remove_dir_all(self.folder);
     }
 

@@ -62,7 +62,7 @@ pub fn gather(
     let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet,
-        beside_wires: beside.is_some(),
+        out_of_band: beside.is_some(),
         ..FleetBuilder::new(nodes, inventory, &places, launch, &run, lab.as_ref())
     };
     let mut fleet = builder.assemble()?;

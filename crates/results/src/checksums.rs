@@ -1,4 +1,4 @@
-//! Digests of files, as the programs write them that check them again.
+//! Digests of files, in the format of sha256sum and b3sum.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ pub struct ChecksumResult {
 }
 
 impl ChecksumResult {
-    /// As a node has told it.
+    /// Converts the digest that a node has reported.
     pub fn new(summed: &Summed) -> Self {
         Self {
             kind: summed.checksum,
@@ -27,8 +27,8 @@ impl ChecksumResult {
         }
     }
 
-    /// Its line. As sha256sum and b3sum have it, a name with a backslash or the end of a line in it
-    /// is written with backslashes, and one more before all.
+    /// Formats the line of sha256sum or b3sum. If the name contains a backslash or a line break, these are
+    /// escaped with backslashes, and the line begins with a backslash.
     pub fn line(&self) -> Vec<u8> {
         let mut escaped = Vec::new();
         for &byte in &self.path_bytes {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_names_are_written_as_sha256sum_does() {
+    fn names_are_escaped_like_those_of_sha256sum() {
         let line = |path: &[u8]| {
             let (checksum, digest) = (Checksum::B3, [0xab; 32]);
             let summed = Summed { checksum, digest, path: path.to_vec() };

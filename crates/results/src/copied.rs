@@ -1,19 +1,19 @@
-//! A copy that was made.
+//! A completed copy, for its result.
 
 use garland_control::Outcome;
 use garland_core::plan::Plan;
 use garland_protocol::Verdict;
 
-/// A copy that was made.
+/// A completed copy.
 pub struct Copied {
-    /// What was to happen.
+    /// The plan.
     pub plan: Plan,
-    /// What did.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
 impl Copied {
-    /// Bytes of what arrived whole anywhere.
+    /// Returns the length of the file if a node received all of it, otherwise 0.
     pub fn bytes(&self) -> u64 {
         let arrived = self.outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
         if arrived { self.plan.layout.length } else { 0 }

@@ -1,4 +1,4 @@
-//! What a copy tells when it is over: the same value as a table, as JSON, and in the run's folder.
+//! The result of a copy, which is printed as text or JSON and stored in the run's directory.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -19,25 +19,25 @@ use crate::tree::TreeResult;
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 
-/// Its kind and version.
+/// The schema of the result of a copy.
 pub const SCHEMA: &str = "garland.cp/2";
 
 /// The result object `garland.cp/2`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CopyResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     #[serde(default)]
     direction: Direction,
-    /// Bytes of what was copied; of files that were gathered, all together.
+    /// The length of the source in bytes; for gathered files, the sum.
     #[serde(default)]
     pub bytes: u64,
-    /// What a node has got stays there when its copy ends early: it went to a device, a pipe or a
-    /// command.
+    /// Whether the destination is a device, a pipe or a command, which keeps the bytes it has received when
+    /// the copy fails.
     #[serde(default)]
     in_place: bool,
-    /// Bytes of blocks that this machine has sent, as they were on the wire; none where it got them.
+    /// Bytes of blocks that this machine has sent, after compression; none if it received them.
     sent_bytes: Option<u64>,
     /// Bytes per second over the whole command.
     rate: Option<u64>,
@@ -48,36 +48,36 @@ pub struct CopyResult {
     /// The nodes, in the order of the chain.
     #[serde(default)]
     pub nodes: Vec<NodeResult>,
-    /// Bytes that nodes had already, all together.
+    /// Bytes that nodes had before the copy, in total.
     #[serde(default)]
     pub already: u64,
-    /// Nodes where an interrupted copy left what was of no use.
+    /// Nodes whose partial file of an interrupted copy was useless.
     #[serde(default)]
     unusable: Vec<String>,
     /// Whether nodes read parts of the source by themselves.
     #[serde(default)]
     shared: bool,
-    /// Those that were to and didn't.
+    /// Nodes that should have read a part of the source and did not.
     #[serde(default)]
     unread: Vec<UnreadPart>,
     #[serde(default)]
     stages: Vec<StageResult>,
     #[serde(default)]
     faults: Vec<FaultResult>,
-    /// What was copied, if it wasn't one file.
+    /// The result of the tree, if a tree was copied.
     tree: Option<TreeResult>,
     #[serde(default)]
     interrupted: bool,
 }
 
-/// A node that was to read a part of the source by itself, and why it didn't.
+/// A node that should have read a part of the source by itself, and why it did not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnreadPart {
     node: String,
     reason: String,
 }
 
-/// Which way a copy goes.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -88,80 +88,74 @@ pub enum Direction {
     In,
 }
 
-/// How many blocks a stage has had at a time.
+/// The number of blocks that a stage of the pipeline had at a time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct StageResult {
-    /// The node; none is this machine.
+    /// The node; none for this machine.
     node: Option<String>,
     stage: Stage,
     mean: f64,
     most: u32,
 }
 
-/// What a node has of a copy.
+/// The result of a copy on one node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeResult {
-    /// Its name.
+    /// The name of the node.
     pub name: String,
-    /// How it ended, and why it is not ok.
+    /// The verdict and the reason.
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Bytes that it held, or had given, at the end.
+    /// Bytes that the node held, or had delivered, at the end.
     #[serde(default)]
     pub bytes: u64,
-    /// Bytes of these that it had before anything was sent.
+    /// Those of `bytes` that it had before the copy.
     #[serde(default)]
     already: u64,
-    /// Names that it has removed, since the source hasn't them.
+    /// The number of names that it has removed because they are not in the source.
     #[serde(default)]
     removed: u64,
-    /// Bytes per second until this node held every block.
+    /// Bytes per second until the node held every block.
     rate: Option<u64>,
     #[serde(default)]
     detached: bool,
-    /// It held the others up by its wire or machine: what it took, and what they took without it, in
+    /// Set if its link or machine slowed down the others: its rate, and that of the others without it, in
     /// bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
-    slow: Option<SlowResult>,
+    slow: Option<Slow>,
     #[serde(default)]
     memory: u64,
     #[serde(default)]
     cpu_ns: u64,
     #[serde(default)]
     opening_ns: u64,
-    /// Whether the medium is known to have what was sent.
+    /// Whether the file was read back from the medium and is equal to the source.
     #[serde(default)]
     verified: bool,
-    /// Of the node's file; of what came from nodes, of the file here.
+    /// The digest of the node's file; for a gather, of the file on this machine.
     checksum: Option<ChecksumResult>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct SlowResult {
-    rate: u64,
-    others: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct FaultResult {
-    /// The block; none when what changed was a frame between blocks.
+    /// The block; none if another frame was corrupt.
     block: Option<u64>,
     from: String,
     to: String,
 }
 
 impl CopyResult {
-    /// The result of a command that ends now, whose `phases` so far are none, and which made these
-    /// copies at once.
+    /// Creates the result of a command that ends now, and which has run these `copies` at the same time.
+    /// `phases` has the phases before the copies.
     pub fn new(run: &Run, direction: Direction, copies: &[Copied], mut phases: Phases) -> Self {
         let all = |moment: fn(&Moments) -> u64| {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
         };
         let ready = all(|moments| moments.ready);
-        // What is there was compared before, if set-up is over already.
+        // If a phase has ended before (set-up), the time until now was the comparison.
         let first = if phases.has_any() { "comparison" } else { "set-up" };
         match copies.iter().find_map(|copied| copied.outcome.moments.waited) {
-            // To open the files, when every node has room, is part of the first byte then.
+            // After a wait, opening the files counts as part of the first byte.
             Some((since, until)) => {
                 phases.end_at(first, since);
                 phases.end_at("waiting", until);
@@ -178,7 +172,7 @@ impl CopyResult {
         phases.end("teardown");
         let head = Head::new(SCHEMA, Some(run), phases);
         let bytes: u64 = copies.iter().map(Copied::bytes).sum();
-        // What reached nobody had no rate, and nothing has none.
+        // A copy that reached no node, or of no bytes, has no rate.
         let arrived = bytes > 0;
         let over =
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
@@ -205,7 +199,7 @@ impl CopyResult {
         }
     }
 
-    /// With the limit that the wires set, if it is known.
+    /// Adds the limit by the network, if it is known.
     pub fn with_limit(mut self, known: Option<Limit>) -> Self {
         self.head.limit = known.map(|limit| {
             let achieved =
@@ -215,14 +209,14 @@ impl CopyResult {
         self
     }
 
-    /// With the congestion control of this host's data links.
+    /// Adds the congestion control of this host's data links.
     pub fn with_congestion(mut self, name: Option<String>) -> Self {
         self.congestion = name;
         self
     }
 
-    /// With what was found before: nodes where an interrupted copy left what was of no use, and those that
-    /// were to read a part of the source by themselves and didn't, and why.
+    /// Adds the findings of the comparison: nodes with a useless partial file of an interrupted copy, and
+    /// nodes that did not read their part of the source, with the reasons.
     pub fn with_before(mut self, unusable: Vec<String>, unread: Vec<(String, String)>) -> Self {
         self.unusable = unusable;
         let unread = unread.into_iter().map(|(node, reason)| UnreadPart { node, reason });
@@ -230,7 +224,7 @@ impl CopyResult {
         self
     }
 
-    /// With what was found out by reading back.
+    /// Marks the nodes that are ok as verified, if files were read back.
     pub fn with_read_back(mut self, wanted: ReadBack) -> Self {
         for node in &mut self.nodes {
             node.verified = wanted.verify && node.end.is_ok();
@@ -238,14 +232,14 @@ impl CopyResult {
         self
     }
 
-    /// The digests of the nodes' files, each once, as `sha256sum` writes them.
+    /// Returns the digests of the nodes' files in the format of sha256sum, each line once.
     pub fn sums(&self) -> Vec<u8> {
         let mut seen = HashSet::new();
         let lines = self.nodes.iter().filter_map(|node| Some(node.checksum.as_ref()?.line()));
         lines.filter(|line| seen.insert(line.clone())).flatten().collect()
     }
 
-    /// Where what went to `path` on nodes can't be taken back.
+    /// Sets `in_place` if `path` on nodes is a device, standard output or a command.
     pub fn with_path(mut self, path: &[u8]) -> Self {
         let device = path.starts_with(b"/dev/") && path != b"/dev/null";
         let memory = path.starts_with(b"/dev/shm/");
@@ -253,14 +247,14 @@ impl CopyResult {
         self
     }
 
-    /// With what there is to say of a tree.
+    /// Adds the result of the tree.
     pub fn with_tree(mut self, tree: Option<TreeResult>) -> Self {
         self.tree = tree;
         self
     }
 
-    /// The command's exit code: `min_ok` nodes suffice, all without it; of a tree all must have
-    /// been copied that should be.
+    /// Returns the exit code of the command. `min_ok` nodes must be ok, by default all; a tree must be
+    /// complete.
     pub fn exit(&self, min_ok: Option<usize>) -> Exit {
         let ok = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let whole = self.tree.as_ref().is_none_or(TreeResult::is_whole);
@@ -341,7 +335,7 @@ impl NodeResult {
             removed: node.report.removed,
             rate,
             detached: node.detached,
-            slow: node.slow.map(|Slow { rate, others }| SlowResult { rate, others }),
+            slow: node.slow,
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,
@@ -385,14 +379,14 @@ impl fmt::Display for CopyResult {
             writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
         }
         if self.in_place && self.nodes.iter().any(|node| !node.end.is_ok()) {
-            writeln!(f, "note    what a device, a pipe or a command got isn't taken back")?;
+            writeln!(f, "note    a device, a pipe or a command keeps the bytes it has received")?;
         }
         writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
     }
 }
 
 impl CopyResult {
-    /// The rates, where anything arrived, and the limit beside them.
+    /// Writes the rates and the limit.
     fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = Rate::from_bytes_per_second;
         let rates = self.rate.zip(self.stream_rate).filter(|_| self.already == 0);
@@ -410,7 +404,7 @@ impl CopyResult {
         Ok(())
     }
 
-    /// What nodes have removed, the most first.
+    /// Writes the number of names that nodes have removed, the largest first.
     fn write_removed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
         for node in self.nodes.iter().filter(|node| node.removed > 0) {
@@ -422,7 +416,7 @@ impl CopyResult {
         })
     }
 
-    /// What nodes had already, or have read by themselves.
+    /// Writes the bytes that nodes had before the copy, or have read by themselves.
     fn write_already(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
         let mut groups: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -446,26 +440,26 @@ impl CopyResult {
             writeln!(f, "unread  {node}: {reason}; this machine read its part")?;
         }
         if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            writeln!(f, "already and {more} other amounts (--json has each node's)")?;
+            writeln!(f, "already and {more} other amounts (see --json for each node)")?;
         }
         if !self.unusable.is_empty() {
             let names = nodelist::fold(&self.unusable);
             writeln!(
                 f,
-                "left    {names}: what an interrupted copy left was of no use, and is gone"
+                "left    {names}: the partial file of an interrupted copy was useless, and was removed"
             )?;
         }
         Ok(())
     }
 
-    /// What was found out by reading back; the digests themselves are for standard output.
+    /// Writes the nodes whose files were read back; the digests are printed separately.
     fn write_read_back(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verified: Vec<&str> =
             self.nodes.iter().filter(|node| node.verified).map(|node| node.name.as_str()).collect();
         if verified.is_empty() {
             return Ok(());
         }
-        writeln!(f, "medium  {}: read back, and as it was sent", nodelist::fold(&verified))
+        writeln!(f, "medium  {}: read back, and equal to the source", nodelist::fold(&verified))
     }
 
     fn write_verdicts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -477,18 +471,18 @@ impl CopyResult {
         if !late.is_empty() {
             writeln!(
                 f,
-                "slow    {}: fed on the side, its writing was behind",
+                "slow    {}: detached, since its disk was slower than the others",
                 nodelist::fold(&late)
             )?;
         }
         for node in &self.nodes {
-            let Some(SlowResult { rate, others }) = node.slow.filter(|_| node.end.is_ok()) else {
+            let Some(Slow { rate, others }) = node.slow.filter(|_| node.end.is_ok()) else {
                 continue;
             };
             let shown = Rate::from_bytes_per_second;
             writeln!(
                 f,
-                "slow    {}: fed on the side, it took {} where the others took {}",
+                "slow    {}: fed on the side, since it received {} and the others {}",
                 node.name,
                 shown(rate),
                 shown(others)

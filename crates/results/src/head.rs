@@ -1,5 +1,5 @@
-//! What every result object begins with (`docs/results.md`), and the phases that its time is
-//! parted into.
+//! The fields that all result objects have (`docs/results.md`), and the phases into which a command's time
+//! is divided.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -12,36 +12,36 @@ use crate::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 
-/// The head of a result object.
+/// The first fields of a result object.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Head {
-    /// The kind of result and its version, such as `garland.cp/2`.
+    /// The schema and its version, such as `garland.cp/2`.
     pub schema: Cow<'static, str>,
-    /// The run's name; none where nothing is kept.
+    /// The run's name; none if the command stores no run.
     pub run: Option<String>,
     /// The command line.
     #[serde(default)]
     command: Vec<String>,
     /// From the command's start to its end, in nanoseconds.
     pub elapsed_ns: u64,
-    /// They sum to `elapsed_ns`.
+    /// The phases, which sum to `elapsed_ns`.
     #[serde(default)]
     pub phases: Vec<Phase>,
-    /// The best that the wires allow; none where it isn't known, or no file was copied.
+    /// The maximum rate that the network allows; none if it is unknown, or no file was copied.
     pub limit: Option<Limit>,
 }
 
-/// A stretch of the command's time.
+/// A phase of the command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Phase {
-    /// What was done in it.
+    /// The name of the phase.
     pub name: Cow<'static, str>,
-    /// How long it took, in nanoseconds.
+    /// The duration in nanoseconds.
     pub ns: u64,
 }
 
 impl Head {
-    /// The head of a result of the kind `schema`, whose time is parted into `phases`.
+    /// Creates the first fields of a result with the schema `schema`, after these `phases`.
     pub fn new(schema: &'static str, run: Option<&Run>, phases: Phases) -> Self {
         Self {
             schema: Cow::Borrowed(schema),
@@ -54,40 +54,41 @@ impl Head {
     }
 }
 
-/// Phases without gaps: each begins where the one before it ended, the first with the program.
+/// A recorder of phases without gaps: each phase begins at the end of the previous one.
 pub struct Phases {
-    /// Where the last one ended, in nanoseconds of the monotonic clock.
+    /// The end of the last phase, in monotonic nanoseconds.
     last: u64,
     list: Vec<Phase>,
 }
 
 impl Phases {
-    /// No phase yet; the first begins with the program.
+    /// Begins the first phase at the start of the process.
     pub fn begin() -> Self {
         Self { last: process::start_ns(), list: Vec::new() }
     }
 
-    /// No phase yet; the first begins now.
+    /// Begins the first phase now.
     pub fn since_now() -> Self {
         Self { last: clock::now_ns(), list: Vec::new() }
     }
 
-    /// Whether a phase has ended.
+    /// Returns whether a phase has ended.
     pub fn has_any(&self) -> bool {
         !self.list.is_empty()
     }
 
-    /// Where the next phase begins, in nanoseconds of the monotonic clock.
+    /// Returns the beginning of the current phase, in monotonic nanoseconds.
     pub fn last_ns(&self) -> u64 {
         self.last
     }
 
-    /// The phase `name` ends now; how long it took, in nanoseconds.
+    /// Ends the current phase, `name`, now. Returns its duration in nanoseconds.
     pub fn end(&mut self, name: &'static str) -> u64 {
         self.end_at(name, clock::now_ns())
     }
 
-    /// The phase `name` ended at `end`, or has no length where that is before its beginning.
+    /// Ends the current phase, `name`, at the monotonic time `end`; its duration is 0 if that is before its
+    /// beginning. Returns its duration in nanoseconds.
     pub fn end_at(&mut self, name: &'static str, end: u64) -> u64 {
         let ns = end.saturating_sub(self.last);
         self.list.push(Phase { name: Cow::Borrowed(name), ns });
@@ -100,18 +101,18 @@ impl Phases {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeVerdict {
-    /// It did everything that was asked of it.
+    /// The operation succeeded on the node.
     Ok,
-    /// It did not, and says why.
+    /// The operation failed on the node.
     Failed,
-    /// It was there, and is gone.
+    /// The node's agent died or was lost.
     Dead,
-    /// Nothing was to be done there.
+    /// There was nothing to do on the node.
     Skipped,
 }
 
 impl NodeVerdict {
-    /// Its word in tables and results.
+    /// Returns the word for the verdict in tables and results.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -127,28 +128,28 @@ impl NodeVerdict {
 pub struct NodeEnd {
     /// How it ended.
     pub verdict: NodeVerdict,
-    /// Why it isn't ok.
+    /// The reason, unless the verdict is ok.
     pub reason: Option<String>,
 }
 
 impl NodeEnd {
-    /// It is ok if there is no reason why not; else this word says how it ended.
+    /// Creates the verdict `otherwise` with the reason; without a reason the verdict is ok.
     pub fn new(otherwise: NodeVerdict, reason: Option<String>) -> Self {
         Self { verdict: if reason.is_none() { NodeVerdict::Ok } else { otherwise }, reason }
     }
 
-    /// Whether it did all that it was to do.
+    /// Returns whether the verdict is ok.
     pub fn is_ok(&self) -> bool {
         self.verdict == NodeVerdict::Ok
     }
 
-    /// As the table of verdicts takes it, of the node `name`.
+    /// Returns the verdict, the reason and the `name` of the node, as arguments for the table of verdicts.
     pub fn of<'a>(&'a self, name: &'a str) -> (&'a str, Option<&'a str>, &'a str) {
         (self.verdict.as_str(), self.reason.as_deref(), name)
     }
 }
 
-/// Keeps a result object in its run's folder, and prints it: as JSON, or for people.
+/// Writes a result object to its run's directory, and prints it as JSON or as text.
 pub fn tell(run: &Run, json: bool, result: &(impl Serialize + Display)) -> Result<(), Failure> {
     run.keep("result.json", result)?;
     show(json, result)
@@ -159,8 +160,8 @@ pub fn show(json: bool, result: &(impl Serialize + Display)) -> Result<(), Failu
     if json { print_json(result) } else { output::print(result) }
 }
 
-/// Prints a result object.
+/// Prints a result object as JSON.
 pub fn print_json(result: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;
+    let text = serde_json::to_string_pretty(result).or_nothing("cannot encode the result")?;
     output::print_json(&text)
 }

@@ -1,4 +1,4 @@
-//! Results of earlier runs, read back as the values that they were.
+//! Reads back the results of earlier runs.
 
 use std::fs;
 use std::io;
@@ -16,10 +16,10 @@ use garland_terminal::failure::Failure;
 #[derive(Debug, Error)]
 pub enum KeptError {
     /// The file cannot be read.
-    #[error("reading {}: {reason}", .0.display(), reason = reason(.1))]
+    #[error("cannot read {}: {reason}", .0.display(), reason = reason(.1))]
     Io(PathBuf, io::Error),
-    /// The file has something else in it.
-    #[error("{} is no result: {}", .0.display(), .1)]
+    /// The file does not contain such a result.
+    #[error("{} is not a valid result: {}", .0.display(), .1)]
     Other(PathBuf, serde_json::Error),
 }
 
@@ -28,7 +28,7 @@ impl From<KeptError> for Failure {
         match error {
             KeptError::Io(..) => Self::nothing(error),
             KeptError::Other(..) => Self::usage(error)
-                .hint("the command was ended while it was written, or another version wrote it"),
+                .hint("the command was killed while it wrote the file, or another version of garland wrote it"),
         }
     }
 }
@@ -40,7 +40,7 @@ pub struct KeptResult {
     schema: String,
 }
 
-/// What every result object begins with.
+/// The field that every result object has.
 #[derive(Deserialize)]
 struct Kind {
     schema: String,
@@ -50,7 +50,7 @@ impl KeptResult {
     /// Reads the result object of `run`.
     ///
     /// # Errors
-    /// When there is none, or it is no result object.
+    /// When there is none, or it is not a result object.
     pub fn of(run: &Run) -> Result<Self, KeptError> {
         let path = run.folder().join("result.json");
         let text = fs::read(&path).map_err(|error| KeptError::Io(path.clone(), error))?;
@@ -60,15 +60,15 @@ impl KeptResult {
         }
     }
 
-    /// The kind of result and its version, such as `garland.cp/2`.
+    /// Returns the schema and its version, such as `garland.cp/2`.
     pub fn schema(&self) -> &str {
         &self.schema
     }
 
-    /// The object as a value.
+    /// Parses the object.
     ///
     /// # Errors
-    /// When it is no such value.
+    /// When it does not have the fields of `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, KeptError> {
         serde_json::from_slice(&self.text)
             .map_err(|error| KeptError::Other(self.path.clone(), error))

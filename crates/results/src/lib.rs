@@ -1,8 +1,7 @@
-//! Results of commands as values that are written as JSON and can be read back, and the directory of a run,
-//! which keeps them.
+//! Results of commands, which are written as JSON to the directory of a run and can be read back.
 //!
-//! - values: [`copy`], [`tree`], [`checksums`], [`explain`], [`standing`]; every one begins with [`head`],
-//! - where they are kept: [`places`] (the state directory), [`run`], [`traces`], [`lock`],
+//! - results: [`copy`], [`tree`], [`checksums`], [`explain`], [`standing`]; all have the fields of [`head`],
+//! - where they are stored: [`places`] (the state directory), [`run`], [`traces`], [`lock`],
 //! - reading them back: [`kept`], [`wires_baseline`].
 
 #![forbid(unsafe_code)]

@@ -1,20 +1,20 @@
-//! The limit of a copy: the best that wires and options allow.
+//! The limit of a copy: the maximum rate that the network and the options allow.
 
 use serde::{Deserialize, Serialize};
 
-/// A limit, where it comes from, and how near a copy came.
+/// A rate limit, its origin, and how close a copy came to it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Limit {
     /// Bytes per second.
     pub rate: u64,
-    /// Where the figure comes from, in words.
+    /// The origin of the figure, as text.
     pub source: String,
-    /// The whole command's rate over the limit.
+    /// The rate of the whole command, divided by the limit.
     pub achieved: Option<f64>,
 }
 
 impl Limit {
-    /// A limit of so many bits per second.
+    /// Creates a limit of `bits` per second.
     pub fn new(bits: f64, source: String) -> Self {
         Self { rate: (bits / 8.0) as u64, source, achieved: None }
     }

@@ -1,7 +1,7 @@
-//! Lock files: a command holds one while it lives, so that others can tell.
+//! Lock files, which show that the command that holds one is running.
 //!
-//! flock(2) is what counts. Some file systems don't have it (Lustre by default, NFS without lockd):
-//! there the process that is named in the file counts.
+//! A lock is held by flock(2). On file systems without it (Lustre by default, NFS without lockd) the lock
+//! counts as held while the process lives that is named in the file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -14,17 +14,17 @@ use garland_sys::event::Wake;
 use garland_sys::identity::Identity;
 use garland_sys::threads;
 
-/// How often the process is looked at where flock is not supported.
-const LOOK: Duration = Duration::from_millis(100);
+/// The interval of checks for the process where flock is not supported.
+const POLL: Duration = Duration::from_millis(100);
 
-/// A lock file that this process holds, until this is dropped or the process ends.
+/// A lock file that this process holds until this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct LockFile {
     _file: File,
 }
 
 impl LockFile {
-    /// Holds the lock file at `path`; created if missing. Several processes may hold it.
+    /// Takes the lock file at `path`, which is created if missing. Several processes may hold it.
     ///
     /// # Errors
     /// When the file can be neither locked nor written.
@@ -36,7 +36,7 @@ impl LockFile {
         let mut file = open(path, true)?;
         let locked = uninterrupted(|| lock(&file));
         let named = name_own(&mut file);
-        // Either will do.
+        // One of the two is sufficient.
         match locked {
             Ok(()) => Ok(Self { _file: file }),
             Err(_) => named.map(|()| Self { _file: file }),
@@ -44,7 +44,7 @@ impl LockFile {
     }
 }
 
-/// Whether a process holds the lock file at `path`.
+/// Returns whether a process holds the lock file at `path`.
 pub fn is_held(path: &Path) -> bool {
     is_held_by(path, File::try_lock)
 }
@@ -58,11 +58,11 @@ fn is_held_by(path: &Path, try_lock: impl Fn(&File) -> Result<(), TryLockError>)
     }
 }
 
-/// Does `work` unless a process holds the lock file at `path`; nobody gets to hold it meanwhile.
+/// Runs `work` unless a process holds the lock file at `path`. No process can take the lock meanwhile.
 pub fn unless_held(path: &Path, work: impl FnOnce()) {
     let file = open(path, false);
     match file.as_ref().map(File::try_lock) {
-        // Whoever would hold it has made it.
+        // If the file is missing, no process holds it. After other errors this is unknown.
         Err(error) if error.kind() != ErrorKind::NotFound => {}
         Ok(Err(TryLockError::WouldBlock)) => {}
         Ok(Err(TryLockError::Error(_)))
@@ -71,7 +71,7 @@ pub fn unless_held(path: &Path, work: impl FnOnce()) {
     }
 }
 
-/// A flag that is raised when no process holds the lock file at `path` any more.
+/// Returns a flag that is raised when no process holds the lock file at `path`.
 ///
 /// # Errors
 /// When the system has no descriptor or thread left.
@@ -82,7 +82,7 @@ pub fn released(path: &Path) -> io::Result<Arc<Wake>> {
         let locked = open(&path, false).map(|file| uninterrupted(|| file.lock()));
         if matches!(locked, Ok(Err(_))) {
             while named(&path).is_some_and(|process| process.is_alive()) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL);
             }
         }
         raised.raise();
@@ -90,7 +90,7 @@ pub fn released(path: &Path) -> io::Result<Arc<Wake>> {
     Ok(wake)
 }
 
-/// NFS locks only what is open for writing exclusively.
+/// Opens a lock file, also for writing: on NFS an exclusive lock requires this.
 fn open(path: &Path, create: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).truncate(false).mode(0o600).open(path)
@@ -105,12 +105,14 @@ fn uninterrupted(lock: impl Fn() -> io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Writes the identity of this process to a lock file.
 fn name_own(file: &mut File) -> io::Result<()> {
     let Identity { pid, start, boot } = Identity::own()?;
     file.set_len(0)?;
     file.write_all(format!("{pid} {start} {boot}\n").as_bytes())
 }
 
+/// Reads the identity of the process that is named in a lock file.
 fn named(path: &Path) -> Option<Identity> {
     let text = fs::read_to_string(path).ok()?;
     let mut words = text.split_whitespace();
@@ -134,7 +136,7 @@ mod tests {
         fn new(name: &str) -> Self {
             let name = format!("garland-lock-{name}-{}", std::process::id());
             let folder = std::env::temp_dir().join(name);
-            fs::create_dir_all(&folder).expect("a folder for the test");
+            fs::create_dir_all(&folder).expect("a directory for the test");
             Self(folder)
         }
     }
@@ -145,7 +147,7 @@ mod tests {
         }
     }
 
-    /// What flock(2) says on NFS without lockd, and on Lustre without `-o flock`.
+    /// The errors of flock(2) on NFS without lockd, and on Lustre without `-o flock`.
     const UNSUPPORTED: [Errno; 2] = [Errno::NOLCK, Errno::NOSYS];
 
     #[test]
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn without_flock_the_process_that_is_named_counts() {
+    fn without_flock_the_named_process_decides() {
         let folder = Folder::new("unsupported");
         let path = folder.0.join("lock");
         for errno in UNSUPPORTED {
@@ -176,7 +178,7 @@ mod tests {
             let refused = |_: &File| Err(TryLockError::Error(errno.into()));
             assert!(is_held_by(&path, refused));
             drop(lock);
-            // This process lives; one that had its number before doesn't.
+            // An identity with the same process id and another start time belongs to a process that has ended.
             let Identity { pid, start, boot } = Identity::own().unwrap();
             fs::write(&path, format!("{pid} {} {boot}\n", start + 1)).unwrap();
             assert!(!is_held_by(&path, refused));

@@ -1,5 +1,5 @@
-//! Where Garland keeps what it must remember: one folder of mode 0700 whose owner is checked, and
-//! in it one for each host, since homes may be shared.
+//! The state directory: mode 0700, with a subdirectory for each host, since homes may be shared. Owner and
+//! mode are checked when it is opened.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
@@ -12,14 +12,14 @@ use garland_sys::process;
 
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The state folder of this host.
+/// The state directory of this host.
 #[derive(Clone, Debug)]
 pub struct Places {
     state: PathBuf,
 }
 
 impl Places {
-    /// Opens the state folder: `$GARLAND_STATE`, else `$XDG_STATE_HOME/garland`, else
+    /// Opens the state directory: `$GARLAND_STATE`, or else `$XDG_STATE_HOME/garland`, or else
     /// `~/.local/state/garland`.
     pub fn open() -> Result<Self, Failure> {
         let var =
@@ -28,34 +28,35 @@ impl Places {
             .or_else(|| Some(var("XDG_STATE_HOME")?.join("garland")))
             .or_else(|| Some(var("HOME")?.join(".local/state/garland")));
         let base = base.ok_or_else(|| {
-            Failure::usage("there is no place for Garland's state")
+            Failure::usage("the state directory is unknown: neither HOME nor GARLAND_STATE is set")
                 .hint("set HOME or GARLAND_STATE")
         })?;
         Self::at(&std::path::absolute(&base).unwrap_or(base))
     }
 
-    /// Opens the state folder under `base`. Both must be this user's, and nobody else may write to
-    /// them; what is below `base` nobody else may read either.
+    /// Opens the state directory of this host below `base`. Both must belong to this user and must not be
+    /// writable by others; the host's directory must not be readable by others either.
     pub fn at(base: &Path) -> Result<Self, Failure> {
         own_folder(base, 0o022)?;
         let state = base.join(process::host_name().replace('/', "_"));
-        private_folder(&state)?;
+        own_folder(&state, 0o077)?;
         Ok(Self { state })
     }
 
-    /// A directory of the state; created if missing.
+    /// Returns a subdirectory of the state directory; created if missing.
     pub fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = self.state.join(name);
-        private_folder(&path)?;
+        own_folder(&path, 0o077)?;
         Ok(path)
     }
 
-    /// What is known of files that were read or written here; nothing where there is no place for it.
+    /// Returns the records of files that were read or written on this machine; empty if their directory
+    /// cannot be used.
     pub fn records(&self) -> Records {
         self.folder("known").map_or_else(|_| Records::default(), Records::at)
     }
 
-    /// The key pair that this user commands agents with; made at first use.
+    /// Returns the key pair with which this user commands agents; generated at first use.
     pub fn controller_keys(&self) -> Result<KeyPair, Failure> {
         let path = self.state.join("controller.key");
         let read = || -> Option<KeyPair> {
@@ -68,13 +69,13 @@ impl Places {
         }
         let keys = KeyPair::generate();
         let bytes = [keys.private, keys.public].concat();
-        write_private(&path, &bytes).or_nothing(format!("writing {}", path.display()))?;
-        // Somebody else may have been faster: what stands there now counts.
+        write_private(&path, &bytes).or_nothing(format!("cannot write {}", path.display()))?;
+        // Another process may have written its key pair at the same time: use the one in the file.
         Ok(read().unwrap_or(keys))
     }
 }
 
-/// Writes a file of mode 0600 by temporary name and rename.
+/// Writes a file of mode 0600 under a temporary name, and renames it.
 pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let temporary = path.with_extension(format!("tmp{}", std::process::id()));
     let mut file =
@@ -84,32 +85,31 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::rename(temporary, path)
 }
 
-fn private_folder(path: &Path) -> Result<(), Failure> {
-    own_folder(path, 0o077)
-}
-
-/// Makes a folder if need be, and checks that it is this user's and that none of the permissions
-/// `forbidden` are given to others.
+/// Creates a directory if missing. Checks that it belongs to this user, and that its mode has none of the
+/// bits `forbidden`.
 fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .or_nothing(format!("making {}", path.display()))?;
-    let stat = fs::symlink_metadata(path).or_nothing(format!("asking about {}", path.display()))?;
+        .or_nothing(format!("cannot create {}", path.display()))?;
+    let stat = fs::symlink_metadata(path).or_nothing(format!("cannot stat {}", path.display()))?;
     if !stat.is_dir() || stat.uid() != process::user_id() {
-        return Err(Failure::usage(format!("{} belongs to somebody else", path.display()))
-            .hint("set GARLAND_STATE to a folder of your own"));
+        return Err(Failure::usage(format!(
+            "the state directory {} belongs to another user",
+            path.display()
+        ))
+        .hint("set GARLAND_STATE to a directory that belongs to you"));
     }
     if stat.mode() & forbidden != 0 {
         let mode = stat.mode() & 0o7777;
         let may = if stat.mode() & 0o022 == 0 { "read" } else { "write to" };
         return Err(Failure::usage(format!(
-            "other users may {may} {}, which has mode {mode:04o}",
+            "other users may {may} the state directory {}: it has mode {mode:04o}",
             path.display()
         ))
         .hint(format!(
-            "look whether what is in it is yours, then: chmod go-rwx {}",
+            "check that its files are yours, then run: chmod go-rwx {}",
             path.display()
         )));
     }
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn a_state_folder_is_refused_that_others_may_write_to() {
         let base = std::env::temp_dir().join(format!("garland-places-{}", std::process::id()));
-        let places = Places::at(&base).expect("a new folder is private");
+        let places = Places::at(&base).expect("a new directory is private");
         let host = base.join(process::host_name().replace('/', "_"));
-        let runs = places.folder("runs").expect("a new folder is private");
+        let runs = places.folder("runs").expect("a new directory is private");
         for (path, mode) in [(&base, 0o770), (&base, 0o1777), (&base, 0o702), (&host, 0o720)] {
             set_mode(path, mode);
             let refused = Places::at(&base).map(drop).expect_err("others may write to it");
@@ -139,7 +139,7 @@ mod tests {
             assert!(refused.to_string().contains(&*path.to_string_lossy()), "{refused}");
             set_mode(path, 0o700);
         }
-        // What is below is private wholly; the folder that was named may be seen.
+        // Subdirectories must be private; the base directory may be readable by others.
         set_mode(&base, 0o755);
         set_mode(&runs, 0o750);
         let refused = Places::at(&base).expect("nobody else writes").folder("runs").map(drop);

@@ -1,5 +1,5 @@
-//! Runs: every command that moves bytes keeps what it did in a folder of its own, named by the
-//! output and read by later commands.
+//! Runs: every command that moves bytes stores its result, plan and traces in a directory. Its output names
+//! the directory, and later commands read it.
 
 mod names;
 mod retention;
@@ -18,26 +18,26 @@ use crate::lock::LockFile;
 use crate::places::{Places, write_private};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The run that is meant where none is named.
+/// The name that stands for the last run.
 pub const LAST: &str = "last";
 
-/// A run's folder.
+/// A run's directory.
 #[derive(Clone, Debug)]
 pub struct Run {
     name: String,
     folder: PathBuf,
-    /// Of a run that lives in this process.
+    /// The lock, if the run's command is this process.
     _lock: Option<Arc<LockFile>>,
 }
 
 impl Run {
-    /// Begins a run of `command`, named by the time, the command and two random bytes. It lives until
-    /// this is dropped.
+    /// Begins a run of `command`, which lasts until the value is dropped. Its name consists of the time,
+    /// the command and two random bytes.
     pub fn begin(places: &Places, command: &str) -> Result<Self, Failure> {
         Self::begin_keeping(places, command, TRACED)
     }
 
-    /// Begins a run of `command`, of whose runs the last `traced` keep their traces.
+    /// Begins a run of `command`, and removes the traces of its runs except for the last `traced`.
     pub fn begin_keeping(places: &Places, command: &str, traced: usize) -> Result<Self, Failure> {
         let runs = places.folder("runs")?;
         let now = jiff::Timestamp::from_nanosecond(i128::from(clock::wall_ns()));
@@ -51,20 +51,20 @@ impl Run {
         Ok(run)
     }
 
-    /// Marks the run as alive until this value is dropped.
+    /// Holds the run's lock until the value is dropped: a run with a held lock is not removed.
     pub fn held(self) -> Result<Self, Failure> {
         let path = self.folder.join(LOCK);
-        let lock = LockFile::hold(&path).or_nothing(format!("locking {}", path.display()))?;
+        let lock = LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))?;
         Ok(Self { _lock: Some(Arc::new(lock)), ..self })
     }
 
-    /// A run that was made: by its name, by its folder, or the last one. It must hold `needed`, which
-    /// `what` says in words; the last one is the last that does.
+    /// Finds a run by its name, its directory, or as [`LAST`]. It must contain the file `needed`, which
+    /// `what` describes in errors; `LAST` is the last run that does.
     pub fn find(places: &Places, asked: &str, needed: &str, what: &str) -> Result<Self, Failure> {
         Self::find_with(places, asked, &[needed], what)
     }
 
-    /// Finds a run that holds all of `needed`, which `what` names in errors.
+    /// Like [`Run::find`], for several files.
     pub fn find_with(
         places: &Places,
         asked: &str,
@@ -80,10 +80,11 @@ impl Run {
         };
         let known = sorted(&runs);
         let mut having = known.into_iter().rev().filter(|folder| lacking(folder).is_none());
-        let kept = |failure: Failure| failure.hint(format!("runs are kept in {}", runs.display()));
+        let kept =
+            |failure: Failure| failure.hint(format!("runs are stored in {}", runs.display()));
         if asked == LAST {
             let last = having.next().map(named);
-            return last.ok_or_else(|| kept(Failure::usage(format!("no run has {what} yet"))));
+            return last.ok_or_else(|| kept(Failure::usage(format!("no run has {what}"))));
         }
         let is_path = asked.contains('/') || asked.starts_with('.');
         let folder = if is_path { PathBuf::from(asked) } else { runs.join(asked) };
@@ -91,55 +92,56 @@ impl Run {
             let kept = |failure: Failure| {
                 let (count, days) = (retention::KEPT, retention::AGE.as_secs() / 86400);
                 kept(failure).hint(format!(
-                    "the last {count} runs of each command are kept, for {days} days"
+                    "only the last {count} runs of each command are kept, for {days} days"
                 ))
             };
             let last: Vec<String> = having.take(3).map(|folder| named(folder).name).collect();
-            let failure = kept(Failure::usage(format!("there is no run {asked}")));
+            let failure = kept(Failure::usage(format!("run {asked} does not exist")));
             return Err(if last.is_empty() {
                 failure
             } else {
-                failure.hint(format!("the last that have {what}: {}", last.join(", ")))
+                failure.hint(format!("the last runs that have {what}: {}", last.join(", ")))
             });
         }
         if let Some(needed) = lacking(&folder) {
             if let Some(why) = retention::why_removed(&folder).filter(|_| needed == TRACES) {
                 return Err(Failure::usage(format!("run {asked}: its trace was removed ({why})")));
             }
-            return Err(kept(Failure::usage(format!("the run {asked} has no {needed}: {what}"))));
+            return Err(kept(Failure::usage(format!(
+                "run {asked} has no {needed}; name a run that has {what}"
+            ))));
         }
         Ok(named(std::path::absolute(&folder).unwrap_or(folder)))
     }
 
-    /// The run's name.
+    /// Returns the run's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The run's folder.
+    /// Returns the run's directory.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Why the run's traces were removed, if they were.
+    /// Returns why the run's traces were removed, if they were.
     pub fn why_traces_removed(&self) -> Option<String> {
         retention::why_removed(&self.folder)
     }
 
-    /// Keeps a value as JSON.
+    /// Writes a value as JSON to a file of the run.
     pub fn keep(&self, file: &str, value: &impl Serialize) -> Result<(), Failure> {
         let path = self.folder.join(file);
-        let text = serde_json::to_string_pretty(value).or_nothing(format!("writing {file}"))?;
-        write_private(&path, text.as_bytes()).or_nothing(format!("writing {}", path.display()))
+        let text =
+            serde_json::to_string_pretty(value).or_nothing(format!("cannot encode {file}"))?;
+        write_private(&path, text.as_bytes()).or_nothing(format!("cannot write {}", path.display()))
     }
-}
 
-impl Run {
-    /// Keeps what was noted of the run, a file a node, or of the copy of `node` where there are several;
-    /// says if it can't: the run is as good without.
+    /// Writes the traces of the run, one file per node; with `node`, those of its copy, if the run has several
+    /// copies. Errors are only printed: the result does not depend on traces.
     pub fn keep_traces(&self, places: &Places, node: Option<&str>, traces: &[Trace]) {
         if let Err(failure) = self.write_traces(places, node, traces) {
-            garland_terminal::errln!("this run has no whole trace: {failure}");
+            garland_terminal::errln!("cannot write all traces of this run: {}", failure.message());
         }
     }
 
@@ -157,14 +159,14 @@ impl Run {
         for trace in traces {
             let path = folder.join(trace.origin.file_name());
             write_private(&path, &trace.encode())
-                .or_nothing(format!("writing {}", path.display()))?;
+                .or_nothing(format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }
 }
 
-/// The folders of all runs, the oldest first. Names begin with the time, to the second; of runs that
-/// began within one, the file system knows more.
+/// Returns the directories of all runs, the oldest first. Names begin with the time in seconds; runs of the
+/// same second are ordered by the times of the file system.
 fn sorted(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

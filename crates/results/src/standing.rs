@@ -1,5 +1,5 @@
-//! What `garland up`, `status` and `down` tell: one line or object for each node, about its agent
-//! that stays.
+//! The results of `garland up`, `garland status` and `garland down`, which have the state of each node's
+//! standing agent.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use garland_core::cluster::Node;
 use serde::Serialize;
 
-use crate::head::{Head, NodeVerdict, print_json};
+use crate::head::{Head, NodeEnd, NodeVerdict, print_json};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
@@ -15,75 +15,76 @@ use garland_terminal::verdicts::folded;
 /// The result objects `garland.up/2`, `garland.status/2` and `garland.down/2`.
 #[derive(Serialize)]
 pub struct StandingResult {
-    /// What every result begins with.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// The nodes, in the list's order.
     pub nodes: Vec<NodeState>,
 }
 
-/// What became of one node's agent, or how it is.
+/// The state of a node's standing agent, or the end of an operation on it.
 #[derive(Serialize)]
 pub struct NodeState {
     name: String,
-    verdict: NodeVerdict,
-    reason: Option<String>,
-    /// Where the agent writes what no head is there to hear, a file on the node's host.
+    #[serde(flatten)]
+    end: NodeEnd,
+    /// The agent's log, a file on the node's host.
     log: Option<PathBuf>,
-    /// Connections that it keeps to nodes behind it, for the copies to come.
+    /// The number of its open links to nodes behind it, for future copies.
     links: Option<u32>,
-    /// Nodes behind it that it can't reach, and why.
+    /// The errors of links that it could not open.
     unreachable: Vec<String>,
-    /// The verdict's word in the table.
+    /// The word for the verdict in the table.
     #[serde(skip)]
     word: &'static str,
 }
 
 impl NodeState {
-    /// All is as it was asked for; the table says so by `word`.
+    /// The state of a node where everything is as requested; `word` is shown in the table.
     pub fn ok(node: &Node, word: &'static str) -> Self {
-        Self::new(node, NodeVerdict::Ok, None, word)
+        Self { word, ..Self::new(node, NodeVerdict::Ok, None) }
     }
 
-    /// It isn't: `verdict` is `failed`, `dead` or `skipped`.
+    /// The state of a node with the verdict `failed`, `dead` or `skipped`, and the reason.
     pub fn but(node: &Node, verdict: NodeVerdict, reason: impl Into<String>) -> Self {
-        Self::new(node, verdict, Some(reason.into()), verdict.as_str())
+        Self::new(node, verdict, Some(reason.into()))
     }
 
-    fn new(node: &Node, verdict: NodeVerdict, reason: Option<String>, word: &'static str) -> Self {
-        let (log, links, unreachable) = (None, None, Vec::new());
-        Self { name: node.name.clone(), verdict, reason, log, links, unreachable, word }
+    fn new(node: &Node, verdict: NodeVerdict, reason: Option<String>) -> Self {
+        let (end, word) = (NodeEnd { verdict, reason }, verdict.as_str());
+        Self { name: node.name.clone(), end, log: None, links: None, unreachable: Vec::new(), word }
     }
 
-    /// With the agent's log.
+    /// Adds the agent's log.
     pub fn with_log(mut self, log: Option<PathBuf>) -> Self {
         self.log = log;
         self
     }
 
-    /// With the links that its agent keeps, and those that it couldn't open.
+    /// Adds the number of its agent's links, and the errors of those that it could not open.
     pub fn with_links(mut self, links: Option<u32>, unreachable: Vec<String>) -> Self {
         (self.links, self.unreachable) = (links, unreachable);
         self
     }
 
-    /// Whether the verdict is `verdict`.
+    /// Returns whether the verdict is `verdict`.
     pub fn is(&self, verdict: NodeVerdict) -> bool {
-        self.verdict == verdict
+        self.end.verdict == verdict
     }
 }
 
 impl StandingResult {
-    /// Prints the object, or its table.
+    /// Prints the object as JSON, or as a table.
     pub fn print(&self, json: bool) -> Result<(), Failure> {
         if json {
             return print_json(self);
         }
         if self.nodes.is_empty() {
-            return output::print("no agents stay; start some: garland up NODES\n");
+            return output::print("no standing agents; to start some: garland up NODES\n");
         }
         let nodes = self.nodes.iter();
-        let verdicts = nodes.map(|node| (node.word, node.reason.as_deref(), node.name.as_str()));
+        let verdicts =
+            nodes.map(|node| (node.word, node.end.reason.as_deref(), node.name.as_str()));
         output::print(folded(verdicts))?;
         let links: u32 = self.nodes.iter().filter_map(|node| node.links).sum();
         if links > 0 {
@@ -97,7 +98,7 @@ impl StandingResult {
         Ok(())
     }
 
-    /// Prints the folders of the agents' logs.
+    /// Prints the directories of the agents' logs.
     pub fn print_log_folders(&self) -> Result<(), Failure> {
         let folders = self.nodes.iter().filter_map(|node| node.log.as_deref()?.parent());
         let folders: BTreeSet<&Path> = folders.collect();
@@ -106,23 +107,18 @@ impl StandingResult {
         output::print(lines)
     }
 
-    /// The exit code of `garland status`: agents that are gone aren't the same as none.
+    /// Returns the exit code of `garland status`: [`Exit::Nothing`] if no node has a standing agent, alive or
+    /// dead.
     pub fn status(&self) -> Exit {
-        let nodes = self.nodes.iter();
-        let (up, gone) = nodes.fold((0, 0), |(up, gone), node| {
-            (
-                up + usize::from(node.is(NodeVerdict::Ok)),
-                gone + usize::from(node.is(NodeVerdict::Dead)),
-            )
-        });
-        match (up, gone) {
+        let count = |verdict| self.nodes.iter().filter(|node| node.is(verdict)).count();
+        match (count(NodeVerdict::Ok), count(NodeVerdict::Dead)) {
             (0, 0) => Exit::Nothing,
             (up, _) if up == self.nodes.len() => Exit::Done,
             _ => Exit::SomeFailed,
         }
     }
 
-    /// The command's exit code, where `fine` says which nodes are as they were asked for.
+    /// Returns the exit code of a command, where `fine` decides which nodes are as requested.
     pub fn exit(&self, fine: impl Fn(&NodeState) -> bool) -> Exit {
         match self.nodes.iter().filter(|node| fine(node)).count() {
             all if all == self.nodes.len() => Exit::Done,

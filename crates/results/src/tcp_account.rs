@@ -1,9 +1,9 @@
-//! The kernel's account of a stream, as results tell it.
+//! The kernel's statistics of a TCP stream, as they appear in results.
 
 use garland_protocol::TxStats;
 use serde::Serialize;
 
-/// `TCP_INFO` at a stream's end.
+/// Statistics from `TCP_INFO` at the end of a stream.
 #[derive(Serialize)]
 pub struct TcpAccount {
     busy_ns: u64,
@@ -17,17 +17,17 @@ pub struct TcpAccount {
 }
 
 impl TcpAccount {
-    /// The account as its agent told it.
-    pub fn new(went: &TxStats) -> Self {
+    /// Converts the statistics that an agent has reported.
+    pub fn new(stats: &TxStats) -> Self {
         Self {
-            busy_ns: went.busy_us * 1000,
-            window_limited_ns: went.window_limited_us * 1000,
-            buffer_limited_ns: went.buffer_limited_us * 1000,
-            segments: went.segments,
-            retransmits: went.retransmits,
-            window: went.window,
-            round_trip_ns: u64::from(went.round_trip_us) * 1000,
-            segment_size: went.segment_size,
+            busy_ns: stats.busy_us * 1000,
+            window_limited_ns: stats.window_limited_us * 1000,
+            buffer_limited_ns: stats.buffer_limited_us * 1000,
+            segments: stats.segments,
+            retransmits: stats.retransmits,
+            window: stats.window,
+            round_trip_ns: u64::from(stats.round_trip_us) * 1000,
+            segment_size: stats.segment_size,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The traces that a run keeps: one file a node, and where it gathered files from several nodes, which
-//! is a copy for each, a folder a copy.
+//! The traces of a run: one file per node. A run that gathered files from several nodes, with one copy
+//! per node, has a directory of traces per copy.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -12,43 +12,42 @@ use crate::places::Places;
 use crate::run::{LAST, Run, TRACES};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// No trace is larger, by far: a node keeps about a mebibyte.
+/// An upper bound for the size of a trace file; traces of nodes have about 1 MiB.
 const LARGEST: u64 = 256 << 20;
 
-/// The file of a copy's plan, or of the plans of several.
+/// The file with the plan of a copy, or with the plans of several copies.
 const PLAN: &str = "plan.json";
 
-/// The file of those that a mount's trace is about, the mount's own machine first.
+/// The file with the names of a mount's peers, the mounting machine first.
 pub const PEERS: &str = "peers.json";
 
-/// One copy of a run, or a mount, which has traces.
+/// A copy of a run, or a mount, that has traces.
 pub struct Traced {
     /// The run.
     pub run: Run,
-    /// The names of the plan's nodes, in their places; none where the plan can't be read.
+    /// The names of the plan's nodes, by index; empty if the plan cannot be read.
     pub planned: Vec<String>,
-    /// Which of its nodes' addresses each lane uses; none where the plan can't be read.
+    /// The rail of each lane, which is the index of the nodes' addresses that it uses; empty if the plan
+    /// cannot be read.
     pub rails: Vec<u16>,
-    /// The names of those that a mount's trace is about, in their places; they have none themselves.
+    /// The names of a mount's peers, by index. Peers have no traces of their own.
     pub peers: Vec<String>,
-    /// The node whose copy of several this is.
+    /// The node of this copy, if the run has several copies.
     pub of_node: Option<String>,
     folder: PathBuf,
 }
 
 impl Traced {
-    /// Finds the run that `asked` names, and of several copies that of `node`; the one that ended last
-    /// where none is named.
+    /// Finds the run that `asked` names. If it has several copies, chooses that of `node`, or without `node`
+    /// the one that ended last.
     pub fn find(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
-        let what = "a trace, as every garland cp and garland mount make one";
-        Self::of(Run::find(places, asked, TRACES, what)?, node)
+        Self::of(Run::find(places, asked, TRACES, "a trace")?, node)
     }
 
-    /// Finds the run of a copy that `asked` names, and in it the copy of `node` if there are several.
+    /// Like [`Traced::find`], for runs of copies only.
     pub fn find_copy(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
-        let what = "a trace of a copy, as every garland cp makes one";
         let needed: &[&str] = if asked == LAST { &[TRACES, PLAN] } else { &[TRACES] };
-        Self::of(Run::find_with(places, asked, needed, what)?, node)
+        Self::of(Run::find_with(places, asked, needed, "a trace of a copy")?, node)
     }
 
     fn of(run: Run, node: Option<&str>) -> Result<Self, Failure> {
@@ -61,10 +60,10 @@ impl Traced {
         let Ok(plans) = serde_json::from_slice::<Vec<Plan>>(&text) else {
             if let Some(node) = node {
                 return Err(Failure::usage(format!(
-                    "{} is one copy to or from all of its nodes, not one for {node}",
+                    "{} is a single copy of all nodes; it has no copy of {node} alone",
                     run.name()
                 ))
-                .hint("--node is for runs that gathered files of several nodes"));
+                .hint("--node applies to runs that gathered files from several nodes"));
             }
             let plan = serde_json::from_slice::<Plan>(&text);
             let (planned, rails) = plan.map_or_else(|_| Default::default(), known);
@@ -89,26 +88,28 @@ impl Traced {
         Ok(Self { run, of_node, planned, rails, peers, folder })
     }
 
-    /// The files of the traces, by name.
+    /// Returns the trace files, ordered by name.
     pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
         let folder = &self.folder;
-        let entries = fs::read_dir(folder).or_nothing(format!("reading {}", folder.display()))?;
+        let entries =
+            fs::read_dir(folder).or_nothing(format!("cannot read {}", folder.display()))?;
         let mut files = Vec::new();
         for entry in entries {
-            let path = entry.or_nothing(format!("reading {}", folder.display()))?.path();
+            let path = entry.or_nothing(format!("cannot read {}", folder.display()))?.path();
             if path.extension().is_some_and(|extension| extension == "trace") {
                 files.push(path);
             }
         }
         files.sort();
         if files.is_empty() {
-            return Err(Failure::nothing(format!("{} holds no trace", folder.display())));
+            return Err(Failure::nothing(format!("no trace in {}", folder.display())));
         }
         Ok(files)
     }
 }
 
-/// When the head noted the last of a copy, in nanoseconds of its clock; 0 where nobody knows.
+/// Returns the time of the last event in the head's trace of a copy, in monotonic nanoseconds; 0 if it
+/// cannot be read.
 fn last_of_head(folder: &Path) -> u64 {
     let Ok((trace, _)) = read(&folder.join("head.trace")) else { return 0 };
     let ends = trace.records.iter().map(|record| match record {
@@ -118,7 +119,7 @@ fn last_of_head(folder: &Path) -> u64 {
     ends.max().unwrap_or(0)
 }
 
-/// Reads one; also where it was cut short.
+/// Reads a trace file. If the file is truncated, returns the complete part and where it ends.
 pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), String> {
     let bytes = || -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
@@ -127,7 +128,7 @@ pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), String> {
     };
     let bytes = bytes().map_err(|error| garland_sys::error::reason(&error))?;
     if bytes.len() as u64 > LARGEST {
-        return Err("it is larger than any trace".to_owned());
+        return Err(format!("it is not a trace: it has more than {} MiB", LARGEST >> 20));
     }
     Trace::decode(&bytes).map_err(|error| error.to_string())
 }

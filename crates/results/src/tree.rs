@@ -1,4 +1,4 @@
-//! What a copy tells of a tree, besides what it tells of nodes.
+//! The result of copying a tree, as a part of the result of a copy.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::copied::Copied;
 
-/// So many things that were left out are listed in the table.
+/// The maximum number of entries per list in the table.
 const SHOWN: usize = 10;
 
-/// So many are kept in the object.
+/// The maximum number of entries per list in the JSON object.
 const KEPT: usize = 1000;
 
 /// The tree of a copy.
@@ -23,13 +23,13 @@ pub struct TreeResult {
     directories: u64,
     /// Symbolic and hard links.
     links: u64,
-    /// How many couldn't be copied.
+    /// The number of entries that could not be copied.
     missed: usize,
-    /// How many aren't for copying.
+    /// The number of entries that are not copied by design, such as sockets.
     skipped: usize,
-    /// The first of them.
+    /// The first of both.
     left_out: Vec<LeftOutResult>,
-    /// How many folders weren't swept though others were, since something in them stayed behind.
+    /// The number of directories in which nothing was removed because an entry of them was not copied.
     deletion_skipped: usize,
     /// The first of them.
     deletion_skipped_in: Vec<String>,
@@ -39,15 +39,15 @@ pub struct TreeResult {
 struct LeftOutResult {
     path: String,
     reason: String,
-    /// Whether it should have been copied.
+    /// Whether it could not be copied; otherwise it is not copied by design.
     missed: bool,
 }
 
 impl TreeResult {
-    /// The result of a tree of which `left_out` stayed behind.
+    /// Creates the result of a tree with the counts `tally`; `left_out` was not copied.
     pub fn new(tally: Tally, left_out: &[LeftOut]) -> Self {
         let missed = left_out.iter().filter(|left| left.failed).count();
-        // What should have been copied is more important.
+        // List first the entries that should have been copied.
         let first = left_out.iter().filter(|left| left.failed);
         let all = first.chain(left_out.iter().filter(|left| !left.failed));
         let entry = |left: &LeftOut| LeftOutResult {
@@ -67,14 +67,14 @@ impl TreeResult {
         }
     }
 
-    /// With the folders that nodes were told to remove nothing from.
+    /// Adds the directories in which nodes were told to remove nothing.
     pub fn with_deletion_skipped(self, directories: &[PathBuf]) -> Self {
         let first = directories.iter().take(KEPT).map(|path| path.to_string_lossy().into_owned());
         Self { deletion_skipped: directories.len(), deletion_skipped_in: first.collect(), ..self }
     }
 
-    /// The result of trees that came from nodes, one of each copy; none where none did. What stayed
-    /// behind is named by its node, too.
+    /// Combines the results of trees that were gathered from nodes, one per copy; none if there are none.
+    /// Entries that were not copied are named `NODE:PATH`.
     pub fn gathered(tallies: &[Option<Tally>], copies: &[Copied]) -> Option<Self> {
         let mut all = Tally::default();
         let mut left_out = Vec::new();
@@ -105,7 +105,7 @@ impl TreeResult {
         Some(Self { missed: count(missed), skipped: count(skipped), ..result })
     }
 
-    /// Whether all could be copied that should be.
+    /// Returns whether every entry that should be copied was copied.
     pub fn is_whole(&self) -> bool {
         self.missed == 0
     }
@@ -121,19 +121,19 @@ impl TreeResult {
 
     fn write_unswept(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for folder in self.deletion_skipped_in.iter().take(SHOWN) {
-            let why = "nothing was removed, since something in it stayed behind";
+            let why = "nothing was removed, since an entry of it was not copied";
             writeln!(f, "kept    {}: {why}", shown(folder))?;
         }
         write_more(f, "kept", self.deletion_skipped)
     }
 }
 
-/// A name may hold anything, and this is a terminal's line.
+/// Replaces control characters, which a name may contain, for output on a terminal.
 fn shown(line: &str) -> String {
     line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// How many more there are than are shown.
+/// Writes the number of entries beyond those that are shown.
 fn write_more(f: &mut fmt::Formatter<'_>, word: &str, count: usize) -> fmt::Result {
     match count.saturating_sub(SHOWN) {
         0 => Ok(()),
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missed_comes_first_and_much_is_counted() {
+    fn missed_entries_come_first_and_long_lists_are_cut() {
         let left = |path: &str, failed| LeftOut {
             path: path.into(),
             reason: "a reason".to_owned(),

@@ -1,4 +1,4 @@
-//! What an earlier run has measured between the same nodes.
+//! Reads the rates that an earlier run of `garland wires` has measured between the same nodes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use garland_analysis::pairs::Matrix;
 use serde::Deserialize;
 
-/// The kind and version of what `garland wires` keeps.
+/// The schema of the result of `garland wires`.
 pub const SCHEMA: &str = "garland.wires/2";
 use crate::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// A run to compare with.
+/// An earlier run, for comparison.
 pub struct Baseline {
     /// Its name.
     pub run: String,
-    /// Its rates of one stream, in bytes per second, rail by rail; the nodes in the order of now.
+    /// Its rates of one stream in bytes per second, one matrix per rail; the nodes are in the order of the
+    /// present run.
     pub rates: Vec<Matrix>,
 }
 
@@ -40,17 +41,18 @@ struct KeptDirection {
     rate: Option<f64>,
 }
 
-/// The most rails that nodes have.
+/// The maximum number of rails of a node.
 const RAILS: usize = 64;
 
 impl Baseline {
-    /// Whether it says anything.
+    /// Returns whether it has any rates.
     fn has_rates(&self) -> bool {
         self.rates.iter().any(|rail| rail.measured().next().is_some())
     }
 }
 
-/// The run named `asked`, or the last one that has measured the nodes `names`, if any has.
+/// Finds the run named `asked`, or else the last run that has measured exactly the nodes `names`; none if
+/// there is no such run.
 pub fn find(
     places: &Places,
     asked: Option<&str>,
@@ -63,27 +65,28 @@ pub fn find(
         let baseline = read(&runs.join(run).join("result.json"), run, names, alike);
         return match baseline.filter(|_| safe) {
             Some(baseline) if baseline.has_rates() => Ok(Some(baseline)),
-            _ => {
-                Err(Failure::usage(format!("{run} isn't a run of garland wires with these nodes"))
-                    .hint(format!("runs are kept in {}", runs.display())))
-            }
+            _ => Err(Failure::usage(format!(
+                "{run} is not a run of garland wires with exactly these nodes"
+            ))
+            .hint(format!("runs are kept in {}", runs.display()))),
         };
     }
     last(&runs, names, alike)
 }
 
-/// The last run that has measured the nodes `names`, and maybe others, if any has.
+/// Finds the last run that has measured the nodes `names`, and perhaps others; none if there is no such
+/// run.
 pub fn with_others(places: &Places, names: &[&str]) -> Result<Option<Baseline>, Failure> {
     last(&places.folder("runs")?, names, |_| true)
 }
 
-/// The last run in `runs` of nodes that are `alike`.
+/// Finds the last run in the directory `runs` that has measured `names`, and whose nodes are `alike`.
 fn last(
     runs: &Path,
     names: &[&str],
     alike: impl Fn(&[&str]) -> bool + Copy,
 ) -> Result<Option<Baseline>, Failure> {
-    let entries = fs::read_dir(runs).or_nothing(format!("reading {}", runs.display()))?;
+    let entries = fs::read_dir(runs).or_nothing(format!("cannot read {}", runs.display()))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     // Names begin with the time.
     folders.sort();
@@ -96,7 +99,7 @@ fn last(
     Ok(folders.iter().rev().find_map(of_same_nodes))
 }
 
-/// The result in `path`, if all of these nodes are in it, in any order, and all that are in it are
+/// Reads the result in `path`; none unless all of `names` are in it, in any order, and all of its nodes are
 /// `alike`.
 fn read(
     path: &Path,
@@ -111,7 +114,7 @@ fn read(
     if kept.schema != SCHEMA || !has_all || !alike(&known) {
         return None;
     }
-    // A file may say anything.
+    // The file may be damaged: limit the number of rails.
     let rails = kept
         .directions
         .iter()

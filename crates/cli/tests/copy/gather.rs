@@ -53,7 +53,7 @@ fn each_copy_of_a_gathering_run_can_be_explained() {
     let _ = garland.cp(&["local[1-3]:/log/x", "all"]).with_code(0);
     let last = garland.run(&["explain", "--json"]).with_code(0).json();
     let of_last = last["warnings"][0].as_str().expect("it says which copy this is").to_owned();
-    assert!(of_last.contains("a copy for each node; this is that of local"), "{of_last}");
+    assert!(of_last.contains("one copy per node; this is the copy of local"), "{of_last}");
     let told = garland.run(&["explain", "--node", "local2", "--json"]).with_code(0).json();
     assert_eq!([&told["bytes"], &told["ok"], &told["of"]], [300_002, 1, 1]);
     let rows = told["rows"].as_array().expect("rows").iter();
@@ -65,7 +65,7 @@ fn each_copy_of_a_gathering_run_can_be_explained() {
     assert!(said.err.contains("has no trace of local9"), "{}", said.err);
     let _ = garland.cp(&["local1:/log/x", "x"]).with_code(0);
     let said = garland.run(&["explain", "--node", "local1"]).with_code(2);
-    assert!(said.err.contains("--node is for runs that gathered"), "{}", said.err);
+    assert!(said.err.contains("--node applies to runs that gathered"), "{}", said.err);
     scratch.assert_nothing_left();
 }
 

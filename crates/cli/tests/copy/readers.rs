@@ -84,7 +84,7 @@ fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
         panic!("{unread:?}");
     };
     assert_eq!([two, three, four], ["local2", "local3", "local4"]);
-    assert_eq!([by_bytes, length], ["what it sees there is another file", &by_length]);
+    assert_eq!([by_bytes, length], ["the file at this path differs there", &by_length]);
     assert!(gone.ends_with("no such file or directory"), "{gone}");
     assert!(number(&result, "/sent_bytes") > 8_900_000, "{result:#}");
     scratch.assert_nothing_left();

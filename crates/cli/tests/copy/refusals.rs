@@ -67,7 +67,7 @@ fn an_unknown_node() {
     let said = refused("unknown", 2, &["--cluster", "c.toml", "source.bin", "n[2-4]:/x"]);
     insta::assert_snapshot!(said.err, @r"
     error: n4 is not in the cluster file
-    hint: add it there, or name another file by --cluster
+    hint: add it to the file, or use another file with --cluster
     ");
 }
 
@@ -81,7 +81,7 @@ fn an_unknown_group() {
     ");
     let said = refused("no-group", 2, &["source.bin", "@gpus:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: node list `@gpus`, column 1: cannot read @gpus: groups stand in the cluster file, and there is none
+    error: node list `@gpus`, column 1: cannot read @gpus: groups are defined in the cluster file, and there is none
     @gpus
     ^^^^^
     ");
@@ -127,23 +127,23 @@ fn a_cluster_file_that_is_wrong_says_where() {
 fn a_destination_that_is_none() {
     let said = |name: &str, end: &str| refused(name, 2, &["source.bin", end]).err;
     insta::assert_snapshot!(said("to-local", "/tmp/x"), @r"
-    error: `/tmp/x` is a path of this machine
+    error: `/tmp/x` is a path on this machine
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
     ");
     insta::assert_snapshot!(said("to-here", "./local1:/x"), @r"
-    error: `./local1:/x` is a path of this machine
+    error: `./local1:/x` is a path on this machine
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
     ");
     insta::assert_snapshot!(said("to-folder", "folder/x"), @r"
-    error: `folder/x` is a path of this machine
+    error: `folder/x` is a path on this machine
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
     ");
     insta::assert_snapshot!(said("to-node", "local1"), @r"
-    error: `local1` is a path of this machine
+    error: `local1` is a path on this machine
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'local1:/path'?
     ");
     insta::assert_snapshot!(said("to-nodes", "local[1-3]/data/x"), @r"
-    error: `local[1-3]/data/x` is a path of this machine
+    error: `local[1-3]/data/x` is a path on this machine
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'local[1-3]:/data/x'?
     ");
     insta::assert_snapshot!(said("to-lab", "lab:n1/x"), @r"
@@ -163,20 +163,20 @@ fn a_destination_that_is_none() {
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'
     ");
     insta::assert_snapshot!(said("to-pipe", "-"), @r"
-    error: standard output alone is no destination
-    hint: garland cp FILE n1:- gives what n1 received
+    error: standard output is not a destination
+    hint: garland cp FILE n1:- writes to standard output what n1 received
     ");
     insta::assert_snapshot!(said("to-pipes", "local[1-2]:-"), @r"
-    error: 2 nodes can't all write to one standard output
+    error: 2 nodes cannot write to one standard output
     hint: name one node
     ");
     insta::assert_snapshot!(said("to-home", "local1:~/x"), @r"
-    error: `~` is not known on nodes, since no shell is asked there
-    hint: a relative path begins in the home folder: 'local1:x'; a folder of that name is 'local1:./~/x'
+    error: `~` is not expanded on nodes
+    hint: a relative path begins in the home directory: 'local1:x'; for a directory named ~ write 'local1:./~/x'
     ");
     insta::assert_snapshot!(said("to-homes", "local1:~"), @r"
-    error: `~` is not known on nodes, since no shell is asked there
-    hint: a relative path begins in the home folder: 'local1:./'; a folder of that name is 'local1:./~'
+    error: `~` is not expanded on nodes
+    hint: a relative path begins in the home directory: 'local1:./'; for a directory named ~ write 'local1:./~'
     ");
 }
 

@@ -350,7 +350,7 @@ fn a_stripe_that_rots_is_found_by_its_digest() {
         bytes[5000] ^= 1;
         fs::write(file(2, ""), bytes).expect("it can be written");
     });
-    let reason = "failed  local2: its stripe isn't what was written there: the manifest has another digest\n";
+    let reason = "failed  local2: its stripe has changed: its digest differs from the manifest's\n";
     assert!(said.out.contains(reason), "{}", said.out);
 }
 

@@ -29,7 +29,7 @@ fn a_run_is_named_by_its_name_its_folder_or_last() {
         assert_sums(&explained);
     }
     let said = garland.run(&["explain", "20010101-000000-cp-0000"]).with_code(2);
-    assert!(said.err.contains("there is no run"), "{}", said.err);
+    assert!(said.err.contains("run 20010101-000000-cp-0000 does not exist"), "{}", said.err);
 }
 
 /// Puts `count` runs of `command` beside `run`, which are newer.
@@ -102,7 +102,7 @@ fn a_trace_that_is_cut_or_missing_or_strange_is_told_and_the_rest_explained() {
 
     fs::write(folder.join("trace/local1.trace"), b"GARbage").unwrap();
     let said = garland.run(&["explain"]).with_code(3);
-    assert!(said.err.contains("no trace of"), "{}", said.err);
+    assert!(said.err.contains("cannot read any trace of"), "{}", said.err);
 }
 
 #[test]

@@ -136,12 +136,12 @@ fn what_is_no_list_is_refused_before_anything_runs() {
     let refused: [(&[&str], &str); 8] = [
         (&["empty"], "the list has no jobs"),
         (&["bad.toml"], "coers"),
-        (&["missing"], "reading the jobs missing"),
-        (&[], "there are no jobs"),
-        (&["a", "b", "--", "true"], "can't be in one run"),
-        (&["--", "cat", "{in}", ":::", "missing"], "missing isn't there"),
-        (&["--engine", "agents", "--", "true"], "needs to be told its nodes"),
-        (&["--data", "stage", "--", "true"], "have its files already"),
+        (&["missing"], "cannot read the file of jobs missing"),
+        (&[], "no jobs are given"),
+        (&["a", "b", "--", "true"], "exclude each other"),
+        (&["--", "cat", "{in}", ":::", "missing"], "missing input: missing"),
+        (&["--engine", "agents", "--", "true"], "need a node list"),
+        (&["--data", "stage", "--", "true"], "supports only --data there"),
     ];
     for (words, why) in refused {
         let said = garland(&scratch).run(&[&["farm", "run"], words].concat()).with_code(2);
@@ -153,7 +153,8 @@ fn what_is_no_list_is_refused_before_anything_runs() {
 fn an_engine_that_is_not_installed_is_named() {
     let scratch = Scratch::new("farm-no-engine");
     list(&scratch, "jobs", "true\n");
-    for (engine, why) in [("slurm", "starting sinfo"), ("parallel", "GNU parallel isn't installed")]
+    for (engine, why) in
+        [("slurm", "cannot run sinfo"), ("parallel", "GNU parallel is not installed")]
     {
         let garland = garland(&scratch);
         let mut command = garland.command(&["farm", "run", "jobs", "n1", "--engine", engine]);

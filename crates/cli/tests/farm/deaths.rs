@@ -83,7 +83,7 @@ fn a_run_goes_on_after_its_controllers_death() {
     let settings = fs::read_to_string(run.join("farm.json")).unwrap();
     fs::write(run.join("farm.json"), settings.replace("\"version\": 1", "\"version\": 2")).unwrap();
     let said = garland.run(&["farm", "run", "--resume", "last"]).with_code(2);
-    assert!(said.err.contains("of version 2, this garland reads 1"), "{}", said.err);
+    assert!(said.err.contains("of version 2; this garland supports version 1"), "{}", said.err);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn the_user_may_give_up_and_go_on() {
     until("a job is done", || journaled(&garland) >= 1);
     running.process().interrupt();
     let said = running.end().with_code(130);
-    assert!(said.out.contains("to go on: garland farm run --resume"), "{}", said.out);
+    assert!(said.out.contains("to continue: garland farm run --resume"), "{}", said.out);
     scratch.assert_nobody_left();
     let said = garland.run(&["farm", "run", "--resume"]).with_code(0);
     assert!(said.out.contains("8 of 8 jobs done"), "{}", said.out);

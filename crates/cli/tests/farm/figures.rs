@@ -95,16 +95,16 @@ fn what_can_not_be_compared_is_refused() {
     let bad = garland.run(&["farm", "run", "bad", "--tries", "1", "--json"]).with_code(1).json();
     let bad = name(&bad);
     let refused: [(&[&str], &str); 5] = [
-        (&["compare", &one, &two], "is of 1 jobs, and"),
-        (&["compare", &two, &bad], "has done 1 of 2 jobs only"),
-        (&["compare", "nothing"], "there is no run nothing"),
+        (&["compare", &one, &two], "has 1 jobs, and"),
+        (&["compare", &two, &bad], "is incomplete: 1 of 2 jobs are done"),
+        (&["compare", "nothing"], "run nothing does not exist"),
         (&["compare", &one, "--price", "x=1"], "RUN=AMOUNT"),
-        (&["run", "jobs", "--base", &bad], "hasn't done all of its jobs"),
+        (&["run", "jobs", "--base", &bad], "has not done all of its jobs"),
     ];
     for (words, why) in refused {
         let said = garland.run(&[&["farm"], words].concat()).with_code(2);
         assert!(said.err.contains(why), "{words:?}: {}", said.err);
     }
     let said = garland.run(&["farm", "run", "jobs", "--unit", "300"]).with_code(2);
-    assert!(said.err.contains("is no unit"), "{}", said.err);
+    assert!(said.err.contains("is not a unit of power"), "{}", said.err);
 }

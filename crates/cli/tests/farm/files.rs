@@ -82,7 +82,7 @@ fn what_is_there_is_not_replaced_unasked() {
     let first = ["farm", "run", "--out", "{.}.two"];
     let said = garland(&scratch).run(&words(&first, &inputs)).with_code(2);
     assert!(
-        said.err.contains("in/a.two exists") && said.err.contains("--overwrite"),
+        said.err.contains("output exists: in/a.two") && said.err.contains("--overwrite"),
         "{}",
         said.err
     );

@@ -83,5 +83,5 @@ fn what_carries_nothing_is_refused_in_words() {
     refused(&["--points", "1=10,2=6,4=4", "--limit", "wire"], "is not a limit");
     refused(&["--points", "1=10,2=6,4=4", "--node-price", "NaN"], "a price must be at least 0");
     refused(&["--copy", "1GiB", "--topology", "no-such"], "no-such");
-    refused(&["no-such-run"], "there is no run no-such-run");
+    refused(&["no-such-run"], "run no-such-run does not exist");
 }

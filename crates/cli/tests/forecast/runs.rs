@@ -78,8 +78,8 @@ fn runs_that_say_too_little_are_named() {
         let said = garland(&scratch, &["forecast", &fine, &other]).with_code(2);
         assert!(said.err.contains(expected), "{expected}\n{}", said.err);
     };
-    refused("{\"schema\": \"garland.cp", "is no result");
-    refused("[]", "is no result");
+    refused("{\"schema\": \"garland.cp", "is not a valid result");
+    refused("[]", "is not a valid result");
     refused(
         &json!({ "schema": "garland.ping/2", "elapsed_ns": 1 }).to_string(),
         "cannot forecast from",

@@ -124,13 +124,13 @@ fn what_can_not_be_is_refused() {
     std::fs::create_dir(scratch.path("folder")).expect("it can be made");
     let garland = garland(&scratch);
     for (arguments, says) in [
-        (&["source.bin", "local1:| "][..], "there is no command behind `|`"),
+        (&["source.bin", "local1:| "][..], "no command after `|`"),
         (&["--stripe", "source.bin", "local[1-2]:|cat"], "a striped copy cannot go to commands"),
         (
             &["-r", "folder", "local1:|tar x"],
             "a tree can be copied only to a directory, not to a command",
         ),
-        (&["source.bin", "|cat"], "a command of this machine is no destination"),
+        (&["source.bin", "|cat"], "a command on this machine is not a destination"),
         (&["|", "local1:/x"], "no command after `|`"),
         (&["-", "source.bin", "local1:/x"], "a stream cannot be copied together"),
         (&["-r", "-", "local1:/x"], "a stream is not a directory"),

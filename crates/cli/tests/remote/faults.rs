@@ -131,7 +131,7 @@ fn nobody_there_is_told() {
     let said = copy(&scratch, &format!("{url}/x"), "local1:/").with_code(3);
     assert!(said.err.to_lowercase().contains("connection refused"), "{}", said.err);
     let said = copy(&scratch, &format!("http://{}/x", "h".repeat(64)), "local1:/").with_code(3);
-    assert!(said.err.contains("unknown name"), "{}", said.err);
+    assert!(said.err.contains("unknown host name"), "{}", said.err);
     scratch.assert_nothing_left();
 }
 

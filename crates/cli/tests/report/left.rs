@@ -51,7 +51,7 @@ fn what_a_crash_leaves_is_told_and_no_reason_for_no_report() {
     let said = garland.run(&["report"]).with_code(2);
     assert!(said.err.contains("no run has a result yet"), "{}", said.err);
     let said = garland.run(&["report", "nothing-like-it"]).with_code(2);
-    assert!(said.err.contains("there is no run nothing-like-it"), "{}", said.err);
+    assert!(said.err.contains("run nothing-like-it does not exist"), "{}", said.err);
     fs::write(scratch.path("x.json"), json!({ "schema": "garland.cp/2" }).to_string()).unwrap();
     let said = garland.run(&["report", name, "--forecast", "x.json"]).with_code(2);
     assert!(said.err.contains("is not a forecast"), "{}", said.err);

@@ -49,7 +49,7 @@ fn a_node_that_fails_at_launch_is_named_and_the_others_finish() {
     let output = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/mnt/home/copy"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let text = said(&output);
-    assert!(text.contains("failed  n4: ssh: no sshd listens there"), "{text}");
+    assert!(text.contains("failed  n4: ssh: the connection is refused"), "{text}");
     for node in 1..=3 {
         assert_whole(&field, node, "/mnt/home/copy");
     }
@@ -64,7 +64,7 @@ fn refusals_say_why_and_what_helps() {
     let output = run(&field, &copy);
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     assert!(
-        said(&output).contains("failed  n[1-2]: ssh: its host key is not known; compare"),
+        said(&output).contains("failed  n[1-2]: ssh: its host key is not known; check"),
         "{}",
         said(&output)
     );
@@ -74,7 +74,7 @@ fn refusals_say_why_and_what_helps() {
     field.machines.shell(0, wrong).expect("written");
     let output = run(&field, &copy);
     assert!(
-        said(&output).contains("failed  n[1-2]: ssh: its host key is not the one that is known"),
+        said(&output).contains("failed  n[1-2]: ssh: its host key differs from the known one"),
         "{}",
         said(&output)
     );
@@ -105,7 +105,7 @@ fn a_home_that_runs_nothing_has_a_substitute() {
     let output = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/again"]);
     let text = said(&output);
     assert!(
-        text.contains("no place on the node takes the binary: /mnt/home/.cache/garland/n1-"),
+        text.contains("cannot install garland on the node: /mnt/home/.cache/garland/n1-"),
         "{text}"
     );
     assert!(text.contains("Permission denied"), "{text}");
@@ -132,7 +132,7 @@ fn the_binary_may_have_a_place_of_the_users_choice() {
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     let text = said(&output);
     assert!(text.contains("my tools/garland: it is another program, with the SHA-256"), "{text}");
-    assert!(text.contains("name its digest by `sha256` under [ssh]"), "{text}");
+    assert!(text.contains("add its digest to `sha256` under [ssh]"), "{text}");
 }
 
 #[test]

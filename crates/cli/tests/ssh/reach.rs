@@ -20,8 +20,11 @@ fn a_firewall_before_the_agent_is_named_with_its_port() {
     let output = run(&field, &COPY);
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("failed  n2: cannot connect to its agent at 10.99.0.2:"), "{text}");
-    assert!(text.contains("timed out; the login works, so a firewall keeps TCP port "), "{text}");
+    assert!(text.contains("failed  n2: connecting to its agent at 10.99.0.2:"), "{text}");
+    assert!(
+        text.contains("timed out; the login worked, so a firewall probably blocks TCP port "),
+        "{text}"
+    );
     assert!(text.contains("`port` in the cluster file"), "{text}");
     assert!(!text.contains("/etc/hosts"), "{text}");
     assert_whole(&field, 1, "/mnt/home/copy");
@@ -43,8 +46,8 @@ fn a_name_that_leads_to_the_machine_itself_is_told_and_the_others_finish() {
         let output = run(&field, command);
         let text = said(&output);
         assert_eq!(output.status.code(), Some(1), "{text}");
-        let reason = "failed  n2: its name leads to 127.0.1.1 here, where every machine finds only \
-                      itself: give its `address` in the cluster file, or mend /etc/hosts";
+        let reason = "failed  n2: its name resolves to the loopback address 127.0.1.1 on this machine: \
+                      set its `address` in the cluster file, or correct /etc/hosts";
         assert!(text.contains(reason), "{text}");
         assert!(!text.contains("firewall"), "{text}");
     }

@@ -98,7 +98,7 @@ fn a_node_that_gives_other_bytes_is_asked_once_and_the_head_sends_the_right_ones
     fs::write(&cluster, usual).expect("there is room");
     let output = run(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/again"]);
     assert!(output.status.success(), "{}", said(&output));
-    let last = "n2: from the head, since n1 didn't give it: other bytes came";
+    let last = "n2: from the head, since it could not be fetched from n1: other bytes came";
     assert_eq!(ways(&field, "cp").last().map(String::as_str), Some(last));
     let kept = cached(&field, 2).pop().expect("n2 has it");
     assert!(kept.ends_with(digest(&kept)), "{kept:?}");
@@ -137,7 +137,10 @@ fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
     assert_whole(&field, 2, "/mnt/home/copy");
     let ways = ways(&field, "cp");
     let last = ways.last().expect("it is noted");
-    assert!(last.starts_with("n2: from the head, since n1 didn't give it: "), "{last}");
+    assert!(
+        last.starts_with("n2: from the head, since it could not be fetched from n1: "),
+        "{last}"
+    );
     assert!(last.ends_with(" bytes came"), "{last}");
     assert_nothing_left(&field);
 }
@@ -155,7 +158,10 @@ fn a_node_that_vanishes_while_it_gives_is_replaced_by_the_head() {
     assert!(!text.contains("n2"), "{text}");
     let ways = ways(&field, "exec");
     let last = ways.last().expect("it is noted");
-    assert!(last.starts_with("n2: from the head, since n1 didn't give it: "), "{last}");
+    assert!(
+        last.starts_with("n2: from the head, since it could not be fetched from n1: "),
+        "{last}"
+    );
 }
 
 #[test]
@@ -175,7 +181,10 @@ fn a_node_that_reaches_no_other_gets_it_from_the_head_soon() {
         assert!(output.status.success(), "{}", said(&output));
         let ways = ways(&field, "exec");
         let last = ways.last().expect("it is noted");
-        assert!(last.starts_with("n2: from the head, since n1 didn't give it: 0 of "), "{last}");
+        assert!(
+            last.starts_with("n2: from the head, since it could not be fetched from n1: 0 of "),
+            "{last}"
+        );
         let down = run(&field, &["down", "n1"]);
         assert!(down.status.success(), "{}", said(&down));
         assert_nothing_left(&field);
@@ -194,7 +203,7 @@ fn a_node_with_another_processor_is_refused_and_the_others_finish() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let text = said(&output);
     let reason =
-        "failed  n2: the node is aarch64, this binary is for x86_64: install garland there";
+        "failed  n2: the node is aarch64, this program is for x86_64; install garland there";
     assert!(text.contains(reason), "{text}");
     assert!(cached(&field, 2).is_empty());
     assert_whole(&field, 1, "/mnt/home/copy");

@@ -14,7 +14,7 @@ fn one_node_has_no_wire_and_an_unknown_baseline_is_refused() {
     let alone = garland.run(&["wires", "local1"]).with_code(2);
     assert!(alone.err.contains("wires needs two nodes or more"), "{}", alone.err);
     let unknown = garland.run(&["wires", "local[1-4]", "--baseline", "../x"]).with_code(2);
-    assert!(unknown.err.contains("isn't a run of garland wires"), "{}", unknown.err);
+    assert!(unknown.err.contains("is not a run of garland wires"), "{}", unknown.err);
     scratch.assert_nothing_left();
 }
 

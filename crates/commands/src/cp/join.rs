@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::args::Cp;
 use garland_fleet::context::Context;
-use garland_fleet::join_listener::{self, Answer, DOOR};
+use garland_fleet::join_listener::{self, Answer, JOIN_DIR};
 use garland_results::copy::{CopyResult, NodeResult};
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_results::kept::KeptResult;
@@ -67,7 +67,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
     let places = Places::open()?;
-    let copy = Run::find(&places, run, DOOR, "a copy that nodes can join")?;
+    let copy = Run::find(&places, run, JOIN_DIR, "a copy that nodes can join")?;
     if !join_listener::is_open(&copy) {
         return Err(over(&copy));
     }

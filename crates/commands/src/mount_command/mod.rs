@@ -24,7 +24,7 @@ use crate::args::Mount;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::lab;
-use garland_fleet::standing::{Shelf, Standing};
+use garland_fleet::standing::{RecordDir, Standing};
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
@@ -95,7 +95,7 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     // Mount before entering the lab: the mount must be visible to all processes, the lab's network only here.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
     let mounted = garland_mount::mount(job).map_err(refused)?;
-    let begun = lab::enter(&nodes, &places, lab)
+    let begun = lab::enter(&nodes, &places, lab, None)
         .and_then(|_| Kept::begin(&places, mounted.dir().to_owned(), listed, sealed));
     let kept = begun.inspect_err(|_| {
         // The first error is the one reported.
@@ -167,7 +167,7 @@ fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Fa
     let (places, lab) = (places.clone(), lab.map(str::to_owned));
     let keys = places.controller_keys()?;
     Ok(Arc::new(move |place| {
-        let shelf = Shelf::open(&places, lab.as_deref());
+        let shelf = RecordDir::open(&places, lab.as_deref());
         let shelf = shelf.map_err(|failure| failure.message().to_owned())?;
         let record = Standing::find(&shelf, &names[place]).ok_or("no standing agent")?;
         record.connect(&keys).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! The head's side of the balance test, round by round.
+//! The head's side of the balance test: prepares test files and runs rounds.
 
 use std::io;
 use std::time::Duration;
@@ -9,9 +9,10 @@ use garland_sys::signal::Interrupts;
 use super::ask::ask;
 use super::job::RoundJob;
 use super::pair::PairOutcome;
-use super::round::{self, BalanceRound, RoundEnd};
+use super::round::{self, BalanceRound};
 use crate::agents::Agents;
 use crate::copy::Agent;
+use crate::probe::PairEnd;
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;
@@ -24,42 +25,42 @@ const GRACE: Duration = Duration::from_secs(30);
 pub struct RoundOutcome {
     /// The copies, in the job's order.
     pub errands: Vec<PairOutcome>,
-    /// The resources which the nodes used, by index in the list.
+    /// The resources that nodes used, with their indexes in the list.
     pub uses: Vec<(usize, NodeUse)>,
     /// How the round ended.
-    pub end: RoundEnd,
+    pub end: PairEnd,
 }
 
-/// The test file of a node.
+/// The test file that was created on a node.
 #[derive(Clone, Debug)]
 pub struct PreparedFile {
-    /// The disk it is on.
+    /// The disk on which the file is.
     pub place: DiskPlace,
     /// Conditions of the node which may affect the rate of copies, as names and values.
     pub conditions: Vec<(String, String)>,
 }
 
-/// Agents that copy among each other.
+/// Agents that copy files between each other.
 pub struct Exchange {
     names: Vec<String>,
     agents: Agents,
 }
 
 impl Exchange {
-    /// The agents of the nodes `names`; none for nodes that cannot be reached.
+    /// Creates an exchange of the nodes `names` with these agents; none for nodes that cannot be reached.
     #[must_use]
     pub fn new(names: Vec<String>, agents: Vec<Option<Agent>>) -> Self {
         Self { names, agents: Agents::new(agents) }
     }
 
-    /// Whether a node's agent is dead or silent.
+    /// Returns whether a node's agent is dead or silent.
     #[must_use]
     pub fn is_gone(&self, node: usize) -> bool {
         self.agents.is_gone(node)
     }
 
-    /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the
-    /// files, or why there is none; `None` if the user interrupts.
+    /// Creates a file of `size` bytes in the directory `path` on each of `nodes`. Returns the file of
+    /// each node, or why it has none; `None` if the user interrupts.
     ///
     /// # Errors
     /// When this host cannot wait for the agents.
@@ -95,7 +96,7 @@ impl Exchange {
         let mut outcome = RoundOutcome {
             errands: vec![PairOutcome::default(); job.errands.len()],
             uses: Vec::new(),
-            end: RoundEnd::Done,
+            end: PairEnd::Done,
         };
         match self.prepare(job, &nodes, interrupts)? {
             Ok(cached) => {
@@ -110,7 +111,7 @@ impl Exchange {
             }
             Err(end) => outcome.end = end,
         }
-        if outcome.end == RoundEnd::Done {
+        if outcome.end == PairEnd::Done {
             let account = |_| BalanceOrder::Account;
             let answers =
                 ask(&mut self.agents, &nodes, &account, GRACE, interrupts, &|event| match event {
@@ -118,10 +119,10 @@ impl Exchange {
                     _ => None,
                 })?;
             let Some(answers) = answers else {
-                outcome.end = RoundEnd::Interrupted;
+                outcome.end = PairEnd::Interrupted;
                 return Ok(outcome);
             };
-            // An agent may die after its copies: its account is missing.
+            // An agent may die after its copies; then its account is left out.
             let answers = nodes.into_iter().zip(answers);
             outcome.uses =
                 answers.filter_map(|(node, answers)| Some((node, answers.ok()?))).collect();
@@ -129,14 +130,14 @@ impl Exchange {
         Ok(outcome)
     }
 
-    /// Drops the files from the page cache or reads them into it. Returns what is cached, in the
+    /// Drops the files from the page cache, or reads them into it. Returns how much is cached, in the
     /// order of `nodes`, or how the round ends because of an error.
     fn prepare(
         &mut self,
         job: &RoundJob,
         nodes: &[usize],
         interrupts: Option<&Interrupts>,
-    ) -> io::Result<Result<Vec<Option<DiskCached>>, RoundEnd>> {
+    ) -> io::Result<Result<Vec<Option<DiskCached>>, PairEnd>> {
         let order = |node| {
             let feeds = job.errands.iter().any(|errand| errand.from == node);
             BalanceOrder::Prepare {
@@ -150,17 +151,17 @@ impl Exchange {
         };
         let patience = patience(job.layout.length);
         let answers = ask(&mut self.agents, nodes, &order, patience, interrupts, &answer)?;
-        let Some(answers) = answers else { return Ok(Err(RoundEnd::Interrupted)) };
-        let all: Result<Vec<_>, RoundEnd> = nodes
+        let Some(answers) = answers else { return Ok(Err(PairEnd::Interrupted)) };
+        let all: Result<Vec<_>, PairEnd> = nodes
             .iter()
             .zip(answers)
-            .map(|(&node, answers)| answers.map_err(|reason| RoundEnd::Failed(node, reason)))
+            .map(|(&node, answers)| answers.map_err(|reason| PairEnd::Failed(node, reason)))
             .collect();
         Ok(all)
     }
 }
 
-/// The time allowed for `size` bytes on a working disk.
+/// Returns the timeout for an order that reads or writes `size` bytes.
 fn patience(size: u64) -> Duration {
     GRACE.saturating_add(Duration::from_secs(size / SLOWEST))
 }

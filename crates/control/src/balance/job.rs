@@ -1,4 +1,4 @@
-//! What the copies of a round are.
+//! The parameters of a round of copies.
 
 use garland_core::plan::Layout;
 use garland_sys::mptcp::Transport;
@@ -13,7 +13,7 @@ pub struct CopyPair {
 }
 
 impl CopyPair {
-    /// Whether it goes over the network.
+    /// Returns whether the copy uses the network.
     #[must_use]
     pub fn is_remote(&self) -> bool {
         self.from != self.to
@@ -27,13 +27,13 @@ pub struct RoundJob {
     pub errands: Vec<CopyPair>,
     /// The length and block size of each copy.
     pub layout: Layout,
-    /// Whether the files start outside of the page cache; otherwise they are in it completely.
+    /// Whether the files are dropped from the page cache before; otherwise they are read into it.
     pub cold: bool,
-    /// The directory, in the system's bytes.
+    /// The directory of the files, as bytes.
     pub path: Vec<u8>,
-    /// Whether a copy includes making it stable.
+    /// Whether a copy ends with fsync.
     pub fsync: bool,
-    /// Whether blocks are sealed.
+    /// Whether blocks are sealed (encrypted).
     pub sealed: bool,
     /// Congestion controls to use, best first.
     pub congestion: Vec<String>,

@@ -14,4 +14,3 @@ mod round;
 pub use exchange::{Exchange, PreparedFile, RoundOutcome};
 pub use job::{CopyPair, RoundJob};
 pub use pair::PairOutcome;
-pub use round::RoundEnd;

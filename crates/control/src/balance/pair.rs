@@ -18,7 +18,7 @@ pub const SINK: NodeId = NodeId(1);
 /// The outcome of a copy.
 #[derive(Clone, Debug, Default)]
 pub struct PairOutcome {
-    /// Nanoseconds from the beginning of the round until it was done; none if it failed.
+    /// The time from the beginning of the round to the end of the copy, in nanoseconds; none if it failed.
     pub took_ns: Option<u64>,
     /// How much of the source file was in the page cache before, if the kernel reports it.
     pub cached: Option<DiskCached>,
@@ -28,21 +28,21 @@ pub struct PairOutcome {
     pub report: Report,
 }
 
-/// A copy under way.
+/// A copy that is running.
 pub struct Running {
     /// Source and destination.
     pub pair: CopyPair,
-    /// Its identity.
+    /// The id of the copy.
     pub copy: CopyId,
     /// The secret which both nodes share.
     pub secret: Secret,
     /// The key with which the feeder signs digests.
     pub digest_key: DigestKey,
-    /// Its lanes.
+    /// The plan: one hop from the feeder to the sink.
     pub plan: Plan,
     /// The machine which decides about the copy.
     pub head: Head,
-    /// It has its verdict.
+    /// Whether it has its verdict.
     pub finished: bool,
     /// Why its feeder has failed.
     pub fault: Option<String>,
@@ -50,14 +50,14 @@ pub struct Running {
     pub outcome: PairOutcome,
     /// The number of blocks which the sink held in its last report.
     held: u64,
-    /// The feeder has closed the copy.
+    /// Whether the feeder has closed the copy.
     pub ended: bool,
-    /// The sink has closed the copy.
+    /// Whether the sink has closed the copy.
     pub closed: bool,
 }
 
 impl Running {
-    /// A copy of `layout` which has not begun; `names` and `addresses` are those of all nodes.
+    /// Creates a copy of `layout` that has not begun; `names` and `addresses` are those of all nodes.
     pub fn new(
         pair: CopyPair,
         layout: Layout,
@@ -91,7 +91,7 @@ impl Running {
         }
     }
 
-    /// The verdict, if the copy has ended.
+    /// Returns the verdict, if the copy has ended.
     pub fn verdict(&self) -> Option<Verdict> {
         self.head.verdict(SINK)
     }
@@ -160,7 +160,7 @@ impl Running {
                 false
             }
             FromAgent::Busy(copy, copies) if *copy == self.copy => {
-                let reason = format!("its agent's memory is taken by {copies} other copies");
+                let reason = format!("its agent has no free memory: {copies} other copies use it");
                 let failed = FromAgent::Failed(self.copy, reason);
                 self.head.handle(now, HeadEvent::From(SINK, failed));
                 return false;
@@ -176,13 +176,12 @@ impl Running {
         moved
     }
 
-    /// Executes the orders of the machine. Routes of the feeder are sent only once the copy
-    /// `began`.
+    /// Executes the orders of the machine. Routes are sent to the feeder only if the copy `began`.
     pub fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
         while let Some(order) = self.head.poll() {
             match order {
                 HeadOrder::Send(_, message) => agents.send(self.pair.to, &message),
-                // Before that, the order to begin contains the route.
+                // Before the copy begins, the order to begin contains the route.
                 HeadOrder::Route(route) if began => {
                     let order = ToAgent::Balance(BalanceOrder::Route(self.copy, route));
                     agents.send(self.pair.from, &order);

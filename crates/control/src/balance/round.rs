@@ -1,4 +1,4 @@
-//! The copies of one round, which start together, each with a head machine of its own.
+//! A round: copies that start at the same time, each with a head machine of its own.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,30 +13,20 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::ask::TICK;
 use super::job::{CopyPair, RoundJob};
 use super::pair::{PairOutcome, Running, SINK};
 use crate::agent_set::AgentEvent;
-use crate::agents::{Agents, silence};
+use crate::agents::{Agents, TURN, silence};
+use crate::probe::PairEnd;
 
 /// Timeout for agents to close their copies, in nanoseconds.
 const CLOSING_NS: u64 = 10_000_000_000;
-
-/// How a round ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RoundEnd {
-    /// All copies were made.
-    Done,
-    /// A copy failed: the index of the node which is probably at fault, and the reason.
-    Failed(usize, String),
-    /// The user interrupted.
-    Interrupted,
-}
 
 /// The copies of a round.
 pub struct BalanceRound<'a> {
     job: &'a RoundJob,
     copies: Vec<Running>,
+    /// The time at which the feeders started, in monotonic nanoseconds.
     began_ns: u64,
     /// The last time at which any of them made progress, in monotonic nanoseconds.
     moved_ns: u64,
@@ -45,7 +35,7 @@ pub struct BalanceRound<'a> {
 }
 
 impl<'a> BalanceRound<'a> {
-    /// The copies of `job`; none has begun. `names` and `addresses` are those of all nodes.
+    /// Creates the copies of `job`, without starting them. `names` and `addresses` are those of all nodes.
     pub fn new(job: &'a RoundJob, names: &[String], addresses: &[NodeAddress]) -> Self {
         let now = clock::now_ns();
         let copy = |pair: &CopyPair| Running::new(*pair, job.layout, names, addresses, now);
@@ -53,7 +43,7 @@ impl<'a> BalanceRound<'a> {
         Self { job, copies, began_ns: now, moved_ns: now, fault: None }
     }
 
-    /// The outcomes of the copies, in the order of the job.
+    /// Returns the outcomes of the copies, in the order of the job.
     pub fn into_outcomes(self) -> Vec<PairOutcome> {
         self.copies.into_iter().map(|copy| copy.outcome).collect()
     }
@@ -82,7 +72,7 @@ impl<'a> BalanceRound<'a> {
             mptcp: job.transport == Transport::Mptcp && running.pair.is_remote(),
             pace: 0,
             read_back: ReadBack::default(),
-            // The round has accounts of its own.
+            // The round measures resources by itself.
             trace: 0,
             injections: Vec::new(),
         }
@@ -130,14 +120,17 @@ impl<'a> BalanceRound<'a> {
             if agents.is_silent(running.pair.from) {
                 running.fail(now, silence());
             } else if hangs {
-                running.fail(now, format!("nothing has moved for {} s", patience.as_secs()));
+                running.fail(
+                    now,
+                    format!("no copy of the round made progress for {} s", patience.as_secs()),
+                );
             } else if running.head.deadline().is_some_and(|at| at <= now) {
                 running.head.handle(now, HeadEvent::Tick);
             }
         }
     }
 
-    /// Executes the orders of all machines. Once a copy has failed the others are interrupted.
+    /// Executes the orders of all machines. If a copy has failed, interrupts the others.
     fn execute_orders(&mut self, agents: &mut Agents, began: bool) {
         for running in &mut self.copies {
             running.execute_orders(agents, began);
@@ -154,7 +147,7 @@ impl<'a> BalanceRound<'a> {
         }
     }
 
-    /// The node at fault for the first failed copy, and the reason.
+    /// Returns the index of the node that made a copy fail, and the reason.
     fn first_fault(&self) -> Option<(usize, String)> {
         let mut failed = self.copies.iter().filter(|running| running.finished);
         failed.find_map(|running| match (&running.fault, running.verdict()?) {
@@ -187,7 +180,7 @@ pub fn run(
     round: &mut BalanceRound<'_>,
     patience: Duration,
     interrupts: Option<&Interrupts>,
-) -> io::Result<RoundEnd> {
+) -> io::Result<PairEnd> {
     let mut began = false;
     let mut interrupted = false;
     round.open(agents);
@@ -206,9 +199,9 @@ pub fn run(
         round.execute_orders(agents, began);
     }
     let end = match round.fault.take() {
-        _ if interrupted => RoundEnd::Interrupted,
-        Some((node, reason)) => RoundEnd::Failed(node, reason),
-        None => RoundEnd::Done,
+        _ if interrupted => PairEnd::Interrupted,
+        Some((node, reason)) => PairEnd::Failed(node, reason),
+        None => PairEnd::Done,
     };
     close(agents, round, began)?;
     Ok(end)
@@ -249,7 +242,7 @@ fn listen(
     round: &mut BalanceRound<'_>,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<()> {
-    for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), TICK)? {
+    for (node, event) in agents.wait(interrupts.map(AsFd::as_fd), TURN)? {
         round.handle(node, &event);
     }
     Ok(())

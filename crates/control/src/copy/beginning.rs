@@ -1,4 +1,4 @@
-//! The beginning of a copy: at once, or when all busy agents have memory for it.
+//! The beginning of a copy: at once, or after all busy agents have granted memory.
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::trace::{Exchange, Stage};
@@ -7,7 +7,8 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use super::{Agent, Driver, Ends, QUIET_NS};
+use super::{Agent, CopyNode, Driver, Ends, QUIET_NS};
+use crate::agents::gone;
 use crate::outcome::NodeOutcome;
 use crate::queue::{Queue, Step};
 use garland_dataplane::context::CopyContext;
@@ -15,41 +16,43 @@ use garland_dataplane::lanes;
 use garland_dataplane::recorder::{At, Budget};
 
 impl Driver<'_> {
+    /// Starts the threads of the head's lanes.
     pub(super) fn start_lanes(&mut self) -> std::io::Result<()> {
         let blocks: Vec<_> = self.job.plan.lanes.iter().map(|lane| lane.blocks).collect();
         let source = match &self.job.ends {
             Ends::Out { source, .. } => Some(source),
             Ends::In { .. } => None,
         };
-        self.threads = lanes::start(&self.member, &blocks, |_| true, source)?;
+        self.threads = lanes::start(&self.context, &blocks, |_| true, source)?;
         Ok(())
     }
 
-    /// Sends every node the order to begin, with its present route.
+    /// Sends every node the order to begin, with its current route.
     pub(super) fn begin(&mut self) -> std::io::Result<()> {
         self.start_lanes()?;
-        self.pass_over_orders();
+        self.drop_orders();
         if let Some(tracing) = self.job.tracing {
-            // The wait for busy agents is not included.
+            // Set-up ends where the wait for busy agents begins.
             let end_ns = self.moments.waited.map_or_else(clock::now_ns, |(since, _)| since);
-            self.member.config.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
+            self.context.config.trace.note(At::HERE.span(Stage::SetUp, tracing.started_ns, end_ns));
         }
         for id in self.agents.ids() {
             let begin = self.begin_of(id);
-            self.started[id.index()] = self.agents.has(id);
-            self.exchanges.asked(id, Exchange::Begin, &self.member.config.trace);
+            self.nodes[id.index()].started = self.agents.has(id);
+            self.exchanges.asked(id, Exchange::Begin, &self.context.config.trace);
             self.agents.send(id, &ToAgent::Begin(Box::new(begin)));
         }
-        self.head.routes(HEAD).into_iter().for_each(|route| self.member.route(route));
-        self.member.sample_now();
-        self.begin_burst();
-        // Without nodes the copy is over before it begins.
+        self.head.routes(HEAD).into_iter().for_each(|route| self.context.route(route));
+        self.context.sample_now();
+        self.begin_clock_probes();
+        // If there are no nodes, the machine finishes at this tick.
         self.head.handle(clock::now_ns(), HeadEvent::Tick);
-        self.obey();
+        self.execute_orders();
         self.note_moments();
         Ok(())
     }
 
+    /// Returns the order to begin for a node.
     pub(super) fn begin_of(&self, id: NodeId) -> Begin {
         let job = self.job;
         let place = id.index() - 1;
@@ -84,15 +87,15 @@ impl Driver<'_> {
         }
     }
 
-    /// Drops orders of the machine before the copy begins: the order to begin contains the state.
-    pub(super) fn pass_over_orders(&mut self) {
+    /// Drops the orders of the machine before the copy begins: the order to begin contains its state.
+    pub(super) fn drop_orders(&mut self) {
         while let Some(order) = self.head.poll() {
             self.finished |= matches!(order, HeadOrder::Finished);
         }
     }
 
-    /// Releases all reservations and queues for them in turn. The copy begins again, without the
-    /// nodes that have ended.
+    /// Releases all memory that agents have reserved, and begins a new attempt, which queues for it.
+    /// Nodes that have ended are left out.
     pub(super) fn queue_up(mut self, interrupts: Option<&Interrupts>) -> std::io::Result<Self> {
         let since = self.moments.waiting.unwrap_or_else(clock::now_ns);
         self.close_agents(interrupts);
@@ -102,40 +105,39 @@ impl Driver<'_> {
         }
         for id in self.agents.ids().filter(|id| self.is_open_at(*id)).collect::<Vec<_>>() {
             let event = if self.is_silent(id) {
-                HeadEvent::Lost(id, format!("no word from it for {} ms", QUIET_NS / 1_000_000))
+                HeadEvent::Lost(
+                    id,
+                    format!("no message from its agent for {} ms", QUIET_NS / 1_000_000),
+                )
             } else {
-                let reason = "its agent didn't give its place back".to_owned();
+                let reason = "its agent did not release its memory".to_owned();
                 HeadEvent::From(id, FromAgent::Failed(self.copy, reason))
             };
             self.head.handle(clock::now_ns(), event);
         }
         let ended: Vec<_> = self.job.plan.receivers().map(|(id, _)| self.outcome_of(id)).collect();
-        let places = self.agents.ids().filter(|id| ended[id.index() - 1].is_none());
+        let remaining = self.agents.ids().filter(|id| ended[id.index() - 1].is_none());
         let key = |id| Some((self.agents.connection(id)?.key(), id));
-        let queue = Queue::new(places.filter_map(key).collect(), self.busy);
-        let agents = self.agents.into_connections().zip(self.addresses).zip(ended);
-        let seated = agents.zip(self.job.plan.receivers());
-        let seated = seated.map(|(((connection, addresses), ended), (_, node))| {
-            let gone = || {
-                Box::new(NodeOutcome::failed(
-                    &node.name,
-                    "its agent exited or was killed".to_owned(),
-                ))
-            };
-            match ended {
-                Some(outcome) => Err(Box::new(outcome)),
-                None => Ok(Agent { connection: connection.ok_or_else(gone)?, addresses }),
-            }
-        });
-        let mut next = Self::new(self.job, seated.collect())?;
+        let queue = Queue::new(remaining.filter_map(key).collect(), self.busy);
+        let agents = self.agents.into_connections().zip(self.nodes.into_iter().skip(1)).zip(ended);
+        let receivers = agents.zip(self.job.plan.receivers());
+        let receivers =
+            receivers.map(|(((connection, CopyNode { addresses, .. }), ended), (_, node))| {
+                let gone = || Box::new(NodeOutcome::failed(&node.name, gone()));
+                match ended {
+                    Some(outcome) => Err(Box::new(outcome)),
+                    None => Ok(Agent { connection: connection.ok_or_else(gone)?, addresses }),
+                }
+            });
+        let mut next = Self::new(self.job, receivers.collect())?;
         next.queue = Some(queue);
         next.moments.waiting = Some(since);
         Ok(next)
     }
 
-    /// Requests the next reservation, or begins once all are granted.
+    /// Requests memory of the next agent, or begins the copy if all have granted it.
     pub(super) fn advance(&mut self) -> std::io::Result<()> {
-        self.pass_over_orders();
+        self.drop_orders();
         let Some(queue) = &mut self.queue else { return Ok(()) };
         for id in self.agents.ids().filter(|&id| self.head.verdict(id).is_some()) {
             queue.settle(id);
@@ -147,7 +149,7 @@ impl Driver<'_> {
                 let lanes = plan.lanes_of(id);
                 let bytes = CopyContext::memory(plan.layout, lanes, self.job.pipeline.buffers);
                 let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-                self.exchanges.asked(id, Exchange::Queue, &self.member.config.trace);
+                self.exchanges.asked(id, Exchange::Queue, &self.context.config.trace);
                 self.agents.send(id, &ToAgent::Queue(self.copy, bytes));
             }
             Step::Through => {

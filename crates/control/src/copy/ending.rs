@@ -1,4 +1,4 @@
-//! The end of a copy: closing it on all agents, and the outcome of every node.
+//! The end of a copy: closes it on all agents, and determines the outcome of every node.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,25 +17,25 @@ use garland_dataplane::leaving;
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// Timeout for this machine's own threads, while the disk makes progress.
-const FAREWELL: Duration = Duration::from_secs(60);
+const OWN_THREADS: Duration = Duration::from_secs(60);
 
-/// Timeout for each of both after an interrupt.
-const HURRY: Duration = Duration::from_millis(500);
+/// Timeout for each of the two after an interrupt.
+const INTERRUPTED: Duration = Duration::from_millis(500);
 
 impl Driver<'_> {
     /// Closes the copy on every agent, and waits until they have cleaned up.
     pub(super) fn close_agents(&mut self, interrupts: Option<&Interrupts>) {
         let copy = self.copy;
         for id in self.agents.ids() {
-            self.exchanges.asked(id, Exchange::Close, &self.member.config.trace);
+            self.exchanges.asked(id, Exchange::Close, &self.context.config.trace);
             self.agents.send(id, &ToAgent::Close(copy));
         }
-        self.member.sample_now();
-        self.member.close();
+        self.context.sample_now();
+        self.context.close();
         let began = clock::now_ns();
         // Reset the silence of all nodes: this process itself may have been suspended.
-        self.heard_ns.iter_mut().for_each(|heard| *heard = began);
-        let patience = if self.interrupted { HURRY } else { CLOSING };
+        self.nodes.iter_mut().for_each(|node| node.heard_ns = began);
+        let patience = if self.interrupted { INTERRUPTED } else { CLOSING };
         let deadline = leaving::after(patience);
         while self.agents.ids().any(|id| self.awaits_close(id)) && clock::now_ns() < deadline {
             if self.wait(interrupts).is_err() {
@@ -43,24 +43,24 @@ impl Driver<'_> {
             }
             self.wake.lower();
         }
-        // Threads that hang on a disk here are left behind.
-        let patience = if self.interrupted { HURRY } else { FAREWELL };
-        let threads = self.threads.drain(..).chain(self.member.take_side_threads());
-        self.is_clean = leaving::join_all(&self.member, threads, leaving::after(patience));
+        // Threads that hang on a disk of this machine are not waited for.
+        let patience = if self.interrupted { INTERRUPTED } else { OWN_THREADS };
+        let threads = self.threads.drain(..).chain(self.context.take_side_threads());
+        self.is_clean = leaving::join_all(&self.context, threads, leaving::after(patience));
     }
 
     /// Closes the copy and computes the outcome.
     pub(super) fn end(mut self) -> Outcome {
-        self.begin_burst();
+        self.begin_clock_probes();
         self.close_agents(None);
         self.await_traces();
         let traces = self.traces();
-        // On a disk that hangs nothing can be removed.
-        if self.is_clean || !self.member.hangs() {
-            self.member.config.store.abandon();
+        // If a disk hangs, do not try to remove files.
+        if self.is_clean || !self.context.hangs() {
+            self.context.config.store.abandon();
         }
         let nodes = self.agents.ids().map(|id| {
-            let early = || "the copy ended before it".to_owned();
+            let early = || "the copy ended before this node".to_owned();
             self.outcome_of(id).unwrap_or_else(|| NodeOutcome::failed(self.name_of(id), early()))
         });
         Outcome {
@@ -70,16 +70,17 @@ impl Driver<'_> {
             bad_frames: self.head.bad_frames().to_vec(),
             interrupted: self.interrupted,
             traces,
-            depths: self.member.stages.depths(),
-            digests: self.member.sink().contents().map(<[_]>::to_vec),
-            sent_bytes: self.member.sent_bytes.load(Ordering::Relaxed),
-            checksum: self.member.summed.get().cloned(),
+            depths: self.context.stages.depths(),
+            digests: self.context.sink().contents().map(<[_]>::to_vec),
+            sent_bytes: self.context.sent_bytes.load(Ordering::Relaxed),
+            checksum: self.context.summed.get().cloned(),
         }
     }
 
-    /// How a node has ended, now or before this attempt; none if it has not.
+    /// Returns the outcome of a node, in this attempt or an earlier one; none if it has not ended.
     pub(super) fn outcome_of(&self, id: NodeId) -> Option<NodeOutcome> {
-        if let Some(Some(outcome)) = self.before.get(id.index() - 1) {
+        let node = &self.nodes[id.index()];
+        if let Some(outcome) = &node.before {
             return Some(outcome.clone());
         }
         Some(NodeOutcome {
@@ -88,23 +89,27 @@ impl Driver<'_> {
             report: self.head.report(id).clone(),
             detached: self.head.is_detached(id),
             slow: self.head.slow(id),
-            held_ns: self.held_ns[id.index()],
+            held_ns: node.held_ns,
             silent: self.is_silent(id) || self.is_open_at(id),
-            absence: self.absences[id.index()].clone(),
+            absence: node.absence.clone(),
         })
     }
 
+    /// Returns whether a node has to close the copy and is responsive.
     pub(super) fn awaits_close(&self, id: NodeId) -> bool {
         self.is_open_at(id) && !self.is_silent(id)
     }
 
+    /// Returns whether a node has begun the copy and not closed it.
     pub(super) fn is_open_at(&self, id: NodeId) -> bool {
-        self.agents.has(id) && self.started[id.index()] && !self.closed[id.index()]
+        self.agents.has(id) && self.nodes[id.index()].started && !self.nodes[id.index()].closed
     }
 
+    /// Returns whether a node is dead, hangs, or has been silent for [`QUIET_NS`].
     pub(super) fn is_silent(&self, id: NodeId) -> bool {
-        let quiet = clock::now_ns().saturating_sub(self.heard_ns[id.index()]) > QUIET_NS;
-        let hangs = quiet && self.agents.has(id) && !self.closed[id.index()];
+        let node = &self.nodes[id.index()];
+        let quiet = clock::now_ns().saturating_sub(node.heard_ns) > QUIET_NS;
+        let hangs = quiet && self.agents.has(id) && !node.closed;
         let stuck = self.head.hangs_in(id).is_some();
         hangs || stuck || matches!(self.head.verdict(id), Some(Verdict::Dead(_)))
     }

@@ -17,7 +17,7 @@ use garland_transport::connection::Connection;
 pub struct Agent {
     /// Its control channel.
     pub connection: Connection,
-    /// Its addresses for neighbours, one per rail.
+    /// Its addresses for data links, one per rail.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -25,7 +25,7 @@ pub struct Agent {
 pub enum Newcomer {
     /// A node of the plan that was not available at first.
     Late(NodeId, Agent),
-    /// A node that is not in the plan, by name, or why it is not available.
+    /// A node that is not in the plan: its name, and its agent or why it has none.
     Joins(String, Result<Agent, String>),
 }
 
@@ -37,7 +37,7 @@ pub struct CopyJob<'a> {
     pub ends: Ends,
     /// The stripe of each node; none if every node receives the whole file.
     pub stripes: Option<Stripes>,
-    /// The digests of the source's blocks, if they were compared with what nodes have.
+    /// The digests of the source's blocks, if the copy is incremental.
     pub known: Option<Vec<[u8; 32]>>,
     /// Limits for operations in flight.
     pub pipeline: Pipeline,
@@ -51,7 +51,7 @@ pub struct CopyJob<'a> {
     pub congestion: Vec<String>,
     /// The transport of data links. An agent accepts MPTCP only if it was started with it.
     pub transport: Transport,
-    /// The decisions which the head may make.
+    /// The timeouts of the head, and the decisions that it may make.
     pub policy: Policy,
     /// Nodes that become available while the copy is running.
     pub late: Option<Receiver<Newcomer>>,
@@ -86,7 +86,8 @@ pub enum Ends {
 /// Limits for operations in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pipeline {
-    /// Blocks that each lane may have in memory, at each end; by default depending on their size.
+    /// The number of blocks that each lane may have in memory at each end; the default depends on the
+    /// block size.
     pub buffers: Option<u16>,
     /// The division of the file into operations; by default one window over all of it.
     pub cut: Option<Cut>,
@@ -105,14 +106,14 @@ pub struct Progress<'a> {
 }
 
 impl CopyJob<'_> {
-    /// Whether nodes may join while the copy is running: a set of stripes needs all its servers,
-    /// and a stream cannot be repeated.
+    /// Returns whether nodes may join while the copy is running. They may not join a striped copy, which
+    /// needs all its servers, or a stream, which cannot be repeated.
     #[must_use]
     pub fn takes_latecomers(&self) -> bool {
         !self.policy.together && !self.plan.layout.open
     }
 
-    /// The faults to inject into a node.
+    /// Returns the faults to inject into a node.
     pub(super) fn injections_at(&self, id: NodeId) -> Vec<Injection> {
         let here = self.injections.iter().filter(|(at, _)| *at == id);
         here.map(|(_, injection)| *injection).collect()

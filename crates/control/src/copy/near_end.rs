@@ -1,4 +1,4 @@
-//! This machine's own end of a copy.
+//! The head's own end of a copy: the source, or the destination of a gather.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::stall::Faults;
 use garland_dataplane::store::{self, NoStore, Store};
 
-/// The context of this machine: a source holds everything at the start, a destination has a store.
+/// Creates the copy context of this machine. A source holds every block from the start; a destination
+/// has a store.
 pub(super) fn near_end(
     job: &CopyJob<'_>,
     copy: CopyId,
@@ -68,14 +69,14 @@ pub(super) fn near_end(
         congestion: job.congestion.clone(),
         transport: job.transport,
         pace: job.pipeline.pace,
-        // Its links end with the command.
+        // The links of the head end with the command: there is nothing to pool.
         link_pool: None,
         awake: Arc::default(),
         trace,
         faults: Faults::new(&job.injections_at(HEAD)),
         notices: Box::new(tell),
     };
-    let member = Arc::new(CopyContext::new(config, sink));
-    member.watch_store();
-    Ok(member)
+    let context = Arc::new(CopyContext::new(config, sink));
+    context.watch_store();
+    Ok(context)
 }

@@ -1,4 +1,4 @@
-//! The head's trace of a copy: times of orders, clock probes, and the traces of all nodes.
+//! The trace of a copy: the head's times of orders and clock probes, and the traces of all nodes.
 
 use std::time::Duration;
 
@@ -12,12 +12,14 @@ use super::Driver;
 use garland_dataplane::recorder::Tracing;
 use garland_dataplane::recorder::{ClockProbes, Harvest};
 
-/// How long traces are awaited after a copy, and after an interrupt.
+/// Timeout for the nodes' traces after a copy.
 const TRACES: Duration = Duration::from_secs(2);
-const TRACES_HURRY: Duration = Duration::from_millis(300);
+
+/// Timeout for the nodes' traces after an interrupt.
+const TRACES_INTERRUPTED: Duration = Duration::from_millis(300);
 
 impl Driver<'_> {
-    /// Records the time of the order which this message answers, if it is an answer.
+    /// If a message is the answer to an order, records its time.
     pub(super) fn note_answer(&mut self, id: NodeId, message: &FromAgent) {
         let exchange = match message {
             FromAgent::Ready(copy) if *copy == self.copy => Exchange::Begin,
@@ -28,39 +30,40 @@ impl Driver<'_> {
             FromAgent::Admitted(copy) if *copy == self.copy => Exchange::Queue,
             _ => return,
         };
-        self.exchanges.answered(id, exchange, &self.member.config.trace);
+        self.exchanges.answered(id, exchange, &self.context.config.trace);
     }
 
     /// Begins a burst of clock probes to all nodes.
-    pub(super) fn begin_burst(&mut self) {
-        if self.member.config.trace.is_on() {
+    pub(super) fn begin_clock_probes(&mut self) {
+        if self.context.config.trace.is_on() {
             self.probes.begin_burst();
             self.agents.ids().for_each(|id| self.agents.send(id, &ToAgent::Clock(clock::now_ns())));
         }
     }
 
-    /// Sends a clock probe to all nodes when it is due.
-    pub(super) fn ask_the_time(&mut self) {
+    /// Sends a clock probe to all nodes if one is due.
+    pub(super) fn probe_clocks(&mut self) {
         if self.probes.is_due() {
             self.agents.ids().for_each(|id| self.agents.send(id, &ToAgent::Clock(clock::now_ns())));
         }
     }
 
-    pub(super) fn time_told(&mut self, id: NodeId, [asked, came, answered]: [u64; 3]) {
+    /// Records the answer to a clock probe, and sends the next probe of the burst.
+    pub(super) fn note_clock(&mut self, id: NodeId, [asked, received, answered]: [u64; 3]) {
         let Some(connection) = self.agents.connection(id) else { return };
-        if self.probes.answered(id, [asked, came, answered, connection.read_ns()]) {
+        if self.probes.answered(id, [asked, received, answered, connection.read_ns()]) {
             self.agents.send(id, &ToAgent::Clock(clock::now_ns()));
         }
     }
 
-    /// Waits for the traces of the nodes that have closed the copy, for a bounded time.
+    /// Waits for the traces of nodes that have closed the copy, up to a timeout.
     pub(super) fn await_traces(&mut self) {
-        let patience = if self.interrupted { TRACES_HURRY } else { TRACES };
+        let patience = if self.interrupted { TRACES_INTERRUPTED } else { TRACES };
         let deadline = after(patience);
         let owes = |own: &Self, id: NodeId| {
-            own.agents.has(id) && own.closed[id.index()] && own.harvest.is_awaiting(id)
+            own.agents.has(id) && own.nodes[id.index()].closed && own.harvest.is_awaiting(id)
         };
-        while self.member.config.trace.is_on() && clock::now_ns() < deadline {
+        while self.context.config.trace.is_on() && clock::now_ns() < deadline {
             if !self.agents.ids().any(|id| owes(self, id)) || self.wait(None).is_err() {
                 return;
             }
@@ -68,10 +71,10 @@ impl Driver<'_> {
         }
     }
 
-    /// The traces of the head and of all nodes.
+    /// Returns the traces of the head and of all nodes.
     pub(super) fn traces(&mut self) -> Vec<Trace> {
         let Some(Tracing { emulated, .. }) = self.job.tracing else { return Vec::new() };
-        let mut own = self.member.config.trace.finish();
+        let mut own = self.context.config.trace.finish();
         let probes = std::mem::replace(&mut self.probes, ClockProbes::new(0));
         own.records.extend(probes.into_records());
         own.put_in_order();
@@ -89,7 +92,8 @@ impl Driver<'_> {
     }
 }
 
-/// Sets the operation of each block's span, from 1: only the head knows how the file is divided.
+/// Sets the operation number, from 1, of each block's span. Nodes cannot do this: only the head knows
+/// how the file is divided into operations.
 fn number_operations(trace: &mut Trace, cut: Cut, layout: Layout) {
     for record in &mut trace.records {
         if let Record::Span(span) = record
@@ -110,7 +114,7 @@ mod tests {
     use garland_dataplane::recorder::At;
 
     #[test]
-    fn blocks_have_the_operation_that_they_begin_in_and_orders_have_none() {
+    fn a_block_has_the_number_of_the_operation_in_which_it_begins() {
         let begin = At { block: 1, ..At::HERE };
         let spans = [
             At::block(0, 0).span(Stage::Read, 1, 2),

@@ -1,5 +1,4 @@
-//! What each node has, must have, or has delivered: digests, manifests, and the file on this
-//! machine.
+//! Digests and manifests of the nodes' parts of a copy, and the commit of the file on this machine.
 
 use std::sync::Arc;
 
@@ -8,12 +7,13 @@ use garland_protocol::{FromAgent, HeadEvent, ReadBack, ToAgent};
 use garland_sys::{clock, threads};
 
 use super::{Driver, Ends};
+use garland_dataplane::context::CopyConfig;
 use garland_dataplane::read_back::read_back;
 use garland_sys::error::reason;
 
 impl Driver<'_> {
-    /// The whole source has been read and has this digest: sets what every node must hold, for
-    /// stripes what each must hold, and the manifests.
+    /// Handles the end of reading the source, whose digest is `root`. Returns the event for the machine
+    /// with the digests that nodes must reach; for stripes, also sends the manifests.
     pub(super) fn read(&mut self, root: [u8; 32]) -> HeadEvent {
         let Ends::Out { source, manifest, .. } = &self.job.ends else {
             return HeadEvent::SourceRead(root);
@@ -35,16 +35,16 @@ impl Driver<'_> {
         HeadEvent::PartsKnown(roots)
     }
 
-    /// Everything is present: checks it against what was written, and what the nodes reported.
-    pub(super) fn take_stock(&mut self, root: [u8; 32]) {
+    /// Checks a complete gather, whose digest is `root`: fails nodes whose part differs from the digest in
+    /// the manifest, and passes the digests of all parts to the machine.
+    pub(super) fn check_received(&mut self, root: [u8; 32]) {
         let now = clock::now_ns();
         let roots = self.roots_of_parts(root);
         if let Ends::In { digests, .. } = &self.job.ends {
             let ids = self.agents.ids().collect::<Vec<_>>();
             let other = ids.into_iter().zip(roots.iter().zip(digests));
             for (id, _) in other.filter(|(_, (root, digest))| root != digest) {
-                let reason = "its stripe isn't what was written there: the manifest has another \
-                              digest";
+                let reason = "its stripe has changed: its digest differs from the manifest's";
                 let failed = FromAgent::Failed(self.copy, reason.to_owned());
                 self.head.handle(now, HeadEvent::From(id, failed));
             }
@@ -52,18 +52,18 @@ impl Driver<'_> {
         self.head.handle(now, HeadEvent::PartsKnown(roots));
     }
 
-    /// The digest of what each node has or must have, in the order of the plan; `root` is that of
-    /// everything.
+    /// Returns the digest of each node's part, in the order of the plan; `root` is the digest of the whole
+    /// file.
     pub(super) fn roots_of_parts(&self, root: [u8; 32]) -> Vec<[u8; 32]> {
         let plan = self.job.plan;
         if self.job.stripes.is_none() {
             return vec![root; plan.nodes.len() - 1];
         }
-        let sink = self.member.sink();
+        let sink = self.context.sink();
         plan.lanes.iter().map(|lane| sink.root_of(lane.blocks).unwrap_or_default()).collect()
     }
 
-    /// What nodes do with their files before they rename them; nothing if they are sources.
+    /// Returns what nodes do with their files before they rename them; nothing if they are sources.
     pub(super) fn read_back_of_nodes(&self) -> ReadBack {
         match self.job.ends {
             Ends::Out { .. } => self.job.read_back,
@@ -71,26 +71,28 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn has_given(&self, id: NodeId) -> bool {
-        self.given.iter().any(|(given, _)| *given == id)
+    /// Returns whether a node has delivered everything.
+    pub(super) fn has_delivered(&self, id: NodeId) -> bool {
+        self.delivered.iter().any(|(delivered, _)| *delivered == id)
     }
 
-    /// A node has delivered everything. When all have, the file here is renamed, in a thread of its
-    /// own: a slow disk must not delay the nodes' messages.
-    pub(super) fn note_given(&mut self, id: NodeId, message: FromAgent) {
-        if self.has_given(id) {
+    /// Notes that a node has delivered everything. After the last one, commits the file on this machine in
+    /// a thread, so that a slow disk does not delay the nodes' messages.
+    pub(super) fn note_delivered(&mut self, id: NodeId, message: FromAgent) {
+        if self.has_delivered(id) {
             return;
         }
-        self.given.push((id, message));
-        if self.given.len() + 1 < self.job.plan.nodes.len() {
+        self.delivered.push((id, message));
+        if self.delivered.len() + 1 < self.job.plan.nodes.len() {
             return;
         }
-        let (member, wake) = (Arc::clone(&self.member), Arc::clone(&self.wake));
+        let (context, wake) = (Arc::clone(&self.context), Arc::clone(&self.wake));
         let (tell, wanted) = (self.stored.0.clone(), self.job.read_back);
         let thread = threads::spawn("commit", move || {
-            let stored = read_back(&member, wanted)
-                .and_then(|()| member.config.store.commit(&member.config.trace))
-                .map_err(|error| error.to_string());
+            let stored = read_back(&context, wanted).and_then(|()| {
+                let CopyConfig { store, trace, .. } = &context.config;
+                store.commit(trace)
+            }).map_err(|error| error.to_string());
             // Fails if the copy is over.
             let _ = tell.send(stored);
             wake.raise();
@@ -105,23 +107,23 @@ impl Driver<'_> {
         }
     }
 
-    /// Keeps nodes that have delivered everything from being considered silent, until the file here
-    /// is renamed.
-    pub(super) fn settle_given(&mut self) {
+    /// Passes the nodes' commits to the machine once the file on this machine is committed. Until then,
+    /// keeps these nodes from being considered silent.
+    pub(super) fn settle_delivered(&mut self) {
         let now = clock::now_ns();
         match self.stored.1.try_recv() {
             Ok(Ok(())) => {
-                for (id, message) in std::mem::take(&mut self.given) {
+                for (id, message) in std::mem::take(&mut self.delivered) {
                     self.head.handle(now, HeadEvent::From(id, message));
                 }
             }
             Ok(Err(reason)) => {
-                self.given.clear();
+                self.delivered.clear();
                 let reason = format!("on this machine: {reason}");
                 self.head.handle(now, HeadEvent::SourceFailed(reason));
             }
             Err(_) => {
-                for (id, _) in &self.given {
+                for (id, _) in &self.delivered {
                     self.head.handle(now, HeadEvent::From(*id, FromAgent::Heartbeat(None)));
                 }
             }

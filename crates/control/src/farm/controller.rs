@@ -1,4 +1,4 @@
-//! The head's side of a farm: one loop over all agents, which assigns jobs and handles their ends.
+//! The head's side of a farm: a loop over all agents that assigns jobs to nodes and handles their ends.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,8 +19,8 @@ use garland_sys::signal::Interrupts;
 use crate::agent_set::AgentEvent;
 use crate::agents::silence;
 use crate::copy::Agent;
-use crate::farm::running::{RunningJob, folders};
-use crate::farm::stager::{Carrying, Direction, Stager, Transfer};
+use crate::farm::running::{RunningJob, directories};
+use crate::farm::stager::{Direction, Stager, Transfer, TransferThreads};
 use crate::farm::workers::{Worker, WorkerSet, size};
 
 /// The longest turn of the loop.
@@ -34,7 +34,7 @@ const CLOCK_ASKED: usize = 3;
 
 /// The parameters of a run.
 pub struct FarmWork<'a> {
-    /// The jobs, with their numbers.
+    /// The jobs.
     pub jobs: Vec<Job>,
     /// The names of the nodes, in the order of the agents.
     pub names: Vec<String>,
@@ -44,13 +44,13 @@ pub struct FarmWork<'a> {
     pub placement: Box<dyn Placement>,
     /// The number of CPUs per node for jobs; by default all.
     pub slots: Option<u32>,
-    /// The name of the directory on nodes for the jobs' own directories.
+    /// The name of the directory on nodes that contains the jobs' own directories.
     pub folder: Text,
-    /// Makes the task for a job's nth try.
+    /// Makes the task for a try of a job; tries are numbered from 1.
     pub task: &'a dyn Fn(&Job, u32) -> FarmTask,
-    /// Moves files, if jobs have directories of their own.
-    pub carrier: Option<&'a dyn Stager>,
-    /// What each node mounts, if jobs access files of this machine.
+    /// Copies files to and from nodes, if jobs have directories of their own.
+    pub stager: Option<&'a dyn Stager>,
+    /// The mount of each node, if jobs access files of this machine.
     pub openings: Vec<Option<Opening>>,
     /// The beginning of the run, in monotonic nanoseconds.
     pub began_ns: u64,
@@ -61,9 +61,9 @@ pub struct FarmWork<'a> {
 pub enum FarmNews<'a> {
     /// A job has ended.
     Over(&'a Record),
-    /// The output of a job's last try so far, by the number of the job.
+    /// The output of a job's latest try: the number of the job, and the bytes.
     Output(u32, &'a [u8]),
-    /// A node takes no more jobs: its index, and why.
+    /// A node is lost and gets no more jobs: its index, and the reason.
     Lost(usize, &'a str),
     /// All events so far are reported; the number of jobs that have not ended.
     Turn(usize),
@@ -74,7 +74,7 @@ pub enum FarmNews<'a> {
 pub struct FarmNode {
     /// Its resources, if it has reported them.
     pub facts: Option<NodeFacts>,
-    /// Why it takes no more jobs.
+    /// Why it gets no more jobs; none if it is still usable.
     pub gone: Option<String>,
 }
 
@@ -100,11 +100,12 @@ pub fn run_farm(
     let wake = Arc::new(Wake::new()?);
     let nodes = agents.len();
     std::thread::scope(|scope| {
-        let carrying = work.carrier.map(|carrier| Carrying::begin(scope, nodes, carrier, &wake));
-        let carrying = carrying.transpose()?;
+        let transfers =
+            work.stager.map(|stager| TransferThreads::begin(scope, nodes, stager, &wake));
+        let transfers = transfers.transpose()?;
         let mut workers = WorkerSet::new(agents);
         let opened = open(&mut workers, &work, interrupts)?;
-        let mut controller = JobController::new(work, workers, carrying, news);
+        let mut controller = JobController::new(work, workers, transfers, news);
         let interrupted = !opened || controller.go_round(&wake, interrupts)?;
         let nodes = controller.workers.all.iter();
         let nodes = nodes.map(|worker| FarmNode { facts: worker.facts, gone: worker.gone.clone() });
@@ -121,7 +122,7 @@ fn open(
     let slots = if work.rules.at_once { Some(u32::MAX) } else { work.slots };
     for node in 0..workers.all.len() {
         for _ in 0..CLOCK_ASKED {
-            workers.send(node, &ToAgent::Clock(clock::now_ns()));
+            workers.agents.send(node, &ToAgent::Clock(clock::now_ns()));
         }
         workers.order(node, FarmOrder::Open { slots, folder: work.folder.clone() });
     }
@@ -137,11 +138,11 @@ fn open(
     let is_missing = |it: &Worker| it.gone.is_none() && (it.facts.is_none() || !it.sees);
     let waits = |workers: &WorkerSet| workers.all.iter().any(is_missing);
     while waits(workers) && clock::now_ns() < deadline {
-        for (node, call) in workers.wait(interrupts.map(AsFd::as_fd), TURN)? {
+        for (node, event) in workers.agents.wait(interrupts.map(AsFd::as_fd), TURN)? {
             let worker = &mut workers.all[node];
-            match call {
+            match event {
                 AgentEvent::Message(FromAgent::Clock(asked, received, answered)) => {
-                    worker.told_time(asked, received, answered);
+                    worker.note_clock(asked, received, answered);
                 }
                 AgentEvent::Message(FromAgent::Farm(event)) => match *event {
                     FarmEvent::Opened(facts) => worker.facts = Some(facts),
@@ -160,7 +161,10 @@ fn open(
         }
     }
     for worker in workers.all.iter_mut().filter(|worker| is_missing(worker)) {
-        worker.gone = Some("its agent doesn't say what it has for jobs".to_owned());
+        worker.gone = Some(format!(
+            "its agent was not ready for jobs within {} s",
+            OPENING_NS / 1_000_000_000
+        ));
     }
     Ok(true)
 }
@@ -172,7 +176,7 @@ struct JobController<'a, 'n> {
     live: HashMap<usize, RunningJob>,
     /// The indexes of jobs, by number.
     places: HashMap<u32, usize>,
-    carrying: Option<Carrying>,
+    transfers: Option<TransferThreads>,
     task: &'a dyn Fn(&Job, u32) -> FarmTask,
     began_ns: u64,
     news: &'n mut dyn FnMut(FarmNews<'_>),
@@ -182,25 +186,25 @@ impl<'a, 'n> JobController<'a, 'n> {
     fn new(
         work: FarmWork<'a>,
         workers: WorkerSet,
-        carrying: Option<Carrying>,
+        transfers: Option<TransferThreads>,
         news: &'n mut dyn FnMut(FarmNews<'_>),
     ) -> Self {
-        let quickest =
+        let fastest =
             workers.all.iter().filter_map(|worker| worker.facts).map(|facts| facts.pace());
-        let quickest = quickest.fold(0.0, f64::max);
+        let fastest = fastest.fold(0.0, f64::max);
         let known = |bytes: &u64| *bytes > 0;
-        let sight = |(worker, name): (&Worker, &String)| Candidate {
+        let candidate = |(worker, name): (&Worker, &String)| Candidate {
             name: name.clone(),
             is_alive: worker.gone.is_none(),
             cores: work.slots.or(worker.facts.map(|facts| facts.cores)).unwrap_or(0),
-            speed: worker.facts.map_or(1.0, |facts| facts.pace() / quickest),
+            speed: worker.facts.map_or(1.0, |facts| facts.pace() / fastest),
             busy: 0,
             waiting: 0,
             load: None,
             memory: worker.facts.map(|facts| facts.memory).filter(known),
             memory_free: worker.facts.map(|facts| facts.memory_free).filter(known),
         };
-        let sights = workers.all.iter().zip(&work.names).map(sight).collect();
+        let candidates = workers.all.iter().zip(&work.names).map(candidate).collect();
         for (node, worker) in workers.all.iter().enumerate() {
             if let Some(reason) = &worker.gone {
                 news(FarmNews::Lost(node, reason));
@@ -208,11 +212,11 @@ impl<'a, 'n> JobController<'a, 'n> {
         }
         let places = work.jobs.iter().enumerate().map(|(at, job)| (job.number, at)).collect();
         Self {
-            farm: Dispatcher::new(work.jobs, sights, work.placement, work.rules),
+            farm: Dispatcher::new(work.jobs, candidates, work.placement, work.rules),
             workers,
             live: HashMap::new(),
             places,
-            carrying,
+            transfers,
             task: work.task,
             began_ns: work.began_ns,
             news,
@@ -231,9 +235,9 @@ impl<'a, 'n> JobController<'a, 'n> {
                 return Ok(false);
             }
             let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
-            for (node, call) in self.workers.wait(others, TURN)? {
-                match call {
-                    AgentEvent::Message(message) => self.hear(node, message),
+            for (node, event) in self.workers.agents.wait(others, TURN)? {
+                match event {
+                    AgentEvent::Message(message) => self.handle(node, message),
                     AgentEvent::Lost(reason) => self.lose(node, reason),
                 }
             }
@@ -241,8 +245,9 @@ impl<'a, 'n> JobController<'a, 'n> {
                 return Ok(true);
             }
             wake.lower();
-            let done: Vec<Transfer> = self.carrying.iter().flat_map(Carrying::done).collect();
-            done.into_iter().for_each(|load| self.moved(load));
+            let done: Vec<Transfer> =
+                self.transfers.iter().flat_map(TransferThreads::done).collect();
+            done.into_iter().for_each(|transfer| self.moved(transfer));
             while let Some(node) = self.workers.silent() {
                 self.lose(node, silence());
             }
@@ -274,33 +279,34 @@ impl<'a, 'n> JobController<'a, 'n> {
             return self.fail(job, why);
         }
         if task.own_folder {
-            let names = folders(&wanted.inputs.iter().chain(&wanted.outputs).collect::<Vec<_>>());
+            let names =
+                directories(&wanted.inputs.iter().chain(&wanted.outputs).collect::<Vec<_>>());
             let number = wanted.number;
             return self.workers.order(node, FarmOrder::Make(number, names));
         }
         self.workers.all[node].give(task);
     }
 
-    fn hear(&mut self, node: usize, message: FromAgent) {
+    fn handle(&mut self, node: usize, message: FromAgent) {
         match message {
             FromAgent::Clock(asked, received, answered) => {
-                self.workers.all[node].told_time(asked, received, answered);
+                self.workers.all[node].note_clock(asked, received, answered);
             }
-            FromAgent::Farm(event) => self.hear_of_jobs(node, *event),
+            FromAgent::Farm(event) => self.handle_jobs(node, *event),
             _ => {}
         }
     }
 
-    fn hear_of_jobs(&mut self, node: usize, event: FarmEvent) {
+    fn handle_jobs(&mut self, node: usize, event: FarmEvent) {
         match event {
             FarmEvent::Ended(ends) => ends.into_iter().for_each(|end| self.ended(node, end)),
             FarmEvent::Made(number, wrong) => match (self.job_at(node, number), wrong) {
                 (Some(job), Some(why)) => self.fail(job, why),
-                (Some(job), None) => self.carry(job, Direction::There),
+                (Some(job), None) => self.transfer(job, Direction::There),
                 (None, _) => {}
             },
-            FarmEvent::Output(number, said) if self.job_at(node, number).is_some() => {
-                (self.news)(FarmNews::Output(number, &said));
+            FarmEvent::Output(number, output) if self.job_at(node, number).is_some() => {
+                (self.news)(FarmNews::Output(number, &output));
             }
             FarmEvent::Returned(numbers) => {
                 let jobs: Vec<usize> =
@@ -312,7 +318,7 @@ impl<'a, 'n> JobController<'a, 'n> {
         }
     }
 
-    /// The index of the job with this number, if it is assigned to the node.
+    /// Returns the index of the job with this number, if it is assigned to the node.
     fn job_at(&self, node: usize, number: u32) -> Option<usize> {
         let job = *self.places.get(&number)?;
         (self.live.get(&job)?.node == node).then_some(job)
@@ -328,24 +334,24 @@ impl<'a, 'n> JobController<'a, 'n> {
         let (is_done, bytes_out) = (end.outcome.is_done(), end.bytes_out);
         live.ran = Some((started, ended));
         live.end = Some(end);
-        let has_files = self.carrying.is_some() && !self.farm.jobs()[job].outputs.is_empty();
+        let has_files = self.transfers.is_some() && !self.farm.jobs()[job].outputs.is_empty();
         if is_done && has_files {
             self.farm.freed(node, job, ended - started);
-            return self.carry(job, Direction::Back);
+            return self.transfer(job, Direction::Back);
         }
         self.over(job, None, None, bytes_out);
     }
 
-    fn carry(&mut self, job: usize, way: Direction) {
-        let (Some(live), Some(carrying)) = (self.live.get(&job), &self.carrying) else { return };
+    fn transfer(&mut self, job: usize, way: Direction) {
+        let (Some(live), Some(transfers)) = (self.live.get(&job), &self.transfers) else { return };
         let (node, tries) = (live.node, live.tries);
-        let load = Transfer { node, job, tries, way, moved: Ok(0) };
-        carrying.order(load, self.farm.jobs()[job].clone());
+        let transfer = Transfer { node, job, tries, way, moved: Ok(0) };
+        transfers.order(transfer, self.farm.jobs()[job].clone());
     }
 
-    fn moved(&mut self, load: Transfer) {
+    fn moved(&mut self, transfer: Transfer) {
         let now = self.now();
-        let Transfer { node, job, tries, way, moved } = load;
+        let Transfer { node, job, tries, way, moved } = transfer;
         let Some(live) = self.live.get_mut(&job) else { return };
         if live.node != node || live.tries != tries {
             return;
@@ -370,7 +376,7 @@ impl<'a, 'n> JobController<'a, 'n> {
         let Some(live) = self.live.remove(&job) else { return };
         let (node, now) = (live.node, self.now());
         let tried: Try = live.over(wrong, staged_out, bytes);
-        if self.carrying.is_some() {
+        if self.transfers.is_some() {
             self.workers.order(node, FarmOrder::Clear(self.farm.jobs()[job].number));
         }
         self.farm.tried(node, job, tried, now);

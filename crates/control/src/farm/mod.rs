@@ -1,4 +1,4 @@
-//! Jobs on agents: assigns jobs to nodes, and moves their files.
+//! Runs jobs on agents: assigns jobs to nodes, and copies their files.
 
 mod controller;
 mod running;

@@ -23,15 +23,15 @@ pub struct RunningJob {
 }
 
 impl RunningJob {
-    /// A try that begins.
+    /// Returns the state of a try that begins.
     pub fn new(node: usize, tries: u32) -> Self {
         Self { node, tries, staged_in: None, bytes_in: 0, end: None, ran: None }
     }
 
-    /// The record of the job: as its command ended, unless something failed afterwards.
+    /// Returns the record of the try: its outcome is that of the command, or `wrong` if another step failed.
     pub fn over(self, wrong: Option<Outcome>, staged_out: Option<f64>, bytes_out: u64) -> Try {
         let outcome = self.end.as_ref().map(|end| end.outcome.clone());
-        let unknown = || Outcome::Failed("what became of it isn't known".to_owned());
+        let unknown = || Outcome::Failed("the end of its command is unknown".to_owned());
         Try {
             outcome: wrong.or(outcome).unwrap_or_else(unknown),
             staged_in: self.staged_in,
@@ -47,15 +47,15 @@ impl RunningJob {
     }
 }
 
-/// The subdirectories of files with these paths in a job's directory, each once.
-pub fn folders(paths: &[&Text]) -> Vec<Text> {
-    let folder = |path: &Text| {
+/// Returns the subdirectories of a job's directory that files with these paths need, each once.
+pub fn directories(paths: &[&Text]) -> Vec<Text> {
+    let directory = |path: &Text| {
         let path = path_inside(path);
         let at = path.bytes().iter().rposition(|&byte| byte == b'/')?;
         Some(Text::from(&path.bytes()[..at]))
     };
-    let mut folders: Vec<Text> = paths.iter().filter_map(|path| folder(path)).collect();
-    folders.sort_unstable();
-    folders.dedup();
-    folders
+    let mut all: Vec<Text> = paths.iter().filter_map(|path| directory(path)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }

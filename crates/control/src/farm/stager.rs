@@ -1,5 +1,5 @@
-//! Moves the files of jobs while other jobs run: one thread per node stages inputs, and one takes
-//! results back.
+//! Copies the files of jobs while other jobs run: one thread per node copies inputs to it, and one
+//! copies results back.
 
 use std::io;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use garland_core::farm::Job;
 use garland_sys::event::Wake;
 use garland_sys::threads;
 
-/// Moves the files of jobs.
+/// Copies the files of jobs.
 pub trait Stager: Sync {
-    /// Copies a job's inputs to its directory on the node. Returns their bytes.
+    /// Copies a job's inputs to its directory on the node. Returns the number of bytes.
     ///
     /// # Errors
-    /// Why it failed, in words.
+    /// The reason, as text.
     fn bring(&self, node: usize, job: &Job) -> Result<u64, String>;
 
-    /// Copies a job's results back, each whole or not at all. Returns their bytes.
+    /// Copies a job's results back, each whole or not at all. Returns the number of bytes.
     ///
     /// # Errors
-    /// Why it failed, in words.
+    /// The reason, as text.
     fn take_back(&self, node: usize, job: &Job) -> Result<u64, String>;
 }
 
@@ -45,32 +45,32 @@ pub struct Transfer {
     pub tries: u32,
     /// The direction.
     pub way: Direction,
-    /// The bytes, or why it failed.
+    /// The number of bytes, or why the transfer failed.
     pub moved: Result<u64, String>,
 }
 
-/// The queues of the threads, and their results.
-pub struct Carrying {
+/// The transfer threads: their queues, and their results.
+pub struct TransferThreads {
     orders: Vec<[Sender<(Transfer, Job)>; 2]>,
     done: Receiver<Transfer>,
 }
 
-impl Carrying {
-    /// Starts the threads for `nodes` nodes, which raise `wake` after each transfer.
+impl TransferThreads {
+    /// Starts the threads for `nodes` nodes. They raise `wake` after each transfer.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn begin<'scope, 'env>(
         scope: &'scope Scope<'scope, 'env>,
         nodes: usize,
-        carrier: &'env dyn Stager,
+        stager: &'env dyn Stager,
         wake: &Arc<Wake>,
     ) -> io::Result<Self> {
         let (tell, done) = channel();
         let start = |way: Direction| {
             let (order, orders) = channel();
             let (tell, wake) = (tell.clone(), Arc::clone(wake));
-            threads::spawn_in(scope, "carry", move || carry(carrier, way, &orders, &tell, &wake))?;
+            threads::spawn_in(scope, "stage", move || run(stager, way, &orders, &tell, &wake))?;
             io::Result::Ok(order)
         };
         let both = |_| Ok([start(Direction::There)?, start(Direction::Back)?]);
@@ -79,32 +79,33 @@ impl Carrying {
     }
 
     /// Queues a transfer.
-    pub fn order(&self, load: Transfer, job: Job) {
-        let [there, back] = &self.orders[load.node];
-        let order = if load.way == Direction::There { there } else { back };
+    pub fn order(&self, transfer: Transfer, job: Job) {
+        let [there, back] = &self.orders[transfer.node];
+        let order = if transfer.way == Direction::There { there } else { back };
         // Cannot fail: the threads end with this value.
-        let _ = order.send((load, job));
+        let _ = order.send((transfer, job));
     }
 
-    /// The transfers that have ended since the last call.
+    /// Returns the transfers that have ended since the last call.
     pub fn done(&self) -> impl Iterator<Item = Transfer> {
         self.done.try_iter()
     }
 }
 
-fn carry(
-    carrier: &dyn Stager,
+/// Executes queued transfers in one direction.
+fn run(
+    stager: &dyn Stager,
     way: Direction,
     orders: &Receiver<(Transfer, Job)>,
     tell: &Sender<Transfer>,
     wake: &Wake,
 ) {
-    for (mut load, job) in orders {
-        load.moved = match way {
-            Direction::There => carrier.bring(load.node, &job),
-            Direction::Back => carrier.take_back(load.node, &job),
+    for (mut transfer, job) in orders {
+        transfer.moved = match way {
+            Direction::There => stager.bring(transfer.node, &job),
+            Direction::Back => stager.take_back(transfer.node, &job),
         };
-        if tell.send(load).is_err() {
+        if tell.send(transfer).is_err() {
             return;
         }
         wake.raise();

@@ -1,41 +1,36 @@
-//! The agents of a farm: queued tasks, resources and clock of each node.
-
-use std::io;
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
+//! The nodes of a farm: the queued tasks, resources and clock of each.
 
 use garland_core::farm::Command;
 use garland_protocol::{FarmOrder, FarmTask, NodeFacts, ToAgent};
 use garland_sys::clock;
 
-use crate::agent_set::AgentEvent;
 use crate::agents::Agents;
 use crate::copy::Agent;
 
-/// Bytes of commands in one message.
+/// The maximum size of the tasks in one message, in bytes.
 const MESSAGE: usize = 48 << 10;
 
-/// Bytes of a task without its words, at most.
+/// An upper bound for the size of a task without its command and outputs, in bytes.
 const TASK: usize = 64;
 
-/// A node as the head sees it.
+/// The head's state of a node.
 #[derive(Debug, Default)]
 pub struct Worker {
     /// Its resources, once it has reported them.
     pub facts: Option<NodeFacts>,
-    /// Whether its mount works.
+    /// Whether its mount works, or it needs none.
     pub sees: bool,
-    /// Why it takes no jobs.
+    /// Why it gets no more jobs; none if it is usable.
     pub gone: Option<String>,
-    /// The offset of its clock, and the round trip of the probe.
+    /// The offset of its clock from ours, and the round trip of the probe, in nanoseconds.
     clock: Option<(i64, u64)>,
     tasks: Vec<FarmTask>,
 }
 
 impl Worker {
-    /// An answer to a clock probe has arrived: sent at `asked_ns` by our clock, received and
-    /// answered at these times by its own.
-    pub fn told_time(&mut self, asked_ns: u64, received_ns: u64, answered_ns: u64) {
+    /// Handles the answer to a clock probe, which was sent at `asked_ns` by our clock, and received and
+    /// answered at the other times by the node's clock. The probe with the shortest round trip counts.
+    pub fn note_clock(&mut self, asked_ns: u64, received_ns: u64, answered_ns: u64) {
         let now = clock::now_ns();
         let took = now.saturating_sub(asked_ns);
         let middle = i128::from(asked_ns) + i128::from(took / 2);
@@ -46,7 +41,7 @@ impl Worker {
         }
     }
 
-    /// Our time at which its clock showed `theirs_ns`.
+    /// Converts a time of its clock to our clock.
     pub fn our_ns(&self, theirs_ns: u64) -> u64 {
         theirs_ns.saturating_add_signed(-self.clock.map_or(0, |(ahead, _)| ahead))
     }
@@ -59,27 +54,23 @@ impl Worker {
 
 /// All nodes.
 pub struct WorkerSet {
-    /// By index.
+    /// The nodes, by index.
     pub all: Vec<Worker>,
-    agents: Agents,
+    /// Their agents.
+    pub agents: Agents,
 }
 
 impl WorkerSet {
-    /// The agents of a run.
+    /// Creates the set from the agents of a run, or the reasons why nodes have none.
     pub fn new(agents: Vec<Result<Agent, String>>) -> Self {
         let (agents, reasons) = Agents::split(agents);
         let all = reasons.into_iter().map(|gone| Worker { gone, ..Worker::default() });
         Self { all: all.collect(), agents }
     }
 
-    /// Sends a message to a node.
-    pub fn send(&mut self, node: usize, message: &ToAgent) {
-        self.agents.send(node, message);
-    }
-
     /// Sends an order about jobs to a node.
     pub fn order(&mut self, node: usize, order: FarmOrder) {
-        self.send(node, &ToAgent::Farm(order));
+        self.agents.send(node, &ToAgent::Farm(order));
     }
 
     /// Sends all queued tasks.
@@ -101,26 +92,14 @@ impl WorkerSet {
         }
     }
 
-    /// Waits for events of nodes.
-    ///
-    /// # Errors
-    /// When the system call fails.
-    pub fn wait<'a>(
-        &mut self,
-        others: impl IntoIterator<Item = BorrowedFd<'a>>,
-        timeout: Duration,
-    ) -> io::Result<Vec<(usize, AgentEvent)>> {
-        self.agents.wait(others, timeout)
-    }
-
-    /// A node that is silent for too long.
+    /// Returns a usable node whose agent has been silent for too long, if there is one.
     pub fn silent(&self) -> Option<usize> {
         let takes_jobs = |node: &usize| self.all[*node].gone.is_none();
         self.agents.nodes().filter(takes_jobs).find(|&node| self.agents.is_silent(node))
     }
 }
 
-/// The variable part of a task's length in bytes.
+/// Returns an upper bound for the size of a task's command and outputs in a message, in bytes.
 pub fn size(task: &FarmTask) -> usize {
     let command = match &task.command {
         Command::Words(words) => words.iter().map(|word| word.bytes().len() + 3).sum(),

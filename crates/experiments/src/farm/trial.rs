@@ -14,7 +14,7 @@ use super::wave;
 use crate::predicted;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use crate::stage::Stage;
-use garland_farm::result::FarmReport;
+use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -95,7 +95,8 @@ impl FarmTrial<'_> {
         let rounds = some.len().div_ceil(job.nodes.len());
         let start_s = self.starting(lab, sounds)?;
         let each_s = (mounted.summary.total - start_s) / rounds as f64;
-        let FarmReport { run, summary, .. } = first;
+        let FarmResult { head, summary, .. } = first;
+        let run = head.run.unwrap_or_default();
         Ok(Row {
             topology: ONE.to_owned(),
             load: load.name.clone(),
@@ -230,7 +231,8 @@ impl FarmTrial<'_> {
         let report = ask(lab, &self.mounted(load, "mosix", sounds))?;
         let carried = carried(&report, &lab_nodes(&job.nodes[..1]));
         let made = made(&report);
-        let FarmReport { run, summary, .. } = report;
+        let FarmResult { head, summary, .. } = report;
+        let run = head.run.unwrap_or_default();
         let (power, _) = self.experiment.power();
         let power = Power { one: power, all: power * job.nodes.len() as f64 };
         let worth = standing(one.seconds, summary.total, power);
@@ -344,7 +346,7 @@ impl FarmTrial<'_> {
 }
 
 /// Runs a farm, and returns its report. A failed job is an error.
-fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmReport, Failure> {
+fn ask(lab: &ScenarioLab<'_>, words: &[String]) -> Result<FarmResult, Failure> {
     lab.farm_done(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
@@ -373,14 +375,14 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
 }
 
 /// Returns the mean bytes of a job's outputs.
-fn made(report: &FarmReport) -> f64 {
+fn made(report: &FarmResult) -> f64 {
     let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
     all as f64 / report.records.len().max(1) as f64
 }
 
 /// Returns the bytes that the NICs of `server`, the node with the files, have carried, and the bytes of
 /// inputs and outputs of jobs on the other nodes.
-fn carried(report: &FarmReport, server: &str) -> [u64; 2] {
+fn carried(report: &FarmResult, server: &str) -> [u64; 2] {
     let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
     let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);
     let wires = nics.map(|nic| nic.sent + nic.received).sum();

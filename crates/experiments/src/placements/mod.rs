@@ -6,7 +6,7 @@ mod table;
 
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
-use garland_farm::result::FarmReport;
+use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 pub use job::Placements;
@@ -58,7 +58,7 @@ impl Placements {
         let mut words = vec![list, &nodes, "--slots", "1"];
         words.extend(["--placement", placement]);
         words.extend(at_once.then_some("--all-at-once"));
-        let FarmReport { run, nodes, summary, .. } = lab.farm_done(&words)?;
+        let FarmResult { head, nodes, summary, .. } = lab.farm_done(&words)?;
         let of_node = |name: &String| {
             let node = nodes.iter().find(|node| node.name == format!("lab:{name}"));
             node.map_or(0, |node| node.done)
@@ -71,7 +71,7 @@ impl Placements {
             slowdown: summary.slowdown,
             spread: summary.spread,
             done: self.job.nodes.iter().map(of_node).collect(),
-            run,
+            run: head.run.unwrap_or_default(),
         })
     }
 }

@@ -14,7 +14,7 @@ use garland_topology::Topology;
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use forecast::ScalingForecast;
-use garland_farm::result::FarmReport;
+use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
 pub use job::Scaling;
@@ -83,8 +83,8 @@ impl Scaling {
         let names = topology.nodes.iter().skip(1).take(nodes as usize);
         let names = lab_nodes(&names.map(|node| node.name.clone()).collect::<Vec<_>>());
         let words = [list, &names, "--data", "mount", "--slots", "1", "--overwrite"];
-        let FarmReport { run, summary, .. } = lab.farm_done(&words)?;
-        Ok(Row { nodes, seconds: summary.total, run })
+        let FarmResult { head, summary, .. } = lab.farm_done(&words)?;
+        Ok(Row { nodes, seconds: summary.total, run: head.run.unwrap_or_default() })
     }
 
     fn forecast(

@@ -4,7 +4,7 @@ use garland_sys::clock;
 use serde::de::DeserializeOwned;
 
 use super::ScenarioLab;
-use garland_farm::result::FarmReport;
+use garland_farm::result::FarmResult;
 use garland_results::head::{Head, Phase};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
@@ -35,13 +35,13 @@ impl ScenarioLab<'_> {
     }
 
     /// Runs `garland farm run` with `words`. Returns its result even if jobs have failed.
-    pub fn farm(&self, words: &[&str]) -> Result<FarmReport, Failure> {
+    pub fn farm(&self, words: &[&str]) -> Result<FarmResult, Failure> {
         let tolerated = [Exit::SomeFailed, Exit::Nothing];
         self.ask_tolerating(&tolerated, &[&["farm", "run"], words].concat())
     }
 
     /// Runs a farm as [`ScenarioLab::farm`] does. A failed job is an error.
-    pub fn farm_done(&self, words: &[&str]) -> Result<FarmReport, Failure> {
+    pub fn farm_done(&self, words: &[&str]) -> Result<FarmResult, Failure> {
         let report = self.farm(words)?;
         let Some(failed) = report.summary.jobs.failures.first() else { return Ok(report) };
         let (job, node) = (failed.job, failed.node.as_deref().unwrap_or("no node"));
@@ -49,7 +49,7 @@ impl ScenarioLab<'_> {
     }
 
     /// Runs several farms at once. Returns their results in the same order. A failed job is an error.
-    pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmReport>, Failure> {
+    pub fn farms(&self, commands: &[Vec<String>]) -> Result<Vec<FarmResult>, Failure> {
         let words = |words: &Vec<String>| {
             let first = ["--json", "farm", "run"].map(str::to_owned);
             first.into_iter().chain(words.iter().cloned()).collect()

@@ -12,7 +12,7 @@ use garland_fleet::args::Launch;
 /// `garland farm`.
 #[derive(Debug, ClapArgs)]
 pub struct Farm {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: FarmCommand,
 }
@@ -23,21 +23,21 @@ pub enum FarmCommand {
     /// Run many jobs: garland farm run JOBS 'n[01-20]', or garland farm run 'n[01-20]' --out
     /// '{.}.mp3' -- lame {in} {out} ::: *.wav
     Run(Box<FarmRun>),
-    /// Put runs of the same jobs side by side: garland farm compare RUN1 RUN2
+    /// Compare runs of the same jobs: garland farm compare RUN1 RUN2
     Compare(FarmCompare),
-    /// A node's mount of the files that its jobs use (started by agents)
+    /// Mount the files that a node's jobs use (started by agents)
     #[command(hide = true)]
     Window {
-        /// The folder to mount on.
+        /// The directory to mount on.
         dir: PathBuf,
     },
-    /// What kills an agent's jobs if the agent is killed (started by agents)
+    /// Kill an agent's jobs if the agent is killed (started by agents)
     #[command(hide = true)]
     Guard {
-        /// What jobs have in their environment.
+        /// A mark in the environment of the jobs.
         mark: String,
     },
-    /// Jobs on a node that another engine has chosen (started by that engine)
+    /// Run jobs on a node that another engine has chosen (started by that engine)
     #[command(hide = true)]
     Work(FarmWork),
 }
@@ -45,16 +45,16 @@ pub enum FarmCommand {
 /// `garland farm work`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct FarmWork {
-    /// The folder with the jobs' files.
+    /// The directory with the jobs' files.
     #[arg(long, requires = "part")]
     pub folder: Option<PathBuf>,
-    /// Which of them.
+    /// The index of the part of the jobs to run.
     #[arg(long, default_value_t = 0)]
     pub part: usize,
     /// One job, as JSON in hexadecimal.
     #[arg(long)]
     pub task: Option<String>,
-    /// Processors for jobs.
+    /// Number of cores for jobs.
     #[arg(long, default_value_t = 1)]
     pub slots: u32,
 }
@@ -62,56 +62,56 @@ pub struct FarmWork {
 /// `garland farm run`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct FarmRun {
-    /// A file of jobs (a command a line, - for standard input, or TOML where its name ends in .toml),
-    /// and the nodes, such as 'n[01-20]'. Without nodes jobs run on this machine. With a command after
-    /// -- only the nodes.
+    /// A file of jobs (one command per line, or TOML if its name ends in .toml; - for standard input),
+    /// and the nodes, such as 'n[01-20]'. Without nodes, jobs run on this machine. If a command follows
+    /// --, only the nodes.
     #[arg(value_name = "JOBS|NODES", num_args = 0..=2)]
     pub what: Vec<OsString>,
-    /// A command for each input after ::: ; {in} is the input, {out} what it makes. Without ::: it is
-    /// one job.
+    /// A command to run for each input after ::: ; {in} is replaced by the input, {out} by its output.
+    /// Without ::: the command is one job.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-    /// What runs the jobs [default: agents on NODES, else local].
+    /// Engine that runs the jobs [default: agents if there are NODES, else local].
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
-    /// Which node a job goes to, where Garland decides (engine agents): to whom has room (pull), to each node
-    /// in its turn (turns), or to where it costs least as far as few nodes have told (mosix).
+    /// How the engine agents chooses the node of a job: the next node with a free core (pull), all nodes
+    /// in turn (turns), or the node with the least cost by the load of a few nodes (mosix).
     #[arg(long, value_enum, default_value = "pull")]
     pub placement: PlacementName,
-    /// Start all jobs at once, as openMosix's users did, instead of one for each processor.
+    /// Start all jobs at the same time, as was usual with openMosix, instead of one per core.
     #[arg(long)]
     pub all_at_once: bool,
-    /// How jobs get their files: they are there already under their names (there), are brought to a
-    /// folder of the job's own, and results taken back (stage), or are seen under a mount of this
-    /// machine's files (mount).
+    /// How jobs get their files: they exist on the nodes under the same paths (there), inputs are copied
+    /// to a directory of the job and results copied back (stage), or jobs access the files of this
+    /// machine through a mount (mount).
     #[arg(long, value_enum, default_value = "there")]
     pub data: DataName,
-    /// What {out} is called: {} is the input, {.} the same without its ending, {/} its name without
-    /// folders, {/.} that without its ending.
+    /// Name of {out}: {} is the input, {.} the input without its extension, {/} its name without
+    /// directories, {/.} this name without its extension.
     #[arg(long, value_name = "PATTERN", default_value = "{.}.out")]
     pub out: OsString,
-    /// Replace outputs that exist. Without this no job runs if there is one.
+    /// Replace outputs that exist. Without this option, no job runs if one exists.
     #[arg(long)]
     pub overwrite: bool,
-    /// Processors of each node that jobs may have [default: all of them].
+    /// Number of cores of each node for jobs [default: all].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
-    /// How often a job is tried before it has failed, on another node each time if there is one.
+    /// Number of times that a failing job is tried, on different nodes if possible.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub tries: u32,
-    /// How long a job may run, such as 90s, where the list doesn't say.
+    /// Time limit of jobs for which the list has none, such as 90s.
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// Go on with a run whose controller has died or was interrupted: its name, its folder, or last.
+    /// Resume a run whose controller has died or was interrupted: its name, its directory, or last.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last", conflicts_with_all = ["what", "command"])]
     pub resume: Option<String>,
-    /// A folder that Slurm's nodes share with this machine [default: the run's own].
+    /// Directory that Slurm's nodes share with this machine [default: the run's own].
     #[arg(long, value_name = "DIR")]
     pub shared: Option<OsString>,
-    /// No progress.
+    /// Print no progress.
     #[arg(short, long)]
     pub quiet: bool,
-    /// What the figures go by.
+    /// The options of the figures.
     #[command(flatten)]
     pub account: FarmAccount,
     /// How agents are started.
@@ -119,7 +119,7 @@ pub struct FarmRun {
     pub launch: Launch,
 }
 
-/// The engines.
+/// The engines that run jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineName {
@@ -137,27 +137,27 @@ pub enum EngineName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlacementName {
-    /// Whoever has room takes the next.
+    /// The next node with a free core.
     Pull,
-    /// Round robin.
+    /// All nodes in turn.
     Turns,
-    /// The least marginal cost, as openMosix chose where a process moved to.
+    /// The node with the least marginal cost, by the rule of openMosix for migrating a process.
     Mosix,
 }
 
-/// The ways to files.
+/// How jobs get their files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DataName {
-    /// They are there.
+    /// They exist on the nodes.
     There,
-    /// They are brought and taken back.
+    /// They are copied to nodes and back.
     Stage,
-    /// They are seen under a mount.
+    /// They are accessed through a mount.
     Mount,
 }
 
-/// The word of a choice on the command line, such as `pull`.
+/// Returns the name of a choice on the command line, such as `pull`.
 pub fn word(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -1,21 +1,21 @@
-//! The arguments that the figures of a run depend on.
+//! The options for the figures of a run.
 
 use clap::Args as ClapArgs;
 
 use crate::result::Unit;
 
-/// What the figures of a farm's run go by.
+/// The options for the figures of a farm run.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct FarmAccount {
-    /// What the nodes' power is counted in: MHz, cores, or what a core of the first node has, such as
-    /// 300MHz [default: MHz where all nodes tell their clock, else cores].
+    /// Unit of the nodes' processor power: MHz, cores, or the power of a core of the first node, such as
+    /// 300MHz [default: MHz if the clocks of all nodes are known, else cores].
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<Unit>,
-    /// A run of the same jobs on one machine, which the cluster is compared with [default: what that would
-    /// take by the jobs' processor time].
+    /// A run of the same jobs on one machine, with which the cluster is compared [default: an estimate
+    /// from the jobs' CPU time].
     #[arg(long, value_name = "RUN")]
     pub base: Option<String>,
-    /// What all of it costs [default: in a lab by its topology file].
+    /// Price of the cluster [default: in a lab, that of its topology file].
     #[arg(long, value_name = "AMOUNT")]
     pub price: Option<f64>,
 }

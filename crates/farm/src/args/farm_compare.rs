@@ -6,18 +6,18 @@ use clap::Args as ClapArgs;
 #[derive(Debug, ClapArgs)]
 #[command(after_help = COMPARE_HELP)]
 pub struct FarmCompare {
-    /// The runs: names, or paths of their folders.
+    /// Names of the runs, or paths of their directories.
     #[arg(required = true, num_args = 1.., value_name = "RUN")]
     pub runs: Vec<String>,
-    /// The run that is 100 % [default: the first].
+    /// The base run, whose time is 100 % [default: the first].
     #[arg(long, value_name = "RUN")]
     pub base: Option<String>,
-    /// What a run's cluster costs; in a lab the topology file's prices count.
+    /// Price of a run's cluster [default: in a lab, that of its topology file].
     #[arg(long, value_name = "RUN=AMOUNT")]
     pub price: Vec<String>,
 }
 
 const COMPARE_HELP: &str = "\
-The runs must be of equally many jobs, and should be of the same. Each is ranked by its time and, where
-its price is known, by what a unit of its power costs. A line is named by what tells it from the others:
-the network, the engine, the placement, how files came to the jobs.";
+The runs must have the same number of jobs, and should be of the same jobs. Runs are ranked by time, and
+by the price per unit of power if the price is known. Each line is labelled with the properties in which
+the runs differ: the network, the engine, the placement, how jobs get their files.";

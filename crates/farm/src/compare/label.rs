@@ -1,12 +1,12 @@
-//! Short labels that tell runs apart.
+//! Short labels that distinguish runs.
 
 use std::collections::BTreeSet;
 
-use crate::result::{FarmReport, Summary};
+use crate::result::{FarmResult, Summary};
 
-/// A label for each of `runs`: the properties that aren't equal in all of them, or the runs' names if that
-/// leaves two labels equal.
-pub fn labels(runs: &[FarmReport]) -> Vec<String> {
+/// Returns a label for each of `runs`: the properties in which they differ, or the runs' names if two
+/// labels would be equal.
+pub fn labels(runs: &[FarmResult]) -> Vec<String> {
     let kinds: [fn(&Summary) -> String; 5] = [
         |one| one.network.clone().unwrap_or_else(|| "-".to_owned()),
         |one| one.engine.to_string(),
@@ -14,7 +14,7 @@ pub fn labels(runs: &[FarmReport]) -> Vec<String> {
         |one| one.data.clone(),
         |one| if one.all_at_once { "at once" } else { "as nodes free up" }.to_owned(),
     ];
-    let nodes = |run: &FarmReport| match run.nodes.len() {
+    let nodes = |run: &FarmResult| match run.nodes.len() {
         1 => "one PC".to_owned(),
         many => format!("{many} nodes"),
     };
@@ -32,6 +32,6 @@ pub fn labels(runs: &[FarmReport]) -> Vec<String> {
     let all_differ = labels.iter().collect::<BTreeSet<_>>().len() == labels.len();
     match all_differ && labels.iter().all(|label| !label.is_empty()) {
         true => labels,
-        false => runs.iter().map(|run| run.run.clone()).collect(),
+        false => runs.iter().map(|run| run.run().to_owned()).collect(),
     }
 }

@@ -1,11 +1,11 @@
-//! `garland farm compare`: several runs of the same jobs side by side, rebased and ranked.
+//! `garland farm compare`: compares several runs of the same jobs with a base run, and ranks them.
 
 mod label;
 mod result;
 mod table;
 
 use crate::args::FarmCompare;
-use crate::result::FarmReport;
+use crate::result::FarmResult;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json};
 use garland_results::places::Places;
@@ -17,14 +17,14 @@ use result::CompareResult;
 pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
-    let find = |run: &String| FarmReport::find(&places, run);
+    let find = |run: &String| FarmResult::find(&places, run);
     let mut runs = asked.runs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
     let mut names = asked.runs.clone();
     let base = match &asked.base {
         None => 0,
         Some(name) => {
             let base = find(name)?;
-            let known = runs.iter().position(|run| run.run == base.run);
+            let known = runs.iter().position(|run| run.run() == base.run());
             known.unwrap_or_else(|| {
                 runs.insert(0, base);
                 names.insert(0, name.clone());
@@ -48,9 +48,9 @@ pub fn run(context: &Context, asked: &FarmCompare) -> Result<Exit, Failure> {
 }
 
 /// Sets the price of a run from `RUN=AMOUNT`. RUN is the run's name, or its entry in `names`.
-fn set_price(names: &[String], runs: &mut [FarmReport], price: &str) -> Result<(), Failure> {
+fn set_price(names: &[String], runs: &mut [FarmResult], price: &str) -> Result<(), Failure> {
     let wrong = || {
-        Failure::usage(format!("--price {price}: write a run of these and an amount, RUN=AMOUNT"))
+        Failure::usage(format!("--price {price}: write RUN=AMOUNT, with one of the compared runs"))
     };
     let (name, amount) = price.rsplit_once('=').ok_or_else(wrong)?;
     let amount: f64 = amount.parse().map_err(|_| wrong())?;
@@ -58,28 +58,32 @@ fn set_price(names: &[String], runs: &mut [FarmReport], price: &str) -> Result<(
         return Err(wrong());
     }
     let mut named = runs.iter_mut().zip(names);
-    let known = named.find(|(run, own)| run.run == name || *own == name);
+    let known = named.find(|(run, own)| run.run() == name || *own == name);
     known.ok_or_else(wrong)?.0.summary.price = Some(amount);
     Ok(())
 }
 
-fn same_jobs(runs: &[FarmReport]) -> Result<(), Failure> {
+/// Fails unless all runs have the same number of jobs, and all jobs are done.
+fn same_jobs(runs: &[FarmResult]) -> Result<(), Failure> {
     let Some(first) = runs.first() else { return Ok(()) };
     let all = first.summary.jobs.all;
     let other = runs.iter().find(|run| run.summary.jobs.all != all);
     if let Some(other) = other {
-        let (name, many) = (&other.run, other.summary.jobs.all);
+        let (name, many) = (other.run(), other.summary.jobs.all);
         return Err(Failure::usage(format!(
-            "{} is of {all} jobs, and {name} of {many}",
-            first.run
+            "{} has {all} jobs, and {name} has {many}",
+            first.run()
         ))
         .hint("only runs of the same jobs can be compared"));
     }
     match runs.iter().find(|run| run.summary.jobs.done != all) {
         Some(run) => {
-            let (name, jobs) = (&run.run, &run.summary.jobs);
-            Err(Failure::usage(format!("{name} has done {} of {all} jobs only", jobs.done))
-                .hint(format!("garland farm run --resume {name} does the others")))
+            let (name, jobs) = (run.run(), &run.summary.jobs);
+            Err(Failure::usage(format!(
+                "{name} is incomplete: {} of {all} jobs are done",
+                jobs.done
+            ))
+            .hint(format!("garland farm run --resume {name} runs the others")))
         }
         None => Ok(()),
     }

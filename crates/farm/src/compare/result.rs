@@ -1,10 +1,10 @@
-//! Runs side by side: the object `garland.farm-compare/2`.
+//! The result of a comparison, `garland.farm-compare/2`.
 
 use garland_analysis::farm::{Candidate, Rank, Spread, Standing, rank};
 use serde::Serialize;
 
 use super::label::labels;
-use crate::result::FarmReport;
+use crate::result::FarmResult;
 use garland_results::head::Head;
 
 /// The result object `garland.farm-compare/2`.
@@ -14,7 +14,7 @@ pub struct CompareResult {
     head: Head,
     /// Number of jobs of each run.
     pub jobs: usize,
-    /// Label of the run that is 100 %.
+    /// Label of the base run, whose time is 100 %.
     pub base: String,
     /// The unit of all powers; none if the runs have several units.
     pub unit: Option<String>,
@@ -31,7 +31,7 @@ pub struct CompareResult {
 pub struct Row {
     /// The run's name.
     pub run: String,
-    /// What tells the run from the others.
+    /// The properties that distinguish the run from the others.
     pub label: String,
     /// Number of nodes.
     pub nodes: usize,
@@ -41,7 +41,8 @@ pub struct Row {
     pub of_base: f64,
     /// The slowest and the fastest job.
     pub spread: Option<Spread>,
-    /// Mean ratio of the time from queue to end to the time of the work on the fastest node.
+    /// The mean over all jobs of the time from queueing to the end, divided by the time of its work on the
+    /// fastest node.
     pub slowdown: Option<f64>,
     /// The cluster compared with one machine.
     pub standing: Option<Standing>,
@@ -53,11 +54,11 @@ pub struct Row {
 }
 
 impl CompareResult {
-    /// The comparison of `runs`, of which that at `base` is 100 %.
-    pub fn new(head: Head, runs: &[FarmReport], base: usize) -> Self {
+    /// Compares `runs` with the one at index `base`.
+    pub fn new(head: Head, runs: &[FarmResult], base: usize) -> Self {
         let unit = runs.first().map(|run| run.summary.unit.clone());
         let unit = unit.filter(|unit| runs.iter().all(|run| run.summary.unit == *unit));
-        let candidate = |run: &FarmReport| Candidate {
+        let candidate = |run: &FarmResult| Candidate {
             seconds: run.summary.total,
             price: run.summary.price,
             equivalent: run
@@ -74,7 +75,7 @@ impl CompareResult {
             .zip(labels)
             .zip(ranks)
             .map(|((run, label), rank)| Row {
-                run: run.run.clone(),
+                run: run.run().to_owned(),
                 label,
                 nodes: run.nodes.len(),
                 seconds: run.summary.total,

@@ -74,7 +74,7 @@ impl CompareResult {
         )
     }
 
-    /// Whether powers are small numbers, such as numbers of cores, and need decimals.
+    /// Returns whether powers are small numbers, such as numbers of cores, and need decimals.
     fn is_fine(&self) -> bool {
         self.runs.iter().filter_map(|row| row.standing).all(|one| one.theory < 100.0)
     }

@@ -1,4 +1,4 @@
-//! The account: from records to a result.
+//! Computes the result of a run from the records of its jobs.
 
 use std::collections::HashMap;
 
@@ -24,13 +24,13 @@ pub struct RunConditions {
     pub placement: Option<String>,
     /// How jobs got their files.
     pub data: DataName,
-    /// Whether all jobs were started at once.
+    /// Whether all jobs were started at the same time.
     pub at_once: bool,
     /// Name of the network, if known.
     pub network: Option<String>,
     /// Price of the cluster.
     pub price: Option<f64>,
-    /// The unit of power.
+    /// The unit of processor power.
     pub unit: Unit,
     /// A measured run of these jobs on one machine.
     pub one: Option<OneMachine>,
@@ -47,14 +47,14 @@ pub struct Farmed {
     pub records: Vec<Record>,
     /// Number of jobs; more than records if the user interrupted the run.
     pub jobs: usize,
-    /// From its beginning until the last job was over, in seconds.
+    /// The time from the beginning of the run to the end of the last job, in seconds.
     pub seconds: f64,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
 }
 
 impl FarmResult {
-    /// The result of a run.
+    /// Computes the result of a run.
     pub fn new(head: Head, farmed: Farmed) -> Self {
         let powers = farmed.how.unit.of(&farmed.members);
         let summary = farmed.summary(&powers);
@@ -82,7 +82,7 @@ impl Farmed {
         let mounted = data == DataName::Mount;
         let files = if mounted { Files::Mounted } else { Files::OnNodes };
         let one = self.how.one.clone().or_else(|| self.one(&workers, &tasks, powers));
-        // The time of some of the jobs can't be compared with that of all.
+        // The time of some of the jobs cannot be compared with that of all.
         let whole = self.done().count() == self.jobs;
         let power = |one: &OneMachine| Power { one: one.power, all: powers.each.iter().sum() };
         Summary {
@@ -106,7 +106,7 @@ impl Farmed {
         }
     }
 
-    /// The time of all jobs on the first working node alone, estimated from their processor time.
+    /// Estimates the time of all jobs on the first usable node alone from their CPU time.
     fn one(&self, workers: &[Worker], tasks: &[Task], powers: &Powers) -> Option<OneMachine> {
         let at = workers.iter().position(|worker| worker.power() > 0.0)?;
         let works: Vec<f64> = tasks.iter().map(|task| task.work(&workers[task.worker])).collect();
@@ -114,7 +114,7 @@ impl Farmed {
         Some(OneMachine { seconds, power: powers.each[at], run: None })
     }
 
-    /// The records of jobs that are done.
+    /// Returns the records of jobs that are done.
     fn done(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().filter(|record| record.outcome.is_done())
     }
@@ -152,7 +152,7 @@ impl Farmed {
         self.members.iter().map(worker).collect()
     }
 
-    /// The jobs that are done, as tasks for the analysis.
+    /// Returns the jobs that are done, as tasks for the analysis.
     fn tasks(&self) -> Vec<Task> {
         let places: HashMap<&str, usize> =
             self.members.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();

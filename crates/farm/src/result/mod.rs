@@ -1,9 +1,8 @@
-//! The result of a farm's run, `garland.farm/2`, made from the records of any engine.
+//! The result of a farm run, `garland.farm/2`, computed from the records of any engine.
 
 mod account;
 mod node;
 mod power;
-mod report;
 mod summary;
 mod table;
 mod traffic;
@@ -13,7 +12,6 @@ mod words;
 pub use account::{Farmed, RunConditions};
 pub use node::NodeAccount;
 pub use power::Unit;
-pub use report::FarmReport;
 pub use summary::{Failed, Jobs, OneMachine, Summary};
 pub use traffic::{NicTraffic, Traffic};
 pub use value::{FarmResult, SCHEMA};

@@ -1,4 +1,4 @@
-//! A node of a farm's run, for the account.
+//! A node of a farm run, as input of the result.
 
 use super::traffic::NicTraffic;
 use garland_results::head::{NodeEnd, NodeVerdict};
@@ -8,11 +8,11 @@ use garland_results::head::{NodeEnd, NodeVerdict};
 pub struct NodeAccount {
     /// The name, as in records.
     pub name: String,
-    /// Number of slots for jobs.
+    /// Number of slots for jobs; an engine that does not know it sets 0.
     pub slots: u32,
-    /// The share of a processor that each slot has.
+    /// The share of a CPU core that each slot has.
     pub share: f64,
-    /// Processor clock in MHz, if known.
+    /// CPU clock in MHz, if known.
     pub mhz: Option<f64>,
     /// Memory in bytes, if known.
     pub memory: Option<u64>,
@@ -23,13 +23,13 @@ pub struct NodeAccount {
 }
 
 impl NodeAccount {
-    /// A node with `slots` whole processors, of which nothing else is known.
+    /// Creates a node with `slots` whole cores, of which nothing else is known.
     pub fn new(name: &str, slots: u32) -> Self {
         let (name, end) = (name.to_owned(), NodeEnd::new(NodeVerdict::Ok, None));
         Self { name, slots, share: 1.0, mhz: None, memory: None, end, nics: Vec::new() }
     }
 
-    /// The speed of a processor: its clock, or 1 if unknown.
+    /// Returns the speed of a core: its clock, or 1 if unknown.
     pub fn speed(&self) -> f64 {
         self.mhz.filter(|mhz| *mhz > 0.0).unwrap_or(1.0)
     }

@@ -1,24 +1,25 @@
-//! Units of power, and the nodes' powers.
+//! Units of processor power, and the powers of nodes.
 
 use std::str::FromStr;
 
 use super::node::NodeAccount;
 
-/// A unit of power.
+/// A unit of processor power.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Unit {
-    /// MHz if the clocks of all nodes are known, else cores.
+    /// MHz if the clocks of all nodes are known, otherwise cores.
     #[default]
     Usual,
-    /// Processor clocks in MHz.
+    /// CPU clocks in MHz.
     Clock,
-    /// Number of processors.
+    /// Number of CPU cores.
     Cores,
-    /// A named unit, and the power of one core of the first node in it; other cores count by their speed.
+    /// The power of one core of the first node, and the name of the unit; other cores are scaled by their
+    /// speed.
     Named(f64, String),
 }
 
-/// Reads `MHz`, `cores`, `300MHz`, `1.5 horsepower`.
+/// Parses `MHz`, `cores`, `300MHz`, `1.5 horsepower`.
 impl FromStr for Unit {
     type Err = String;
 
@@ -37,7 +38,9 @@ impl FromStr for Unit {
             Ok(number) if number > 0.0 && number.is_finite() && plain && !name.is_empty() => {
                 Ok(Self::Named(number, name.to_owned()))
             }
-            _ => Err(format!("{text:?} is no unit: MHz, cores, or what a core has, as 300MHz")),
+            _ => Err(format!(
+                "{text:?} is not a unit of power; write MHz, cores, or the power of a core, such as 300MHz"
+            )),
         }
     }
 }
@@ -52,7 +55,7 @@ pub struct Powers {
 }
 
 impl Unit {
-    /// The powers of `members`; in cores if the unit needs clocks and one is unknown.
+    /// Returns the powers of `members`; in cores if the unit needs clocks and one is unknown.
     pub fn of(&self, members: &[NodeAccount]) -> Powers {
         let clocks: Option<Vec<f64>> = members.iter().map(|one| one.mhz).collect();
         let cores = |one: &NodeAccount| f64::from(one.slots) * one.share;
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_read_or_refused() {
+    fn units_are_parsed_or_refused() {
         assert_eq!("mhz".parse(), Ok(Unit::Clock));
         assert_eq!("cores".parse(), Ok(Unit::Cores));
         assert_eq!("300MHz".parse(), Ok(Unit::Named(300.0, "MHz".to_owned())));
@@ -93,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_unit_goes_by_the_first_node_and_clocks_by_all() {
+    fn a_named_unit_is_relative_to_the_first_node_and_clocks_must_all_be_known() {
         let member = |share, mhz| NodeAccount { share, mhz, ..NodeAccount::new("n", 1) };
         let members = [member(0.2, Some(2000.0)), member(0.4, Some(2000.0))];
         let named = Unit::Named(300.0, "MHz".to_owned()).of(&members);

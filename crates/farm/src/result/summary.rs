@@ -1,13 +1,13 @@
-//! The figures of a farm's run.
+//! The figures of a farm run.
 
 use garland_analysis::farm::{Losses, Spread, Standing};
 use garland_core::farm::{Engine, Text};
 use serde::{Deserialize, Serialize};
 
-/// Most failed jobs that a result lists.
+/// The maximum number of failed jobs that a result lists.
 pub const NAMED: usize = 1000;
 
-/// The figures of a farm's run.
+/// The figures of a farm run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// The engine.
@@ -27,9 +27,10 @@ pub struct Summary {
     pub total: f64,
     /// The slowest and the fastest job, by their numbers in the list.
     pub spread: Option<Spread>,
-    /// Mean ratio of the time from queue to end to the time of the work on the fastest node.
+    /// The mean over all jobs of the time from queueing to the end, divided by the time of its work on the
+    /// fastest node.
     pub slowdown: Option<f64>,
-    /// One machine with these jobs, measured or estimated.
+    /// The same jobs on one machine, measured or estimated.
     pub one: Option<OneMachine>,
     /// Name of the unit of power.
     pub unit: String,
@@ -51,7 +52,7 @@ pub struct Jobs {
     pub done: usize,
     /// Jobs that failed for good.
     pub failed: usize,
-    /// Jobs that didn't finish before the run was interrupted.
+    /// Jobs that did not finish before the run was interrupted.
     pub open: usize,
     /// Number of tries beyond each job's first.
     pub retries: u64,
@@ -68,7 +69,7 @@ pub struct Failed {
     pub name: Text,
     /// The node of the last try.
     pub node: Option<String>,
-    /// Why the last try failed, in words.
+    /// Why the last try failed.
     pub reason: String,
     /// Number of tries.
     pub tries: u32,
@@ -84,6 +85,6 @@ pub struct OneMachine {
     pub seconds: f64,
     /// Power in the unit of the summary.
     pub power: f64,
-    /// The run that measured the time; none if it is estimated from the jobs' processor time.
+    /// The run that measured the time; none if it is estimated from the jobs' CPU time.
     pub run: Option<String>,
 }

@@ -11,19 +11,19 @@ use super::value::{FarmResult, NodeResult};
 use super::words::{percent, power, took};
 use garland_terminal::verdicts::folded;
 
-/// Most jobs that are shown one by one; of more jobs only the slowest are shown.
+/// If a run has more jobs than this, the table shows only the slowest ones.
 const SHOWN: usize = 48;
 
-/// Number of slowest jobs that are shown.
+/// The number of slowest jobs that are shown in this case.
 const SLOWEST: usize = 5;
 
-/// Most failed jobs that are shown.
+/// The maximum number of failed jobs that are shown.
 const FAILED: usize = 20;
 
-/// Characters of a failed job's last line in the table of jobs.
+/// The maximum number of characters of a failed job's last line in the table of jobs.
 const LINE: usize = 60;
 
-/// Columns of a job's name.
+/// The width of the column of jobs' names.
 const NAME: usize = 28;
 
 impl fmt::Display for FarmResult {
@@ -52,17 +52,17 @@ impl fmt::Display for FarmResult {
             writeln!(f, "\n{sentence}")?;
         }
         if jobs.open > 0 {
-            writeln!(f, "to go on: garland farm run --resume {}", self.run())?;
+            writeln!(f, "to continue: garland farm run --resume {}", self.run())?;
         }
         writeln!(f, "run     {}", self.run())
     }
 }
 
-/// `agents, pull, files by mount, all at once`.
+/// Describes how jobs were run, such as `agents, pull, files through the mount, all at once`.
 pub fn how(summary: &Summary) -> String {
     let data = match summary.data.as_str() {
         "mount" => "files through the mount",
-        "stage" => "files brought and taken back",
+        "stage" => "files staged",
         _ => "files where they are",
     };
     let engine = summary.engine.to_string();
@@ -116,7 +116,7 @@ impl FarmResult {
         if let Some(slowdown) = self.summary.slowdown {
             writeln!(
                 f,
-                "{:<10}{slowdown:>10.2}  times as long on the way as alone, on average",
+                "{:<10}{slowdown:>10.2}  times the job's own run time, on average, from queue to end",
                 "slowdown"
             )?;
         }
@@ -128,7 +128,7 @@ impl FarmResult {
         let (Some(one), Some(standing)) = (one, standing) else { return Ok(()) };
         let from = match &one.run {
             Some(run) => format!("as measured in {run}"),
-            None => "by the jobs' processor time".to_owned(),
+            None => "by the jobs' CPU time".to_owned(),
         };
         writeln!(f, "one PC    {:>10}  {} {unit}, {from}", took(one.seconds), power(one.power))?;
         writeln!(
@@ -168,7 +168,7 @@ impl FarmResult {
     fn failed(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let failed = &self.summary.jobs.failures;
         if self.summary.jobs.retries > 0 {
-            writeln!(f, "\n{} tries were in vain", self.summary.jobs.retries)?;
+            writeln!(f, "\n{} tries failed and were repeated", self.summary.jobs.retries)?;
         }
         for one in failed.iter().take(FAILED) {
             let node = one.node.as_deref().unwrap_or("no node");
@@ -180,7 +180,7 @@ impl FarmResult {
         if failed.len() > FAILED {
             writeln!(
                 f,
-                "failed  {} more, which are in the run's records.jsonl",
+                "failed  {} more jobs: see records.jsonl in the run's directory",
                 failed.len() - FAILED
             )?;
         }
@@ -193,7 +193,7 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
     let time = |seconds: Option<f64>| seconds.map_or_else(dash, took);
     let name = record.name.to_string();
     let name = if name.chars().count() > NAME {
-        // Keep the end: of a path it says more than the beginning.
+        // Keep the end: the end of a path distinguishes it better than its beginning.
         let skipped = name.chars().count() - NAME + 1;
         format!("…{}", name.chars().skip(skipped).collect::<String>())
     } else {
@@ -218,7 +218,7 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
     )
 }
 
-/// The beginning of a line for the table of jobs; the list of failed jobs has all of it.
+/// Shortens a line for the table of jobs; the list of failed jobs shows all of it.
 fn beginning(line: &str) -> String {
     match line.char_indices().nth(LINE) {
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -226,7 +226,7 @@ fn beginning(line: &str) -> String {
     }
 }
 
-/// Prints why the run took longer than the theoretical best.
+/// Prints the causes for which the run took longer than the theoretical best.
 pub fn show_losses(f: &mut Formatter<'_>, losses: &Losses) -> fmt::Result {
     let mut line = |what: &str, seconds: f64| {
         writeln!(f, "  {what:<46}{:>10}{:>10}", took(seconds), percent(seconds / losses.whole))
@@ -237,21 +237,18 @@ pub fn show_losses(f: &mut Formatter<'_>, losses: &Losses) -> fmt::Result {
     }
     line("the run", losses.whole)?;
     if !losses.counted {
-        writeln!(
-            f,
-            "  not all jobs' processor time is known: what they waited for counts as work"
-        )?;
+        writeln!(f, "  the CPU time of some jobs is unknown: their waiting time counts as work")?;
     }
     writeln!(f)
 }
 
-/// The text for a cause in the table.
+/// Returns the text for a cause in the table.
 pub fn in_words(cause: Loss) -> &'static str {
     match cause {
-        Loss::IntegerRounds => "integer rounds: the last one isn't full",
-        Loss::Network => "network, and who gives files at its end",
-        Loss::Disk => "disks, and what else jobs wait for",
-        Loss::Engine => "the engine: begin, between jobs, end",
+        Loss::IntegerRounds => "integer rounds: the last one is not full",
+        Loss::Network => "network, and the source of files",
+        Loss::Disk => "disks, and other waits of jobs",
+        Loss::Engine => "the engine: start, between jobs, end",
         Loss::Stragglers => "stragglers: the last jobs",
     }
 }

@@ -1,4 +1,4 @@
-//! Traffic of NICs during a run, which was read off iptraf in 2004.
+//! Traffic of NICs during a run.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use garland_fleet::inventory::LAB_PREFIX;
 
-/// The counters of this process's network namespace. `/sys/class/net` shows the namespace that mounted it.
+/// The counters of this process's network namespace. `/sys/class/net` would show the namespace that mounted
+/// it.
 const COUNTERS: &str = "/proc/thread-self/net/dev";
 
 /// Bytes that a NIC has carried, as counted by the kernel.
@@ -16,7 +17,7 @@ const COUNTERS: &str = "/proc/thread-self/net/dev";
 pub struct NicTraffic {
     /// The NIC's name on its node.
     pub nic: String,
-    /// The medium that it is on, if known.
+    /// The medium that it is connected to, if known.
     pub medium: Option<String>,
     /// Bytes sent by the node.
     pub sent: u64,
@@ -24,14 +25,14 @@ pub struct NicTraffic {
     pub received: u64,
 }
 
-/// Counters of NICs at one moment: of all nodes of a lab, or of this machine.
+/// The counters of NICs at one moment, of all nodes of a lab or of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     nics: HashMap<String, Vec<NicTraffic>>,
 }
 
 impl Traffic {
-    /// Reads the counters; those that can't be read are missing.
+    /// Reads the counters. Counters that cannot be read are missing. `own` is the name of this machine.
     pub fn now(lab: Option<&Lab>, own: &str) -> Self {
         let nics = match lab {
             Some(lab) => of_lab(lab),
@@ -40,7 +41,7 @@ impl Traffic {
         Self { nics }
     }
 
-    /// Traffic of the NICs of the node `name` since `before`.
+    /// Returns the traffic of the NICs of the node `name` since `before`.
     pub fn since(&self, before: &Self, name: &str) -> Vec<NicTraffic> {
         let Some(now) = self.nics.get(name) else { return Vec::new() };
         let then = |nic: &str| {
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_counters_are_read_and_told_apart() {
+    fn the_kernels_counters_are_parsed_and_subtracted() {
         let text = "Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo
     lo: 1000 10 0 0 0 0 0 0 1000 10 0 0 0 0 0 0

@@ -1,20 +1,23 @@
-//! The result of a farm's run.
+//! The result of a farm run.
 
 use garland_core::farm::Record;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::summary::Summary;
+use super::summary::{OneMachine, Summary};
 use super::traffic::NicTraffic;
 use garland_results::head::{Head, NodeEnd};
-use garland_terminal::failure::Exit;
+use garland_results::kept::KeptResult;
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_terminal::failure::{Exit, Failure};
 
-/// The schema of a farm's result.
+/// The schema of the result of a farm run.
 pub const SCHEMA: &str = "garland.farm/2";
 
 /// The result object `garland.farm/2`.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FarmResult {
-    /// The head of the result.
+    /// The fields that all results have.
     #[serde(flatten)]
     pub head: Head,
     /// All nodes.
@@ -22,7 +25,7 @@ pub struct FarmResult {
     /// The figures.
     #[serde(flatten)]
     pub summary: Summary,
-    /// The closing sentence, if the cluster can be compared with one machine.
+    /// A summary in one sentence, if the cluster can be compared with one machine.
     pub sentence: Option<String>,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
@@ -31,16 +34,16 @@ pub struct FarmResult {
 }
 
 /// A node of the result.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeResult {
     pub name: String,
     #[serde(flatten)]
     pub end: NodeEnd,
-    /// Processors for jobs: the number of single-processor jobs at a time.
+    /// Cores for jobs: the number of single-core jobs that run at the same time.
     pub cores: u32,
-    /// The share of a processor that each of them was.
+    /// The share of a real core that each of them had.
     pub share: f64,
-    /// Processor clock in MHz.
+    /// CPU clock in MHz.
     pub mhz: Option<f64>,
     /// Memory in bytes.
     pub memory: Option<u64>,
@@ -48,19 +51,43 @@ pub struct NodeResult {
     pub power: f64,
     /// Number of jobs done.
     pub done: usize,
-    /// Processor seconds of these jobs.
+    /// CPU seconds of these jobs.
     pub cpu: f64,
-    /// Traffic of the NICs during the run; empty if it wasn't counted.
+    /// Traffic of the NICs during the run; empty if it was not counted.
     pub nics: Vec<NicTraffic>,
 }
 
 impl FarmResult {
-    /// The run's name.
+    /// Finds the run that `asked` names, and reads its result.
+    pub fn find(places: &Places, asked: &str) -> Result<Self, Failure> {
+        let run = Run::find(places, asked, "records.jsonl", "the records of farm jobs")?;
+        let kept = KeptResult::of(&run)?;
+        let (name, schema) = (run.name().to_owned(), kept.schema());
+        if schema != SCHEMA {
+            let message = format!("{name} is not a farm run: its result is a {schema}");
+            return Err(Failure::usage(message));
+        }
+        let mut result: Self = kept.parse()?;
+        result.head.run = Some(name);
+        Ok(result)
+    }
+
+    /// Converts a run on one machine to the base that a cluster is compared with. Fails unless all of its
+    /// jobs are done.
+    pub fn as_one_machine(self) -> Result<OneMachine, Failure> {
+        if self.summary.jobs.done < self.summary.jobs.all {
+            return Err(Failure::usage(format!("{} has not done all of its jobs", self.run())));
+        }
+        let power = self.nodes.iter().map(|node| node.power).sum();
+        Ok(OneMachine { seconds: self.summary.total, power, run: self.head.run })
+    }
+
+    /// Returns the run's name.
     pub fn run(&self) -> &str {
         self.head.run.as_deref().unwrap_or_default()
     }
 
-    /// The command's exit.
+    /// Returns the exit code of the command.
     pub fn exit(&self) -> Exit {
         let jobs = &self.summary.jobs;
         match () {

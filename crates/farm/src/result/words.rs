@@ -1,8 +1,8 @@
-//! Figures as text, in the form of 2004.
+//! Formats figures as text.
 
 use super::summary::Summary;
 
-/// `12.34 s`, and from a minute on `41m12s`.
+/// Formats a time in seconds as `12.34 s`, and from a minute on as `41m12s`.
 pub fn took(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "-".to_owned();
@@ -14,7 +14,7 @@ pub fn took(seconds: f64) -> String {
     format!("{}m{:02}s", whole / 60, whole % 60)
 }
 
-/// A power, rounded down: to whole numbers from 10 on, else to two decimals.
+/// Formats a power, rounded down: from 10 on without decimals, otherwise with two.
 pub fn power(value: f64) -> String {
     match value {
         value if value >= 10.0 => format!("{:.0}", value.floor()),
@@ -22,13 +22,13 @@ pub fn power(value: f64) -> String {
     }
 }
 
-/// A share in percent, with two decimals.
+/// Formats a share in percent, with two decimals.
 pub fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24 jobs`; none if the cluster
-/// can't be compared with one machine.
+/// Returns a summary such as `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24
+/// jobs`; none if the cluster cannot be compared with one machine.
 pub fn sentence(summary: &Summary, powers: &[f64]) -> Option<String> {
     let standing = summary.standing.as_ref()?;
     let unit = &summary.unit;
@@ -59,13 +59,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_as_in_2004() {
+    fn times_are_in_seconds_or_in_minutes_and_seconds() {
         assert_eq!([took(0.004), took(59.994), took(59.996)], ["0.00 s", "59.99 s", "1m00s"]);
         assert_eq!([took(2472.0), took(6459.4), took(f64::NAN)], ["41m12s", "107m39s", "-"]);
     }
 
     #[test]
-    fn power_is_never_told_larger_than_it_is() {
+    fn power_is_rounded_down() {
         assert_eq!([power(820.56), power(9.999), power(0.5)], ["820", "9.99", "0.50"]);
     }
 }

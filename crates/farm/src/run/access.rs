@@ -1,4 +1,4 @@
-//! How jobs on agents get their files.
+//! How jobs on agents access their files.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -14,21 +14,22 @@ use super::window::{Server, files_in};
 use crate::args::DataName;
 use garland_terminal::failure::Failure;
 
-/// The means by which a run's jobs get their files.
+/// The access of a run's jobs to their files.
 pub struct Access {
-    /// Name of the folder on nodes that contains the jobs' own folders.
+    /// The name of the directory on nodes that contains the jobs' own directories.
     pub folder: Text,
-    /// Where nodes find the jobs' files.
+    /// The paths of the jobs' files on nodes.
     pub place: JobFiles,
-    /// Brings inputs and takes outputs back, if files are staged.
+    /// Copies inputs to nodes and outputs back, if files are staged.
     pub stage: Option<Stage>,
-    /// What each node mounts; none without a mount.
+    /// The mount of each node; none without a mount.
     pub openings: Vec<Option<Opening>>,
-    server: Option<Server>,
+    /// Serves files for mounts until it is dropped.
+    _server: Option<Server>,
 }
 
 impl Access {
-    /// Prepares the files' access for a run on these nodes.
+    /// Prepares the access to files for a run on these nodes.
     pub fn open(
         work: &Work<'_>,
         names: &[String],
@@ -56,13 +57,6 @@ impl Access {
             server.as_ref()?.opening(agent.as_ref().ok()?, &windows)
         };
         let openings = agents.iter().map(opening).collect();
-        Ok(Self { folder, place, stage, openings, server })
-    }
-
-    /// Ends the server of files, if there is one.
-    pub fn end(self) {
-        if let Some(server) = self.server {
-            server.end();
-        }
+        Ok(Self { folder, place, stage, openings, _server: server })
     }
 }

@@ -1,21 +1,21 @@
-//! The account of a run: counters before and after it, and the result made of them.
+//! The account of a run: reads counters before and after it, and makes its result.
 
 use garland_core::farm::{Engine, Record};
 use garland_lab::Lab;
 use garland_sys::process;
 use garland_topology::Inventory as Parts;
 
-use super::driver::{Ending, NodeWas, Work};
+use super::driver::{Ending, Work};
 use crate::args::{EngineName, word};
 use crate::result::{
-    FarmReport, FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
+    FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
 };
 use garland_fleet::inventory::is_local;
 use garland_fleet::launch::lab;
-use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
+use garland_results::head::{Head, Phases};
 use garland_terminal::failure::Failure;
 
-/// What is noted before the first job.
+/// The state before the first job.
 pub struct Account {
     lab: Option<Lab>,
     /// This machine's name in records.
@@ -27,11 +27,11 @@ pub struct Account {
 }
 
 impl Account {
-    /// Reads the counters, and the run on one machine that the user names.
+    /// Reads the counters, and the base run if the user names one.
     pub fn open(work: &Work<'_>) -> Result<Self, Failure> {
         let asked = &work.asked.account;
         if asked.price.is_some_and(|price| !(price.is_finite() && price >= 0.0)) {
-            return Err(Failure::usage("--price is an amount, and not below 0"));
+            return Err(Failure::usage("--price must be a number that is not negative"));
         }
         let nodes = match &work.settings.nodes {
             Some(list) => work.inventory.nodes(list)?,
@@ -40,7 +40,7 @@ impl Account {
         let lab = lab::find(&nodes, work.places, work.asked.launch.lab())?;
         let own = process::host_name();
         let one =
-            asked.base.as_deref().map(|base| FarmReport::find(work.places, base)?.as_one_machine());
+            asked.base.as_deref().map(|base| FarmResult::find(work.places, base)?.as_one_machine());
         let one = one.transpose()?;
         let of_lab = || {
             let parts = Parts::of(&lab.as_ref()?.spec().topology).price();
@@ -61,11 +61,11 @@ impl Account {
         self,
         work: &Work<'_>,
         phases: Phases,
-        ending: &Ending,
+        ending: Ending,
         records: Vec<Record>,
     ) -> Result<FarmResult, Failure> {
         let after = Traffic::now(self.lab.as_ref(), &self.own);
-        let mut members = members(ending, &records);
+        let (interrupted, mut members) = (ending.interrupted, members(ending.nodes, &records));
         for member in &mut members {
             member.nics = after.since(&self.before, &member.name);
         }
@@ -86,31 +86,26 @@ impl Account {
         };
         let ends = records.iter().filter_map(|record| record.staged_out.or(record.ended));
         let seconds = ends.fold(0.0, f64::max);
-        let (jobs, interrupted) = (settings.jobs, ending.interrupted);
-        let farmed = Farmed { how, members, records, jobs, seconds, interrupted };
+        let farmed = Farmed { how, members, records, jobs: settings.jobs, seconds, interrupted };
         Ok(FarmResult::new(Head::new(SCHEMA, Some(work.run), phases), farmed))
     }
 }
 
-/// The engine's nodes, and those that only occur in records: a resumed run may have had others before.
-fn members(ending: &Ending, records: &[Record]) -> Vec<NodeAccount> {
-    let member = |was: &NodeWas| NodeAccount {
-        mhz: was.mhz,
-        memory: was.memory,
-        share: was.share,
-        end: NodeEnd::new(NodeVerdict::Dead, was.gone.clone()),
-        ..NodeAccount::new(&was.name, was.cores.unwrap_or_else(|| most_at_once(records, &was.name)))
-    };
-    let mut members: Vec<NodeAccount> = ending.nodes.iter().map(member).collect();
+/// Returns the nodes of the engine, followed by others that occur in records: before it was resumed, the
+/// run may have had other nodes.
+fn members(mut members: Vec<NodeAccount>, records: &[Record]) -> Vec<NodeAccount> {
     for name in records.iter().filter_map(|record| record.node.as_deref()) {
         if members.iter().all(|known| known.name != name) {
-            members.push(NodeAccount::new(name, most_at_once(records, name)));
+            members.push(NodeAccount::new(name, 0));
         }
+    }
+    for member in members.iter_mut().filter(|member| member.slots == 0) {
+        member.slots = most_at_once(records, &member.name);
     }
     members
 }
 
-/// The most jobs that ran on a node at a time: its slots, as far as is known from records.
+/// Returns the maximum number of jobs that ran on a node at the same time, as an estimate of its slots.
 fn most_at_once(records: &[Record], node: &str) -> u32 {
     let own = records.iter().filter(|record| record.node.as_deref() == Some(node));
     let times = own.filter_map(|record| Some((record.started?, record.ended?)));
@@ -125,7 +120,8 @@ fn most_at_once(records: &[Record], node: &str) -> u32 {
     u32::try_from(running.max().unwrap_or(1)).unwrap_or(1).max(1)
 }
 
-/// Reduces the shares of nodes that are all processes of this machine to the processors that it has.
+/// Scales down the shares of nodes that are all processes of this machine, so that their sum does not exceed
+/// its CPUs.
 fn share_machine(members: &mut [NodeAccount]) {
     let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
     let all: f64 = members.iter().map(|one| f64::from(one.slots) * one.share).sum();

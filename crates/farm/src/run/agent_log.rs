@@ -1,4 +1,4 @@
-//! The last lines of an agent's log.
+//! Reads the last lines of an agent's log.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,18 +9,18 @@ use garland_core::farm::last_words::last_words;
 
 use garland_fleet::builder::log_name;
 
-/// Bytes at the end of the log that are read.
-const LOOKED_AT: u64 = 4 << 10;
+/// The number of bytes that are read at the end of the log.
+const TAIL: u64 = 4 << 10;
 
-/// The last lines that the agent of `node` wrote to its log in `folder`; none for a standing agent or an
-/// empty log.
+/// Returns the last lines of the log of `node`'s agent in `folder`; none for a standing agent or an empty
+/// log.
 pub fn last_words_at(folder: &Path, node: &str) -> Vec<Text> {
-    let mut said = Vec::new();
+    let mut tail = Vec::new();
     if let Ok(mut file) = File::open(folder.join(log_name(node))) {
         let length = file.metadata().map_or(0, |stat| stat.len());
-        let begin = SeekFrom::Start(length.saturating_sub(LOOKED_AT));
-        // The lines are an addition to an error message: do without them if the log can't be read.
-        let _ = file.seek(begin).and_then(|_| (&file).take(LOOKED_AT).read_to_end(&mut said));
+        let begin = SeekFrom::Start(length.saturating_sub(TAIL));
+        // The lines only add to an error message: ignore errors.
+        let _ = file.seek(begin).and_then(|_| (&file).take(TAIL).read_to_end(&mut tail));
     }
-    last_words(&said)
+    last_words(&tail)
 }

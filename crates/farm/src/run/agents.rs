@@ -1,5 +1,5 @@
-//! The engines `agents` and `local`: agents on the nodes, or one on this machine, which get jobs as their
-//! slots get free.
+//! The engines `agents` and `local`: run jobs on the agents of nodes, or on an agent of this machine. An
+//! agent gets a job when it has a free slot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,27 +14,29 @@ use garland_sys::process;
 
 use super::access::Access;
 use super::agent_log::last_words_at;
-use super::driver::{Driver, Ending, NodeWas, Work};
+use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
 use super::settings::Settings;
 use super::stage::bytes_of_inputs;
 use crate::args::{DataName, PlacementName};
+use crate::result::NodeAccount;
 use garland_fleet::builder::{Fleet, FleetBuilder};
 use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_results::head::{NodeEnd, NodeVerdict};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The node of the engine `local`: an agent in the user's folder.
+/// The node of the engine `local`, whose agent runs in the working directory.
 const HERE: &str = "local1";
 
-/// Jobs on agents.
+/// The engine that runs jobs on agents.
 pub struct Agents {
     engine: Engine,
 }
 
 impl Agents {
-    /// The engine `agents`: on the nodes that the user has named.
+    /// The engine `agents`, on the nodes of the node list.
     pub const NODES: Self = Self { engine: Engine::Agents };
-    /// The engine `local`: on this machine.
+    /// The engine `local`, on this machine.
     pub const HERE: Self = Self { engine: Engine::Local };
 }
 
@@ -43,7 +45,7 @@ impl Driver for Agents {
         let Work { settings, asked, interrupts, .. } = work;
         let nodes = self.nodes(work)?;
         let lab = asked.launch.enter_lab(&nodes, work.places)?;
-        let muster = FleetBuilder {
+        let builder = FleetBuilder {
             interrupts: Some(Arc::clone(interrupts)),
             quiet: asked.quiet || work.context.json,
             here: (self.engine == Engine::Local).then(|| settings.folder.clone()),
@@ -56,25 +58,30 @@ impl Driver for Agents {
                 lab.as_ref(),
             )
         };
-        let Fleet { agents, children } = muster.assemble()?;
-        refuse_nobody(&nodes, &agents)?;
+        let Fleet { agents, children } = builder.assemble()?;
+        require_one(&nodes, &agents)?;
         let names = self.names(&nodes);
         let access = Access::open(work, &names, &agents, lab.as_ref())?;
         let sizes = self.sizes(settings, &jobs);
         let farm = FarmWork {
             jobs,
             names: names.clone(),
-            rules: self.rules(settings),
+            rules: Rules {
+                tries: settings.tries,
+                at_once: settings.all_at_once,
+                staged: settings.data == DataName::Stage,
+                engine: self.engine,
+            },
             placement: placement(settings.placement),
             slots: settings.slots,
             folder: access.folder.clone(),
             task: &|job, tries| access.place.task(job, tries),
-            carrier: access.stage.as_ref().map(|stage| stage as &dyn Stager),
+            stager: access.stage.as_ref().map(|stage| stage as &dyn Stager),
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };
-        let mut wrong = None;
-        let said_at = |node: usize| last_words_at(work.run.folder(), &nodes[node].name);
+        let mut failed = None;
+        let last_words = |node: usize| last_words_at(work.run.folder(), &nodes[node].name);
         let ended = run_farm(farm, agents, Some(interrupts), &mut |news| match news {
             FarmNews::Over(record) => {
                 let mut record = record.clone();
@@ -83,71 +90,75 @@ impl Driver for Agents {
                 }
                 let lost = record.node.as_ref().filter(|_| record.outcome == Outcome::NodeLost);
                 if let Some(at) = lost.and_then(|lost| names.iter().position(|name| name == lost)) {
-                    record.last_words = said_at(at);
+                    record.last_words = last_words(at);
                 }
                 ledger.note(record);
             }
-            FarmNews::Output(job, said) => ledger.said(job, said),
+            FarmNews::Output(job, output) => ledger.output(job, output),
             FarmNews::Lost(node, reason) => {
                 garland_terminal::errln!("lost    {}: {reason}", names[node]);
-                said_at(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));
+                last_words(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));
             }
             FarmNews::Turn(open) => {
                 if let Err(failure) = ledger.commit(open) {
-                    wrong.get_or_insert(failure);
+                    failed.get_or_insert(failure);
                 }
             }
         });
-        let ended = ended.or_nothing("running jobs")?;
+        let ended = ended.or_nothing("cannot run jobs on agents")?;
         let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
         children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
-        access.end();
-        match wrong {
+        match failed {
             Some(failure) => Err(failure),
-            None => Ok(ending(settings, &names, &ended, &said_at)),
+            None => Ok(ending(settings, &names, &ended, &last_words)),
         }
     }
 }
 
-/// Fails if no agent was started.
-fn refuse_nobody(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(), Failure> {
+/// Fails if no node has an agent.
+fn require_one(nodes: &[Node], agents: &[Result<Agent, String>]) -> Result<(), Failure> {
     let mut reasons =
         nodes.iter().zip(agents).map(|(node, agent)| Some((node, agent.as_ref().err()?)));
     let first = reasons.next().flatten();
     match first {
-        Some((node, reason)) if reasons.all(|reason| reason.is_some()) => {
-            Err(Failure::nothing(format!("no node can be had: {}: {reason}", node.name)))
-        }
+        Some((node, reason)) if reasons.all(|reason| reason.is_some()) => Err(Failure::nothing(
+            format!("no node can be used; the first error is {}: {reason}", node.name),
+        )),
         _ => Ok(()),
     }
 }
 
-/// Why a node was lost, with the last line of its agent's log.
-fn lost_why(reason: &str, said: &[Text]) -> String {
-    match said.last() {
-        Some(last) => format!("{reason}; its agent said last: {last}"),
+/// Returns why a node was lost, with the last line of its agent's log.
+fn lost_why(reason: &str, last_words: &[Text]) -> String {
+    match last_words.last() {
+        Some(last) => format!("{reason}; the last line of its agent's log: {last}"),
         None => reason.to_owned(),
     }
 }
 
-/// The nodes after the run; `said_at` returns the last lines of a node's agent.
+/// Returns how the engine ended; `last_words` returns the last lines of the log of a node's agent.
 fn ending(
     settings: &Settings,
     names: &[String],
     ended: &FarmEnd,
-    said_at: &dyn Fn(usize) -> Vec<Text>,
+    last_words: &dyn Fn(usize) -> Vec<Text>,
 ) -> Ending {
-    let was = |(at, (name, node)): (usize, (&String, &FarmNode))| NodeWas {
-        name: name.clone(),
-        cores: settings.slots.or(node.facts.map(|facts| facts.cores)),
+    let account = |(at, (name, node)): (usize, (&String, &FarmNode))| NodeAccount {
         memory: node.facts.map(|facts| facts.memory).filter(|&memory| memory > 0),
         mhz: node.facts.and_then(|facts| facts.mhz),
         share: node
             .facts
             .map_or(1.0, |facts| facts.share_of(settings.slots.unwrap_or(facts.cores))),
-        gone: node.gone.as_ref().map(|reason| lost_why(reason, &said_at(at))),
+        end: NodeEnd::new(
+            NodeVerdict::Dead,
+            node.gone.as_ref().map(|reason| lost_why(reason, &last_words(at))),
+        ),
+        ..NodeAccount::new(
+            name,
+            settings.slots.or(node.facts.map(|facts| facts.cores)).unwrap_or(0),
+        )
     };
-    let nodes = names.iter().zip(&ended.nodes).enumerate().map(was).collect();
+    let nodes = names.iter().zip(&ended.nodes).enumerate().map(account).collect();
     Ending { nodes, interrupted: ended.interrupted }
 }
 
@@ -159,7 +170,7 @@ impl Agents {
         }
     }
 
-    /// The nodes' names in records.
+    /// Returns the nodes' names in records.
     fn names(&self, nodes: &[Node]) -> Vec<String> {
         match self.engine {
             Engine::Local => vec![process::host_name()],
@@ -167,16 +178,8 @@ impl Agents {
         }
     }
 
-    fn rules(&self, settings: &Settings) -> Rules {
-        Rules {
-            tries: settings.tries,
-            at_once: settings.all_at_once,
-            staged: settings.data == DataName::Stage,
-            engine: self.engine,
-        }
-    }
-
-    /// Bytes of jobs' inputs by job number, for files that are on this machine and not staged.
+    /// Returns the size of inputs in bytes, by job number, for files that are on this machine and not
+    /// staged.
     fn sizes(&self, settings: &Settings, jobs: &[Job]) -> HashMap<u32, u64> {
         let has_them = self.engine == Engine::Local || settings.data == DataName::Mount;
         let jobs = jobs.iter().filter(|job| has_them && !job.inputs.is_empty());
@@ -188,7 +191,7 @@ fn placement(name: PlacementName) -> Box<dyn Placement> {
     match name {
         PlacementName::Pull => Box::new(Pull),
         PlacementName::Turns => Box::new(Turns::default()),
-        // A fixed seed, so that a run can be repeated.
+        // A fixed seed makes runs repeatable.
         PlacementName::Mosix => Box::new(Mosix::new(1)),
     }
 }

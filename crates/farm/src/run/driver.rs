@@ -1,4 +1,4 @@
-//! The interface of engines: they take jobs, and note what becomes of each.
+//! The interface of engines, which run jobs and record how each ends.
 
 use std::sync::Arc;
 
@@ -8,63 +8,48 @@ use garland_sys::signal::Interrupts;
 use super::ledger::Ledger;
 use super::settings::Settings;
 use crate::args::FarmRun;
+use crate::result::NodeAccount;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::Failure;
 
-/// The run, for an engine.
+/// The parameters of a run, for its engine.
 pub struct Work<'a> {
     /// The options of all commands.
     pub context: &'a Context,
     /// The options of `garland farm run`.
     pub asked: &'a FarmRun,
-    /// The settings of the run, which a resumption reads back.
+    /// The settings of the run, which are kept so that it can be resumed.
     pub settings: &'a Settings,
-    /// The run's folder.
+    /// The run's directory.
     pub run: &'a Run,
-    /// The state folder.
+    /// The state directory.
     pub places: &'a Places,
-    /// The known nodes.
+    /// Resolves node lists.
     pub inventory: &'a Inventory,
-    /// Requests to end.
+    /// Interrupts by the user.
     pub interrupts: &'a Arc<Interrupts>,
-    /// Start of the run in nanoseconds of the monotonic clock; earlier parts of a resumed run count in.
+    /// The start of the run in monotonic nanoseconds. For a resumed run it is earlier by the time that the
+    /// run has taken before.
     pub began_ns: u64,
 }
 
-/// A node after the run.
-#[derive(Clone, Debug)]
-pub struct NodeWas {
-    /// The node's name.
-    pub name: String,
-    /// Processors for jobs, if known.
-    pub cores: Option<u32>,
-    /// Memory in bytes, if known.
-    pub memory: Option<u64>,
-    /// Processor clock in MHz, if known.
-    pub mhz: Option<f64>,
-    /// The share of a processor that each slot has; 1 if unknown.
-    pub share: f64,
-    /// Why the node was lost, if it was.
-    pub gone: Option<String>,
-}
-
-/// What an engine reports at its end.
+/// How an engine ended.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
     /// The nodes that the engine knew.
-    pub nodes: Vec<NodeWas>,
+    pub nodes: Vec<NodeAccount>,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
 }
 
-/// An engine.
+/// An engine, which runs jobs.
 pub trait Driver {
-    /// Runs the jobs, and notes what becomes of each as it happens.
+    /// Runs the jobs, and records the end of each in `ledger`.
     ///
     /// # Errors
-    /// If no job can be run at all: the engine isn't installed, or no node can be reached.
+    /// When no job can run: the engine is not installed, or no node can be reached.
     fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure>;
 }

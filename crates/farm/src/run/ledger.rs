@@ -1,8 +1,8 @@
-//! The ledger of a run: the journal, the jobs' output, and the progress line, written as jobs end.
+//! The ledger of a run: writes the journal, the jobs' output, and the progress line as jobs end.
 
 use parking_lot::Mutex;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,23 +13,24 @@ use garland_core::farm::{Journal, Record};
 use garland_sys::lock::{self, Lock};
 use garland_sys::{clock, threads};
 
+use super::json_lines;
 use garland_results::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The journal's name in the run's folder.
+/// The journal's name in the run's directory.
 const JOURNAL: &str = "journal.jsonl";
 
 /// The file of all records in the order of the list, written when the run ends.
 pub const RECORDS: &str = "records.jsonl";
 
-/// The folder of the jobs' output.
+/// The directory of the jobs' output.
 const OUTPUT: &str = "output";
 
-/// Interval of the progress line in nanoseconds.
+/// The interval of the progress line, in nanoseconds.
 const SHOW_NS: u64 = 200_000_000;
 
-/// What failed if the journal can't be synced.
-const SYNCING: &str = "making the journal stable (the run can be resumed with what it has)";
+/// The message if the journal cannot be synced.
+const SYNCING: &str = "cannot sync the run's journal (the run can be resumed)";
 
 /// A thread that syncs the journal while jobs run.
 struct Syncing {
@@ -55,22 +56,22 @@ impl Syncing {
         Ok(Self { want, thread, failed })
     }
 
-    /// Requests a sync of what was written.
+    /// Requests a sync of the lines written so far.
     fn want(&self) {
-        // A thread that has ended has left its error.
+        // Fails if the thread has ended after an error, which `result` returns.
         let _ = self.want.send(());
     }
 
-    /// The error of the syncs so far, if one failed.
+    /// Returns the first error of the syncs so far, if one failed.
     fn result(&self) -> io::Result<()> {
         taken(&self.failed)
     }
 
-    /// Waits until everything is synced.
+    /// Waits until all requested syncs are done.
     fn end(self) -> io::Result<()> {
         let Self { want, thread, failed } = self;
         drop(want);
-        // A panic has been printed already.
+        // A panic of the thread has been printed already.
         let _ = thread.join();
         taken(&failed)
     }
@@ -99,19 +100,19 @@ impl Ledger {
     /// Opens the journal of a run with `jobs` jobs, and reads the records that it has already.
     pub fn open(run: &Run, jobs: usize, quiet: bool) -> Result<Self, Failure> {
         let path = run.folder().join(JOURNAL);
-        let opening = || format!("opening {}", path.display());
+        let opening = || format!("cannot open {}", path.display());
         let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path);
         let file = file.or_nothing(opening())?;
         match lock::try_lock(&file) {
-            // Without locks the user must see to it that no other controller resumes the run.
+            // Without locks, the user must not resume the run twice at the same time.
             Ok(Lock::Held | Lock::Unsupported) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                return Err(Failure::usage(format!("the run {} goes on already", run.name())));
+                return Err(Failure::usage(format!("the run {} is running already", run.name())));
             }
             Err(error) => return Err(error).or_nothing(opening()),
         }
         let (journal, whole) = read(&file).or_nothing(opening())?;
-        // Drop the partial line of a controller that died while it wrote.
+        // Remove the incomplete line of a controller that died while it wrote.
         file.set_len(whole).or_nothing(opening())?;
         let file = Arc::new(file);
         let syncing = Syncing::start(Arc::clone(&file)).or_nothing(opening())?;
@@ -129,18 +130,18 @@ impl Ledger {
         })
     }
 
-    /// The records so far.
+    /// Returns the records so far.
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// Time of the last event in the journal, in seconds since the start of the run.
+    /// Returns the time of the last event in the journal, in seconds since the start of the run.
     pub fn last(&self) -> f64 {
         let times = self.journal.records().filter_map(|record| record.staged_out.or(record.ended));
         times.fold(0.0, f64::max)
     }
 
-    /// Notes the record of a job that is over; [`Ledger::commit`] writes it.
+    /// Adds the record of a job that has ended; [`Ledger::commit`] writes it.
     pub fn note(&mut self, record: Record) {
         // A record can always be serialized.
         if serde_json::to_writer(&mut self.lines, &record).is_ok() {
@@ -151,25 +152,25 @@ impl Ledger {
     }
 
     /// Writes the output of a job.
-    pub fn said(&mut self, job: u32, said: &[u8]) {
+    pub fn output(&mut self, job: u32, output: &[u8]) {
         let folder = self.folder.join(OUTPUT);
         if !self.has_output {
             // If this fails, the write below reports it.
             let _ = fs::create_dir_all(&folder);
             self.has_output = true;
         }
-        if let Err(error) = fs::write(folder.join(job.to_string()), said) {
+        if let Err(error) = fs::write(folder.join(job.to_string()), output) {
             garland_terminal::errln!(
-                "what job {job} said is lost: {}",
+                "cannot write the output of job {job}: {}",
                 garland_sys::error::reason(&error)
             );
         }
     }
 
-    /// Writes the noted records at once, and updates the progress line; `open` jobs aren't over.
+    /// Writes the records that were added, and updates the progress line; `open` jobs have not ended.
     pub fn commit(&mut self, open: usize) -> Result<(), Failure> {
         if !self.lines.is_empty() {
-            (&*self.file).write_all(&self.lines).or_nothing("writing the journal")?;
+            (&*self.file).write_all(&self.lines).or_nothing("cannot write the run's journal")?;
             self.lines.clear();
             self.syncing.iter().for_each(Syncing::want);
         }
@@ -195,17 +196,10 @@ impl Ledger {
         self.syncing.take().map_or(Ok(()), Syncing::end).or_nothing(SYNCING)?;
         let path = self.folder.join(RECORDS);
         let records = std::mem::take(&mut self.journal).into_records();
-        let write = || -> io::Result<()> {
-            let part = path.with_extension("part");
-            let mut file = BufWriter::new(File::create(&part)?);
-            for record in &records {
-                serde_json::to_writer(&mut file, record)?;
-                file.write_all(b"\n")?;
-            }
-            file.flush()?;
-            fs::rename(part, &path)
-        };
-        write().or_nothing(format!("writing {}", path.display()))?;
+        let part = path.with_extension("part");
+        let written = json_lines::write(&part, records.iter());
+        let written = written.and_then(|_| fs::rename(part, &path));
+        written.or_nothing(format!("cannot write {}", path.display()))?;
         Ok(records)
     }
 }
@@ -238,11 +232,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_that_cannot_be_made_stable_is_an_error() {
-        // Writes to it succeed, but it can't be synced.
+    fn a_journal_that_cannot_be_synced_is_an_error() {
+        // Writes to /dev/null succeed, but it cannot be synced.
         let open = || Arc::new(OpenOptions::new().write(true).open("/dev/null").unwrap());
         let syncing = Syncing::start(open()).unwrap();
-        assert!(syncing.result().is_ok(), "nothing was wanted");
+        assert!(syncing.result().is_ok(), "no sync was requested");
         syncing.want();
         assert!(syncing.end().is_err());
         assert!(Syncing::start(open()).unwrap().end().is_ok());

@@ -1,4 +1,4 @@
-//! The list of jobs, from a file or the command line.
+//! Reads the list of jobs from a file or the command line.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -17,14 +17,14 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     let text = |word: &std::ffi::OsString| Text::from(word.as_bytes());
     let (jobs, nodes) = match (&asked.what[..], &asked.command[..]) {
         ([], []) => {
-            return Err(Failure::usage("there are no jobs").hint(
-                "garland farm run JOBS [NODES], or garland farm run [NODES] -- COMMAND ::: INPUT..",
+            return Err(Failure::usage("no jobs are given").hint(
+                "usage: garland farm run JOBS [NODES], or garland farm run [NODES] -- COMMAND ::: INPUT..",
             ));
         }
         ([list, nodes @ ..], []) => (read_list(list)?, nodes.first()),
         ([_, _, ..], _) => {
-            return Err(Failure::usage("a list of jobs and a command can't be in one run")
-                .hint("leave one of them out"));
+            return Err(Failure::usage("a file of jobs and a command after -- exclude each other")
+                .hint("omit one of them"));
         }
         (nodes, words) => {
             let words: Vec<Text> = words.iter().map(text).collect();
@@ -43,20 +43,23 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     let shown = Path::new(path).display();
     let mut bytes = Vec::new();
     if path == "-" {
-        std::io::stdin().read_to_end(&mut bytes).or_nothing("reading the jobs")?;
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .or_nothing("cannot read the jobs from standard input")?;
     } else {
         bytes = std::fs::read(path).map_err(|error| {
             Failure::usage(format!(
-                "reading the jobs {shown}: {}",
+                "cannot read the file of jobs {shown}: {}",
                 garland_sys::error::reason(&error)
             ))
-            .hint("a command of its own comes after -- : garland farm run -- COMMAND ::: INPUT..")
+            .hint("to run a command, write it after -- : garland farm run -- COMMAND ::: INPUT..")
         })?;
     }
     let is_toml = Path::new(path).extension().is_some_and(|ending| ending == "toml");
     let jobs = if is_toml {
         let text = String::from_utf8(bytes);
-        let text = text.map_err(|_| Failure::usage(format!("{shown} isn't UTF-8, as TOML is")))?;
+        let text = text
+            .map_err(|_| Failure::usage(format!("{shown} is not valid TOML: it is not UTF-8")))?;
         parse_tables(&text)
     } else {
         parse_lines(&bytes)
@@ -64,24 +67,25 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     jobs.map_err(|error| Failure::usage(format!("{shown}: {error}")))
 }
 
-/// Fails if an input is missing, or if an output exists and `overwrite` isn't set.
+/// Fails if an input is missing, or if an output exists and `overwrite` is not set.
 pub fn check_files(jobs: &[Job], overwrite: bool) -> Result<(), Failure> {
     let path = |name: &Text| Path::new(OsStr::from_bytes(name.bytes())).to_owned();
     let inputs = jobs.iter().flat_map(|job| &job.inputs);
     let missing: Vec<&Text> = inputs.filter(|name| !path(name).exists()).collect();
     if let Some(first) = missing.first() {
-        return Err(Failure::usage(format!("{} isn't there", some(first, missing.len()))));
+        return Err(Failure::usage(format!("missing input: {}", some(first, missing.len()))));
     }
     let outputs = jobs.iter().flat_map(|job| &job.outputs);
     let there: Vec<&Text> =
         outputs.filter(|name| !overwrite && path(name).symlink_metadata().is_ok()).collect();
     match there.first() {
-        Some(first) => Err(Failure::usage(format!("{} exists", some(first, there.len())))
-            .hint("--overwrite replaces what jobs make, each when it is whole")),
+        Some(first) => Err(Failure::usage(format!("output exists: {}", some(first, there.len())))
+            .hint("--overwrite replaces outputs, each one when it is complete")),
         None => Ok(()),
     }
 }
 
+/// Formats the first of `count` names, and the number of others.
 fn some(first: &Text, count: usize) -> String {
     if count > 1 { format!("{first} (and {} more)", count - 1) } else { first.to_string() }
 }

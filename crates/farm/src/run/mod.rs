@@ -1,10 +1,11 @@
-//! `garland farm`: many jobs on many nodes.
+//! The subcommands of `garland farm`, and the engines.
 
 mod access;
 mod account;
 mod agent_log;
 mod agents;
 mod driver;
+mod json_lines;
 mod ledger;
 mod list;
 mod parallel;
@@ -22,7 +23,7 @@ use crate::compare;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
 
-/// Runs one of the farm's commands.
+/// Runs a subcommand of `garland farm`.
 pub fn run(context: &Context, farm: &Farm) -> Result<Exit, Failure> {
     match &farm.command {
         FarmCommand::Run(asked) => whole::run(context, asked),

@@ -1,4 +1,4 @@
-//! The engine `parallel`: GNU parallel, which logs in to a node over ssh for every job.
+//! The engine `parallel`: runs jobs with GNU parallel, which logs in to a node over ssh for every job.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -24,24 +24,24 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::launch::FAREWELL;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Interval of polling for requests to end.
-const LOOK: Duration = Duration::from_millis(100);
+/// The interval of polling for interrupts.
+const POLL: Duration = Duration::from_millis(100);
 
-/// The script that links this program under a name that is equal on all nodes, and prints that name, the
-/// number of processors and the host name. Each node has a program folder of its own, since homes may be
-/// shared.
+/// A script for each node: creates a link to the running agent's program at a path that is equal on all
+/// nodes, and prints the link's name, the number of CPUs and the host name. The link is needed because the
+/// path of the program contains the host name, since homes may be shared.
 const WHERE: &str = "program=$(readlink /proc/$PPID/exe) && cd && mkdir -p .cache/garland && \
     ln -sfn \"$program\" .cache/garland/farm-\"${program##*/}\" && echo \"${program##*/}\" && nproc && uname -n";
 
 /// The engine `parallel`.
 pub struct Parallel;
 
-/// A node that accepts logins.
+/// A node that accepts ssh logins.
 struct Login {
     name: String,
     /// The host for ssh.
     host: String,
-    /// The node's host name.
+    /// The host name that the node itself reports.
     own_name: String,
     program: String,
     cores: u32,
@@ -50,18 +50,18 @@ struct Login {
 impl Driver for Parallel {
     fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
         if work.settings.data != DataName::There {
-            return Err(Failure::usage("this engine's jobs find their files on their nodes")
-                .hint("the engine agents brings them: --engine agents --data stage"));
+            return Err(Failure::usage("the engine parallel supports only --data there")
+                .hint("to copy files to nodes: --engine agents --data stage"));
         }
         let version = Command::new("parallel").arg("--version").stdin(Stdio::null()).output();
         let is_gnu = version.is_ok_and(|said| said.stdout.starts_with(b"GNU parallel"));
         if !is_gnu {
-            return Err(Failure::nothing("GNU parallel isn't installed here")
-                .hint("--engine agents needs nothing that isn't there"));
+            return Err(Failure::nothing("GNU parallel is not installed on this machine")
+                .hint("install it, or use --engine agents, which needs no other program"));
         }
         let list = work.settings.nodes.as_deref().unwrap_or_default();
         let nodes = work.inventory.nodes(list)?;
-        let logins = give_program(work, &nodes)?;
+        let logins = install_program(work, &nodes)?;
         Rounds::new(work, Engine::Parallel, ledger).go(jobs, &mut |rounds, round| {
             let left: Vec<&Login> =
                 logins.iter().filter(|login| !round.avoid.contains(&login.name)).collect();
@@ -71,24 +71,25 @@ impl Driver for Parallel {
     }
 }
 
-/// Installs this program on the nodes, as copies do. Returns the nodes that accept logins.
-fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> {
-    let muster = FleetBuilder {
+/// Installs this program on the nodes, in the same way as for copies. Returns the nodes that accept
+/// logins.
+fn install_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> {
+    let builder = FleetBuilder {
         interrupts: Some(Arc::clone(work.interrupts)),
         quiet: work.asked.quiet || work.context.json,
         ..FleetBuilder::new(nodes, work.inventory, work.places, &work.asked.launch, work.run, None)
     };
-    let fleet = muster.assemble()?;
-    let mut said = vec![Vec::new(); nodes.len()];
+    let fleet = builder.assemble()?;
+    let mut outputs = vec![Vec::new(); nodes.len()];
     let asked = ["sh", "-c", WHERE].map(|word| word.as_bytes().to_vec());
     let ends = run_command(fleet.agents, &asked, Some(work.interrupts), &mut |at, _, bytes| {
-        said[at].extend(bytes);
+        outputs[at].extend(bytes);
     });
-    let ends = ends.or_nothing("asking the nodes")?;
+    let ends = ends.or_nothing("cannot prepare the nodes")?;
     fleet.children.end(FAREWELL, |_| false);
     let mut logins = Vec::new();
-    for ((node, end), said) in nodes.iter().zip(&ends).zip(&said) {
-        let text = String::from_utf8_lossy(said);
+    for ((node, end), output) in nodes.iter().zip(&ends).zip(&outputs) {
+        let text = String::from_utf8_lossy(output);
         let mut lines = text.lines();
         let program = lines.next().map(str::to_owned);
         let cores = lines.next().and_then(|cores| cores.parse().ok());
@@ -105,12 +106,12 @@ fn give_program(work: &Work<'_>, nodes: &[Node]) -> Result<Vec<Login>, Failure> 
         }
     }
     if logins.is_empty() {
-        return Err(Failure::nothing("no node can be logged in to"));
+        return Err(Failure::nothing("no node can be reached over ssh"));
     }
     Ok(logins)
 }
 
-/// The `--sshlogin` of a host with `slots` jobs at a time.
+/// Returns the value of `--sshlogin` for a host with `slots` jobs at a time.
 fn sshlogin(ssh: Option<&Ssh>, host: &str, slots: u32) -> String {
     let options: String = ssh.map_or_else(String::new, |ssh| {
         let quote = |option: &String| {
@@ -127,7 +128,7 @@ fn sshlogin(ssh: Option<&Ssh>, host: &str, slots: u32) -> String {
     format!("{slots}/ssh{options} {user}{host}")
 }
 
-/// Replaces the host name in `end` by the node's name, if only one login has that host name.
+/// Replaces the host name in `end` by the node's name, if exactly one login has this host name.
 fn renamed(end: WorkEnd, logins: &[&Login]) -> WorkEnd {
     let mut known = logins.iter().filter(|login| login.own_name == end.node);
     match (known.next(), known.next()) {
@@ -136,6 +137,7 @@ fn renamed(end: WorkEnd, logins: &[&Login]) -> WorkEnd {
     }
 }
 
+/// Starts GNU parallel with the jobs of a round.
 fn start(
     work: &Work<'_>,
     logins: &[&Login],
@@ -147,7 +149,7 @@ fn start(
         lines.push_str(&word_of(&JobFiles::There.task(job, round.tries))?);
         lines.push('\n');
     }
-    fs::write(&list, lines).or_nothing(format!("writing {}", list.display()))?;
+    fs::write(&list, lines).or_nothing(format!("cannot write {}", list.display()))?;
     let mut command = Command::new("parallel");
     command.args(["--plain", "--will-cite"]).arg("--arg-file").arg(&list);
     let ssh = work.inventory.cluster().map(|cluster| &cluster.ssh);
@@ -160,13 +162,15 @@ fn start(
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command.process_group(0);
     signal::release_in(&mut command);
-    let mut child = command.spawn().or_nothing("starting GNU parallel")?;
-    let output =
-        child.stdout.take().ok_or_else(|| Failure::nothing("no output from GNU parallel"))?;
+    let mut child = command.spawn().or_nothing("cannot run GNU parallel")?;
+    let output = child
+        .stdout
+        .take()
+        .ok_or_else(|| Failure::nothing("cannot read the output of GNU parallel"))?;
     Ok((child, output))
 }
 
-/// Runs all jobs of a round by GNU parallel. Returns whether the user interrupted it.
+/// Runs all jobs of a round with GNU parallel. Returns whether the user interrupted it.
 fn one_round(
     work: &Work<'_>,
     logins: &[&Login],
@@ -177,7 +181,7 @@ fn one_round(
     let (tell, told) = channel();
     let begun = threads::spawn("parallel", move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // Other lines are greetings of logins.
+            // Other lines are printed by login shells.
             let end = serde_json::from_str::<WorkEnd>(&line).ok();
             if end.is_some_and(|end| tell.send(end).is_err()) {
                 return;
@@ -186,12 +190,13 @@ fn one_round(
     });
     if let Err(error) = begun {
         process::kill_group(child.id());
-        // It is dead already, so this doesn't block.
+        // It was killed, so this does not block.
         let _ = child.wait();
-        return Err(error).or_nothing("reading what GNU parallel says");
+        return Err(error)
+            .or_nothing("cannot start the thread that reads the output of GNU parallel");
     }
     let interrupted = loop {
-        match told.recv_timeout(LOOK) {
+        match told.recv_timeout(POLL) {
             Ok(end) => {
                 rounds.ended(renamed(end, logins));
                 told.try_iter().for_each(|end| rounds.ended(renamed(end, logins)));
@@ -205,7 +210,7 @@ fn one_round(
             break true;
         }
     };
-    child.wait().or_nothing("waiting for GNU parallel")?;
+    child.wait().or_nothing("cannot wait for GNU parallel")?;
     Ok(interrupted)
 }
 
@@ -214,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_users_and_options_are_the_cluster_files() {
+    fn logins_have_the_users_and_options_of_the_cluster_file() {
         assert_eq!(sshlogin(None, "n1", 2), "2/ssh n1");
         let options = vec!["-F".to_owned(), "/a b/config".to_owned()];
         let ssh = Ssh { user: Some("me".to_owned()), options, ..Ssh::default() };

@@ -1,15 +1,16 @@
-//! Rounds, for engines that place jobs themselves: they get all jobs at once, and the failed ones again in
-//! the next round, until each has had its tries.
+//! Rounds, for engines that choose nodes themselves: an engine gets all jobs in the first round, and the
+//! failed ones again in each next round, until every job has had its number of tries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 use garland_sys::clock;
 
-use super::driver::{Ending, NodeWas, Work};
+use super::driver::{Ending, Work};
 use super::ledger::Ledger;
 use super::stage::bytes_of_inputs;
 use super::worker::WorkEnd;
+use crate::result::NodeAccount;
 use garland_terminal::failure::Failure;
 
 /// One round of jobs.
@@ -18,7 +19,7 @@ pub struct Round<'a> {
     pub tries: u32,
     /// The jobs.
     pub jobs: &'a [Job],
-    /// Nodes where jobs failed in the previous round.
+    /// Nodes on which jobs failed in the previous round.
     pub avoid: Vec<String>,
 }
 
@@ -31,17 +32,17 @@ pub struct Rounds<'a, 'l> {
     open: HashMap<u32, Job>,
     /// Failed jobs of this round, by number.
     failed: BTreeMap<u32, (Job, Record)>,
-    /// The last lines of the processes that were to run jobs without a record.
+    /// The last lines of the processes that were to run a job, by the job's number.
     words: HashMap<u32, Vec<Text>>,
     nodes: BTreeSet<String>,
     tries: u32,
     queued: f64,
-    /// Number of jobs that aren't over.
+    /// Number of jobs that have not ended for good.
     left: usize,
 }
 
 impl<'a, 'l> Rounds<'a, 'l> {
-    /// The rounds of a run by `engine`.
+    /// Creates the rounds of a run by `engine`.
     pub fn new(work: &'a Work<'a>, engine: Engine, ledger: &'l mut Ledger) -> Self {
         Self {
             work,
@@ -57,7 +58,8 @@ impl<'a, 'l> Rounds<'a, 'l> {
         }
     }
 
-    /// Runs rounds until every job is over. `round` runs one, and returns whether the user interrupted it.
+    /// Runs rounds until every job has ended for good. `round` runs one, and returns whether the user
+    /// interrupted it.
     pub fn go(
         mut self,
         mut jobs: Vec<Job>,
@@ -83,32 +85,25 @@ impl<'a, 'l> Rounds<'a, 'l> {
             jobs = self.failed.values().map(|(job, _)| job.clone()).collect();
             self.commit()?;
         }
-        let node = |name: String| NodeWas {
-            name,
-            cores: None,
-            memory: None,
-            mhz: None,
-            share: 1.0,
-            gone: None,
-        };
-        Ok(Ending { nodes: self.nodes.into_iter().map(node).collect(), interrupted })
+        let nodes = self.nodes.iter().map(|name| NodeAccount::new(name, 0)).collect();
+        Ok(Ending { nodes, interrupted })
     }
 
     fn now(&self) -> f64 {
         clock::now_ns().saturating_sub(self.work.began_ns) as f64 / 1e9
     }
 
-    /// Number of jobs of this round without a record.
+    /// Returns the number of jobs of this round without a record.
     pub fn open(&self) -> usize {
         self.open.len()
     }
 
-    /// Notes the end of a job.
+    /// Records the end of a job.
     pub fn ended(&mut self, ended: WorkEnd) {
-        let WorkEnd { node, ahead_ns, end, again, said } = ended;
+        let WorkEnd { node, ahead_ns, end, again, said: output } = ended;
         let Some(job) = self.open.remove(&end.job) else { return };
-        if let Some(said) = said {
-            self.ledger.said(end.job, said.bytes());
+        if let Some(output) = output {
+            self.ledger.output(end.job, output.bytes());
         }
         let ours = clock::wall_ns().saturating_sub(clock::now_ns());
         let began_ns = self.work.began_ns.saturating_add(ours);
@@ -128,12 +123,12 @@ impl<'a, 'l> Rounds<'a, 'l> {
         self.settle(job, record);
     }
 
-    /// Writes the noted records.
+    /// Writes the records to the journal.
     pub fn commit(&mut self) -> Result<(), Failure> {
         self.ledger.commit(self.left)
     }
 
-    /// Notes the last lines of the process that was to run `job`; they are used if the job has no record.
+    /// Sets the last lines of the process that was to run `job`, for the case that the job gets no record.
     pub fn blame(&mut self, job: u32, last_words: Vec<Text>) {
         self.words.insert(job, last_words);
     }

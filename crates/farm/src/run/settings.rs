@@ -1,12 +1,13 @@
-//! The settings of a run, which are kept in its folder so that it can be resumed.
+//! The settings of a run, which are stored in its directory so that it can be resumed.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use garland_core::farm::Job;
 use serde::{Deserialize, Serialize};
 
+use super::json_lines;
 use crate::args::{DataName, EngineName, FarmRun, PlacementName};
 use garland_results::places::Places;
 use garland_results::run::Run;
@@ -15,7 +16,7 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The file with the settings.
 pub const SETTINGS: &str = "farm.json";
 
-/// Version of the files that a run keeps: settings, jobs and journal.
+/// The version of a run's files: settings, jobs and journal.
 const VERSION: u32 = 1;
 
 /// The file with the jobs, one per line.
@@ -36,13 +37,13 @@ pub struct Settings {
     pub all_at_once: bool,
     /// How jobs get their files.
     pub data: DataName,
-    /// Processors of each node for jobs; none for all of them.
+    /// Number of cores of each node for jobs; none for all.
     pub slots: Option<u32>,
-    /// Most tries of a job.
+    /// Maximum number of tries of a job.
     pub tries: u32,
     /// Whether existing outputs are replaced.
     pub overwrite: bool,
-    /// The folder that the paths of files are relative to.
+    /// The directory to which the paths of files are relative.
     pub folder: PathBuf,
     /// Number of jobs.
     pub jobs: usize,
@@ -52,25 +53,28 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of a new run; an error for options that exclude each other.
+    /// Returns the settings of a new run. Fails if options exclude each other.
     pub fn new(asked: &FarmRun, nodes: Option<String>, jobs: usize) -> Result<Self, Failure> {
         let usual = if nodes.is_some() { EngineName::Agents } else { EngineName::Local };
         let engine = asked.engine.unwrap_or(usual);
         match (engine, &nodes) {
             (EngineName::Local, Some(_)) => {
-                return Err(Failure::usage("the engine local runs jobs on this machine")
-                    .hint("leave the nodes out, or --engine"));
+                return Err(Failure::usage(
+                    "the engine local runs jobs on this machine, not on nodes",
+                )
+                .hint("omit the nodes, or --engine local"));
             }
             (EngineName::Local, _) if asked.data != DataName::There => {
-                return Err(Failure::usage("jobs on this machine have its files already")
-                    .hint("leave --data out"));
+                return Err(Failure::usage("the engine local supports only --data there")
+                    .hint("omit --data"));
             }
             (EngineName::Agents | EngineName::Parallel, None) => {
-                return Err(Failure::usage("this engine needs to be told its nodes"));
+                return Err(Failure::usage("the engines agents and parallel need a node list"));
             }
             _ => {}
         }
-        let folder = std::env::current_dir().or_nothing("finding this folder")?;
+        let folder =
+            std::env::current_dir().or_nothing("cannot determine the working directory")?;
         Ok(Self {
             version: VERSION,
             engine,
@@ -87,37 +91,30 @@ impl Settings {
         })
     }
 
-    /// Keeps the settings and the jobs in the run's folder.
+    /// Stores the settings and the jobs in the run's directory.
     pub fn keep(&self, run: &Run, jobs: &[Job]) -> Result<(), Failure> {
         let path = run.folder().join(JOBS);
-        let write = || -> std::io::Result<()> {
-            let mut file = BufWriter::new(File::create(&path)?);
-            for job in jobs {
-                serde_json::to_writer(&mut file, job)?;
-                file.write_all(b"\n")?;
-            }
-            file.into_inner()?.sync_all()
-        };
-        write().or_nothing(format!("writing {}", path.display()))?;
+        let written = json_lines::write(&path, jobs.iter()).and_then(|file| file.sync_all());
+        written.or_nothing(format!("cannot write {}", path.display()))?;
         run.keep(SETTINGS, self)
     }
 
     /// Finds a run, and reads its settings and jobs.
     pub fn find(places: &Places, name: &str) -> Result<(Run, Self, Vec<Job>), Failure> {
-        let run = Run::find(places, name, SETTINGS, "jobs of a farm")?;
+        let run = Run::find(places, name, SETTINGS, "farm jobs")?;
         let path = run.folder().join(SETTINGS);
-        let reading = || format!("reading {}", path.display());
+        let reading = || format!("cannot read {}", path.display());
         let text = std::fs::read_to_string(&path).or_nothing(reading())?;
         let settings: Self = serde_json::from_str(&text).or_nothing(reading())?;
         if settings.version != VERSION {
             let (name, version) = (run.name(), settings.version);
             return Err(Failure::usage(format!(
-                "{name} is a farm's run of version {version}, this garland reads {VERSION}"
+                "{name} has farm files of version {version}; this garland supports version {VERSION}"
             ))
-            .hint("go on with the garland that began it"));
+            .hint("resume it with the version of garland that began it"));
         }
         let path = run.folder().join(JOBS);
-        let reading = || format!("reading {}", path.display());
+        let reading = || format!("cannot read {}", path.display());
         let file = BufReader::new(File::open(&path).or_nothing(reading())?);
         let job = |line: std::io::Result<String>| -> Result<Job, Failure> {
             serde_json::from_str(&line.or_nothing(reading())?).or_nothing(reading())

@@ -1,5 +1,5 @@
-//! The engine `slurm`: a job array, each task of which runs a part of the jobs. The nodes must see the run's
-//! folder and the jobs' files under the same paths as this machine.
+//! The engine `slurm`: submits a job array, each task of which runs a part of the jobs. The run's directory
+//! and the jobs' files must have the same paths on the nodes and on this machine.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -15,6 +15,7 @@ use garland_dataplane::Image;
 use garland_sys::clock;
 
 use super::driver::{Driver, Ending, Work};
+use super::json_lines;
 use super::ledger::Ledger;
 use super::rounds::{Round, Rounds};
 use super::task::JobFiles;
@@ -22,17 +23,17 @@ use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// Interval of polling for ended jobs.
-const LOOK: Duration = Duration::from_millis(100);
+/// The interval of polling for ended jobs.
+const POLL: Duration = Duration::from_millis(100);
 
-/// Interval of asking Slurm whether the array still exists, in nanoseconds.
+/// The interval of asking Slurm whether the array still exists, in nanoseconds.
 const ASK_NS: u64 = 1_000_000_000;
 
-/// Parts for each processor: more parts balance better, fewer start faster, since Slurm starts a few tasks
-/// per second.
+/// The number of parts per CPU: more parts balance better; fewer parts start faster, since Slurm starts
+/// only a few tasks per second.
 const PARTS: usize = 8;
 
-/// Most array tasks: Slurm's default limit is 1001.
+/// The maximum number of array tasks: Slurm's default limit is 1001.
 const PARTS_MAX: usize = 1000;
 
 /// The file with the ids of the run's arrays, one per line.
@@ -44,23 +45,27 @@ pub struct Slurm;
 impl Driver for Slurm {
     fn run(&self, work: &Work<'_>, jobs: Vec<Job>, ledger: &mut Ledger) -> Result<Ending, Failure> {
         if work.settings.data != DataName::There {
-            return Err(Failure::usage("Slurm's nodes share their files with this machine")
-                .hint("leave --data out; the engine agents brings files to nodes"));
+            return Err(Failure::usage(
+                "the engine slurm supports only --data there: its nodes share the jobs' files",
+            )
+            .hint("omit --data, or use --engine agents, which copies files to nodes"));
         }
         let shared = match &work.asked.shared {
-            Some(folder) => std::path::absolute(folder).or_nothing("finding the shared folder")?,
+            Some(folder) => {
+                std::path::absolute(folder).or_nothing("cannot resolve the path of --shared")?
+            }
             None => work.run.folder().to_owned(),
         };
         let folder = shared.join(format!("{}-slurm", work.run.name()));
-        fs::create_dir_all(&folder).or_nothing(format!("making {}", folder.display()))?;
+        fs::create_dir_all(&folder).or_nothing(format!("cannot create {}", folder.display()))?;
         cancel_earlier(work);
         let program = folder.join("garland");
-        give_program(&program).or_nothing(format!("writing {}", program.display()))?;
+        write_program(&program).or_nothing(format!("cannot write {}", program.display()))?;
         let cores = processors()?;
         let mut count = 0;
         Rounds::new(work, Engine::Slurm, ledger).go(jobs, &mut |rounds, round| {
             count += 1;
-            // The folder is unique to the round and to the controller of the run.
+            // The directory belongs to this round of this controller only.
             let name = format!("{}-{count}", clock::wall_ns());
             let array = Array::submit(work, round, &folder.join(name), &program, cores)?;
             let interrupted = array.follow(work, rounds)?;
@@ -72,17 +77,17 @@ impl Driver for Slurm {
     }
 }
 
-/// Cancels the arrays of earlier controllers of the run; their unrecorded jobs are run again.
+/// Cancels the job arrays of earlier controllers of the run. Jobs without a record are run again.
 fn cancel_earlier(work: &Work<'_>) {
     let ids = fs::read_to_string(work.run.folder().join(ARRAYS)).unwrap_or_default();
     for id in ids.lines() {
-        // Most are over, so errors are expected.
+        // Most arrays have ended, so errors are expected.
         let _ = Command::new("scancel").arg(id).output();
     }
 }
 
 /// Writes the running program to `path`, for the nodes.
-fn give_program(path: &Path) -> io::Result<()> {
+fn write_program(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -92,21 +97,21 @@ fn give_program(path: &Path) -> io::Result<()> {
     fs::rename(part, path)
 }
 
-/// Number of processors of all nodes.
+/// Returns the number of CPUs of all nodes.
 fn processors() -> Result<usize, Failure> {
     let mut command = Command::new("sinfo");
     let said = ask(command.args(["-h", "-o", "%C"]))?;
-    // Allocated/idle/other/total processors of each partition.
+    // %C: allocated/idle/other/total CPUs of each partition.
     let all = said.lines().filter_map(|line| line.trim().rsplit('/').next()?.parse::<usize>().ok());
     Ok(all.sum::<usize>().max(1))
 }
 
-/// Runs one of Slurm's programs, and returns its standard output.
+/// Runs a Slurm command. Returns its standard output.
 fn ask(command: &mut Command) -> Result<String, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| {
-        Failure::nothing(format!("starting {program}: {}", garland_sys::error::reason(&error)))
-            .hint("the engine slurm needs Slurm's programs here: --engine agents needs nothing")
+        Failure::nothing(format!("cannot run {program}: {}", garland_sys::error::reason(&error)))
+            .hint("install Slurm's client commands on this machine, or use --engine agents")
     })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -116,16 +121,16 @@ fn ask(command: &mut Command) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A submitted array.
+/// A submitted job array.
 struct Array {
     id: String,
     folder: PathBuf,
     parts: usize,
-    /// The jobs' numbers, dealt to the parts in turn.
+    /// The jobs' numbers. The parts get them in turn.
     jobs: Vec<u32>,
 }
 
-/// The file of a part's output.
+/// Returns the path of the file with a task's standard error and output.
 fn said_file(folder: &Path, part: impl fmt::Display) -> PathBuf {
     folder.join(format!("said-{part}"))
 }
@@ -142,26 +147,23 @@ impl Array {
         let write = || -> io::Result<()> {
             fs::create_dir_all(folder)?;
             for part in 0..parts {
-                let mut lines = Vec::new();
-                for job in round.jobs.iter().skip(part).step_by(parts) {
-                    serde_json::to_writer(&mut lines, &JobFiles::There.task(job, round.tries))?;
-                    lines.push(b'\n');
-                }
-                fs::write(part_file(folder, part), lines)?;
+                let jobs = round.jobs.iter().skip(part).step_by(parts);
+                let tasks = jobs.map(|job| JobFiles::There.task(job, round.tries));
+                json_lines::write(&part_file(folder, part), tasks)?;
             }
             Ok(())
         };
-        write().or_nothing(format!("writing {}", folder.display()))?;
+        write().or_nothing(format!("cannot write {}", folder.display()))?;
         let most = round.jobs.iter().map(|job| job.cores).max().unwrap_or(1);
         let script = folder.join("script");
         let text =
             "#!/bin/sh\nexec \"$1\" farm work --folder \"$2\" --part \"$SLURM_ARRAY_TASK_ID\"\n";
-        fs::write(&script, text).or_nothing(format!("writing {}", script.display()))?;
+        fs::write(&script, text).or_nothing(format!("cannot write {}", script.display()))?;
         let mut command = Command::new("sbatch");
         command.args(["--parsable", "--requeue", "--ntasks=1"]);
         command.arg("--job-name=garland").arg(format!("--array=0-{}", parts - 1));
         command.arg(format!("--cpus-per-task={most}"));
-        // It doesn't contain the jobs' output, only why none of a part could be run.
+        // It contains errors of the task itself; the jobs' output is in the part's file.
         command.arg(format!("--output={}", said_file(folder, "%a").display()));
         command.arg("--chdir").arg(&work.settings.folder);
         if let Some(memory) = round.jobs.iter().filter_map(|job| job.memory).max() {
@@ -180,19 +182,21 @@ impl Array {
         let id = ask(command.arg(&script).arg(program).arg(folder))?;
         let id = id.trim().split(';').next().unwrap_or_default().to_owned();
         let known = File::options().create(true).append(true).open(work.run.folder().join(ARRAYS));
-        known.and_then(|mut file| writeln!(file, "{id}")).or_nothing("noting the array")?;
+        known
+            .and_then(|mut file| writeln!(file, "{id}"))
+            .or_nothing("cannot record the id of the job array")?;
         let jobs = round.jobs.iter().map(|job| job.number).collect();
         Ok(Self { id, folder: folder.to_owned(), parts, jobs })
     }
 
-    /// Notes jobs as they end, until all have ended or the array is gone. Returns whether the user interrupted
-    /// the run.
+    /// Records the ends of jobs, until all have ended or the array no longer exists. Returns whether the
+    /// user interrupted the run.
     fn follow(&self, work: &Work<'_>, rounds: &mut Rounds<'_, '_>) -> Result<bool, Failure> {
         let mut read = vec![0; self.parts];
         let (mut asked_ns, mut gone) = (clock::now_ns(), false);
         loop {
             for (part, read) in read.iter_mut().enumerate() {
-                self.take_in(part, read, rounds);
+                self.read_ends(part, read, rounds);
             }
             rounds.commit()?;
             if rounds.open() == 0 {
@@ -205,16 +209,17 @@ impl Array {
             if work.interrupts.have_come() {
                 return Ok(true);
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
             if clock::now_ns().saturating_sub(asked_ns) > ASK_NS {
                 asked_ns = clock::now_ns();
-                // Read once more what ended just before.
+                // If so, the next turn reads the last ends.
                 gone = self.is_gone();
             }
         }
     }
 
-    fn take_in(&self, part: usize, read: &mut u64, rounds: &mut Rounds<'_, '_>) {
+    /// Records the ends that a part's task has written since the offset `read`.
+    fn read_ends(&self, part: usize, read: &mut u64, rounds: &mut Rounds<'_, '_>) {
         let Ok(mut file) = File::open(ended_file(&self.folder, part)) else { return };
         let mut bytes = Vec::new();
         let more = file.seek(SeekFrom::Start(*read)).and_then(|_| file.read_to_end(&mut bytes));
@@ -228,7 +233,7 @@ impl Array {
         ends.for_each(|end| rounds.ended(end));
     }
 
-    /// Notes the last lines of the parts' output for their jobs: nothing else is known of jobs without an end.
+    /// Notes the last lines of each part's output as the reason for its jobs without an end.
     fn blame(&self, rounds: &mut Rounds<'_, '_>) {
         for part in 0..self.parts {
             let said = fs::read(said_file(&self.folder, part)).unwrap_or_default();
@@ -240,18 +245,18 @@ impl Array {
         }
     }
 
-    /// Whether Slurm no longer knows the array.
+    /// Returns whether Slurm no longer knows the array.
     fn is_gone(&self) -> bool {
         let output = Command::new("squeue").args(["-h", "-o", "%i", "-j", &self.id]).output();
         output.is_ok_and(|output| match output.status.success() {
             true => output.stdout.trim_ascii().is_empty(),
-            // If Slurm can't be asked, it may still know the array.
+            // After other errors of squeue, the array may still exist.
             false => String::from_utf8_lossy(&output.stderr).contains("Invalid job id"),
         })
     }
 
     fn cancel(&self) {
-        // If Slurm can't be asked, an earlier command has reported it.
+        // If this fails, Slurm ends the array by itself, or the next controller cancels it.
         let _ = Command::new("scancel").arg(&self.id).output();
     }
 }

@@ -1,4 +1,4 @@
-//! Staging of jobs' files: each file is a copy by the copy engine, whole or not at all.
+//! Staging of jobs' files: copies each file with the copy engine, whole or not at all.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,25 +21,25 @@ use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use garland_transport::connect_agent;
 
-/// Timeout of a further connection to an agent.
+/// Timeout for connecting to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Moves files between this machine and nodes.
+/// Copies files between this machine and nodes.
 pub struct Stage {
     keys: KeyPair,
-    /// Addresses and key of each node's agent.
+    /// The addresses and the key of each node's agent; none for a node without an agent.
     nodes: Vec<Option<(Vec<SocketAddr>, PublicKey)>>,
     names: Vec<String>,
-    /// The folder on nodes that contains the jobs' own folders.
+    /// The directory on nodes that contains the jobs' own directories.
     at_nodes: PathBuf,
-    /// The folder here that the paths of files are relative to.
+    /// The directory on this machine to which the paths of files are relative.
     here: PathBuf,
     /// Bytes per second of this machine's disk, if a lab limits it.
     disk: Option<u64>,
 }
 
 impl Stage {
-    /// Staging between the folder `here` and the folder `at_nodes` on the agents' nodes.
+    /// Creates a stager between the directory `here` on this machine and `at_nodes` on nodes.
     pub fn new(
         keys: KeyPair,
         agents: &[Result<Agent, String>],
@@ -48,13 +48,13 @@ impl Stage {
         here: &Path,
         disk: Option<u64>,
     ) -> Self {
-        let whereabouts = |agent: &Result<Agent, String>| {
+        let address_and_key = |agent: &Result<Agent, String>| {
             let agent = agent.as_ref().ok()?;
             Some((agent.addresses.clone(), agent.connection.key()))
         };
         Self {
             keys,
-            nodes: agents.iter().map(whereabouts).collect(),
+            nodes: agents.iter().map(address_and_key).collect(),
             names: names.to_vec(),
             at_nodes: path(at_nodes),
             here: here.to_owned(),
@@ -62,16 +62,16 @@ impl Stage {
         }
     }
 
-    /// Opens a channel for one copy; the agent's first channel hands out jobs.
+    /// Opens a control channel for one copy; the agent's first channel is used for jobs.
     fn connect(&self, node: usize) -> Result<Agent, String> {
-        let (addresses, key) = self.nodes[node].as_ref().ok_or("it has no agent")?;
-        let first = *addresses.first().ok_or("its agent has no address")?;
+        let (addresses, key) = self.nodes[node].as_ref().ok_or("the node has no agent")?;
+        let first = *addresses.first().ok_or("the node's agent has no address")?;
         let connection = connect_agent(first, &self.keys, key, CONNECT);
         let connection = connection.map_err(|error| error.to_string())?;
         Ok(Agent { connection, addresses: addresses.clone() })
     }
 
-    /// The path of a job's file on its node.
+    /// Returns the path of a job's file on its node.
     fn there(&self, job: &Job, name: &Text) -> PathBuf {
         self.at_nodes.join(job.number.to_string()).join(path(&path_inside(name)))
     }
@@ -102,11 +102,11 @@ impl Stage {
     fn take_one_back(&self, node: usize, job: &Job, name: &Text) -> Result<u64, String> {
         let there = self.there(job, name).as_os_str().as_bytes().to_vec();
         let wanted = StatRequest { path: there.clone(), stripes: false, tree: None };
-        let seen = stat(vec![Ok(self.connect(node)?)], &wanted, None);
-        let seen = seen.map_err(|error| garland_sys::error::reason(&error))?.pop();
-        let (agent, sights) = seen.ok_or("its agent exited or was killed")??;
-        let sight = sights.into_iter().next().ok_or("its agent saw no file")?;
-        let length = sight.length.ok_or("it is no file")?;
+        let found = stat(vec![Ok(self.connect(node)?)], &wanted, None);
+        let found = found.map_err(|error| garland_sys::error::reason(&error))?.pop();
+        let (agent, replies) = found.ok_or("the connection to its agent is closed")??;
+        let reply = replies.into_iter().next().ok_or("the file does not exist")?;
+        let length = reply.length.ok_or("it is not a file")?;
         let plan = Plan::broadcast(Layout::fitting(length), &self.names[node..=node], 1);
         let plan = plan.map_err(|error| error.to_string())?.reversed();
         let here = self.here.join(path(name));
@@ -114,13 +114,13 @@ impl Stage {
             path: here.as_os_str().as_bytes().to_vec(),
             below: None,
             name: Vec::new(),
-            mode: sight.mode,
+            mode: reply.mode,
             times: None,
             fsync: true,
             room: u64::MAX,
             force_device: false,
         };
-        let origins = vec![Origin { path: there, length, modified: sight.modified, tree: None }];
+        let origins = vec![Origin { path: there, length, modified: reply.modified, tree: None }];
         self.copy(&plan, Ends::In { origins, destination, digests: Vec::new() }, agent)?;
         Ok(length)
     }
@@ -147,7 +147,7 @@ impl Stage {
         match outcome.nodes.into_iter().next().map(|node| node.verdict) {
             Some(Verdict::Ok) => Ok(()),
             Some(Verdict::Failed(why) | Verdict::Dead(why)) => Err(why),
-            None => Err("nothing came of it".to_owned()),
+            None => Err("the copy has no result".to_owned()),
         }
     }
 }
@@ -155,25 +155,27 @@ impl Stage {
 impl Stager for Stage {
     fn bring(&self, node: usize, job: &Job) -> Result<u64, String> {
         let one = |name: &Text| {
-            self.bring_one(node, job, name).map_err(|why| format!("bringing {name}: {why}"))
+            self.bring_one(node, job, name)
+                .map_err(|why| format!("cannot copy input {name} to the node: {why}"))
         };
         job.inputs.iter().map(one).sum()
     }
 
     fn take_back(&self, node: usize, job: &Job) -> Result<u64, String> {
         let one = |name: &Text| {
-            self.take_one_back(node, job, name).map_err(|why| format!("taking back {name}: {why}"))
+            self.take_one_back(node, job, name)
+                .map_err(|why| format!("cannot copy output {name} back: {why}"))
         };
         job.outputs.iter().map(one).sum()
     }
 }
 
-/// The path with these bytes.
+/// Converts a text to a path.
 pub fn path(name: &Text) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name.bytes()))
 }
 
-/// Bytes of a job's inputs on this machine; `here` is the folder that their paths are relative to.
+/// Returns the total size of a job's inputs on this machine in bytes; their paths are relative to `here`.
 pub fn bytes_of_inputs(job: &Job, here: &Path) -> u64 {
     let length = |name: &Text| fs::metadata(here.join(path(name))).map_or(0, |stat| stat.len());
     job.inputs.iter().map(length).sum()

@@ -1,23 +1,23 @@
-//! The task that a node gets for a job, by where it finds the job's files.
+//! Makes the task that a node gets for a job, with the paths of the job's files on that node.
 
 use garland_core::farm::staging::{path_inside, temporary};
 use garland_core::farm::{Job, Text};
 use garland_protocol::FarmTask;
 
-/// Where nodes find jobs' files.
+/// The paths of jobs' files on nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobFiles {
-    /// Under their own paths, relative to the folder that jobs run in.
+    /// The jobs' own paths, relative to the directory in which jobs run.
     There,
-    /// In the job's own folder.
+    /// In the job's own directory.
     Inside,
-    /// Under the first folder, where the root of the machine with the files is mounted; relative paths begin
-    /// in the second folder of that machine.
+    /// Below the first directory, on which the root of the machine with the files is mounted. Relative paths
+    /// are relative to the second directory, which is on that machine.
     Under(Text, Text),
 }
 
 impl JobFiles {
-    /// The task of a job for this try.
+    /// Makes the task for a try of a job.
     pub fn task(&self, job: &Job, tries: u32) -> FarmTask {
         let has_files = !job.inputs.is_empty() || !job.outputs.is_empty();
         let path = |name: &Text| match self {
@@ -31,7 +31,7 @@ impl JobFiles {
             .enumerate()
             .map(|(at, output)| {
                 let name = path(output);
-                // In a folder of its own the output needs no temporary name.
+                // In the job's own directory the output needs no temporary name.
                 let hidden = *self != Self::Inside && job.names_output(at);
                 let made = if hidden { temporary(&name, job.number, tries) } else { name.clone() };
                 (made, name)

@@ -1,4 +1,4 @@
-//! `garland farm run`: reads jobs, runs them by an engine, and prints the result.
+//! `garland farm run`: reads jobs, runs them with an engine, and prints the result.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 /// Begins or resumes a run, and prints its result.
 pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch signals")?);
     let inventory = Inventory::open(context)?;
     let places = Places::open()?;
     let (run, settings, jobs) = match &asked.resume {
@@ -39,7 +39,8 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     if asked.resume.is_some() {
         asked.launch.lab = asked.launch.lab.or_else(|| settings.lab.clone());
         let folder = &settings.folder;
-        std::env::set_current_dir(folder).or_nothing(format!("going to {}", folder.display()))?;
+        std::env::set_current_dir(folder)
+            .or_nothing(format!("cannot change to {}", folder.display()))?;
     }
     let mut ledger = Ledger::open(&run, jobs.len(), asked.quiet || context.json)?;
     let left: Vec<Job> =
@@ -64,16 +65,16 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     };
     phases.end("jobs");
     let records = ledger.close()?;
-    let result = account.close(&work, phases, &ending, records)?;
+    let result = account.close(&work, phases, ending, records)?;
     tell(&run, context.json, &result)?;
     Ok(result.exit())
 }
 
-/// Begins a run: reads its jobs and keeps them.
+/// Begins a run: reads its jobs and stores them in the run's directory.
 fn begin(asked: &FarmRun, places: &Places) -> Result<(Run, Settings, Vec<Job>), Failure> {
     let (jobs, nodes) = list::read(asked)?;
     let settings = Settings::new(asked, nodes, jobs.len())?;
-    // Only nodes can see files that are there.
+    // With `--data there` only the nodes can check their files.
     if settings.engine == EngineName::Local || settings.data != DataName::There {
         list::check_files(&jobs, asked.overwrite)?;
     }

@@ -1,5 +1,5 @@
-//! Files of this machine for jobs on nodes: an agent here serves them, and each node mounts them on its
-//! window.
+//! Access to files of this machine for jobs on nodes: an agent on this machine serves the files, and each
+//! node mounts them on a directory, its window.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,49 +15,49 @@ use garland_sys::threads;
 use garland_transport::{Connection, connect_agent};
 
 use super::driver::Work;
-use garland_fleet::launch::{FAREWELL, LaunchedChild, Orders, Will, local};
+use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, local};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-/// The name in windows of the machine with the files.
+/// The name of this machine's directory in windows.
 const SERVER: &str = "files";
 
-/// Timeout of connecting to an agent.
+/// Timeout for connecting to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The agent that serves this machine's files until this is dropped.
+/// The agent that serves this machine's files. Dropping this ends it.
 pub struct Server {
     port: u16,
     key: PublicKey,
-    /// The key pair that windows authenticate with.
+    /// The key pair with which windows authenticate.
     keys: KeyPair,
-    /// Keeps the agent alive: it ends without a connection.
-    hold: Connection,
-    child: Option<LaunchedChild>,
+    /// A connection that keeps the agent alive: it ends without one.
+    _connection: Connection,
+    _child: Option<LaunchedChild>,
 }
 
 impl Server {
-    /// Starts the agent, which accepts a key that is made for this run only.
+    /// Starts the agent. It accepts only a key that is generated for this run.
     pub fn start(work: &Work<'_>) -> Result<Self, Failure> {
         let keys = KeyPair::generate();
         let orders = Orders {
             controller: keys.public,
-            mptcp: false,
-            disk: None,
-            clock: None,
-            stay: None,
-            will: Will::until(Some(Arc::clone(work.interrupts))),
+            cancellation: Cancellation::by(Some(Arc::clone(work.interrupts))),
+            ..Orders::default()
         };
         let log = work.run.folder().join("files.log");
         let launched = local::launch(SERVER, Path::new("/"), &orders, &log);
-        let launched = launched.or_nothing("giving this machine's files")?;
+        let launched =
+            launched.or_nothing("cannot start the agent that serves this machine's files")?;
         let (port, key) = (launched.ready.port, launched.ready.key);
         let address = (launched.addresses[0], port).into();
-        let hold = connect_agent(address, &keys, &key, CONNECT);
-        let hold = hold.or_nothing("giving this machine's files")?;
-        Ok(Self { port, key, keys, hold, child: launched.child })
+        let connection = connect_agent(address, &keys, &key, CONNECT);
+        let connection = connection
+            .or_nothing("cannot connect to the agent that serves this machine's files")?;
+        Ok(Self { port, key, keys, _connection: connection, _child: launched.child })
     }
 
-    /// The order to open a window on the node of `agent`, at the address by which that agent sees this machine.
+    /// Returns the order to open a window on the node of `agent`. Its address is that by which the node
+    /// reaches this machine; none if it is unknown.
     pub fn opening(&self, agent: &Agent, folder: &Text) -> Option<Opening> {
         let address = agent.connection.own_address().ok()?.ip();
         Some(Opening {
@@ -67,31 +67,22 @@ impl Server {
             keys: [self.keys.private, self.keys.public],
         })
     }
-
-    /// Ends the agent.
-    pub fn end(self) {
-        drop(self.hold);
-        if let Some(mut child) = self.child {
-            child.dismiss();
-            let patience = u64::try_from(FAREWELL.as_nanos()).unwrap_or(u64::MAX >> 1);
-            child.end(garland_sys::clock::now_ns() + patience);
-        }
-    }
 }
 
-/// The root of this machine's files in a window at `folder`.
+/// Returns the path of this machine's files in a window at `folder`.
 pub fn files_in(folder: &Text) -> Text {
     Text([folder.bytes(), b"/", SERVER.as_bytes()].concat())
 }
 
-/// The process of a window: mounts on `dir` what the order on standard input says, and serves the mount until
+/// Runs a window: reads an order from standard input, mounts the files on `dir`, and serves the mount until
 /// standard input ends.
 pub fn serve(dir: &Path) -> Result<Exit, Failure> {
-    let interrupts = Interrupts::catch().or_nothing("waiting for the end")?;
-    let mut told = [0; Opening::TOLD];
-    std::io::stdin().read_exact(&mut told).or_nothing("reading what to mount")?;
-    let (address, key, keys) =
-        Opening::heard(&told).ok_or_else(|| Failure::usage("that is no order to mount"))?;
+    let interrupts = Interrupts::catch().or_nothing("cannot catch signals")?;
+    let mut order = [0; Opening::TOLD];
+    let read = std::io::stdin().read_exact(&mut order);
+    read.or_nothing("cannot read the mount order from standard input")?;
+    let (address, key, keys) = Opening::heard(&order)
+        .ok_or_else(|| Failure::usage("invalid mount order on standard input"))?;
     let reach = move |_| {
         let connection = connect_agent(address, &keys, &key, CONNECT);
         let connection = connection.map_err(|error| error.to_string())?;
@@ -110,12 +101,12 @@ pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     let begun = threads::spawn("controller", move || {
         let mut nothing = [0; 64];
         while !matches!(std::io::stdin().read(&mut nothing), Ok(0) | Err(_)) {}
-        // This ends the serving, which reports errors.
+        // This ends `serve` below, which reports errors.
         let _ = garland_mount::unmount(&at);
     });
-    begun.or_nothing("watching the farm's controller")?;
+    begun.or_nothing("cannot start the thread that watches standard input")?;
     let ready = || garland_terminal::outln!("mounted");
-    // The activity of jobs is in the farm's records.
+    // Reports of activity are not needed: the farm has records of its jobs.
     mounted.serve(&interrupts, ready, |_| {}).map_err(Failure::nothing)?;
     Ok(Exit::Done)
 }

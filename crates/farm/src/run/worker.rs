@@ -1,5 +1,5 @@
-//! The worker, which engines other than Garland's start on nodes: it runs jobs, and reports their ends with
-//! the figures of an agent.
+//! The worker, which the engines slurm and parallel start on nodes: it runs jobs, and reports their ends
+//! with the same figures as an agent.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -20,24 +20,24 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 /// The end of a job, as a worker reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkEnd {
-    /// The node's host name, or the name that the user knows it by.
+    /// The node's host name, or its name in the node list.
     pub node: String,
-    /// Nanoseconds by which the node's wall clock is ahead of its monotonic clock, which `end` uses.
+    /// The node's wall clock minus its monotonic clock, in nanoseconds; the times of `end` are monotonic.
     pub ahead_ns: u64,
     /// The end of the job.
     pub end: TaskEnd,
-    /// Number of times that the engine has restarted the worker.
+    /// The number of times that the engine has restarted the worker.
     pub again: u32,
     /// The job's output, if any.
     pub said: Option<Text>,
 }
 
-/// The file with a part's jobs.
+/// Returns the path of the file with a part's jobs.
 pub fn part_file(folder: &Path, part: usize) -> PathBuf {
     folder.join(format!("part-{part}.jsonl"))
 }
 
-/// The file with the ends of a part's jobs.
+/// Returns the path of the file with the ends of a part's jobs.
 pub fn ended_file(folder: &Path, part: usize) -> PathBuf {
     folder.join(format!("ended-{part}.jsonl"))
 }
@@ -47,33 +47,35 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let tasks = match (&asked.folder, &asked.task) {
         (Some(folder), _) => left(folder, asked.part)?,
         (None, Some(task)) => vec![task_of(task)?],
-        (None, None) => return Err(Failure::usage("there is no job")),
+        (None, None) => {
+            return Err(Failure::usage("no job is given: --folder or --task is required"));
+        }
     };
     let mut output: Box<dyn Write> = match &asked.folder {
         Some(folder) => {
             let path = ended_file(folder, asked.part);
             let file = OpenOptions::new().create(true).append(true).open(&path);
-            Box::new(file.or_nothing(format!("opening {}", path.display()))?)
+            Box::new(file.or_nothing(format!("cannot open {}", path.display()))?)
         }
         None => Box::new(std::io::stdout()),
     };
-    let (tell, told) = channel();
+    let (tell, events) = channel();
     let tell = Arc::new(move |event| {
         // The receiver outlives the executor unless this function fails.
         let _ = tell.send(event);
     });
     let cores = tasks.iter().map(|task| task.cores).max().unwrap_or(1);
     let count = tasks.len();
-    let bench = JobExecutor::new(cores.max(asked.slots), Place::default(), false, tell);
-    let mut bench = bench.or_nothing("running jobs")?;
-    bench.take(tasks);
-    say_all(count, &told, &mut output)?;
+    let executor = JobExecutor::new(cores.max(asked.slots), Place::default(), false, tell);
+    let mut executor = executor.or_nothing("cannot run jobs")?;
+    executor.take(tasks);
+    report_ends(count, &events, &mut output)?;
     Ok(Exit::Done)
 }
 
-/// A task as a word that needs no quoting in any shell: JSON in hexadecimal.
+/// Encodes a task as a word that needs no quoting in any shell: JSON in hexadecimal.
 pub fn word_of(task: &FarmTask) -> Result<String, Failure> {
-    let text = serde_json::to_vec(task).or_nothing("writing a job")?;
+    let text = serde_json::to_vec(task).or_nothing("cannot encode a job")?;
     Ok(text.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -81,14 +83,14 @@ fn task_of(word: &str) -> Result<FarmTask, Failure> {
     let digits = word.as_bytes().chunks(2);
     let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
     let text: Option<Vec<u8>> = digits.map(byte).collect();
-    let text = text.ok_or_else(|| Failure::usage("a job is JSON in hexadecimal"))?;
-    serde_json::from_slice(&text).or_nothing("reading the job")
+    let text = text.ok_or_else(|| Failure::usage("--task must be JSON in hexadecimal"))?;
+    serde_json::from_slice(&text).or_nothing("cannot decode the job of --task")
 }
 
-/// The jobs of a part that haven't ended: an earlier worker may have done some before its node died.
+/// Reads the jobs of a part that have not ended: an earlier worker may have run some before its node died.
 fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     let path = part_file(folder, part);
-    let reading = || format!("reading {}", path.display());
+    let reading = || format!("cannot read {}", path.display());
     let file = BufReader::new(File::open(&path).or_nothing(reading())?);
     let ended: HashSet<u32> = match File::open(ended_file(folder, part)) {
         Ok(ended) => {
@@ -107,32 +109,34 @@ fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     Ok(tasks)
 }
 
-fn say_all(
+/// Writes the ends of `count` jobs to `output`, as JSON lines.
+fn report_ends(
     mut count: usize,
-    told: &Receiver<FarmEvent>,
+    events: &Receiver<FarmEvent>,
     output: &mut dyn Write,
 ) -> Result<(), Failure> {
     let node = process::host_name();
     let again = std::env::var("SLURM_RESTART_COUNT").ok();
     let again = again.and_then(|count| count.parse().ok()).unwrap_or(0);
-    let mut said = None;
+    let mut output_of = None;
     while count > 0 {
-        match told.recv().or_nothing("running jobs")? {
-            FarmEvent::Output(job, bytes) => said = Some((job, Text(bytes))),
+        match events.recv().or_nothing("cannot run jobs")? {
+            FarmEvent::Output(job, bytes) => output_of = Some((job, Text(bytes))),
             FarmEvent::Ended(ends) => {
                 let mut lines = Vec::new();
                 for end in ends {
                     count -= 1;
                     let ahead_ns = clock::wall_ns().saturating_sub(clock::now_ns());
-                    let said = said.take_if(|(job, _)| *job == end.job).map(|(_, said)| said);
+                    let said = output_of.take_if(|(job, _)| *job == end.job).map(|(_, said)| said);
                     let line = WorkEnd { node: node.clone(), ahead_ns, end, again, said };
-                    serde_json::to_writer(&mut lines, &line).or_nothing("saying how it ended")?;
+                    serde_json::to_writer(&mut lines, &line)
+                        .or_nothing("cannot encode the end of a job")?;
                     lines.push(b'\n');
                 }
-                output.write_all(&lines).or_nothing("saying how jobs ended")?;
+                output.write_all(&lines).or_nothing("cannot write the ends of jobs")?;
             }
             _ => {}
         }
     }
-    output.flush().or_nothing("saying how jobs ended")
+    output.flush().or_nothing("cannot write the ends of jobs")
 }

@@ -1,4 +1,5 @@
-//! The running binary as nodes get it: without what only debuggers read, and known by its digest.
+//! The running program as it is sent to nodes: without sections that only debuggers read, and identified
+//! by its digest.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -9,39 +10,39 @@ use aws_lc_rs::digest::{SHA256, digest};
 use garland_dataplane::Image;
 use garland_sys::process;
 
-/// The running binary, ready to be sent.
+/// The running program, ready to be sent.
 pub struct Binary {
-    /// What nodes store.
+    /// The bytes that nodes store.
     pub bytes: Vec<u8>,
-    /// The SHA-256 of `bytes`, in hexadecimal: every Linux has a tool that checks it.
+    /// The SHA-256 digest of `bytes` in hexadecimal, which sha256sum on nodes can check.
     pub digest: String,
-    /// The processor it is for, as `uname -m` says it.
+    /// Its CPU architecture, as printed by `uname -m`.
     pub machine: String,
-    /// Where this machine has it, for nodes that share the file system.
+    /// Its file on this machine, for nodes that share the file system.
     pub stamp: Option<Stamp>,
 }
 
-/// A file that is the same on machines that share its file system.
+/// A file, as identified by nodes that share its file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Its absolute path.
     pub path: PathBuf,
-    /// Its length and the seconds of its last change, as `stat -c %s.%Y` prints them.
+    /// Its length in bytes and modification time in seconds, as printed by `stat -c %s.%Y`.
     pub length_and_time: String,
 }
 
 impl Binary {
-    /// Reads the running binary.
+    /// Reads the running program.
     ///
     /// # Errors
-    /// When the system doesn't let it be read.
+    /// When its file cannot be read.
     pub fn running() -> io::Result<Self> {
         let meta = std::fs::metadata(own_binary())?;
         let mut bytes = Vec::new();
         Image::running()?.read_to_end(&mut bytes)?;
         let digest = hexadecimal(digest(&SHA256, &bytes).as_ref());
         let path = std::fs::read_link(own_binary()).ok();
-        // A binary that was replaced since has a path that leads to another file.
+        // If the program was replaced, its path names another file.
         let same = |path: &PathBuf| {
             let found = std::fs::metadata(path);
             found.is_ok_and(|found| (found.dev(), found.ino()) == (meta.dev(), meta.ino()))
@@ -60,12 +61,12 @@ impl fmt::Debug for Binary {
     }
 }
 
-/// Bytes as shells say them.
+/// Formats bytes in lower-case hexadecimal.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The running binary, also when its file has been replaced since.
+/// Returns a path that names the running program even if its file has been replaced.
 pub fn own_binary() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nodes_get_is_shorter_and_runs() {
+    fn the_sent_program_is_shorter_and_runs() {
         let binary = Binary::running().expect("this test can be read");
         let whole = std::fs::metadata(own_binary()).expect("there").len();
         assert!((binary.bytes.len() as u64) < whole, "{binary:?} of {whole}");
@@ -101,7 +102,7 @@ mod tests {
         let sum = Command::new("sha256sum").arg(&path).output();
         std::fs::remove_file(&path).expect("it was made above");
         let listed = ran.expect("not busy for long").expect("it runs");
-        assert!(String::from_utf8_lossy(&listed.stdout).contains("what_nodes_get_is_shorter"));
+        assert!(String::from_utf8_lossy(&listed.stdout).contains("the_sent_program_is_shorter"));
         let sum = String::from_utf8_lossy(&sum.expect("it ran").stdout).into_owned();
         assert!(sum.starts_with(&binary.digest), "{sum}");
     }

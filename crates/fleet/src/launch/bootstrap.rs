@@ -1,5 +1,5 @@
-//! What is run on a node to become its agent, and what it says meanwhile: one script for every
-//! launcher that reaches a shell there.
+//! The bootstrap script, which ssh and srun run on a node: it finds or fetches the program and becomes
+//! the agent. Also parses the script's output, and makes its input.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -9,33 +9,33 @@ use garland_protocol::{Preamble, Purpose, Secret};
 
 use super::binary::{Binary, hexadecimal};
 
-/// The script, readable.
+/// The script, with comments.
 const SCRIPT: &str = include_str!("bootstrap.sh");
 
 /// A line of the script's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootstrapLine {
-    /// It runs; Slurm's name of the node, and the address that an ssh came in at.
+    /// The script runs: Slurm's name of the node, and the node's address of the ssh connection.
     At(Option<String>, Option<IpAddr>),
-    /// The node hasn't got the binary and reads from the input where it comes from.
+    /// The node lacks the program, and reads from its input where to get it.
     Need {
-        /// The node's processor.
+        /// The node's CPU architecture.
         machine: String,
-        /// The programs that it lacks to fetch the binary from another node.
-        lacking: Option<String>,
+        /// Commands that the node lacks for fetching the program from another node.
+        missing: Option<String>,
     },
-    /// The node that was told of didn't give the binary, and why.
+    /// Fetching the program from another node failed, and why.
     Unserved(String),
-    /// No place takes the binary, and why.
+    /// The program can be neither run nor stored, and why.
     Refused(String),
     /// The agent ended with this status.
     Ended(String),
-    /// Something that a login shell said, or the agent.
+    /// Other output, of a login shell or the agent.
     Other,
 }
 
 impl BootstrapLine {
-    /// Understands a line.
+    /// Parses a line.
     pub fn parse(line: &str) -> Self {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split_whitespace();
@@ -46,7 +46,7 @@ impl BootstrapLine {
             }
             "NEED" => Self::Need {
                 machine: words.next().unwrap_or_default().to_owned(),
-                lacking: words.next().filter(|programs| *programs != "-").map(str::to_owned),
+                missing: words.next().filter(|programs| *programs != "-").map(str::to_owned),
             },
             "UNSERVED" => Self::Unserved(rest.trim().to_owned()),
             "REFUSED" => Self::Refused(rest.trim().to_owned()),
@@ -56,22 +56,22 @@ impl BootstrapLine {
     }
 }
 
-/// The script in one line, without comments: nothing in it means anything to a shell that finds it
-/// in single quotes.
+/// Returns the script as one line without comments, and without characters that are special to a shell
+/// inside single quotes.
 pub fn script() -> String {
     let lines = SCRIPT.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// What the script is given before the agent's arguments. `path` is where the user wants the binary
-/// to be, and `others` are digests of other programs that may be there.
+/// Returns the script's own arguments, which precede the agent's. `path` is the user's path for the
+/// program, and `others` are the digests of other programs that are accepted there.
 pub fn arguments(binary: &Binary, path: Option<&str>, others: &[String]) -> Vec<String> {
     let shared = binary.stamp.as_ref().and_then(|stamp| Some((utf8(&stamp.path)?, stamp)));
     let (shared, stamp) = match shared {
         Some((path, stamp)) => (path, stamp.length_and_time.clone()),
         None => ("-".to_owned(), "-".to_owned()),
     };
-    // A login begins in the home folder, so what is under it needs no other name.
+    // A login begins in the home directory, so a path relative to it works.
     let path = path.map_or("-", |path| path.strip_prefix("~/").unwrap_or(path)).to_owned();
     let others = if others.is_empty() { "-".to_owned() } else { others.join(",") };
     vec![binary.digest.clone(), binary.bytes.len().to_string(), path, shared, stamp, others]
@@ -81,31 +81,36 @@ fn utf8(path: &Path) -> Option<String> {
     path.to_str().filter(|path| quote(path).is_ok()).map(str::to_owned)
 }
 
-/// A word for the login shell of a node, whichever it is.
+/// Quotes a word so that every login shell passes it on unchanged.
+///
+/// # Errors
+/// When no quoting works in all shells.
 pub fn quote(word: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return Ok(word.to_owned());
     }
-    // What some shell takes for something else even in single quotes.
+    // Special to some shell even in single quotes.
     match word.chars().find(|c| "'!\\".contains(*c) || c.is_control()) {
         None => Ok(format!("'{word}'")),
-        Some(c) => Err(format!("{word:?} can't be passed through every login shell: it has {c:?}")),
+        Some(c) => {
+            Err(format!("{word:?} cannot be passed through all login shells: it contains {c:?}"))
+        }
     }
 }
 
-/// What goes before the binary itself, when the launcher sends it.
+/// The line before the program's bytes, when the launcher sends them.
 pub const SEND: &[u8] = b"SEND\n";
 
-/// How long a node may take to connect to the one that gives it the binary: firewalls don't answer.
+/// Timeout for a node to connect to the node that serves the program: a firewall may drop packets.
 const CONNECT: Duration = Duration::from_secs(3);
 
-/// A giver from which nothing has come for this long is given up, at the latest after twice as long.
+/// The interval at which a download is checked: one without progress for an interval is aborted.
 const SILENCE: Duration = Duration::from_secs(4);
 
-/// What the script is told for fetching the binary from the agent at `giver`: the ticket goes to
-/// bash's input, where no other user of the node sees it.
-pub fn fetch(giver: SocketAddr, ticket: &Secret, patience: Duration) -> String {
+/// Returns the script's input for fetching the program from the agent at `server`. The ticket is passed
+/// on bash's standard input, where other users of the node cannot see it.
+pub fn fetch(server: SocketAddr, ticket: &Secret, patience: Duration) -> String {
     let preamble: String = Preamble::ours(Purpose::Binary)
         .to_bytes()
         .iter()
@@ -119,30 +124,30 @@ pub fn fetch(giver: SocketAddr, ticket: &Secret, patience: Duration) -> String {
          exec cat <&3; }}\n{}\n",
         patience.as_secs(),
         CONNECT.as_secs(),
-        giver.ip(),
-        giver.port(),
+        server.ip(),
+        server.port(),
         SILENCE.as_secs(),
         hexadecimal(&ticket.0),
     )
 }
 
-/// The reason why no place on a node takes the binary, or has it.
+/// Returns the error for `REFUSED`.
 pub fn refused(why: &str) -> String {
     let hint = match why.contains("it is another program") {
-        true => "; remove it, or name its digest by `sha256` under [ssh] in the cluster file",
+        true => "; remove it, or add its digest to `sha256` under [ssh] in the cluster file",
         false => "",
     };
-    format!("no place on the node takes the binary: {why}{hint}")
+    format!("cannot install garland on the node: {why}{hint}")
 }
 
-/// Says why a node with another processor can't run this binary.
+/// Fails if the node's CPU architecture is not that of this program.
 pub fn fits(binary: &Binary, machine: &str) -> Result<(), String> {
     if machine == binary.machine {
         return Ok(());
     }
     Err(format!(
-        "the node is {machine}, this binary is for {}: install garland there and name its path by \
-         `binary` and its digest by `sha256` under [ssh] in the cluster file",
+        "the node is {machine}, this program is for {}; install garland there, and set its path as \
+         `binary` and its digest as `sha256` under [ssh] in the cluster file",
         binary.machine
     ))
 }
@@ -155,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_passes_through_any_login_shell() {
+    fn the_script_needs_no_escapes_in_any_login_shell() {
         let script = script();
         assert!(quote(&script).is_ok_and(|quoted| quoted.starts_with('\'')), "{script}");
         assert!(script.len() < 8 << 10);
@@ -165,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_only_where_they_must_be() {
+    fn words_are_quoted_only_if_necessary() {
         assert_eq!(quote("/opt/garland-0.1/bin"), Ok("/opt/garland-0.1/bin".to_owned()));
         assert_eq!(quote("/opt/my tools/$x"), Ok("'/opt/my tools/$x'".to_owned()));
         assert_eq!(quote(""), Ok("''".to_owned()));
@@ -175,16 +180,16 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_understood() {
+    fn lines_are_parsed() {
         let address = "10.0.0.2".parse().ok();
         assert_eq!(
             BootstrapLine::parse("AT - 10.0.0.1 50000 10.0.0.2 22"),
             BootstrapLine::At(None, address)
         );
         assert_eq!(BootstrapLine::parse("AT n7 -"), BootstrapLine::At(Some("n7".to_owned()), None));
-        let need = |lacking: Option<&str>| BootstrapLine::Need {
+        let need = |missing: Option<&str>| BootstrapLine::Need {
             machine: "aarch64".to_owned(),
-            lacking: lacking.map(str::to_owned),
+            missing: missing.map(str::to_owned),
         };
         assert_eq!(BootstrapLine::parse("NEED aarch64 -"), need(None));
         assert_eq!(BootstrapLine::parse("NEED aarch64 bash,timeout"), need(Some("bash,timeout")));
@@ -198,11 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn bash_says_the_preamble_and_the_ticket_and_nobody_sees_the_ticket() {
-        let giver = "[fd00::3]:4000".parse().expect("an address");
-        let told = fetch(giver, &Secret([0xab; 32]), Duration::from_secs(9));
-        let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines.len(), 3, "{told}");
+    fn bash_sends_the_preamble_and_the_ticket_and_its_arguments_lack_the_ticket() {
+        let server = "[fd00::3]:4000".parse().expect("an address");
+        let input = fetch(server, &Secret([0xab; 32]), Duration::from_secs(9));
+        let lines: Vec<&str> = input.lines().collect();
+        assert_eq!(lines.len(), 3, "{input}");
         assert_eq!((lines[0], lines[2]), ("PEER 9", &*"ab".repeat(32)));
         let program = lines[1].replace("exec 3<>/dev/tcp/fd00::3/4000", "exec 3>&1");
         let program = program.replace("exec cat <&3", "true");
@@ -214,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn another_processor_is_refused_with_a_way_out() {
+    fn another_architecture_is_refused_with_a_hint() {
         let binary = Binary {
             bytes: vec![0; 3],
             digest: "00".to_owned(),
@@ -222,8 +227,8 @@ mod tests {
             stamp: None,
         };
         assert_eq!(fits(&binary, "x86_64"), Ok(()));
-        let error = fits(&binary, "aarch64").expect_err("it can't run");
-        assert!(error.starts_with("the node is aarch64, this binary is for x86_64"), "{error}");
+        let error = fits(&binary, "aarch64").expect_err("it cannot run");
+        assert!(error.starts_with("the node is aarch64, this program is for x86_64"), "{error}");
         let given = arguments(&binary, Some("~/bin/garland"), &["a".to_owned(), "b".to_owned()]);
         assert_eq!(given, ["00", "3", "bin/garland", "-", "-", "a,b"]);
         assert_eq!(arguments(&binary, None, &[])[5], "-");

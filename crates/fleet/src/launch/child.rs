@@ -1,4 +1,5 @@
-//! A process on this machine that an agent hangs on: its ready line, its complaints, its end.
+//! The local process that keeps an agent alive (the agent itself, an ssh or an srun): starting it,
+//! its standard error, and its end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -9,89 +10,93 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use garland_dataplane::leaving::after;
 use garland_protocol::ReadyLine;
 use garland_sys::{clock, signal, threads};
 
 use super::bootstrap::BootstrapLine;
+use super::cancellation::Cancellation;
 use super::input::Input;
 use super::stdout::pass_on;
-use super::will::Will;
 
-/// How long an agent may take to say that it is ready.
+/// Timeout for the next line before an agent is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long processes may take to end after their input has.
+/// Timeout for processes to end after their input has ended.
 pub const FAREWELL: Duration = Duration::from_secs(3);
 
-/// How long processes may take to end after Ctrl-C; those that hang are left behind.
+/// Timeout for processes to end after an interrupt; then they are killed.
 pub const HURRY: Duration = Duration::from_secs(1);
 
-/// How long a process that was killed may take to be gone: unless it hangs in the kernel, no time.
+/// Timeout for reaping a killed process: only one that hangs in the kernel takes long.
 pub const REAPING: Duration = Duration::from_millis(300);
 
-/// Lines of complaint, the last ones, that an error message has.
-const COMPLAINTS: usize = 5;
+/// The number of last lines of standard error in an error message.
+const ERROR_LINES: usize = 5;
 
-/// Bytes of complaint that are looked at for it.
-const COMPLAINTS_MAX: u64 = 64 << 10;
+/// The maximum number of bytes of standard error that are read.
+const ERROR_BYTES: u64 = 64 << 10;
 
-/// A process that has been started and has yet to say that it is ready.
+/// A process that has been started and has not reported that the agent is ready.
 pub struct Starting {
-    child: Child,
-    input: Option<Input>,
-    will: Will,
+    child: LaunchedChild,
+    cancellation: Cancellation,
     lines: Receiver<String>,
-    /// Where its complaints go, read from where they begin.
-    complaints: File,
-    reader: Option<JoinHandle<()>>,
+    /// Its log, which has its standard error from the current offset on.
+    log: File,
 }
 
-/// A process that an agent hangs on. Dropping it ends the agent: its input ends.
+/// A process that keeps an agent alive. Dropping it closes its input, which ends the agent.
 pub struct LaunchedChild {
     child: Child,
     input: Option<Input>,
     reader: Option<JoinHandle<()>>,
-    /// It was killed and isn't gone: nobody waits for it any more.
+    /// It was killed but did not end: it is not waited for again.
     is_left: bool,
 }
 
 impl Starting {
-    /// Starts `command`. Its complaints go straight to the file `log`, not through this process,
-    /// so that what an agent says of its head's death is kept.
-    pub fn start(mut command: Command, log: &Path, will: &Will) -> io::Result<Self> {
+    /// Starts `command`. Its standard error is the file `log` itself, so that the file gets an agent's
+    /// messages even after this process has died.
+    pub fn start(
+        mut command: Command,
+        log: &Path,
+        cancellation: &Cancellation,
+    ) -> io::Result<Self> {
         let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
-        // Opened anew, since a duplicate would move on with every line that is written.
-        let mut complaints = File::open(log)?;
-        complaints.seek(SeekFrom::End(0))?;
+        // Open the file again: a duplicated descriptor would share its offset.
+        let mut log = File::open(log)?;
+        log.seek(SeekFrom::End(0))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         signal::release_in(&mut command);
         let mut child = command.spawn()?;
-        let input = child.stdin.take().map(|pipe| Input::new(pipe, will.clone())).transpose()?;
+        let (pipe, output) = (child.stdin.take(), child.stdout.take());
+        let mut child = LaunchedChild { child, input: None, reader: None, is_left: false };
+        child.input = pipe.map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
         let (tell, lines) = channel();
-        let reader = child.stdout.take().map(|output| {
+        let reader = output.map(|output| {
             threads::spawn("child", move || {
                 let mut output = BufReader::new(output);
                 let mut line = String::new();
                 let mut marked = false;
-                // What comes after the ready line is the bytes of a copy to standard output.
+                // After the ready line come the bytes of a copy to standard output.
                 while matches!(output.read_line(&mut line), Ok(read) if read > 0) {
                     let ready = ReadyLine::parse(&line).is_some();
-                    // In a step of Slurm the script says a word after the agent, too.
+                    // In a Slurm step the script prints a line after the agent has ended.
                     marked |= matches!(BootstrapLine::parse(&line), BootstrapLine::At(Some(_), _));
                     let _ = tell.send(std::mem::take(&mut line));
                     if ready {
                         drop(tell);
-                        // Most agents say no more. Only one that does may keep the others' readers
-                        // from standard output: with it kept by one that is silent and hangs, no
-                        // other agent's end could be waited for.
+                        // Lock standard output only when there is output: most agents have none, and
+                        // a reader that waits with the lock would block the readers of other agents.
                         if !matches!(output.fill_buf(), Ok([]) | Err(_)) {
                             let passed = pass_on(&mut output, &mut io::stdout().lock(), marked);
-                            // A reader that is gone ends the copy by itself: the agent fails to
-                            // write.
+                            // If standard output is closed, the agent's own write error ends the
+                            // copy.
                             if passed.is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof) {
                                 garland_terminal::errln!(
-                                    "error: copying to standard output: srun lost the last bytes; \
-                                     copy to a file of the node instead"
+                                    "error: srun lost the last bytes of the copy to standard output; \
+                                     copy to a file on the node instead"
                                 );
                             }
                         }
@@ -100,29 +105,28 @@ impl Starting {
                 }
             })
         });
-        let reader = reader.transpose().inspect_err(|_| {
-            // Nobody would hear it.
-            let _ = child.kill();
-            let _ = child.wait();
-        })?;
-        Ok(Self { child, input, will: will.clone(), lines, complaints, reader })
+        child.reader = reader.transpose()?;
+        Ok(Self { child, cancellation: cancellation.clone(), lines, log })
     }
 
-    /// The process's input, for launchers that speak to it first.
+    /// Returns the standard input of the process.
     pub fn input(&mut self) -> Option<&mut Input> {
-        self.input.as_mut()
+        self.child.input.as_mut()
     }
 
-    /// The next line of its output; says why there is none.
+    /// Waits for the next line of its output.
+    ///
+    /// # Errors
+    /// When the process has ended, the timeout has passed, or the start is cancelled.
     pub fn next_line(&mut self) -> Result<String, String> {
         let mut waited = Duration::ZERO;
         while waited < PATIENCE {
-            match self.lines.recv_timeout(Will::LOOK) {
+            match self.lines.recv_timeout(Cancellation::POLL) {
                 Ok(line) => return Ok(line.trim_end().to_owned()),
-                Err(RecvTimeoutError::Timeout) => self.will.check()?,
+                Err(RecvTimeoutError::Timeout) => self.cancellation.check()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(self.reason()),
             }
-            waited += Will::LOOK;
+            waited += Cancellation::POLL;
         }
         Err(format!("its agent did not start within {} s", PATIENCE.as_secs()))
     }
@@ -132,8 +136,8 @@ impl Starting {
         self.ready_after(|_, _| Ok(()))
     }
 
-    /// Waits for the agent's ready line; `answer` is told every line before it, and may write to the
-    /// process or give up.
+    /// Waits for the agent's ready line. `answer` gets every line before it, and may write to the process;
+    /// an error of `answer` ends the wait.
     pub fn ready_after(
         mut self,
         mut answer: impl FnMut(&str, &mut Input) -> Result<(), String>,
@@ -141,7 +145,7 @@ impl Starting {
         loop {
             let next = self.next_line().and_then(|line| {
                 let ready = ReadyLine::parse(&line);
-                if let (None, Some(input)) = (&ready, &mut self.input) {
+                if let (None, Some(input)) = (&ready, self.input()) {
                     answer(&line, input)?;
                 }
                 Ok(ready)
@@ -150,86 +154,78 @@ impl Starting {
                 Ok(None) => {}
                 Ok(Some(ready)) => return Ok((ready, self.keep())),
                 Err(reason) => {
-                    // It is of no use any more.
-                    let mut child = self.keep();
-                    child.kill();
-                    child.reap(after(REAPING));
+                    // Without the agent the process is useless.
+                    self.child.kill();
+                    self.child.reap(after(REAPING));
                     return Err(reason);
                 }
             }
         }
     }
 
-    /// Keeps the process whatever it says.
+    /// Stops reading lines, and keeps the process.
     pub fn keep(self) -> LaunchedChild {
-        LaunchedChild { child: self.child, input: self.input, reader: self.reader, is_left: false }
+        self.child
     }
 
+    /// Returns why the process ended: the last lines of its standard error, or else its exit status.
     fn reason(&mut self) -> String {
-        let status = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+        let status = self.child.child.wait();
+        let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
         let mut bytes = Vec::new();
-        // Without complaints the status must do.
-        let _ = (&self.complaints).take(COMPLAINTS_MAX).read_to_end(&mut bytes);
+        // If the log cannot be read, the status is used.
+        let _ = (&self.log).take(ERROR_BYTES).read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        let last = &lines[lines.len().saturating_sub(COMPLAINTS)..];
+        let last = &lines[lines.len().saturating_sub(ERROR_LINES)..];
         if last.is_empty() { status } else { last.join("; ") }
     }
 }
 
 impl LaunchedChild {
-    /// Lets the agent end, without waiting for it: many do so at once.
-    pub fn dismiss(&mut self) {
+    /// Closes the input, which ends the agent; does not wait for it.
+    pub fn close_input(&mut self) {
         drop(self.input.take());
     }
 
-    /// Ends the process. An agent that is dead to the rest of the world doesn't notice that its
-    /// input has ended, and isn't waited for.
+    /// Kills the process. An agent that hangs does not notice the end of its input.
     pub fn kill(&mut self) {
-        // One that has ended can't be killed, and needn't.
+        // Fails if the process has ended.
         let _ = self.child.kill();
     }
-}
 
-impl LaunchedChild {
-    /// Waits for the process until `deadline_ns`, then kills it.
+    /// Closes the input and waits for the process until `deadline_ns`, then kills it.
     pub fn end(&mut self, deadline_ns: u64) {
-        self.dismiss();
+        self.close_input();
         if !self.await_end(deadline_ns) {
             self.kill();
         }
     }
 
-    /// Waits until `deadline_ns` for the process, which was killed or has ended. One that hangs in the
-    /// kernel, in a call on a disk that doesn't answer, can't be killed: it is left behind, for init to
-    /// wait for.
+    /// Waits until `deadline_ns` for the process, which was killed or has ended. A process that hangs in
+    /// the kernel, in a call on a disk that does not answer, cannot be killed: it is left to init.
     pub fn reap(&mut self, deadline_ns: u64) {
         if !self.await_end(deadline_ns) {
             self.is_left = true;
             return;
         }
         if let Some(reader) = self.reader.take() {
-            // Its panic has been printed; there is nothing more to say about it here.
+            // A panic of the thread has been printed already.
             let _ = reader.join();
         }
     }
 
-    /// Waits for the process; whether it has ended by `deadline_ns`.
+    /// Waits for the process until `deadline_ns`. Returns whether it has ended.
     fn await_end(&mut self, deadline_ns: u64) -> bool {
-        const LOOK: Duration = Duration::from_millis(2);
+        const POLL: Duration = Duration::from_millis(2);
         while matches!(self.child.try_wait(), Ok(None)) {
             if clock::now_ns() >= deadline_ns {
                 return false;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
         true
     }
-}
-
-/// So many nanoseconds from now.
-pub fn after(time: Duration) -> u64 {
-    clock::now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl Drop for LaunchedChild {

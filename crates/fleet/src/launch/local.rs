@@ -1,4 +1,4 @@
-//! Agents as processes of this machine, a folder each: `local[1-8]`.
+//! Starts agents as processes of this machine, each confined to a directory: `local[1-8]`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::process::Command;
 use super::binary::own_binary;
 use super::orders::{Launched, Orders, start_confined};
 
-/// Starts the agent of the local node `name`, whose folder is `root`.
+/// Starts the agent of the local node `name`, confined to the directory `root`.
 pub fn launch(name: &str, root: &Path, orders: &Orders, log: &Path) -> Result<Launched, String> {
     std::fs::create_dir_all(root)
-        .map_err(|error| format!("making its folder {}: {error}", root.display()))?;
+        .map_err(|error| format!("cannot create its directory {}: {error}", root.display()))?;
     let command = Command::new(own_binary());
     let (ready, child) = start_confined(command, name, root, orders, log)?;
     let addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];

@@ -1,10 +1,12 @@
-//! Starting agents: on this machine, in a lab, over ssh, in a Slurm allocation.
+//! Starts agents: on this machine, in a lab, over ssh, and in a Slurm allocation.
 
 mod binary;
 mod bootstrap;
+mod cancellation;
 mod child;
 mod input;
 pub mod lab;
+mod launchers;
 pub mod local;
 mod orders;
 pub mod resolve;
@@ -12,11 +14,10 @@ mod slurm;
 mod spread;
 mod ssh;
 mod stdout;
-mod ways;
-mod will;
 
 pub use binary::own_binary;
-pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting, after};
+pub use cancellation::Cancellation;
+pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting};
+pub use garland_dataplane::leaving::after;
+pub use launchers::Launchers;
 pub use orders::{Launched, Orders};
-pub use ways::Ways;
-pub use will::Will;

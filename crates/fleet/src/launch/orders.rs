@@ -1,4 +1,4 @@
-//! What every launcher tells its agents, and what it gives back.
+//! The parameters and results of all launchers.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -6,40 +6,41 @@ use std::process::Command;
 
 use garland_protocol::{ClockFault, ReadyLine};
 
+use super::binary::hexadecimal;
+use super::cancellation::Cancellation;
 use super::child::{LaunchedChild, Starting};
-use super::will::Will;
 
 /// An agent that was started and can be connected to.
 pub struct Launched {
-    /// What it said when it was ready.
+    /// The line that it printed when it was ready.
     pub ready: ReadyLine,
-    /// Where it can be reached, one address a rail.
+    /// The node's addresses, one per rail.
     pub addresses: Vec<IpAddr>,
-    /// The process on this machine that it hangs on: the agent itself, or an ssh.
+    /// The local process that keeps it alive: the agent itself or an ssh; none if it shares one.
     pub child: Option<LaunchedChild>,
 }
 
-/// What every launcher tells its agents.
-#[derive(Clone, Debug)]
+/// The parameters of an agent.
+#[derive(Clone, Debug, Default)]
 pub struct Orders {
     /// The controller's public key.
     pub controller: [u8; 32],
-    /// Data links speak MPTCP.
+    /// Whether data links use MPTCP.
     pub mptcp: bool,
-    /// Bytes per second of the node's disk, where a lab says so.
+    /// The emulated rate of the node's disk in bytes per second, in a lab.
     pub disk: Option<u64>,
-    /// What is wrong with the node's clock on purpose.
+    /// The injected fault of the node's clock.
     pub clock: Option<ClockFault>,
-    /// Stay for so many seconds without anything to do, beyond the command that started it.
+    /// For a standing agent: the idle seconds after which it ends.
     pub stay: Option<u64>,
-    /// How long the user wants them.
-    pub will: Will,
+    /// Cancels the start.
+    pub cancellation: Cancellation,
 }
 
 impl Orders {
-    /// The agent's arguments, all of them public.
+    /// Returns the agent's command-line arguments; none of them is secret.
     pub fn arguments(&self) -> Vec<String> {
-        let key: String = self.controller.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = hexadecimal(&self.controller);
         let mut arguments = vec!["agent".to_owned(), "--controller".to_owned(), key];
         if self.mptcp {
             arguments.push("--mptcp".to_owned());
@@ -58,8 +59,8 @@ impl Orders {
     }
 }
 
-/// Starts the agent of the node `name` by `command`, a process of this machine, confined to the
-/// folder `root`; waits until it is ready.
+/// Starts the agent of the node `name` with `command` on this machine, confined to the directory
+/// `root`; waits until it is ready.
 pub fn start_confined(
     mut command: Command,
     name: &str,
@@ -71,7 +72,7 @@ pub fn start_confined(
     if orders.stay.is_some() {
         command.arg("--log").arg(log);
     }
-    let starting = Starting::start(command, log, &orders.will)
-        .map_err(|error| format!("starting {name}: {error}"))?;
+    let starting = Starting::start(command, log, &orders.cancellation)
+        .map_err(|error| format!("cannot start the agent of {name}: {error}"))?;
     starting.ready()
 }

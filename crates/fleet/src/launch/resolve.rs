@@ -1,13 +1,13 @@
-//! Names to addresses, on the head only: agents are told numbers.
+//! Resolves host names to addresses. Only the head does this; agents get addresses.
 //!
-//! The binary is static, and the C library's resolver is only whole when it can load the modules
-//! that the machine's `nsswitch.conf` names; so the system's own `getent` is asked.
+//! The program is static, and a static C library cannot load the modules that `nsswitch.conf` names.
+//! So names are resolved by running `getent`.
 
 use std::io::Read;
 use std::net::IpAddr;
 use std::process::{Child, Command, Stdio};
 
-/// A name that is being looked up while other things happen.
+/// A lookup of a name, which may run in the background.
 pub struct Lookup {
     name: String,
     state: State,
@@ -19,7 +19,7 @@ enum State {
 }
 
 impl Lookup {
-    /// Begins to look `name` up; what is an address already needs no asking.
+    /// Starts looking up `name`, unless it is an address.
     pub fn begin(name: &str) -> Self {
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let state = match bare.parse() {
@@ -36,33 +36,32 @@ impl Lookup {
         Self { name: name.to_owned(), state }
     }
 
-    /// A node's address, IPv4 if it has one.
+    /// Waits for the address of a node; prefers IPv4.
     pub fn finish(self) -> Result<IpAddr, String> {
-        let in_file = |reason| format!("{reason}; give its address in the cluster file");
+        let in_file = |reason| format!("{reason}; set its `address` in the cluster file");
         self.address().map_err(in_file)
     }
 
-    /// A host's address, IPv4 if it has one.
+    /// Waits for the address of a host; prefers IPv4.
     pub fn address(self) -> Result<IpAddr, String> {
         let name = self.name;
         let mut child = match self.state {
             State::Known(address) => return Ok(address),
-            State::Asked(child) => {
-                child.map_err(|error| format!("looking up {name}: starting getent: {error}"))?
-            }
+            State::Asked(child) => child
+                .map_err(|error| format!("cannot resolve {name}: cannot run getent: {error}"))?,
         };
         let mut text = String::new();
         let read = child.stdout.take().map(|mut output| output.read_to_string(&mut text));
-        // What it printed counts; its status says no more than that.
+        // Its output decides; its exit status adds nothing.
         let _ = child.wait();
         match (read, prefer(&text)) {
             (Some(Ok(_)), Some(address)) => Ok(address),
-            _ => Err(format!("looking up {name}: unknown name")),
+            _ => Err(format!("cannot resolve {name}: unknown host name")),
         }
     }
 }
 
-/// The first IPv4 address of `getent ahosts`, else the first at all.
+/// Returns the first IPv4 address in the output of `getent ahosts`, or else its first address.
 fn prefer(text: &str) -> Option<IpAddr> {
     let addresses = || {
         let words = text.lines().filter_map(|line| line.split_whitespace().next());
@@ -76,21 +75,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_pass_and_names_are_looked_up() {
+    fn addresses_are_kept_and_names_are_resolved() {
         for (name, address) in
             [("10.1.0.3", "10.1.0.3"), ("[fd00::3]", "fd00::3"), ("localhost", "127.0.0.1")]
         {
             let found = Lookup::begin(name).finish();
             assert_eq!(found, Ok(address.parse().expect("an address")), "{name}");
         }
-        // Longer than a label may be: no name server is asked for it.
+        // It is longer than a DNS label can be, so no name server is queried.
         let impossible = "n".repeat(64);
         let error = Lookup::begin(&impossible).finish().expect_err("no name");
-        assert!(error.contains("nnn: unknown name"), "{error}");
+        assert!(error.contains("nnn: unknown host name"), "{error}");
     }
 
     #[test]
-    fn ipv4_goes_before_ipv6() {
+    fn ipv4_is_preferred_to_ipv6() {
         let text = "fd00::3  STREAM n3\nfd00::3  DGRAM\n10.1.0.3  STREAM\n10.2.0.3  STREAM\n";
         assert_eq!(prefer(text), "10.1.0.3".parse().ok());
         assert_eq!(prefer("fd00::3  STREAM n3\n"), "fd00::3".parse().ok());

@@ -1,7 +1,7 @@
-//! Agents inside a Slurm allocation: one `srun` starts all of them and is their launching channel.
+//! Starts agents inside a Slurm allocation: one `srun` starts all of them, and they end with it.
 //!
-//! What `srun` reads goes to every task, so a binary that some nodes lack is sent once, when each
-//! node has said whether it has it; the others drop it.
+//! `srun` forwards its input to every task. So if nodes lack the program, it is sent once, after all
+//! nodes have reported whether they have it; nodes which have it ignore the input.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -18,26 +18,28 @@ use super::child::{LaunchedChild, Starting};
 use super::orders::{Launched, Orders};
 use super::resolve::Lookup;
 
-/// The agents of one `srun`.
+/// The agents started by one `srun`.
 pub struct SlurmStep {
     launched: Mutex<HashMap<String, Result<Launched, String>>>,
     child: Option<LaunchedChild>,
 }
 
-/// A task of the step, which is a node.
+/// The state of a task of the step; there is one per node.
 enum Task {
-    /// It hasn't said anything.
+    /// It has printed nothing yet, or has been sent the program.
     Starting,
-    /// It waits for the binary.
+    /// It waits for the program.
     Needing,
-    /// Its agent is there, or why not.
+    /// Its agent is ready, or has failed.
     Settled(Result<ReadyLine, String>),
 }
 
-/// All tasks, by the number that `srun` puts before their lines.
+/// The tasks of a step.
 #[derive(Default)]
 struct Step {
+    /// The node of each task, by the number that `srun` puts before its lines.
     names: BTreeMap<usize, String>,
+    /// The tasks, by node.
     tasks: HashMap<String, Task>,
 }
 
@@ -45,7 +47,7 @@ impl SlurmStep {
     /// Starts the agents of all `nodes`.
     ///
     /// # Errors
-    /// When `srun` can't be started at all.
+    /// When `srun` cannot be started.
     pub fn launch(
         nodes: &[Node],
         binary: &Binary,
@@ -53,14 +55,14 @@ impl SlurmStep {
         log: &Path,
     ) -> Result<Self, String> {
         if std::env::var_os("SLURM_JOB_ID").is_none() {
-            return Err("not inside a Slurm allocation: run the command under salloc or in an \
+            return Err("not inside a Slurm allocation; run the command under salloc or in an \
                         sbatch script"
                 .to_owned());
         }
         if orders.stay.is_some() {
             return Err(
-                "Slurm ends what a step leaves behind, so agents can't stay; copies inside \
-                        an allocation start their own"
+                "no standing agents inside a Slurm allocation: Slurm kills them when the step ends; \
+                 copies start their own agents"
                     .to_owned(),
             );
         }
@@ -68,8 +70,10 @@ impl SlurmStep {
             .iter()
             .map(|node| node.addresses.iter().map(|name| Lookup::begin(name)).collect())
             .collect();
-        let mut starting = Starting::start(command(nodes, binary, orders), log, &orders.will)
-            .map_err(|error| format!("starting srun: {error}; is Slurm installed here?"))?;
+        let mut starting =
+            Starting::start(command(nodes, binary, orders), log, &orders.cancellation).map_err(
+                |error| format!("cannot run srun: {error}; install Slurm's client commands"),
+            )?;
         let mut step = Step::new(nodes);
         let ended = loop {
             if step.settled() {
@@ -77,17 +81,17 @@ impl SlurmStep {
             }
             if step.waits_for_binary() {
                 step.sent();
-                // An srun that is gone is told by the next line that isn't there.
-                let said = starting.input().map_or(Ok(()), |input| {
-                    input.say(bootstrap::SEND).and_then(|()| input.say(&binary.bytes))
+                // If srun has ended, `next_line` below reports it.
+                let sent = starting.input().map_or(Ok(()), |input| {
+                    input.write_all(bootstrap::SEND).and_then(|()| input.write_all(&binary.bytes))
                 });
-                if let Err(reason) = said {
+                if let Err(reason) = sent {
                     break Some(reason);
                 }
                 continue;
             }
             match starting.next_line() {
-                Ok(line) => step.hear(&line, binary),
+                Ok(line) => step.handle(&line, binary),
                 Err(reason) => break Some(format!("srun: {reason}")),
             }
         };
@@ -95,7 +99,7 @@ impl SlurmStep {
         for (node, lookups) in nodes.iter().zip(lookups) {
             let ready = match step.tasks.remove(&node.name) {
                 Some(Task::Settled(ready)) => ready,
-                _ => Err(ended.clone().unwrap_or_else(|| "srun has no task for it".to_owned())),
+                _ => Err(ended.clone().unwrap_or_else(|| "srun started no task on it".to_owned())),
             };
             let addresses = lookups.into_iter().map(Lookup::finish);
             let addresses = addresses.collect::<Result<Vec<IpAddr>, String>>();
@@ -106,13 +110,15 @@ impl SlurmStep {
         Ok(Self { launched: Mutex::new(launched), child: Some(starting.keep()) })
     }
 
-    /// The agent of `node`, once.
+    /// Removes and returns the agent of `node`.
     pub fn take(&self, node: &Node) -> Result<Launched, String> {
         let mut launched = self.launched.lock();
-        launched.remove(&node.name).unwrap_or_else(|| Err("it is not in this step".to_owned()))
+        launched
+            .remove(&node.name)
+            .unwrap_or_else(|| Err("it is not part of this Slurm step".to_owned()))
     }
 
-    /// What all agents hang on.
+    /// Returns the process that keeps all agents alive.
     pub fn into_child(self) -> Option<LaunchedChild> {
         self.child
     }
@@ -124,19 +130,19 @@ impl Step {
         Self { names: BTreeMap::new(), tasks }
     }
 
-    /// Takes note of a line: of the only task, or labelled, such as `3: NEED x86_64 -`.
-    fn hear(&mut self, line: &str, binary: &Binary) {
+    /// Handles a line of output: of the only task, or with a label, such as `3: NEED x86_64 -`.
+    fn handle(&mut self, line: &str, binary: &Binary) {
         let alone = self.tasks.len() == 1;
         let Some((label, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
             return;
         };
-        let said = BootstrapLine::parse(text);
-        if let BootstrapLine::At(Some(node), _) = &said {
+        let parsed = BootstrapLine::parse(text);
+        if let BootstrapLine::At(Some(node), _) = &parsed {
             self.names.insert(label, node.clone());
         }
         let task = self.names.get(&label).and_then(|name| self.tasks.get_mut(name));
         let Some(task) = task else { return };
-        match said {
+        match parsed {
             BootstrapLine::Need { machine, .. } => {
                 *task = match bootstrap::fits(binary, &machine) {
                     Ok(()) => Task::Needing,
@@ -147,8 +153,9 @@ impl Step {
                 *task = Task::Settled(Err(bootstrap::refused(&why)));
             }
             BootstrapLine::Ended(status) => {
-                *task =
-                    Task::Settled(Err(format!("its agent ended at once, with status {status}")));
+                *task = Task::Settled(Err(format!(
+                    "its agent ended with status {status} before it was ready"
+                )));
             }
             BootstrapLine::At(..) | BootstrapLine::Unserved(_) => {}
             BootstrapLine::Other => {
@@ -163,7 +170,7 @@ impl Step {
         self.tasks.values().all(|task| matches!(task, Task::Settled(_)))
     }
 
-    /// Whether all that aren't settled wait for the binary: only then is it known who reads it.
+    /// Returns whether all tasks are settled or wait for the program, and at least one waits.
     fn waits_for_binary(&self) -> bool {
         !self.settled() && !self.tasks.values().any(|task| matches!(task, Task::Starting))
     }
@@ -177,7 +184,7 @@ impl Step {
     }
 }
 
-/// The task's number and what it said.
+/// Splits a labelled line into the number of the task and its text.
 fn labelled(line: &str) -> Option<(usize, &str)> {
     let (label, text) = line.split_once(": ")?;
     Some((label.trim().parse().ok()?, text))
@@ -190,10 +197,10 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
     command
         .args(["--nodes", &count, "--ntasks", &count, "--ntasks-per-node=1"])
         .args(["--nodelist", &names.join(",")])
-        // Beside what the job runs, and one task's end is not the others'.
+        // Share the CPUs with other steps of the job, and let the tasks end independently.
         .args(["--overlap", "--kill-on-bad-exit=0", "--no-kill", "--wait=0"])
         .args(["--cpu-bind=none", "--mpi=none", "--chdir=/", "--job-name=garland"]);
-    // What the agent of an only node writes may be a copy to standard output.
+    // The output of the only agent may be the bytes of a copy to standard output.
     if nodes.len() > 1 {
         command.arg("--label");
     }
@@ -207,7 +214,6 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::Will;
 
     fn binary() -> Binary {
         let (digest, machine) = ("00".to_owned(), "x86_64".to_owned());
@@ -215,45 +221,37 @@ mod tests {
     }
 
     #[test]
-    fn the_binary_is_sent_when_every_node_has_spoken() {
+    fn the_program_is_sent_once_every_node_has_reported() {
         let nodes = ["n1", "n2", "n3"].map(Node::named);
         let mut step = Step::new(&nodes);
         let ready = format!("garland-agent 0.1.0 4001 {}", "0a".repeat(32));
-        step.hear("0: AT n2 -", &binary());
-        step.hear("2: AT n1 -", &binary());
-        step.hear("0: NEED x86_64", &binary());
-        step.hear(&format!("2: {ready}"), &binary());
-        assert!(!step.waits_for_binary() && !step.settled(), "n3 has not spoken");
-        step.hear("1: AT n3 -", &binary());
-        step.hear("1: NEED aarch64", &binary());
+        step.handle("0: AT n2 -", &binary());
+        step.handle("2: AT n1 -", &binary());
+        step.handle("0: NEED x86_64", &binary());
+        step.handle(&format!("2: {ready}"), &binary());
+        assert!(!step.waits_for_binary() && !step.settled(), "n3 has not reported");
+        step.handle("1: AT n3 -", &binary());
+        step.handle("1: NEED aarch64", &binary());
         assert!(step.waits_for_binary());
         step.sent();
         assert!(!step.waits_for_binary(), "it is sent once");
-        step.hear(&format!("0: {ready}"), &binary());
+        step.handle(&format!("0: {ready}"), &binary());
         assert!(step.settled());
         let wrong = step.tasks.remove("n3");
         assert!(matches!(wrong, Some(Task::Settled(Err(reason))) if reason.contains("aarch64")));
     }
 
     #[test]
-    fn an_only_task_has_no_label() {
+    fn the_lines_of_an_only_task_have_no_label() {
         let nodes = [Node::named("n1")];
         let arguments = |nodes: &[Node]| {
-            let orders = Orders {
-                controller: [0; 32],
-                mptcp: false,
-                disk: None,
-                clock: None,
-                stay: None,
-                will: Will::default(),
-            };
-            let command = command(nodes, &binary(), &orders);
+            let command = command(nodes, &binary(), &Orders::default());
             command.get_args().any(|argument| argument == "--label")
         };
         assert!(!arguments(&nodes) && arguments(&["n1", "n2"].map(Node::named)));
         let mut step = Step::new(&nodes);
-        step.hear("AT n1 -", &binary());
-        step.hear("NEED x86_64 -", &binary());
+        step.handle("AT n1 -", &binary());
+        step.handle("NEED x86_64 -", &binary());
         assert!(step.waits_for_binary());
     }
 }

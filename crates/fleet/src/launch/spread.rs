@@ -1,5 +1,6 @@
-//! Who gives the binary to the nodes that lack it: the head to a few, and nodes that have it to the
-//! others, so that their number doubles and more while one upload from the head takes place.
+//! Distributes the program to nodes that lack it. The head sends it to a few nodes, and nodes that have
+//! it serve it to others. So the number of nodes with the program at least doubles in the time of one
+//! upload from the head.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
@@ -14,47 +15,47 @@ use garland_control::Agent;
 use garland_protocol::{Secret, ToAgent};
 use garland_sys::{clock, random};
 
-use super::will::Will;
+use super::cancellation::Cancellation;
 
-/// Nodes that the head uploads to at a time, while others can wait for these to give it.
+/// The number of uploads by the head at a time, while other nodes can wait for these nodes to serve it.
 const UPLOADS: usize = 2;
 
-/// Nodes that the head uploads to at a time when none of them can fetch it elsewhere.
+/// The number of uploads by the head at a time, when nodes cannot fetch it from other nodes.
 const UPLOADS_ALONE: usize = 8;
 
-/// Nodes that a node gives it to at a time.
-const GIVEN_AT_ONCE: usize = 2;
+/// The number of nodes that one node serves at a time.
+const SERVED_AT_ONCE: usize = 2;
 
-/// Nodes that a node gives it to in all: by then there are others.
+/// The number of nodes that one node serves in total: by then other nodes serve it.
 const TICKETS: usize = 16;
 
-/// How long a node gives it, in seconds.
-const GIVING_S: u16 = 300;
+/// The time for which a node serves it, in seconds.
+const SERVING_S: u16 = 300;
 
-/// Fetches that fail before nodes are trusted no more, if none has succeeded: a firewall stands
-/// between them, most likely.
+/// After this number of failed fetches without a successful one, the head sends the program to all
+/// nodes: a firewall probably blocks connections between nodes.
 const FAILED_MAX: usize = 3;
 
-/// A node that hangs while it gets the binary keeps others waiting for no longer than this.
+/// A transfer that takes longer than this no longer counts as running: its node may hang.
 const HUNG: Duration = Duration::from_secs(30);
 
-/// Where a node gets the binary from.
+/// The source from which a node gets the program.
 #[derive(Clone, Debug)]
-pub enum From {
-    /// The head sends it over the login.
+pub enum ProgramSource {
+    /// The head, over the ssh connection.
     Head,
-    /// A node that has it.
+    /// Another node.
     Node {
         /// Its name.
         name: String,
-        /// Where its agent listens.
+        /// The address of its agent.
         at: SocketAddr,
-        /// What its agent gives it for.
+        /// The ticket that its agent requires.
         ticket: Secret,
     },
 }
 
-/// What the launchings of one command share about it.
+/// The distribution of the program by one command; all starts share it.
 pub struct Spread {
     state: Mutex<State>,
     changed: Condvar,
@@ -63,14 +64,16 @@ pub struct Spread {
 
 #[derive(Default)]
 struct State {
-    givers: Vec<Giver>,
-    /// What each node that isn't settled gets it from, and since when.
-    turns: HashMap<String, (From, u64)>,
+    servers: Vec<ProgramServer>,
+    /// The source of each node that is being started, and the time of that choice.
+    turns: HashMap<String, (ProgramSource, u64)>,
+    /// The number of successful and of failed fetches.
     fetched: usize,
     failed: usize,
 }
 
-struct Giver {
+/// A node that serves the program.
+struct ProgramServer {
     name: String,
     at: SocketAddr,
     tickets: Vec<Secret>,
@@ -78,78 +81,85 @@ struct Giver {
 }
 
 impl Spread {
-    /// Nobody has it yet. Who gets it from whom is written to the file `log`, if it can be.
+    /// Begins a distribution. The source of each node is written to the file `log`, if possible.
     pub fn new(log: &Path) -> Self {
         Self { state: Mutex::default(), changed: Condvar::new(), log: log.to_owned() }
     }
 
-    /// How long a node may take to fetch `bytes`: a slow wire is shared by two.
+    /// Returns the timeout for fetching `bytes` bytes over a slow link that two nodes share.
     pub fn patience(bytes: usize) -> Duration {
         const SLOWEST: u64 = 1 << 20;
         Duration::from_secs(5 + (bytes as u64).div_ceil(SLOWEST))
     }
 
-    /// Where `node` gets the binary from, once it is its turn; `why_not` says why it can't be
-    /// another node.
+    /// Waits until a source is available for `node`, and returns it. With `why_not`, the reason why it
+    /// cannot be another node, it is the head.
     ///
     /// # Errors
-    /// When the user gives up.
-    pub fn turn(&self, node: &str, why_not: Option<&str>, will: &Will) -> Result<From, String> {
+    /// When the start is cancelled.
+    pub fn turn(
+        &self,
+        node: &str,
+        why_not: Option<&str>,
+        cancellation: &Cancellation,
+    ) -> Result<ProgramSource, String> {
         let mut state = self.state.lock();
         state.turns.remove(node);
         let from = loop {
             if let Some(from) = state.choose(why_not.is_some(), clock::now_ns()) {
                 break from;
             }
-            will.check()?;
-            // Now and then it looks by itself: turns of nodes that hang run out.
-            let _ = self.changed.wait_for(&mut state, Will::LOOK);
+            cancellation.check()?;
+            // Check again at intervals, since transfers expire.
+            let _ = self.changed.wait_for(&mut state, Cancellation::POLL);
         };
         state.turns.insert(node.to_owned(), (from.clone(), clock::now_ns()));
         drop(state);
         match (&from, why_not) {
-            (From::Node { name, .. }, _) => self.note(&format!("{node}: from {name}")),
-            (From::Head, None) => self.note(&format!("{node}: from the head")),
-            (From::Head, Some(why)) => self.note(&format!("{node}: from the head, since {why}")),
+            (ProgramSource::Node { name, .. }, _) => self.note(&format!("{node}: from {name}")),
+            (ProgramSource::Head, None) => self.note(&format!("{node}: from the head")),
+            (ProgramSource::Head, Some(why)) => {
+                self.note(&format!("{node}: from the head, since {why}"));
+            }
         }
         Ok(from)
     }
 
-    /// `node` couldn't fetch it; says from whom, and why. That node is asked no more.
+    /// Reports that `node` could not fetch the program. Its source is not used again. Returns the
+    /// reason with the name of the source.
     pub fn unserved(&self, node: &str, why: &str) -> String {
         let mut state = self.state.lock();
-        let Some((From::Node { name, .. }, _)) = state.turns.remove(node) else {
+        let Some((ProgramSource::Node { name, .. }, _)) = state.turns.remove(node) else {
             return why.to_owned();
         };
         state.failed += 1;
-        state.givers.retain(|giver| giver.name != name);
+        state.servers.retain(|server| server.name != name);
         self.changed.notify_all();
-        format!("{name} didn't give it: {why}")
+        format!("it could not be fetched from {name}: {why}")
     }
 
-    /// `node` is settled: its agent can be commanded, and may give the binary to others, or there
-    /// is none.
+    /// Reports that the start of `node` has ended. If it has an agent, this serves the program to others.
     pub fn settle(&self, node: &str, agent: Option<&mut Agent>) {
-        let giver = agent.and_then(|agent| Giver::enlist(node, agent));
+        let server = agent.and_then(|agent| ProgramServer::start(node, agent));
         let mut state = self.state.lock();
-        if let Some((From::Node { .. }, _)) = state.turns.remove(node) {
-            state.fetched += usize::from(giver.is_some());
+        if let Some((ProgramSource::Node { .. }, _)) = state.turns.remove(node) {
+            state.fetched += usize::from(server.is_some());
         }
-        state.givers.extend(giver);
+        state.servers.extend(server);
         self.changed.notify_all();
     }
 
     fn note(&self, line: &str) {
-        // A log that can't be written is no reason to stop.
+        // The log is optional: ignore errors.
         let log = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.log);
         let _ = log.and_then(|mut log| log.write_all(format!("{line}\n").as_bytes()));
     }
 }
 
 impl State {
-    /// Where the next node gets it from; `None` while waiting is better.
-    fn choose(&mut self, alone: bool, now_ns: u64) -> Option<From> {
-        self.givers.retain(|giver| giver.until_ns > now_ns && !giver.tickets.is_empty());
+    /// Chooses the source of the next node, which is the head if `alone`; none if the node should wait.
+    fn choose(&mut self, alone: bool, now_ns: u64) -> Option<ProgramSource> {
+        self.servers.retain(|server| server.until_ns > now_ns && !server.tickets.is_empty());
         let hung_ns = u64::try_from(HUNG.as_nanos()).unwrap_or(u64::MAX);
         let young = |since: &u64| now_ns.saturating_sub(*since) < hung_ns;
         let turns = self.turns.values().filter(|(_, since)| young(since));
@@ -157,37 +167,37 @@ impl State {
         let mut busy: HashMap<&str, usize> = HashMap::new();
         for (from, _) in turns {
             match from {
-                From::Head => uploads += 1,
-                From::Node { name, .. } => *busy.entry(name).or_default() += 1,
+                ProgramSource::Head => uploads += 1,
+                ProgramSource::Node { name, .. } => *busy.entry(name).or_default() += 1,
             }
         }
         let distrusted = self.failed >= FAILED_MAX && self.fetched == 0;
         if alone || distrusted {
-            return (uploads < UPLOADS_ALONE).then_some(From::Head);
+            return (uploads < UPLOADS_ALONE).then_some(ProgramSource::Head);
         }
-        let busy = |giver: &Giver| busy.get(giver.name.as_str()).copied().unwrap_or(0);
-        let counts: Vec<usize> = self.givers.iter().map(busy).collect();
+        let busy = |server: &ProgramServer| busy.get(server.name.as_str()).copied().unwrap_or(0);
+        let counts: Vec<usize> = self.servers.iter().map(busy).collect();
         match counts.iter().enumerate().min_by_key(|(_, count)| **count) {
-            None => (uploads < UPLOADS).then_some(From::Head),
-            Some((_, &count)) if count >= GIVEN_AT_ONCE => None,
+            None => (uploads < UPLOADS).then_some(ProgramSource::Head),
+            Some((_, &count)) if count >= SERVED_AT_ONCE => None,
             Some((at, _)) => {
-                let giver = &mut self.givers[at];
-                let ticket = giver.tickets.pop()?;
-                Some(From::Node { name: giver.name.clone(), at: giver.at, ticket })
+                let server = &mut self.servers[at];
+                let ticket = server.tickets.pop()?;
+                Some(ProgramSource::Node { name: server.name.clone(), at: server.at, ticket })
             }
         }
     }
 }
 
-impl Giver {
-    /// Tells the agent of `node` to give its program to whoever has a ticket.
-    fn enlist(node: &str, agent: &mut Agent) -> Option<Self> {
+impl ProgramServer {
+    /// Tells the agent of `node` to serve its program to nodes that have a ticket.
+    fn start(node: &str, agent: &mut Agent) -> Option<Self> {
         let at = *agent.addresses.first()?;
         let tickets: Vec<Secret> = (0..TICKETS).map(|_| Secret(random::bytes())).collect();
-        let order = ToAgent::ServeBinary(tickets.clone(), GIVING_S);
-        // A channel that broke is told by whoever uses it next.
+        let order = ToAgent::ServeBinary(tickets.clone(), SERVING_S);
+        // A broken channel is reported by its next use.
         agent.connection.send(&order).ok()?;
-        let until_ns = clock::now_ns() + u64::from(GIVING_S) * 1_000_000_000;
+        let until_ns = clock::now_ns() + u64::from(SERVING_S) * 1_000_000_000;
         Some(Self { name: node.to_owned(), at, tickets, until_ns })
     }
 }
@@ -196,42 +206,42 @@ impl Giver {
 mod tests {
     use super::*;
 
-    fn giver(name: &str, tickets: usize) -> Giver {
+    fn server(name: &str, tickets: usize) -> ProgramServer {
         let at = SocketAddr::from(([10, 0, 0, 1], 4000));
         let tickets = (0..tickets).map(|_| Secret([1; 32])).collect();
-        Giver { name: name.to_owned(), at, tickets, until_ns: u64::MAX }
+        ProgramServer { name: name.to_owned(), at, tickets, until_ns: u64::MAX }
     }
 
-    /// Gives `node` a turn if there is one; who gives it.
+    /// Chooses a source for `node`. Returns its name, or none if the node has to wait.
     fn turn(state: &mut State, node: &str, now_ns: u64) -> Option<String> {
         let from = state.choose(false, now_ns)?;
         state.turns.insert(node.to_owned(), (from.clone(), now_ns));
         Some(match from {
-            From::Head => "head".to_owned(),
-            From::Node { name, .. } => name,
+            ProgramSource::Head => "head".to_owned(),
+            ProgramSource::Node { name, .. } => name,
         })
     }
 
     #[test]
-    fn the_head_serves_two_and_these_serve_the_others() {
+    fn the_head_serves_two_nodes_and_these_serve_the_others() {
         let mut state = State::default();
         let who = |state: &mut State, node: &str| turn(state, node, 0);
         assert_eq!(who(&mut state, "n1").as_deref(), Some("head"));
         assert_eq!(who(&mut state, "n2").as_deref(), Some("head"));
         assert_eq!(who(&mut state, "n3"), None, "n1 and n2 will have it");
         state.turns.remove("n1");
-        state.givers.push(giver("n1", 9));
+        state.servers.push(server("n1", 9));
         assert_eq!(who(&mut state, "n3").as_deref(), Some("n1"));
         assert_eq!(who(&mut state, "n4").as_deref(), Some("n1"));
         assert_eq!(who(&mut state, "n5"), None, "n1 is busy, and the head leaves it to nodes");
-        state.givers.push(giver("n2", 1));
+        state.servers.push(server("n2", 1));
         assert_eq!(who(&mut state, "n5").as_deref(), Some("n2"));
         state.turns.remove("n4");
         assert_eq!(who(&mut state, "n6").as_deref(), Some("n1"), "n2 has no ticket left");
     }
 
     #[test]
-    fn a_node_that_hangs_keeps_nobody_waiting_for_ever() {
+    fn a_node_that_hangs_does_not_block_others_for_ever() {
         let mut state = State::default();
         assert!(turn(&mut state, "n1", 0).is_some() && turn(&mut state, "n2", 0).is_some());
         assert_eq!(turn(&mut state, "n3", 1), None);
@@ -240,18 +250,18 @@ mod tests {
     }
 
     #[test]
-    fn where_nodes_reach_no_nodes_the_head_goes_on_alone() {
+    fn the_head_serves_all_nodes_if_nodes_cannot_reach_each_other() {
         let spread = Spread::new(Path::new("/dev/null"));
         for node in ["n4", "n5", "n6"] {
             let mut state = spread.state.lock();
-            state.givers.push(giver(node, 2));
+            state.servers.push(server(node, 2));
             assert_eq!(turn(&mut state, "n7", 0).as_deref(), Some(node));
             drop(state);
             let why = spread.unserved("n7", "0 of 9 bytes came");
-            assert_eq!(why, format!("{node} didn't give it: 0 of 9 bytes came"));
+            assert_eq!(why, format!("it could not be fetched from {node}: 0 of 9 bytes came"));
         }
         let mut state = spread.state.lock();
-        state.givers.push(giver("n8", 2));
+        state.servers.push(server("n8", 2));
         assert_eq!(turn(&mut state, "n7", 0).as_deref(), Some("head"));
     }
 }

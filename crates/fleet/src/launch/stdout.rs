@@ -1,15 +1,15 @@
-//! The bytes of a copy to standard output, on their way from a launcher to it.
+//! Passes the bytes of a copy to standard output on from the launcher's output.
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// The longest last line of the script, such as `ENDED 255`, and more.
+/// An upper bound for the length of the script's last line, such as `ENDED 255`.
 const LAST_LINE: usize = 16;
 
-/// Passes on all of `output`. If it is `marked`, the script has a last line behind the bytes, which
-/// isn't theirs: srun passes on whole lines, and only those for sure.
+/// Copies `output` to `to`. If `marked`, the script's last line follows the bytes, and is removed: srun
+/// is only sure to forward complete lines, so the line shows that no bytes are lost.
 ///
 /// # Errors
-/// When a side breaks, or the last line is missing, and with it bytes before it.
+/// When reading or writing fails; `UnexpectedEof` when the last line is missing.
 pub fn pass_on(output: &mut impl Read, to: &mut impl Write, marked: bool) -> io::Result<()> {
     if !marked {
         io::copy(output, to)?;
@@ -33,7 +33,7 @@ pub fn pass_on(output: &mut impl Read, to: &mut impl Write, marked: bool) -> io:
     end.map(drop).ok_or_else(|| ErrorKind::UnexpectedEof.into())
 }
 
-/// Where the script's last line begins.
+/// Returns the offset of the script's last line.
 fn last_line(held: &[u8]) -> Option<usize> {
     const WORD: &[u8] = b"ENDED ";
     let at = held.windows(WORD.len()).rposition(|part| part == WORD)?;
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_last_line_is_not_the_files() {
+    fn the_scripts_last_line_is_removed() {
         let long = vec![b'E'; 200_000];
         for bytes in [&b""[..], b"x", b"ENDED ", b"ENDED 0\n", &long] {
             let marked = [bytes, b"ENDED 0\n"].concat();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use garland_control::{CopyPair, Exchange, PreparedFile, RoundEnd, RoundJob, RoundOutcome};
+use garland_control::{CopyPair, Exchange, PairEnd, PreparedFile, RoundJob, RoundOutcome};
 use garland_core::plan::Layout;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -160,17 +160,17 @@ impl<'a> Series<'a> {
         };
         let course = self.exchange.round(&job, Some(interrupts))?;
         match &course.end {
-            RoundEnd::Done => {
+            PairEnd::Done => {
                 if let Some(point) = self.findings.points.last_mut() {
                     point.rounds.push(Round { backwards, errands: job.errands, course });
                 }
                 return Ok(true);
             }
-            RoundEnd::Failed(node, reason) => {
+            PairEnd::Failed(node, reason) => {
                 self.findings.troubles[*node].get_or_insert(reason.clone());
                 self.findings.dead[*node] = self.exchange.is_gone(*node);
             }
-            RoundEnd::Interrupted => self.findings.interrupted = true,
+            PairEnd::Interrupted => self.findings.interrupted = true,
         }
         Ok(false)
     }

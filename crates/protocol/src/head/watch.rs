@@ -38,7 +38,7 @@ const BLOCKED: f64 = 0.2;
 const SHORTEST: f64 = 0.01;
 
 /// The rates of a node that slowed the others down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Slow {
     /// The node's rate in bytes per second.
     pub rate: u64,

@@ -1,4 +1,4 @@
-//! What is to be said of a node's clock.
+//! The clocks of nodes in the result of `garland explain`.
 
 use garland_analysis::clock::Clocks;
 use garland_core::units::Nanos;
@@ -6,37 +6,39 @@ use serde::Serialize;
 
 use crate::explain::read::Kept;
 
-/// A node's clock against the head's.
+/// A node's clock, compared with the head's.
 #[derive(Debug, Serialize)]
 pub(super) struct ClockResult {
     pub(super) node: String,
-    /// By how much it was ahead when the node's part began; none where that is open.
+    /// Its offset from the head's clock when the node's trace began, in nanoseconds; positive if it was ahead,
+    /// none if unknown.
     pub(super) ahead_ns: Option<i64>,
-    /// How far times of this node may be off on the head's clock, anywhere in the run.
+    /// The maximum error, over the whole run, of the node's times when converted to the head's clock.
     pub(super) error_ns: Option<u64>,
-    /// The least and the largest rate, in parts per million.
+    /// The minimum and maximum drift rate, in parts per million.
     pub(super) rate_ppm: Option<[f64; 2]>,
     pub(super) steps: Vec<StepResult>,
-    /// Blocks that came in before they were sent, whatever the errors.
+    /// The number of blocks that arrived before they were sent, by more than the errors.
     pub(super) contradictions: usize,
-    /// What is wrong with it, in words.
+    /// The faults of the clock, as text; none if it has none.
     pub(super) fault: Option<String>,
 }
 
-/// A jump.
+/// A step of a clock.
 #[derive(Debug, Serialize)]
 pub(super) struct StepResult {
     pub(super) by_ns: i64,
     pub(super) error_ns: u64,
 }
 
-/// Two sound crystals are no farther apart.
+/// The maximum difference in rate between two working clocks, in parts per million.
 const SOUND_PPM: f64 = 80.0;
 
-/// On one machine there is one clock, and anything beyond reading it is a fault.
+/// The maximum offset between nodes of one machine, which have the same clock, in nanoseconds: the time to
+/// read the clock.
 const ONE_CLOCK_NS: u64 = 1_000_000;
 
-/// The clocks of all nodes but the head.
+/// Returns the clocks of all nodes except the head.
 pub(super) fn of(kept: &Kept, clocks: &Clocks, errors: &[Option<u64>]) -> Vec<ClockResult> {
     let known = kept.traces.iter().enumerate().skip(1);
     let known = known.filter_map(|(node, trace)| Some((node, trace.as_ref()?)));

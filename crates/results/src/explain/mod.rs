@@ -1,4 +1,4 @@
-//! What `garland explain` says of a copy: its kept run, and the result made from it.
+//! The result of `garland explain`, made from the stored run of a copy.
 
 mod clocks;
 mod read;

@@ -1,4 +1,4 @@
-//! What a run's folder holds of a copy.
+//! Reads the run of a copy: its result, its plan and its traces.
 
 use crate::copy::{CopyResult, SCHEMA};
 use crate::kept::KeptResult;
@@ -9,27 +9,27 @@ use garland_analysis::ledger;
 use garland_core::trace::Trace;
 use garland_terminal::failure::Failure;
 
-/// A copy as its folder tells it.
+/// The stored run of a copy.
 pub struct Kept {
-    /// The plan's nodes, the head first.
+    /// The names of the plan's nodes, the head first.
     pub nodes: Vec<String>,
-    /// Their traces.
+    /// Their traces; none for a node without a readable one.
     pub traces: Vec<Option<Trace>>,
-    /// What was wrong with the traces, in words.
+    /// The problems of the traces, as text.
     pub warnings: Vec<String>,
-    /// The phases of the copy with their nanoseconds.
+    /// The phases of the copy, with their times in nanoseconds.
     pub phases: Vec<(String, u64)>,
-    /// The length of what was copied.
+    /// The number of bytes that were copied.
     pub bytes: u64,
-    /// The limit that the copy knew.
+    /// The limit in the result of the copy.
     pub limit: Option<Limit>,
-    /// How many nodes have the whole file.
+    /// The number of nodes that have the whole file.
     pub ok: usize,
     missing: bool,
 }
 
 impl Kept {
-    /// Reads what was kept of a copy.
+    /// Reads the stored run of a copy.
     pub fn read(traced: &Traced) -> Result<Self, Failure> {
         let run = &traced.run;
         let mut result = result(run)?;
@@ -39,7 +39,7 @@ impl Kept {
             result.nodes.retain(|kept| kept.name == *node);
             result.bytes = result.nodes.iter().map(|kept| kept.bytes).sum();
             warnings.push(format!(
-                "{} gathered files by a copy for each node; this is that of {node} (--node names others)",
+                "{} gathered files with one copy per node; this is the copy of {node} (choose with --node)",
                 run.name()
             ));
         }
@@ -48,15 +48,16 @@ impl Kept {
             match traces::read(&path) {
                 Ok((trace, cut)) => {
                     let name = &trace.origin.node;
-                    warnings.extend(cut.map(|cut| format!("the trace of {name} was cut: {cut}")));
+                    warnings
+                        .extend(cut.map(|cut| format!("the trace of {name} is incomplete: {cut}")));
                     found.push(trace);
                 }
                 Err(reason) => warnings.push(format!("{}: {reason}", path.display())),
             }
         }
         if nodes.is_empty() {
-            // A plan that can't be read: the traces know their places, but not who else there was.
-            warnings.push("the plan can't be read: nodes without a trace are not known".to_owned());
+            // Without the plan, the traces only give the indexes of their own nodes.
+            warnings.push("the plan cannot be read: nodes without a trace are unknown".to_owned());
             let last = found.iter().map(|trace| usize::from(trace.origin.index)).max();
             nodes = (0..=last.unwrap_or(0)).map(|place| format!("node {place}")).collect();
         }
@@ -69,18 +70,21 @@ impl Kept {
                     *slot = Some(trace);
                 }
                 None => warnings.push(format!(
-                    "the trace of {} is of another copy: the plan has no such node",
+                    "the trace of {} belongs to another copy: its node is not in the plan",
                     trace.origin.node
                 )),
             }
         }
         if traces.iter().all(Option::is_none) {
             let why = warnings.first().cloned().unwrap_or_default();
-            return Err(Failure::nothing(format!("no trace of {} can be read: {why}", run.name())));
+            return Err(Failure::nothing(format!(
+                "cannot read any trace of {}: {why}",
+                run.name()
+            )));
         }
         let missing = traces.iter().any(Option::is_none);
         for node in result.nodes.iter().filter(|node| !node.end.is_ok()) {
-            let reason = node.end.reason.as_deref().unwrap_or("nobody knows why");
+            let reason = node.end.reason.as_deref().unwrap_or("unknown reason");
             warnings.push(format!("{} {}: {reason}", node.name, node.end.verdict.as_str()));
         }
         Ok(Self {
@@ -100,7 +104,7 @@ impl Kept {
         })
     }
 
-    /// What the ledger is made from.
+    /// Returns the input of the ledger.
     pub fn run(&self) -> ledger::Run<'_> {
         ledger::Run {
             nodes: &self.nodes,
@@ -111,7 +115,7 @@ impl Kept {
         }
     }
 
-    /// Whether every node of the plan has a trace that can be read.
+    /// Returns whether every node of the plan has a readable trace.
     pub fn is_whole(&self) -> bool {
         !self.missing
     }
@@ -120,15 +124,15 @@ impl Kept {
 fn result(run: &Run) -> Result<CopyResult, Failure> {
     if !run.folder().join("result.json").exists() {
         return Err(Failure::nothing(format!(
-            "{} has no result: its command was ended before it was over",
+            "{} has no result: its command was killed before its end",
             run.name()
         ))
-        .hint("its traces can still be looked at: garland trace export"));
+        .hint("to see its traces: garland trace export"));
     }
     let kept = KeptResult::of(run).map_err(Failure::nothing)?;
     if kept.schema() != SCHEMA {
         return Err(Failure::usage(format!(
-            "{} is a {}, and only copies can be explained ({SCHEMA})",
+            "{} is a {}; only copies can be explained ({SCHEMA})",
             run.name(),
             kept.schema()
         )));

@@ -1,7 +1,7 @@
 //! The result object `garland.explain/2`.
 
-use garland_analysis::clock::{Clocks, Closure};
-use garland_analysis::ledger::{Cause, DiskUse, Fix, Ledger, Place, Row, Stretch, outline};
+use garland_analysis::clock::Clocks;
+use garland_analysis::ledger::{Cause, Fix, Ledger, Place, Row, Stretch, outline};
 use garland_core::units::Nanos;
 use serde::Serialize;
 
@@ -11,28 +11,29 @@ use crate::explain::words;
 use crate::head::{Head, Phases};
 use crate::run::Run;
 
-/// The path is told in so many lines at most.
+/// The maximum number of lines for the critical path.
 const LINES: usize = 12;
 
-/// Where a run's time went.
+/// The result object `garland.explain/2`: how a copy spent its time.
 #[derive(Debug, Serialize)]
 pub struct ExplainResult {
     #[serde(flatten)]
     pub(super) head: Head,
-    /// The explained command, in nanoseconds.
+    /// The time of the explained command, in nanoseconds.
     pub(super) wall_ns: u64,
     pub(super) bytes: u64,
-    /// How many nodes have the whole file, of how many.
+    /// The number of nodes that have the whole file.
     pub(super) ok: usize,
+    /// The number of all nodes.
     pub(super) of: usize,
-    /// They sum to `wall_ns`, the largest first.
+    /// The time by causes, the largest first; the sum is `wall_ns`.
     pub(super) rows: Vec<RowResult>,
-    /// The critical path in its order, mostly.
+    /// An outline of the critical path, in order of time.
     pub(super) path: Vec<StretchResult>,
     pub(super) faults: Vec<FaultResult>,
     pub(super) fix: Option<FixResult>,
     pub(super) clocks: Vec<ClockResult>,
-    /// Triples of nodes whose clocks, compared pair by pair, don't agree.
+    /// Triples of nodes whose pairwise clock offsets contradict each other.
     pub(super) open_loops: Vec<LoopResult>,
     pub(super) resent: Vec<ResentResult>,
     pub(super) disks: Vec<DiskResult>,
@@ -40,17 +41,24 @@ pub struct ExplainResult {
     pub(super) warnings: Vec<String>,
 }
 
+/// A node, or the two ends of a hop; neither for a cause without a place.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PlaceResult {
+    pub(super) node: Option<String>,
+    /// The end of the hop.
+    pub(super) to: Option<String>,
+}
+
 #[derive(Debug, Serialize)]
 pub(super) struct RowResult {
     pub(super) cause: &'static str,
-    pub(super) node: Option<String>,
-    /// Where a hop ends.
-    pub(super) to: Option<String>,
-    /// What a straggler was at.
+    #[serde(flatten)]
+    at: PlaceResult,
+    /// For a straggler: the cause of its delay.
     pub(super) within: Option<&'static str>,
     pub(super) ns: u64,
     pub(super) share: f64,
-    /// The share of it that this cause's own records cover.
+    /// The share of this time that is covered by records of this cause.
     pub(super) covered: f64,
     #[serde(skip)]
     pub(super) text: String,
@@ -61,9 +69,9 @@ pub(super) struct StretchResult {
     pub(super) begin_ns: i64,
     pub(super) ns: i64,
     pub(super) cause: &'static str,
-    pub(super) node: Option<String>,
-    pub(super) to: Option<String>,
-    /// The share of the stretch that went into it.
+    #[serde(flatten)]
+    at: PlaceResult,
+    /// The share of the stretch that this cause has.
     pub(super) share: f64,
     #[serde(skip)]
     pub(super) text: String,
@@ -72,8 +80,8 @@ pub(super) struct StretchResult {
 #[derive(Debug, Serialize)]
 pub(super) struct FaultResult {
     pub(super) cause: &'static str,
-    pub(super) node: Option<String>,
-    pub(super) to: Option<String>,
+    #[serde(flatten)]
+    at: PlaceResult,
     pub(super) ns: u64,
     pub(super) text: String,
 }
@@ -81,9 +89,9 @@ pub(super) struct FaultResult {
 #[derive(Debug, Serialize)]
 pub(super) struct FixResult {
     pub(super) cause: &'static str,
-    pub(super) node: Option<String>,
-    pub(super) to: Option<String>,
-    /// How much sooner at most.
+    #[serde(flatten)]
+    at: PlaceResult,
+    /// The maximum time that the fix saves.
     pub(super) gain_ns: u64,
     pub(super) remedy: &'static str,
     #[serde(skip)]
@@ -98,33 +106,42 @@ pub(super) struct LoopResult {
 
 #[derive(Debug, Serialize)]
 pub(super) struct ResentResult {
-    pub(super) node: Option<String>,
-    pub(super) to: Option<String>,
+    #[serde(flatten)]
+    pub(super) at: PlaceResult,
     pub(super) share: f64,
 }
 
-/// What a disk did that a good deal of the time is put down to.
+/// A disk to which a large share of the time is attributed.
 #[derive(Debug, Serialize)]
 pub(super) struct DiskResult {
     pub(super) node: Option<String>,
-    /// The share of the time in which the device had anything to do.
+    /// The share of the time in which the device was busy.
     pub(super) busy: f64,
-    /// The share of its bytes that weren't the copy's.
+    /// The share of the device's bytes that were not read or written by the copy.
     pub(super) others: Option<f64>,
 }
 
 impl ExplainResult {
-    /// What `ledger` says of the run.
+    /// Makes the result from the ledger of a run.
     pub fn new(run: &Run, kept: &Kept, ledger: &Ledger, clocks: &Clocks, phases: Phases) -> Self {
         let mut head = Head::new("garland.explain/2", Some(run), phases);
         head.limit.clone_from(&kept.limit);
         let (nodes, wall_ns) = (&kept.nodes, ledger.wall_ns);
-        let told = clocks::of(kept, clocks, &ledger.clock_errors);
+        let clock_results = clocks::of(kept, clocks, &ledger.clock_errors);
         let faults = ledger.faults.iter().map(|row| FaultResult::new(nodes, row, wall_ns));
-        let of_clocks = told.iter().filter_map(FaultResult::of_clock);
-        let resent = ledger.resent.iter().map(|(at, share)| {
-            let (node, to) = names(nodes, *at);
-            ResentResult { node, to, share: *share }
+        let of_clocks = clock_results.iter().filter_map(FaultResult::of_clock);
+        let resent = ledger
+            .resent
+            .iter()
+            .map(|(at, share)| ResentResult { at: PlaceResult::new(nodes, *at), share: *share });
+        let open_loops = clocks.open_loops().iter().map(|open| LoopResult {
+            nodes: open.nodes.iter().filter_map(|&node| nodes.get(node).cloned()).collect(),
+            miss_ns: open.miss_ns,
+        });
+        let disks = ledger.disks.iter().map(|disk| DiskResult {
+            node: nodes.get(disk.node).cloned(),
+            busy: disk.busy,
+            others: disk.others,
         });
         let mut result = Self {
             head,
@@ -139,10 +156,10 @@ impl ExplainResult {
                 .collect(),
             faults: faults.chain(of_clocks).collect(),
             fix: ledger.fix.map(|fix| FixResult::new(nodes, &fix)),
-            open_loops: clocks.open_loops().iter().map(|o| LoopResult::new(nodes, o)).collect(),
-            clocks: told,
+            open_loops: open_loops.collect(),
+            clocks: clock_results,
             resent: resent.collect(),
-            disks: ledger.disks.iter().map(|disk| DiskResult::new(nodes, disk)).collect(),
+            disks: disks.collect(),
             undecided: ledger.undecided.iter().map(|open| words::undecided(nodes, open)).collect(),
             warnings: kept.warnings.clone(),
         };
@@ -150,7 +167,7 @@ impl ExplainResult {
         result
     }
 
-    /// What makes the answer doubtful.
+    /// Adds warnings for everything that makes the result doubtful.
     fn warn(&mut self) {
         let of = |cause: Cause| {
             let rows = self.rows.iter().filter(|row| row.cause == cause.name());
@@ -158,45 +175,44 @@ impl ExplainResult {
         };
         let (unknown, emulator) = (of(Cause::Unattributed), of(Cause::Emulator));
         if unknown > 0.05 {
-            let text = format!("{:.0} % of the time is in no record", unknown * 100.0);
+            let text = format!("{:.0} % of the time is not covered by any record", unknown * 100.0);
             self.warnings.push(text);
         }
         if emulator > 0.05 {
             self.warnings.push(format!(
-                "{:.0} % of the time the machine that plays all nodes had no processor for them",
+                "{:.0} % of the time: the machine that emulates all nodes had no free CPU for them",
                 emulator * 100.0
             ));
         }
         for clock in &self.clocks {
             if clock.contradictions > 0 {
                 self.warnings.push(format!(
-                    "{} blocks came to {} before they were sent, by its clock: it was disturbed",
+                    "{} blocks arrived at {} before they were sent: its clock is unreliable",
                     clock.contradictions, clock.node
                 ));
             }
         }
         for open in &self.open_loops {
             self.warnings.push(format!(
-                "the clocks of {} don't agree with each other",
+                "the clock offsets between {} contradict each other",
                 open.nodes.join(", ")
             ));
         }
     }
 }
 
-/// The names of a place's nodes.
-fn names(nodes: &[String], at: Place) -> (Option<String>, Option<String>) {
-    let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
-    (name(at.node), name(at.to))
+impl PlaceResult {
+    fn new(nodes: &[String], at: Place) -> Self {
+        let name = |node: Option<usize>| Some(nodes.get(node?)?.clone());
+        Self { node: name(at.node), to: name(at.to) }
+    }
 }
 
 impl RowResult {
     fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
-        let (node, to) = names(nodes, row.place);
         Self {
             cause: row.cause.name(),
-            node,
-            to,
+            at: PlaceResult::new(nodes, row.place),
             within: row.within.map(Cause::name),
             ns: row.ns,
             share: row.ns as f64 / wall_ns.max(1) as f64,
@@ -208,13 +224,11 @@ impl RowResult {
 
 impl StretchResult {
     fn new(nodes: &[String], stretch: &Stretch) -> Self {
-        let (node, to) = names(nodes, stretch.place);
         Self {
             begin_ns: stretch.begin,
             ns: stretch.end - stretch.begin,
             cause: stretch.cause.name(),
-            node,
-            to,
+            at: PlaceResult::new(nodes, stretch.place),
             share: stretch.share,
             text: words::of(nodes, stretch.cause, stretch.place, None),
         }
@@ -223,44 +237,29 @@ impl StretchResult {
 
 impl FaultResult {
     fn new(nodes: &[String], row: &Row, wall_ns: u64) -> Self {
-        let told = RowResult::new(nodes, row, wall_ns);
-        let (time, share) = (Nanos(row.ns), told.share * 100.0);
-        let text = format!("{}: {time}, {share:.0} % of the command", told.text);
-        Self { cause: told.cause, node: told.node, to: told.to, ns: row.ns, text }
+        let row = RowResult::new(nodes, row, wall_ns);
+        let (time, share) = (Nanos(row.ns), row.share * 100.0);
+        let text = format!("{}: {time}, {share:.0} % of the command", row.text);
+        Self { cause: row.cause, at: row.at, ns: row.ns, text }
     }
 
-    /// A clock that is wrong takes no time.
+    /// Returns the fault of a clock, if it has one; it takes no time.
     fn of_clock(clock: &ClockResult) -> Option<Self> {
         let fault = clock.fault.as_ref()?;
         let text = format!("clock of {}: {fault}; its times were corrected", clock.node);
-        Some(Self { cause: "clock", node: Some(clock.node.clone()), to: None, ns: 0, text })
+        let at = PlaceResult { node: Some(clock.node.clone()), to: None };
+        Some(Self { cause: "clock", at, ns: 0, text })
     }
 }
 
 impl FixResult {
     fn new(nodes: &[String], fix: &Fix) -> Self {
-        let (node, to) = names(nodes, fix.place);
         Self {
             cause: fix.cause.name(),
-            node,
-            to,
+            at: PlaceResult::new(nodes, fix.place),
             gain_ns: fix.gain_ns,
             remedy: fix.cause.remedy(),
             text: words::of(nodes, fix.cause, fix.place, None),
         }
-    }
-}
-
-impl DiskResult {
-    fn new(nodes: &[String], disk: &DiskUse) -> Self {
-        let (node, _) = names(nodes, Place::node(disk.node));
-        Self { node, busy: disk.busy, others: disk.others }
-    }
-}
-
-impl LoopResult {
-    fn new(nodes: &[String], open: &Closure) -> Self {
-        let names = open.nodes.iter().filter_map(|&node| nodes.get(node).cloned());
-        Self { nodes: names.collect(), miss_ns: open.miss_ns }
     }
 }

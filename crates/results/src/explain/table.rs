@@ -1,4 +1,4 @@
-//! What `garland explain` prints for people.
+//! The text of `garland explain`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use garland_core::units::{Nanos, Rate, bytes};
 
 use crate::explain::result::ExplainResult;
 
-/// Rows that take less than this share are told together.
+/// Rows with a smaller share of the time than this are summed up in one line.
 const SMALL: f64 = 0.001;
 
 impl fmt::Display for ExplainResult {
@@ -34,19 +34,20 @@ impl fmt::Display for ExplainResult {
             let (text, remedy, percent) = (&fix.text, fix.remedy, share * 100.0);
             writeln!(f, "next    {text}: {remedy}; at most {gain} sooner ({percent:.0} %)")?;
         } else {
-            writeln!(f, "next    none: what is left, every copy takes")?;
+            writeln!(f, "next    none: the remaining time is needed by every copy")?;
         }
         self.write_clocks(f)?;
         for resent in self.resent.iter().filter(|resent| resent.share > SMALL) {
-            let (from, to) = (resent.node.as_deref(), resent.to.as_deref());
+            let (from, to) = (resent.at.node.as_deref(), resent.at.to.as_deref());
             let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
-            writeln!(f, "loss    {:.1} % sent again from {from} to {to}", resent.share * 100.0)?;
+            writeln!(f, "loss    {:.1} % resent from {from} to {to}", resent.share * 100.0)?;
         }
         for disk in &self.disks {
             let (node, busy) = (disk.node.as_deref().unwrap_or_default(), disk.busy * 100.0);
             let others = disk.others.filter(|others| *others > 0.0).map(|others| others * 100.0);
-            let others = others
-                .map_or_else(String::new, |others| format!(", {others:.0} % of its bytes others'"));
+            let others = others.map_or_else(String::new, |others| {
+                format!(", {others:.0} % of its bytes by other processes")
+            });
             writeln!(f, "disk    of {node}: the device was busy {busy:.0} % of the time{others}")?;
         }
         self.undecided.iter().try_for_each(|open| writeln!(f, "open    {open}"))?;

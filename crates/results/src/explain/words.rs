@@ -1,9 +1,9 @@
-//! Causes and places in words.
+//! Causes and places as text.
 
 use garland_analysis::ledger::{Cause, Place, Undecided};
 use garland_core::units::Nanos;
 
-/// A place by the nodes' names: `n1`, or `n1 to n2`.
+/// Formats a place with the nodes' names: `n1`, or `n1 to n2`.
 pub fn place(nodes: &[String], place: Place) -> Option<String> {
     let name = |node: usize| nodes.get(node).cloned().unwrap_or_else(|| format!("node {node}"));
     match (place.node.map(name), place.to.map(name)) {
@@ -13,7 +13,7 @@ pub fn place(nodes: &[String], place: Place) -> Option<String> {
     }
 }
 
-/// A cause with its place.
+/// Formats a cause with its place.
 pub fn of(nodes: &[String], cause: Cause, at: Place, within: Option<Cause>) -> String {
     let within = within.map_or_else(String::new, |within| format!(" ({within})"));
     match place(nodes, at) {
@@ -22,7 +22,7 @@ pub fn of(nodes: &[String], cause: Cause, at: Place, within: Option<Cause>) -> S
     }
 }
 
-/// What can't be told of a node.
+/// Explains why the time of a node cannot be attributed.
 pub fn undecided(nodes: &[String], open: &Undecided) -> String {
     let name = &nodes[open.node];
     let why = if open.clock_unknown {
@@ -31,11 +31,11 @@ pub fn undecided(nodes: &[String], open: &Undecided) -> String {
         "it has no trace"
     };
     let parts = if open.node == 0 {
-        "its source disk, its processors, sealing, or its wire"
+        "its source disk, its CPUs, sealing, or its link"
     } else {
-        "its disk, its processors, opening seals, its receive buffer, its answers' way, or whoever it \
-         feeds"
+        "its disk, its CPUs, opening seals, its receive buffer, the path of its replies, or the nodes \
+         it feeds"
     };
     let time = Nanos(open.ns);
-    format!("{name}: {why}, so nobody can say whether the {time} of it were for {parts}")
+    format!("{name}: {why}, so {time} cannot be attributed to one of {parts}")
 }

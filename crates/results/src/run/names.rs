@@ -1,13 +1,13 @@
-//! Names in the directory of a run, and of it.
+//! The name of a run's directory, and names of files in it.
 
-/// Characters of a run's time in its name: 20261122-051040.
+/// The number of characters of the time in a run's name: 20261122-051040.
 pub const SECOND: usize = 15;
 
-/// The folder of a run's traces, in its own.
+/// The directory of a run's traces, in the run's directory.
 pub const TRACES: &str = "trace";
 
-/// The file of what joins the nodes of a run in a lab.
+/// The file with the topology of the lab, for a run in a lab.
 pub const TOPOLOGY: &str = "topology.json";
 
-/// The file that a run's command holds while it lives.
+/// The lock file that a run's command holds while it is running.
 pub const LOCK: &str = "lock";

@@ -1,4 +1,5 @@
-//! Which runs are kept: of each kind the last ones, for some time. A run that lives is never touched.
+//! Removes old runs: of each command the last ones are kept, for some time. A run whose command is running
+//! is never touched.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,36 +11,35 @@ use garland_sys::clock;
 use super::names::{LOCK, SECOND, TRACES};
 use crate::lock;
 
-/// How many runs of a kind are kept.
+/// The number of runs of a command that are kept.
 pub const KEPT: usize = 200;
 
-/// Of how many runs of a kind the traces are kept, unless the user says otherwise: traces are most of a
-/// run's bytes.
+/// The default number of runs of a command whose traces are kept: traces are most of a run's bytes.
 pub const TRACED: usize = 50;
 
-/// How long a run is kept.
+/// The age at which a run is removed.
 pub const AGE: Duration = Duration::from_secs(180 * 24 * 3600);
 
-/// So many runs of a kind are kept however old they are.
+/// The number of runs of a command that are kept regardless of their age.
 const FEWEST: usize = 20;
 
-/// The file that says why a run's traces were removed.
+/// The file with the reason why a run's traces were removed.
 const REMOVED: &str = "trace.removed";
 
-/// Characters of what tells a run from others of its kind and second: two bytes in hexadecimal.
+/// The number of characters of a run's random tag: two bytes in hexadecimal.
 const TAG: usize = 4;
 
-/// The time of day.
+/// Returns the time of day.
 pub fn wall_time() -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(clock::wall_ns())
 }
 
-/// Removes what is kept no longer when a run of `kind` begins, of whose kind `traced` traces are kept.
-/// `folders` are those of all runs, the oldest first.
+/// Removes old runs and traces when a run of the command `kind` begins; `traced` runs of this command keep
+/// their traces. `folders` are the directories of all runs, the oldest first.
 pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTime) {
     let mut kinds: Vec<(&str, Vec<&PathBuf>)> = Vec::new();
     for folder in folders {
-        // What isn't named like a run wasn't put here by Garland.
+        // Skip names that Garland does not give.
         let Some(of) = folder.file_name().and_then(kind_of) else { continue };
         match kinds.iter_mut().find(|(known, _)| *known == of) {
             Some((_, runs)) => runs.push(folder),
@@ -59,7 +59,7 @@ pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTim
     }
 }
 
-/// The kind of a run with this name: `cp` of `20261122-051040-cp-4fb7`.
+/// Returns the command in a run's name: `cp` for `20261122-051040-cp-4fb7`.
 fn kind_of(name: &OsStr) -> Option<&str> {
     let name = name.to_str()?;
     let (second, rest) = name.split_at_checked(SECOND)?;
@@ -69,7 +69,7 @@ fn kind_of(name: &OsStr) -> Option<&str> {
     (is_time && is_tag && !kind.is_empty()).then_some(kind)
 }
 
-/// Whether nothing was put into the folder for so long.
+/// Returns whether the directory's modification time is more than [`AGE`] ago.
 fn is_old(folder: &Path, now: SystemTime) -> bool {
     let changed = folder.metadata().and_then(|folder| folder.modified());
     changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > AGE))
@@ -77,25 +77,25 @@ fn is_old(folder: &Path, now: SystemTime) -> bool {
 
 fn remove_traces(folder: &Path, why: &str) {
     let traces = folder.join(TRACES);
-    // Most have none any more.
+    // Most runs have none.
     if !traces.is_dir() {
         return;
     }
     lock::unless_held(&folder.join(LOCK), || {
-        // Without room for this they are only removed without a word.
+        // If the reason cannot be written, remove the traces all the same.
         let _ = fs::write(folder.join(REMOVED), why);
         let _ = fs::remove_dir_all(traces);
     });
 }
 
-/// A run that can't be removed is only untidy.
+/// Removes a run; ignores errors.
 fn remove(folder: &Path) {
     lock::unless_held(&folder.join(LOCK), || {
         let _ = fs::remove_dir_all(folder);
     });
 }
 
-/// Why the run's traces were removed, if they were.
+/// Returns why the run's traces were removed, if they were.
 pub fn why_removed(folder: &Path) -> Option<String> {
     let text = fs::read_to_string(folder.join(REMOVED)).ok()?;
     (!folder.join(TRACES).is_dir()).then(|| text.trim_end().to_owned())
@@ -112,11 +112,11 @@ mod tests {
         fn new(name: &str) -> Self {
             let name = format!("garland-retention-{name}-{}", std::process::id());
             let folder = std::env::temp_dir().join(name);
-            fs::create_dir_all(&folder).expect("a folder for the test");
+            fs::create_dir_all(&folder).expect("a directory for the test");
             Self(folder)
         }
 
-        /// The `number`th run of a kind, with a trace.
+        /// Creates the `number`th run of a command, with a trace directory.
         fn add(&self, kind: &str, number: usize) -> PathBuf {
             let folder = self.0.join(format!("20261122-000000-{kind}-{number:04x}"));
             fs::create_dir_all(folder.join(TRACES)).expect("a run");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_one_kind_remove_none_of_another() {
+    fn runs_of_one_command_remove_none_of_another() {
         let runs = Runs::new("kinds");
         let farm = runs.add("farm", 0);
         let other = runs.0.join("notes");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_lives_is_not_touched() {
+    fn a_run_whose_command_is_running_is_not_touched() {
         let runs = Runs::new("live");
         let live = runs.add("farm", 0);
         let lock = LockFile::hold(&live.join(LOCK)).unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn old_runs_of_any_kind_go_but_for_the_last() {
+    fn old_runs_of_any_command_are_removed_except_for_the_last() {
         let runs = Runs::new("old");
         (0..FEWEST + 5).for_each(|number| drop(runs.add("net-verify", number)));
         runs.forget("cp", wall_time());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_read_off_names() {
+    fn commands_are_parsed_from_names() {
         let kind = |name: &str| kind_of(OsStr::new(name)).map(str::to_owned);
         assert_eq!(kind("20261122-051040-cp-4fb7").as_deref(), Some("cp"));
         assert_eq!(kind("20261122-051040-net-verify-00ff").as_deref(), Some("net-verify"));

@@ -47,7 +47,7 @@ pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet,
-        beside_wires: true,
+        out_of_band: true,
         ..FleetBuilder::new(&nodes, &inventory, &places, &options.launch, &run, lab.as_ref())
     };
     phases.end("set-up");

@@ -1,4 +1,4 @@
-//! The script in the shells that this machine has: only what was checked runs.
+//! Tests of the bootstrap script in the shells of this machine: it runs only programs that it has checked.
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -10,14 +10,14 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use super::{SEND, hexadecimal, script};
 
-/// A folder that stands for a node's home, and the shell there.
+/// An emulated node: its home directory, and its shell.
 struct Node {
     home: PathBuf,
     shell: &'static str,
 }
 
-/// What a program of the tests says when it runs. It is long enough for an ELF header, and zero where
-/// a program as nodes get it is zero.
+/// Returns a program that prints `word` and its first argument. It is as long as an ELF header at least,
+/// and zero at the offsets that are zeroed in the program for nodes.
 fn program(word: &str) -> Vec<u8> {
     let mut bytes = format!("#!/bin/sh\necho {word} $1\nexit\n").into_bytes();
     assert!(bytes.len() <= 40, "a short word");
@@ -29,7 +29,7 @@ fn sha256(bytes: &[u8]) -> String {
     hexadecimal(digest(&SHA256, bytes).as_ref())
 }
 
-/// Does this with a node for each shell.
+/// Runs `act` with a node for each shell.
 fn everywhere(name: &str, act: impl Fn(&Node)) {
     for shell in ["dash", "bash", "busybox"] {
         if Command::new(shell).args(["-c", "true"]).output().is_err() {
@@ -37,24 +37,25 @@ fn everywhere(name: &str, act: impl Fn(&Node)) {
         }
         let home = format!("garland-shells-{name}-{shell}-{}", std::process::id());
         let home = std::env::temp_dir().join(home);
-        fs::create_dir(&home).expect("a new folder");
+        fs::create_dir(&home).expect("a new directory");
         let node = Node { home, shell };
         act(&node);
-        // Where the home doesn't do, it looks there.
+        // The script uses it if the home directory is unusable.
         let _ = fs::remove_dir_all(node.shared_memory());
         fs::remove_dir_all(&node.home).expect("it was made above");
     }
 }
 
 impl Node {
-    /// Its folder in memory, which is nobody else's.
+    /// Returns the script's directory in /dev/shm, which is named after the node's user.
     fn shared_memory(&self) -> PathBuf {
         let user = self.home.file_name().expect("it has a name").to_string_lossy();
         Path::new("/dev/shm").join(format!("garland-{user}"))
     }
 
-    /// What the script says where the head's program is `ours`: with the binary at `path`, `shared`
-    /// by the head, or `others` at `path`; the head sends `sent` if it is asked.
+    /// Runs the script, where the head's program is `ours`. `places` are the user's path, the path that is
+    /// shared with the head, and its length and time; `others` are accepted digests at the user's path. The head
+    /// sends `sent`. Returns the output.
     fn run(&self, ours: &[u8], places: [&str; 3], others: &str, sent: &[u8]) -> String {
         let mut command = Command::new(self.shell);
         if self.shell == "busybox" {
@@ -69,7 +70,7 @@ impl Node {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the shell was found");
         let mut input = child.stdin.take().expect("it is piped");
-        // One that runs what it has doesn't read this.
+        // Fails if the script needs no program and does not read this.
         let _ = input.write_all(&[SEND, sent].concat());
         drop(input);
         let output = child.wait_with_output().expect("it ends");
@@ -77,12 +78,12 @@ impl Node {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// Runs the script as a first launch does: nothing is named, and the head sends `ours`.
+    /// Runs the script without a user's or shared path; the head sends `ours`.
     fn launch(&self, ours: &[u8]) -> String {
         self.run(ours, ["-", "-", "-"], "-", ours)
     }
 
-    /// Where it keeps the program `ours`.
+    /// Returns the path at which the script stores the program `ours`.
     fn kept(&self, ours: &[u8]) -> PathBuf {
         let boots = fs::read_dir(self.home.join(".cache/garland")).expect("it keeps programs");
         let boot = boots.flatten().next().expect("this boot's").path();
@@ -91,7 +92,7 @@ impl Node {
 
     fn put(&self, name: &str, bytes: &[u8], mode: u32) -> String {
         let path = self.home.join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+        fs::create_dir_all(path.parent().expect("a directory")).expect("it can be made");
         fs::write(&path, bytes).expect("it can be written");
         set_mode(&path, mode);
         path.to_str().expect("it is text").to_owned()
@@ -103,14 +104,14 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn what_is_kept_is_run_again_if_it_is_unchanged() {
+fn a_stored_program_is_run_again_if_it_is_unchanged() {
     everywhere("kept", |node| {
         let (ours, evil) = (program("ours"), program("evil"));
         let first = node.launch(&ours);
         assert!(first.contains("NEED ") && first.ends_with("ours agent\n"), "{first}");
         let again = node.launch(&ours);
         assert!(!again.contains("NEED ") && again.ends_with("ours agent\n"), "{again}");
-        // Other bytes under its name, and the right ones that others may write to, are replaced.
+        // A file with other bytes, or writable by others, is replaced.
         let kept = node.kept(&ours);
         for (bytes, mode) in [(&evil, 0o700), (&ours, 0o722), (&ours, 0o770)] {
             fs::write(&kept, bytes).expect("it can be written");
@@ -125,12 +126,12 @@ fn what_is_kept_is_run_again_if_it_is_unchanged() {
 }
 
 #[test]
-fn what_takes_its_name_after_the_check_does_not_run() {
+fn a_file_that_replaces_the_program_after_the_check_does_not_run() {
     everywhere("swapped", |node| {
         let (ours, evil) = (program("ours"), program("evil"));
         let _ = node.launch(&ours);
         let (kept, evil) = (node.kept(&ours), node.put("evil", &evil, 0o700));
-        // The moment between check and use, made long: the tool that checks swaps the file.
+        // The tool that computes the digest replaces the file, between check and use.
         let swap = format!(
             "#!/bin/sh\n/usr/bin/sha256sum\ncp {evil} {evil}.new\nmv {evil}.new {}\n",
             kept.display()
@@ -146,10 +147,10 @@ fn what_takes_its_name_after_the_check_does_not_run() {
 }
 
 #[test]
-fn a_file_at_the_heads_own_path_is_run_only_if_it_is_the_heads() {
+fn a_file_at_the_heads_own_path_is_run_only_if_it_is_the_heads_program() {
     everywhere("shared", |node| {
         let (ours, evil) = (program("ours"), program("evil"));
-        // The head's own file says where its sections are, and has them behind the rest.
+        // The head's own file has sections at its end, and their offsets in its header.
         let mut file = ours.clone();
         file[40] = 7;
         file[60] = 7;
@@ -168,11 +169,11 @@ fn a_file_at_the_heads_own_path_is_run_only_if_it_is_the_heads() {
 }
 
 #[test]
-fn bytes_that_came_wrong_never_run() {
+fn wrong_bytes_never_run() {
     everywhere("sent", |node| {
         let (ours, evil) = (program("ours"), program("evil"));
         let said = node.run(&ours, ["-", "-", "-"], "-", &evil);
-        // It is asked for again at the next place, and nothing more comes.
+        // The script requests the program again for the next directory, and gets nothing.
         assert!(said.matches("NEED ").count() > 1 && !said.contains("evil"), "{said}");
         let at = node.home.join("own/garland");
         let at = at.to_str().expect("it is text");
@@ -186,7 +187,7 @@ fn bytes_that_came_wrong_never_run() {
 }
 
 #[test]
-fn another_program_at_the_users_path_needs_the_users_word() {
+fn another_program_at_the_users_path_needs_an_accepted_digest() {
     everywhere("named", |node| {
         let (ours, other) = (program("ours"), program("other"));
         let at = node.put("own/garland", &other, 0o755);

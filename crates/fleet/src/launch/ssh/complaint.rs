@@ -1,16 +1,16 @@
-//! What ssh says when it fails, shortened to the reason, with what the user can do.
+//! Translates error messages of ssh into short reasons with hints.
 
-/// What ssh's words mean, and what helps.
+/// For each known error: a part of ssh's message, the reason, and a hint in which NODE is replaced.
 const KNOWN: &[(&str, &str, &str)] = &[
     (
         "has changed and you have requested strict checking",
-        "its host key is not the one that is known",
-        "if it was installed anew: ssh-keygen -R NODE, then ssh NODE true",
+        "its host key differs from the known one",
+        "if the node was reinstalled: ssh-keygen -R NODE, then ssh NODE true",
     ),
     (
         "Host key verification failed",
         "its host key is not known",
-        "compare it and accept it once: ssh NODE true; or ssh-keyscan NODE >> ~/.ssh/known_hosts",
+        "check and accept it once: ssh NODE true; or ssh-keyscan NODE >> ~/.ssh/known_hosts",
     ),
     (
         "Permission denied",
@@ -22,21 +22,20 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "the login is refused after too many keys",
         "name the key in ~/.ssh/config: IdentityFile and IdentitiesOnly yes",
     ),
-    ("Could not resolve hostname", "its name is unknown", "is it spelled right?"),
-    ("Connection refused", "no sshd listens there", "is sshd running on NODE?"),
-    ("Connection timed out", "it doesn't answer", "is it up, and no firewall between?"),
-    ("Operation timed out", "it doesn't answer", "is it up, and no firewall between?"),
-    ("No route to host", "there is no route to it", "is it up?"),
-    ("Network is unreachable", "there is no route to it", "is it up?"),
+    ("Could not resolve hostname", "its name cannot be resolved", "check the spelling"),
+    ("Connection refused", "the connection is refused", "check that sshd runs on NODE"),
+    ("timed out", "it does not answer", "check that it is up, and that no firewall blocks ssh"),
+    ("No route to host", "there is no route to it", "check that it is up"),
+    ("Network is unreachable", "there is no route to it", "check that it is up"),
     (
         "kex_exchange_identification",
         "its sshd closed the connection at once",
-        "a smaller `fanout` under [ssh] in the cluster file, or a larger MaxStartups there",
+        "decrease `fanout` under [ssh] in the cluster file, or increase MaxStartups in its sshd_config",
     ),
 ];
 
-/// The reason in `words`, which are ssh's complaints; the complaints themselves where they aren't
-/// known here. What helps names `host`, so that it can be pasted.
+/// Returns the reason for ssh's error messages `words`, with a hint about `host`; `words` themselves if
+/// they are not known.
 pub fn reason(words: &str, host: &str) -> String {
     match KNOWN.iter().find(|(sign, ..)| words.contains(sign)) {
         Some((_, meaning, hint)) => {
@@ -48,7 +47,7 @@ pub fn reason(words: &str, host: &str) -> String {
     }
 }
 
-/// The methods that a refused login could have used.
+/// Returns the login methods in ssh's `Permission denied (publickey,password)`.
 fn methods(words: &str) -> Option<&str> {
     let (_, rest) = words.split_once("Permission denied (")?;
     rest.split_once(')').map(|(methods, _)| methods)
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ssh_says_is_shortened_and_helped() {
+    fn known_errors_are_shortened_and_get_a_hint() {
         let words = "root@n3: Permission denied (publickey).";
         assert_eq!(
             reason(words, "root@n3"),
@@ -68,13 +67,16 @@ mod tests {
         );
         let words = "No ED25519 host key is known for n3 and you have requested strict checking.; \
                      Host key verification failed.";
-        assert!(reason(words, "n3").starts_with("ssh: its host key is not known; compare it"));
+        assert!(reason(words, "n3").starts_with("ssh: its host key is not known; check"));
         let words = "ssh: connect to host n3 port 22: Connection refused";
-        assert_eq!(reason(words, "n3"), "ssh: no sshd listens there; is sshd running on n3?");
+        assert_eq!(
+            reason(words, "n3"),
+            "ssh: the connection is refused; check that sshd runs on n3"
+        );
     }
 
     #[test]
-    fn what_is_not_known_is_told_as_it_is() {
+    fn unknown_errors_are_kept() {
         assert_eq!(reason("the moon is full", "n3"), "ssh: the moon is full");
     }
 }

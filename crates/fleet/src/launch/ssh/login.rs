@@ -1,4 +1,5 @@
-//! One ssh a node, which stays as the agent's launching channel: the agent ends with its input.
+//! Starts an agent over ssh, one ssh process per node. The agent ends when its standard input, which
+//! ssh forwards, ends.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -12,11 +13,11 @@ use crate::launch::binary::Binary;
 use crate::launch::bootstrap::{self, BootstrapLine};
 use crate::launch::input::Input;
 use crate::launch::resolve::Lookup;
-use crate::launch::spread::{From, Spread};
+use crate::launch::spread::{ProgramSource, Spread};
 use crate::launch::{Launched, Orders, Starting};
 
-/// What is asked of every ssh, unless the user's options say otherwise: never to ask, to give up in
-/// time, and to do nothing of what a person's login may do besides.
+/// The options for ssh, which the user's options override: no prompts, timeouts, and none of the
+/// forwardings of interactive logins.
 const OPTIONS: &[&str] = &[
     "-oBatchMode=yes",
     "-oConnectTimeout=10",
@@ -30,19 +31,20 @@ const OPTIONS: &[&str] = &[
     "-x",
 ];
 
-/// Logs in to nodes.
+/// Starts agents over ssh.
 pub struct Logins {
     ssh: Ssh,
     binary: Arc<Binary>,
 }
 
 impl Logins {
-    /// With the options of the cluster file.
+    /// Creates a launcher with the ssh settings of the cluster file.
     pub fn new(ssh: Ssh, binary: Arc<Binary>) -> Self {
         Self { ssh, binary }
     }
 
-    /// Starts the agent of `node`; has the binary put there first if need be, as `spread` says.
+    /// Starts the agent of `node`. If the node lacks the program, it gets it first, from the source that
+    /// `spread` chooses.
     pub fn launch(
         &self,
         node: &Node,
@@ -52,26 +54,28 @@ impl Logins {
     ) -> Result<Launched, String> {
         let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
         let command = self.command(node, orders)?;
-        let starting = Starting::start(command, log, &orders.will)
-            .map_err(|error| format!("starting ssh: {error}; is it installed here?"))?;
-        let mut came_in_at = None;
-        // Reasons that are known here are told as they are; others are ssh's own words.
+        let starting = Starting::start(command, log, &orders.cancellation)
+            .map_err(|error| format!("cannot run ssh: {error}; install the OpenSSH client"))?;
+        let mut login_address = None;
+        // An error of this process; otherwise ssh's own messages are translated.
         let mut known = None;
         let started = starting.ready_after(|line, input| {
             let answered = match BootstrapLine::parse(line) {
                 BootstrapLine::At(_, address) => {
-                    came_in_at = address;
+                    login_address = address;
                     Ok(())
                 }
-                BootstrapLine::Need { machine, lacking } => {
-                    let why_not = lacking.map(|programs| format!("the node has no {programs}"));
+                BootstrapLine::Need { machine, missing } => {
+                    let why_not = missing.map(|programs| format!("the node has no {programs}"));
                     bootstrap::fits(&self.binary, &machine)
-                        .and_then(|()| spread.turn(&node.name, why_not.as_deref(), &orders.will))
+                        .and_then(|()| {
+                            spread.turn(&node.name, why_not.as_deref(), &orders.cancellation)
+                        })
                         .and_then(|from| self.supply(&from, input))
                 }
                 BootstrapLine::Unserved(why) => {
                     let why = spread.unserved(&node.name, &why);
-                    let from = spread.turn(&node.name, Some(&why), &orders.will);
+                    let from = spread.turn(&node.name, Some(&why), &orders.cancellation);
                     from.and_then(|from| self.supply(&from, input))
                 }
                 BootstrapLine::Refused(why) => Err(bootstrap::refused(&why)),
@@ -82,8 +86,8 @@ impl Logins {
         let (ready, child) = started
             .map_err(|words| known.unwrap_or_else(|| complaint::reason(&words, &node.host)))?;
         let alone = node.addresses.len() == 1;
-        let found = lookups.into_iter().map(|lookup| match (lookup.finish(), came_in_at) {
-            // Names of the user's ssh configuration are known to ssh alone.
+        let found = lookups.into_iter().map(|lookup| match (lookup.finish(), login_address) {
+            // Only ssh can resolve host names that its configuration defines.
             (Err(_), Some(address)) if alone => Ok(address),
             (found, _) => found,
         });
@@ -105,7 +109,7 @@ impl Logins {
             words.push(bootstrap::quote(argument)?);
         }
         let mut command = Command::new("ssh");
-        // The first value given counts, so the user's options go first.
+        // ssh uses the first value of an option, so the user's options come first.
         command.args(&self.ssh.options).args(OPTIONS);
         if let Some(user) = self.ssh.user.as_ref().filter(|_| !node.host.contains('@')) {
             command.args(["-l", user]);
@@ -114,14 +118,16 @@ impl Logins {
         Ok(command)
     }
 
-    /// Sends the binary, or what the node needs to fetch it.
-    fn supply(&self, from: &From, input: &mut Input) -> Result<(), String> {
+    /// Sends the program, or the instructions for fetching it from another node.
+    fn supply(&self, from: &ProgramSource, input: &mut Input) -> Result<(), String> {
         let bytes = &self.binary.bytes;
         match from {
-            From::Head => input.say(bootstrap::SEND).and_then(|()| input.say(bytes)),
-            From::Node { at, ticket, .. } => {
+            ProgramSource::Head => {
+                input.write_all(bootstrap::SEND).and_then(|()| input.write_all(bytes))
+            }
+            ProgramSource::Node { at, ticket, .. } => {
                 let patience = Spread::patience(bytes.len());
-                input.say(bootstrap::fetch(*at, ticket, patience).as_bytes())
+                input.write_all(bootstrap::fetch(*at, ticket, patience).as_bytes())
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Agents over the system's ssh, with the user's own configuration and keys.
+//! Starts agents over the system's ssh, with the user's own configuration and keys.
 
 mod complaint;
 mod login;

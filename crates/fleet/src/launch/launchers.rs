@@ -1,11 +1,11 @@
-//! Which launcher reaches a node, and what the launchers of one command share.
+//! Chooses the launcher of a command, and holds the state that its starts share.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use garland_control::Agent;
-use garland_core::cluster::nodelist::{self, Sources};
+use garland_core::cluster::nodelist::{self, NoSources};
 use garland_core::cluster::{Cluster, Launcher, Node};
 
 use super::binary::Binary;
@@ -16,20 +16,20 @@ use super::spread::Spread;
 use super::ssh::Logins;
 use crate::args::LauncherName;
 
-/// The ways to the nodes of one command.
-pub struct Ways<'a> {
+/// The launchers for the nodes of one command.
+pub struct Launchers<'a> {
     nodes: &'a [Node],
     cluster: Option<&'a Cluster>,
     launcher: Launcher,
-    squad: OnceLock<Result<SlurmStep, String>>,
+    slurm_step: OnceLock<Result<SlurmStep, String>>,
     logins: OnceLock<Result<Logins, String>>,
     spread: Spread,
 }
 
-impl<'a> Ways<'a> {
-    /// By what the user asks for, else by the cluster file; else Slurm starts agents on nodes of
-    /// `allocation`, and ssh on others. What is to be kept of the launching goes to the folder
-    /// `logs`.
+impl<'a> Launchers<'a> {
+    /// Chooses the launcher: the user's choice `asked`, or else that of the cluster file. If neither
+    /// names one, Slurm is used if all nodes are in `allocation`, and otherwise ssh. Logs are written
+    /// to the directory `logs`.
     pub fn new(
         nodes: &'a [Node],
         cluster: Option<&'a Cluster>,
@@ -49,44 +49,45 @@ impl<'a> Ways<'a> {
             },
         };
         let spread = Spread::new(&logs.join("binary.log"));
-        let (squad, logins) = (OnceLock::new(), OnceLock::new());
-        Self { nodes, cluster, launcher, squad, logins, spread }
+        let (slurm_step, logins) = (OnceLock::new(), OnceLock::new());
+        Self { nodes, cluster, launcher, slurm_step, logins, spread }
     }
 
-    /// How many nodes are started at once.
+    /// Returns the number of agents to start at the same time.
     pub fn fanout(&self) -> usize {
         let fanout = self.cluster.map_or(garland_core::cluster::DEFAULT_FANOUT, |c| c.ssh.fanout);
         usize::try_from(fanout).unwrap_or(usize::MAX)
     }
 
-    /// Starts the agent of `node`; its complaints go to the file `log`, too.
+    /// Starts the agent of `node`, with the log file `log`.
     pub fn start(&self, node: &Node, orders: &Orders, log: &Path) -> Result<Launched, String> {
         match self.launcher {
             Launcher::Ssh => self.logins()?.launch(node, orders, log, &self.spread),
-            Launcher::Slurm => self.squad(orders, log)?.take(node),
+            Launcher::Slurm => self.slurm_step(orders, log)?.take(node),
             Launcher::Local => Err(format!(
-                "{} is no node of this machine; those are local1, local2 and so on",
+                "{} is not a local node; the launcher local starts only local1, local2 and so on",
                 node.name
             )),
         }
     }
 
-    /// `node` is settled: `agent` can be commanded, or there is none. Other nodes may wait for this.
+    /// Reports that the start of `node` has ended, with its agent or without one. Other starts may wait
+    /// for this.
     pub fn settle(&self, node: &Node, agent: Option<&mut Agent>) {
-        // Only logins are one by one, so that one node can wait for another.
+        // Only ssh starts nodes one by one, so that one can wait for another.
         if self.launcher == Launcher::Ssh && self.nodes.len() > 1 {
             self.spread.settle(&node.name, agent);
         }
     }
 
-    /// What agents hang on together.
+    /// Returns the process that all agents share, if there is one.
     pub fn into_child(self) -> Option<LaunchedChild> {
-        self.squad.into_inner()?.ok()?.into_child()
+        self.slurm_step.into_inner()?.ok()?.into_child()
     }
 
-    /// The first caller starts them all; the others wait for it.
-    fn squad(&self, orders: &Orders, log: &Path) -> Result<&SlurmStep, String> {
-        let made = self.squad.get_or_init(|| {
+    /// Returns the Slurm step. The first caller starts it; others wait for that.
+    fn slurm_step(&self, orders: &Orders, log: &Path) -> Result<&SlurmStep, String> {
+        let made = self.slurm_step.get_or_init(|| {
             let binary = running()?;
             SlurmStep::launch(self.nodes, &binary, orders, &log.with_file_name("srun.log"))
         });
@@ -95,8 +96,7 @@ impl<'a> Ways<'a> {
 
     fn logins(&self) -> Result<&Logins, String> {
         let made = self.logins.get_or_init(|| {
-            let binary =
-                Binary::running().map_err(|e| format!("reading the running binary: {e}"))?;
+            let binary = running()?;
             let ssh = self.cluster.map(|cluster| cluster.ssh.clone()).unwrap_or_default();
             Ok(Logins::new(ssh, Arc::new(binary)))
         });
@@ -105,31 +105,14 @@ impl<'a> Ways<'a> {
 }
 
 fn running() -> Result<Binary, String> {
-    Binary::running().map_err(|error| format!("reading the running binary: {error}"))
+    Binary::running().map_err(|error| format!("cannot read the running program: {error}"))
 }
 
-/// Whether an allocation's node list names all of the nodes.
+/// Returns whether all of `nodes` are in the node list of an allocation.
 fn holds(list: &str, nodes: &[Node]) -> bool {
-    let Ok(names) = nodelist::expand(list, &Nothing) else { return false };
+    let Ok(names) = nodelist::expand(list, &NoSources) else { return false };
     let names: HashSet<String> = names.into_iter().collect();
     nodes.iter().all(|node| names.contains(&node.name))
-}
-
-/// What an allocation's node list may refer to.
-struct Nothing;
-
-impl Sources for Nothing {
-    fn file(&self, _path: &str) -> Result<String, String> {
-        Err("an allocation is written out".to_owned())
-    }
-
-    fn group(&self, _name: &str) -> Result<Option<String>, String> {
-        Ok(None)
-    }
-
-    fn slurm(&self) -> Result<Option<String>, String> {
-        Ok(None)
-    }
 }
 
 #[cfg(test)]
@@ -137,13 +120,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slurm_starts_agents_where_it_may() {
+    fn slurm_is_used_if_all_nodes_are_in_the_allocation() {
         let nodes = ["n2", "n3"].map(Node::named);
         let logs = Path::new("/nosuch");
-        let way = |asked, allocation| Ways::new(&nodes, None, asked, allocation, logs).launcher;
-        assert_eq!(way(None, None), Launcher::Ssh);
-        assert_eq!(way(None, Some("n[1-3]")), Launcher::Slurm);
-        assert_eq!(way(None, Some("n[3-4]")), Launcher::Ssh);
-        assert_eq!(way(Some(LauncherName::Ssh), Some("n[1-3]")), Launcher::Ssh);
+        let chosen =
+            |asked, allocation| Launchers::new(&nodes, None, asked, allocation, logs).launcher;
+        assert_eq!(chosen(None, None), Launcher::Ssh);
+        assert_eq!(chosen(None, Some("n[1-3]")), Launcher::Slurm);
+        assert_eq!(chosen(None, Some("n[3-4]")), Launcher::Ssh);
+        assert_eq!(chosen(Some(LauncherName::Ssh), Some("n[1-3]")), Launcher::Ssh);
     }
 }

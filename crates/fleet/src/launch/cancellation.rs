@@ -1,0 +1,51 @@
+//! Cancellation of starts; loops that wait for a node poll it.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use garland_sys::event;
+use garland_sys::signal::Interrupts;
+
+/// Whether a start is cancelled: by an interrupt, or because its purpose is over. By default never.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation {
+    interrupts: Option<Arc<Interrupts>>,
+    /// Set when the purpose of the start is over.
+    over: Option<Arc<AtomicBool>>,
+}
+
+impl Cancellation {
+    /// The polling interval.
+    pub const POLL: Duration = Duration::from_millis(100);
+
+    /// Cancels at the first of `interrupts`, which stays pending.
+    pub fn by(interrupts: Option<Arc<Interrupts>>) -> Self {
+        Self { interrupts, over: None }
+    }
+
+    /// Also cancels when `over` is set.
+    pub fn or_when(self, over: &Arc<AtomicBool>) -> Self {
+        Self { over: Some(Arc::clone(over)), ..self }
+    }
+
+    /// Returns whether the start is cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        if self.over.as_ref().is_some_and(|over| over.load(Ordering::Relaxed)) {
+            return true;
+        }
+        self.interrupts.as_ref().is_some_and(|interrupts| {
+            let ready = event::wait_readable(&[interrupts.as_fd()], Some(Duration::ZERO));
+            ready.is_ok_and(|ready| ready == [true])
+        })
+    }
+
+    /// Fails if the start is cancelled.
+    ///
+    /// # Errors
+    /// When the user interrupted, or the purpose of the start is over.
+    pub fn check(&self) -> Result<(), String> {
+        if self.is_cancelled() { Err("interrupted".to_owned()) } else { Ok(()) }
+    }
+}
