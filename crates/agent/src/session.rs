@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_protocol::{
-    Channel, ChannelError, FromAgent, Handshake, KeyPair, PREAMBLE_LEN, PublicKey, Purpose, Role,
-    ToAgent,
+    Channel, ChannelError, FromAgent, Handshake, KeyPair, Message, PREAMBLE_LEN, PublicKey,
+    Purpose, Role, ToAgent,
 };
 use garland_sys::{tcp, threads};
 

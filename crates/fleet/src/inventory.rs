@@ -43,7 +43,7 @@ impl Inventory {
     /// Resolves a node list. Returns the nodes in the list's order.
     pub fn nodes(&self, list: &str) -> Result<Vec<Node>, Failure> {
         let names = nodelist::expand(list, self)
-            .map_err(|error| Failure::usage(format!("{error}\n{}", error.place().caret())))?;
+            .map_err(|error| Failure::usage(format!("{error}\n{}", error.place.caret())))?;
         let Some(cluster) = &self.cluster else {
             return Ok(names.iter().map(|name| Node::named(name)).collect());
         };

@@ -349,8 +349,12 @@ fn one_stripe_that_is_not_the_sources_fails_all() {
 fn a_striped_file_cannot_lose_a_server() {
     let mut head = striped(false);
     head.handle(1, Event::Lost(NodeId(1), "its agent exited or was killed".to_owned()));
-    let reason = "all servers of a striped file are needed, and io1 failed: its agent exited or was killed";
-    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Dead("its agent exited or was killed".to_owned())));
+    let reason =
+        "all servers of a striped file are needed, and io1 failed: its agent exited or was killed";
+    assert_eq!(
+        head.verdict(NodeId(1)),
+        Some(Verdict::Dead("its agent exited or was killed".to_owned()))
+    );
     complete(&mut head, 2, [2; 32]);
     let other = head.verdict(NodeId(2));
     assert_eq!(other, Some(Verdict::Failed(reason.to_owned())), "later messages change nothing");

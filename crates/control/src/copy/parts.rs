@@ -89,10 +89,12 @@ impl Driver<'_> {
         let (context, wake) = (Arc::clone(&self.context), Arc::clone(&self.wake));
         let (tell, wanted) = (self.stored.0.clone(), self.job.read_back);
         let thread = threads::spawn("commit", move || {
-            let stored = read_back(&context, wanted).and_then(|()| {
-                let CopyConfig { store, trace, .. } = &context.config;
-                store.commit(trace)
-            }).map_err(|error| error.to_string());
+            let stored = read_back(&context, wanted)
+                .and_then(|()| {
+                    let CopyConfig { store, trace, .. } = &context.config;
+                    store.commit(trace)
+                })
+                .map_err(|error| error.to_string());
             // Fails if the copy is over.
             let _ = tell.send(stored);
             wake.raise();
