@@ -160,6 +160,23 @@ mod tests {
         DownstreamWriter { epoch: 0, peer: 0, stream, error: None }
     }
 
+    /// Moves `length` bytes by a new forwarder.
+    fn transfer(
+        up: &TcpStream,
+        downs: &mut [DownstreamWriter<'_>],
+        keep: Option<&mut [u8]>,
+        length: usize,
+    ) -> io::Result<()> {
+        Forwarder::new(64 << 10).transfer(up, downs, keep, length, &mut LaneTracer::default())
+    }
+
+    /// Reads `length` bytes from a downstream's end of a link.
+    fn received(mut sink: &TcpStream, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        sink.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
     #[test]
     fn bytes_are_passed_on_and_kept() {
         for branches in [1, 3] {
@@ -169,19 +186,14 @@ mod tests {
             let mut kept = vec![0; bytes.len()];
             std::thread::scope(|scope| {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
-                let sinks = pairs.iter().map(|(_, sink)| {
-                    scope.spawn(|| {
-                        let mut passed = vec![0; bytes.len()];
-                        Read::read_exact(&mut &*sink, &mut passed).unwrap();
-                        passed
-                    })
-                });
-                let sinks: Vec<_> = sinks.collect();
+                let length = bytes.len();
+                let sinks: Vec<_> = pairs
+                    .iter()
+                    .map(|(_, sink)| scope.spawn(move || received(sink, length)))
+                    .collect();
                 let mut downs: Vec<DownstreamWriter<'_>> =
                     pairs.iter().map(|(down, _)| to(down)).collect();
-                let (mut forwarder, keep) = (Forwarder::new(64 << 10), Some(&mut kept[..]));
-                let tracer = &mut LaneTracer::default();
-                forwarder.transfer(&up, &mut downs, keep, bytes.len(), tracer).unwrap();
+                transfer(&up, &mut downs, Some(&mut kept), bytes.len()).unwrap();
                 assert!(downs.iter().all(|down| down.error.is_none()), "{downs:?}");
                 for sink in sinks {
                     assert!(sink.join().unwrap() == bytes, "{branches} branches");
@@ -194,15 +206,13 @@ mod tests {
     #[test]
     fn a_broken_upstream_is_replaced_by_zeros() {
         let (mut source, up) = pair();
-        let (down, mut sink) = pair();
+        let (down, sink) = pair();
         source.write_all(b"only this").unwrap();
         drop(source);
-        let (mut downs, tracer) = ([to(&down)], &mut LaneTracer::default());
-        let moved = Forwarder::new(64 << 10).transfer(&up, &mut downs, None, 20, tracer);
+        let mut downs = [to(&down)];
+        let moved = transfer(&up, &mut downs, None, 20);
         assert!(moved.is_err() && downs[0].error.is_none(), "{moved:?}");
-        let mut passed = [1; 20];
-        sink.read_exact(&mut passed).unwrap();
-        assert_eq!(&passed, b"only this\0\0\0\0\0\0\0\0\0\0\0");
+        assert_eq!(received(&sink, 20), b"only this\0\0\0\0\0\0\0\0\0\0\0");
     }
 
     #[test]
@@ -218,17 +228,11 @@ mod tests {
                 scope.spawn(|| source.write_all(&bytes).unwrap());
                 for (_, sink) in &others {
                     let bytes = &bytes;
-                    scope.spawn(move || {
-                        let mut passed = vec![0; bytes.len()];
-                        Read::read_exact(&mut &*sink, &mut passed).unwrap();
-                        assert!(&passed == bytes);
-                    });
+                    scope.spawn(move || assert!(received(sink, bytes.len()) == *bytes));
                 }
                 let mut downs = vec![to(&down)];
                 downs.extend(others.iter().map(|(down, _)| to(down)));
-                let (mut forwarder, keep) = (Forwarder::new(64 << 10), Some(&mut kept[..]));
-                let tracer = &mut LaneTracer::default();
-                forwarder.transfer(&up, &mut downs, keep, bytes.len(), tracer).unwrap();
+                transfer(&up, &mut downs, Some(&mut kept), bytes.len()).unwrap();
                 assert!(downs[0].error.is_some(), "{branches} branches");
                 assert!(downs[1..].iter().all(|down| down.error.is_none()), "{downs:?}");
             });
@@ -245,8 +249,7 @@ mod tests {
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let mut downs = vec![to(&down)];
-            let (mut forwarder, tracer) = (Forwarder::new(64 << 10), &mut LaneTracer::default());
-            let moved = forwarder.transfer(&up, &mut downs, None, 8 << 20, tracer);
+            let moved = transfer(&up, &mut downs, None, 8 << 20);
             done.send((moved.is_ok(), downs[0].error.is_some())).unwrap();
         });
         std::thread::spawn(move || source.write_all(&pattern(8 << 20)));

@@ -12,7 +12,6 @@ use garland_sys::schedule::Account;
 
 use super::at::At;
 use super::samples::Counters;
-use super::tracing::Tracing;
 use crate::context::LaneHandle;
 
 /// The interval between samples of the kernel's counters, in nanoseconds.
@@ -23,6 +22,15 @@ const NOTES: usize = 512;
 
 /// The number of records of the head's own trace, without clock probes: 1 MiB of its file.
 const HEAD_RECORDS: u32 = 16384;
+
+/// The parameters of a copy's trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracing {
+    /// When the command began, in nanoseconds of the monotonic clock.
+    pub started_ns: u64,
+    /// Whether the nodes belong to a lab.
+    pub emulated: bool,
+}
 
 /// The maximum size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,14 +13,12 @@ mod meter;
 mod pulse;
 mod samples;
 mod thread;
-mod tracing;
 
 pub use at::{At, peer_index};
 pub use clock_probes::ClockProbes;
-pub use collector::{Budget, Collector};
+pub use collector::{Budget, Collector, Tracing};
 pub use exchanges::Exchanges;
 pub use harvest::Harvest;
 pub use lane_tracer::LaneTracer;
 pub use pulse::Pulse;
 pub use thread::Recorder;
-pub use tracing::Tracing;

@@ -175,7 +175,7 @@ impl FileStore {
         let file = match left {
             None => Self::create_partial(&folder, &partial),
             Some(left) => renameat(&folder, &left.name, &folder, &partial)
-                .map(|()| left.into_file())
+                .map(|()| left.file)
                 .map_err(io::Error::from),
         };
         let file = file.map_err(error)?;

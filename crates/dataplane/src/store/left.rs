@@ -24,7 +24,8 @@ const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
 
 /// The partial file of an interrupted copy, locked.
 pub struct Left {
-    file: File,
+    /// The file, which holds the lock.
+    pub(super) file: File,
     /// The hidden name of the file.
     pub name: OsString,
 }
@@ -44,11 +45,6 @@ impl Left {
     /// Returns the file.
     pub fn file(&self) -> &File {
         &self.file
-    }
-
-    /// Returns the file, which holds the lock.
-    pub fn into_file(self) -> File {
-        self.file
     }
 
     /// Returns the number of bytes that the file already occupies on the disk.

@@ -146,10 +146,7 @@ impl<'a> Walk<'a> {
         });
         let mut names = match listed {
             Ok(names) => names,
-            Err(error) => {
-                self.fail("list", &error.into());
-                return Ok(());
-            }
+            Err(error) => return self.fail("list", &error.into()),
         };
         names.sort_unstable();
         names.iter().try_for_each(|name| self.entry(folder, name, number))
@@ -169,10 +166,7 @@ impl<'a> Walk<'a> {
         }
         let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(error) => {
-                self.fail("get the status of", &error.into());
-                return Ok(());
-            }
+            Err(error) => return self.fail("get the status of", &error.into()),
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
         let inside = &self.path[self.top..];
@@ -190,10 +184,7 @@ impl<'a> Walk<'a> {
                 Ok(())
             }
         };
-        if let Err(error) = done {
-            self.fail("read", &error);
-        }
-        Ok(())
+        done.or_else(|error| self.fail("read", &error))
     }
 
     fn folder(
@@ -212,10 +203,7 @@ impl<'a> Walk<'a> {
         let opened = opened.and_then(|fd| Ok((self.attributes(&fd)?, fd)));
         let (attributes, folder) = match opened {
             Ok(opened) => opened,
-            Err(error) => {
-                self.fail("open", &error);
-                return Ok(());
-            }
+            Err(error) => return self.fail("open", &error),
         };
         let record = Record::Enter { name: name.to_vec(), meta: meta(stat, attributes) };
         let Some(own) = self.push(number, &record, Body::None) else { return Ok(()) };
@@ -297,9 +285,11 @@ impl<'a> Walk<'a> {
         self.incomplete = true;
     }
 
-    fn fail(&mut self, operation: &str, error: &io::Error) {
+    /// Leaves the present file out because `operation` failed. The scan continues.
+    fn fail(&mut self, operation: &str, error: &io::Error) -> Result<(), ScanError> {
         let reason = format!("cannot {operation} it: {}", reason(error));
         self.leave_out(LeftOut::failed(&self.path, reason));
+        Ok(())
     }
 }
 

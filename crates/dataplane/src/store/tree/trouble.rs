@@ -38,16 +38,14 @@ impl Troubles {
     /// # Errors
     /// The texts of the first errors, and the number of all.
     pub fn none(&self) -> Result<(), String> {
+        let what = match self.count {
+            0 => return Ok(()),
+            1 => "1 entry".to_owned(),
+            count => format!("{count} entries"),
+        };
         let more = self.count.saturating_sub(self.first.len() as u64);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        match self.count {
-            0 => Ok(()),
-            1 => Err(format!("copied everything except 1 entry: {}", self.first.join("; "))),
-            count => {
-                let first = self.first.join("; ");
-                Err(format!("copied everything except {count} entries: {first}{more}"))
-            }
-        }
+        Err(format!("copied everything except {what}: {}{more}", self.first.join("; ")))
     }
 }
 
