@@ -13,8 +13,9 @@ use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{arrival, clock, random, tcp, threads};
 
-use super::{ProbeError, SILENCE};
+use super::SILENCE;
 use crate::error::cannot;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 use counter::Counter;
 pub use together::Together;
