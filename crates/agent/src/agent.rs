@@ -53,7 +53,7 @@ pub struct Agent {
     pub budget: Arc<Budget>,
     /// The tickets for fetching the agent's program.
     pub tickets: GivingRights,
-    /// Locked by a running disk test: two would disturb each other.
+    /// Locked while a disk test runs: two tests would disturb each other.
     pub disk_gate: Mutex<()>,
     /// The parked links, which outlive their copy; `None` if the agent exits with its controller.
     pub link_pool: Option<Arc<LinkPool>>,

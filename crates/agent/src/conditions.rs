@@ -5,6 +5,7 @@
 use std::fs;
 use std::net::TcpStream;
 
+use garland_core::nic_facts::Ethernet;
 use garland_core::units::Nanos;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, link_settings, nic, pinning, power, tcp};
@@ -126,8 +127,7 @@ fn is_of_this_network(name: &str) -> bool {
         return false;
     };
     let own = nic::list().unwrap_or_default().into_iter().find(|nic| nic.name == name);
-    let own = own.map(|nic| nic.ethernet.map(|byte| format!("{byte:02x}")).join(":"));
-    own.is_some_and(|own| own == shown.trim())
+    own.is_some_and(|own| Ethernet(own.ethernet).to_string() == shown.trim())
 }
 
 /// Formats ascending CPU numbers like the kernel: `0-3,8`.

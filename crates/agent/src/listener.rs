@@ -15,7 +15,7 @@ use crate::agent::Agent;
 use crate::expected::Expected;
 use crate::files::{self, FileListener};
 use crate::giving::{self, Leave, TICKET_LEN};
-use crate::greeters::Greeters;
+use crate::greeters::{Greeters, Place};
 use crate::probe::{self, Invitation};
 use crate::session::Session;
 use garland_dataplane::context::{CopyContext, LaneCommand};
@@ -47,15 +47,7 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
                 continue;
             }
         };
-        let its = Arc::clone(agent);
-        let begun = threads::spawn("peer", move || {
-            let greeted = greet(&its, &stream);
-            drop(place);
-            serve(&its, greeted, stream, peer);
-        });
-        if let Err(error) = begun {
-            agent.log_stranger(peer, &reason(&error));
-        }
+        begin(agent, stream, peer, Some(place));
     }
 }
 
@@ -63,17 +55,24 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
 pub fn attend_parked(agent: &Arc<Agent>) {
     let Some(link_pool) = &agent.link_pool else { return };
     link_pool.attend(|stream| {
-        let its = Arc::clone(agent);
-        let begun = threads::spawn("peer", move || {
-            // The address is unknown if the connection is broken.
-            let Ok(peer) = stream.peer_addr() else { return };
-            let greeted = greet(&its, &stream);
-            serve(&its, greeted, stream, peer);
-        });
-        if let Err(error) = begun {
-            log(&format!("closed a parked link: {}", reason(&error)));
+        // The address is unknown if the connection is broken.
+        if let Ok(peer) = stream.peer_addr() {
+            begin(agent, stream, peer, None);
         }
     });
+}
+
+/// Greets and serves a peer in a thread of its own. `place` is released after the greeting.
+fn begin(agent: &Arc<Agent>, stream: TcpStream, peer: SocketAddr, place: Option<Place>) {
+    let its = Arc::clone(agent);
+    let begun = threads::spawn("peer", move || {
+        let greeted = greet(&its, &stream);
+        drop(place);
+        serve(&its, greeted, stream, peer);
+    });
+    if let Err(error) = begun {
+        agent.log_stranger(peer, &reason(&error));
+    }
 }
 
 fn serve(

@@ -17,8 +17,8 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Queues for `bytes` for `copy`. The head is told when they are granted, or that no thread can
-    /// be started.
+    /// Queues for `bytes` of memory for `copy`. Sends `Admitted` when they are granted, or `Failed`
+    /// if no thread can be started.
     pub fn take(controller: &Controller, copy: CopyId, bytes: u64) -> Option<Self> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let ticket = Arc::new(controller.agent.budget.queue(bytes));

@@ -35,19 +35,19 @@ pub struct AgentConfig {
 /// Why an agent cannot start.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// Its root directory cannot be opened.
+    /// The root directory cannot be opened.
     #[error("cannot open the agent's root {0}: {1}")]
     Root(String, io::Error),
-    /// Its port is not available.
+    /// The port is not available.
     #[error("cannot listen on port {0}: {1}")]
     Listen(u16, io::Error),
-    /// It cannot watch standing links.
+    /// Standing links cannot be watched.
     #[error("cannot watch standing links: {0}")]
     LinkPool(io::Error),
-    /// It cannot start its threads.
+    /// A thread cannot be started.
     #[error("{0}")]
     Thread(io::Error),
-    /// It cannot write its ready line.
+    /// The ready line cannot be written.
     #[error("cannot write the ready line for the launcher: {0}")]
     Ready(io::Error),
 }

@@ -142,7 +142,7 @@ struct Since {
 
 impl Since {
     fn now(agent: &Agent) -> Self {
-        // Resets the counter, to which earlier copies have added.
+        // Reset the counter, to which earlier copies have added.
         agent.awake.take();
         Self {
             now_ns: clock::now_ns(),

@@ -60,13 +60,11 @@ impl JobOutput {
     /// Adds output; `is_error` if it is of standard error.
     pub fn add(&mut self, is_error: bool, bytes: &[u8]) {
         self.all.add(bytes);
-        if !is_error {
-            return;
+        if is_error {
+            self.errors.extend(bytes);
+            let over = self.errors.len().saturating_sub(ERRORS);
+            self.errors.drain(..over);
         }
-        let kept = &bytes[bytes.len().saturating_sub(ERRORS)..];
-        self.errors.extend(kept);
-        let over = self.errors.len().saturating_sub(ERRORS);
-        self.errors.drain(..over);
     }
 
     /// Returns the last lines of standard error.

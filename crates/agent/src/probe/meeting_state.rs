@@ -13,6 +13,7 @@ use garland_sys::program::Program;
 
 use super::SILENCE;
 use crate::session::Session;
+use garland_dataplane::leaving::after;
 
 /// A meeting in progress: its connections, and whether it is over.
 pub struct MeetingState {
@@ -35,13 +36,12 @@ impl MeetingState {
         session: &Arc<Session>,
         helper: Option<Arc<Program>>,
     ) -> Self {
-        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX >> 1);
         Self {
             id,
             over: AtomicBool::new(false),
             streams: Mutex::default(),
             session: Arc::clone(session),
-            deadline_ns: clock::now_ns() + limit_ns,
+            deadline_ns: after(limit),
             helper,
         }
     }

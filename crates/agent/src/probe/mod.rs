@@ -9,7 +9,6 @@ mod ping;
 mod runner;
 pub mod stream;
 
-use error::ProbeError;
 pub use greeting::greet_guest;
 pub use guest::Invitation;
 pub use ping::fabric::HelperProgram;

@@ -8,9 +8,10 @@ use garland_protocol::{Complaint, CopyId, FromAgent, Meeting, Task};
 use garland_sys::pinning;
 use garland_sys::program::Program;
 
+use super::error::ProbeError;
 use super::guest::Invitation;
 use super::meeting_state::MeetingState;
-use super::{ProbeError, SILENCE, greeting, ping, stream};
+use super::{SILENCE, greeting, ping, stream};
 use crate::agent::Agent;
 use crate::controller::Controller;
 use crate::error::cannot;

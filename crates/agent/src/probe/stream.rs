@@ -13,8 +13,9 @@ use garland_sys::event::{self, Interest};
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{arrival, clock, random, tcp, threads};
 
-use super::{ProbeError, SILENCE};
+use super::SILENCE;
 use crate::error::cannot;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 use counter::Counter;
 pub use together::Together;
@@ -105,7 +106,7 @@ pub fn send(
             if has_enough(stream)? {
                 return Ok(account(stream));
             }
-            if now - heard_ns > nanos(SILENCE) || is_over() {
+            if Duration::from_nanos(now - heard_ns) > SILENCE || is_over() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             poll_ns = now + POLL_NS;
@@ -148,10 +149,6 @@ fn has_enough(mut stream: &TcpStream) -> io::Result<bool> {
         }
         Err(error) => Err(error),
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Receives until the rates of all streams are known, and measures this one; stops when `is_over`

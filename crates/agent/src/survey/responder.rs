@@ -103,7 +103,8 @@ fn answer(socket: &DatagramSocket, counts: &Mutex<BTreeMap<u32, u32>>, end: &Wak
             let Some(&number) = rest.first_chunk::<4>() else { continue };
             match kind {
                 ECHO => {
-                    // Over the interface on which it arrived: routing may choose another one.
+                    // Answer over the interface on which the datagram arrived: routing may choose
+                    // another one.
                     let _ = socket.send_by(arrival.interface, &number, arrival.from);
                 }
                 BURST => {
@@ -134,7 +135,7 @@ fn accept(listener: &TcpListener, end: &Wake) {
             continue;
         }
         let its = Arc::clone(&open);
-        // Ends by itself in a bounded time.
+        // The thread ends by itself in a bounded time.
         let begun = threads::spawn("rate", move || {
             // Errors are ignored: a sender that is gone needs no rate.
             let _ = rate::receive(stream);

@@ -10,7 +10,7 @@ const SECTOR: u64 = 512;
 
 /// Returns all counters.
 pub fn counts() -> KernelCounts {
-    // /proc/net is the network namespace of the process.
+    // /proc/net shows the network namespace of this process.
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let mut counts = KernelCounts { nics: nics(&read("/proc/net/dev")), ..KernelCounts::default() };
     counts.disks = disks(&read("/proc/diskstats"));
@@ -33,10 +33,10 @@ fn nics(dev: &str) -> Vec<NicCounts> {
 /// Returns the busy ticks of all CPUs, and all their ticks.
 fn ticks(stat: &str) -> (u64, u64) {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
-    // Guest time is included in the first two.
+    // The first two numbers include guest time.
     let all: Vec<u64> = line.split_whitespace().take(8).map_while(|it| it.parse().ok()).collect();
     let sum: u64 = all.iter().sum();
-    // The fourth is idle, the fifth waits for disks.
+    // The fourth number is idle time, the fifth is time waiting for disks.
     let idle: u64 = all.iter().skip(3).take(2).sum();
     (sum - idle, sum)
 }

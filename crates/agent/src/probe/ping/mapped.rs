@@ -11,11 +11,12 @@ use garland_protocol::{PingKind, PingTask};
 use garland_sys::segment::Segment;
 use garland_sys::{clock, random};
 
-use super::super::{ProbeError, SILENCE};
+use super::super::SILENCE;
 use super::round::{Order, read};
 use super::tally::Tally;
 use super::transport::ProbeTransport;
 use crate::error::cannot;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
 /// The most memory that two agents share, in bytes.

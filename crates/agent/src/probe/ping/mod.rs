@@ -16,9 +16,9 @@ use std::net::TcpStream;
 
 use garland_protocol::{Finding, PingTask, PingTransport, TargetState};
 
-use super::ProbeError;
 use crate::conditions;
 use crate::error::cannot;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 use burner::Burner;
 use round::Order;

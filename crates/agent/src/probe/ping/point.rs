@@ -6,10 +6,10 @@ use garland_core::histogram::Histogram;
 use garland_protocol::{PingPoint, PingSample};
 use garland_sys::clock;
 
-use super::super::ProbeError;
 use super::round::{self, Order};
 use super::tally::Tally;
 use super::transport::ProbeTransport;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
 /// The number of operations of the warm-up, which are not counted.

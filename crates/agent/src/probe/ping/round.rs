@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 use garland_protocol::{PING_DEPTH_MAX, PING_SIZE_MAX, PingKind};
 
-use super::super::ProbeError;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
 const LEN: usize = 24;

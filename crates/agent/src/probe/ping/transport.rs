@@ -1,8 +1,8 @@
 //! The interface of a network for gets, puts and messages.
 
-use super::super::ProbeError;
 use super::round::Order;
 use super::tally::Tally;
+use crate::probe::error::ProbeError;
 
 /// A connection between an initiator and a target.
 pub trait ProbeTransport {

@@ -6,12 +6,12 @@ use std::net::TcpStream;
 
 use garland_sys::clock;
 
-use super::super::ProbeError;
 use super::flow::Flow;
 use super::memory::Memory;
 use super::round::Order;
 use super::tally::Tally;
 use super::transport::ProbeTransport;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
 /// A TCP connection.

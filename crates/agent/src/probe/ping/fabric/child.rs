@@ -12,8 +12,9 @@ use std::time::Duration;
 use garland_fabric::words::{self, ANSWER_MAX, Answer, ORDER_MAX, Order, PREFIX, VERSION};
 use garland_sys::{clock, event};
 
-use super::super::super::{ProbeError, SILENCE};
+use super::super::super::SILENCE;
 use super::super::round::read;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 use garland_dataplane::leaving::after;
 use garland_fabric::find::find;

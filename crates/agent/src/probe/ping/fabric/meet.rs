@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use garland_fabric::words::{self, Answer, Open, Opened, Order};
 use garland_protocol::check_provider;
 
-use super::super::super::ProbeError;
 use super::child::{Helper, unexpected};
+use crate::probe::error::ProbeError;
 
 /// Chooses the first provider in the initiator's list that both sides have and that reaches other
 /// machines.

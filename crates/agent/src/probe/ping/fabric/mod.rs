@@ -13,10 +13,10 @@ use garland_protocol::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetS
 
 use self::child::{Helper, unexpected};
 pub use self::helper_program::HelperProgram;
-use super::super::ProbeError;
 use super::round::Order;
 use super::tally::Tally;
 use super::transport::ProbeTransport;
+use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
 /// The most memory for operations in flight on each side, in bytes.

@@ -5,8 +5,8 @@
 use garland_fabric::words::{Answer, Kind, Order, Round};
 use garland_protocol::{PingKind, PingTask};
 
-use super::super::super::ProbeError;
 use super::child::{Helper, unexpected};
+use crate::probe::error::ProbeError;
 
 /// Operations that establish the connection.
 const WARM_UP: u64 = 16;
