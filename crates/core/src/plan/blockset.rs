@@ -1,7 +1,7 @@
 //! A set of block indices, one bit each up to the highest one: at most 128 KiB for a million blocks.
 
 /// Which of `len` blocks are in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BlockSet {
     /// Up to the last word that has ever had a bit: a stream of unknown length may have very many
     /// blocks, and seldom has.
