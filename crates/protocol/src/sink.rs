@@ -31,7 +31,7 @@ pub enum SinkError {
 }
 
 /// The blocks that a node holds, those with its writer, and their digests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Sink {
     layout: Layout,
     /// The number of blocks, once known.
@@ -75,21 +75,13 @@ impl Sink {
         Self {
             layout,
             end,
-            next: 0,
             held: BlockSet::new(blocks),
-            in_flight: BTreeSet::new(),
-            missing: BTreeSet::new(),
             known: BlockSet::new(blocks),
-            all_digests: false,
             contents: vec![[0; 32]; table],
             holder,
-            window: None,
-            part: None,
             serving: u64::MAX,
-            signed: None,
-            unreadable: BTreeSet::new(),
             brought: BlockSet::new(blocks),
-            reach: 0,
+            ..Self::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use garland_core::plan::Plan;
+use garland_core::plan::{Lane, Plan};
 use garland_protocol::{
     DiskCall, FromAgent, PendingCall, Relay, RelayEvent, Route, Sink, Store, ToAgent,
 };
@@ -12,8 +12,9 @@ use crate::vault::Sealed;
 use crate::world::{NodeWorld, SinkKind};
 
 /// Whether a node is running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Life {
+    #[default]
     Running,
     /// Paused until this time.
     Paused(u64),
@@ -67,7 +68,7 @@ pub(crate) enum Stage {
 }
 
 /// The thread of a lane on a node, or of a side feed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LaneThread {
     /// The number of the lane.
     pub(crate) number: u16,
@@ -86,24 +87,6 @@ pub(crate) struct LaneThread {
     pub(crate) early: Vec<LinkId>,
 }
 
-impl LaneThread {
-    /// Creates an idle thread of the lane `number`.
-    pub(crate) fn new(number: u16, relay: Relay) -> Self {
-        Self {
-            number,
-            relay,
-            events: VecDeque::new(),
-            work: None,
-            up: None,
-            downs: Vec::new(),
-            fed: false,
-            held_since: None,
-            route: None,
-            early: Vec::new(),
-        }
-    }
-}
-
 /// A block with the writer.
 #[derive(Debug)]
 pub(crate) struct Written {
@@ -116,7 +99,7 @@ pub(crate) struct Written {
 }
 
 /// A node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) life: Life,
     pub(crate) cut: bool,
@@ -169,35 +152,12 @@ impl Node {
             SinkKind::Null => Sink::new(layout, false),
             SinkKind::Stream | SinkKind::Tree => Sink::in_order(layout, room),
         };
-        let lane = |number, blocks| LaneThread::new(number, Relay::new(blocks, is_head));
-        Self {
-            life: Life::Running,
-            cut: false,
-            world,
-            sink,
-            lanes: (0..).zip(&plan.lanes).map(|(n, planned)| lane(n, planned.blocks)).collect(),
-            sent: vec![0; plan.lanes.len()],
-            writing: VecDeque::new(),
-            early: BTreeMap::new(),
-            turn: 0,
-            streamed: 0,
-            landed: false,
-            front_moved: false,
-            places: 0,
-            stalled_ns: 0,
-            disk: None,
-            blocked_ns: 0,
-            hangs: false,
-            commits: None,
-            inbox: VecDeque::new(),
-            inbox_last: 0,
-            outbox: VecDeque::new(),
-            outbox_last: 0,
-            closed: false,
-            first_ns: None,
-            complete_ns: None,
-            committed_ns: None,
-        }
+        let lane = |(number, planned): (u16, &Lane)| {
+            let relay = Relay::new(planned.blocks, is_head);
+            LaneThread { number, relay, ..LaneThread::default() }
+        };
+        let lanes = (0..).zip(&plan.lanes).map(lane).collect();
+        Self { world, sink, lanes, sent: vec![0; plan.lanes.len()], ..Self::default() }
     }
 
     /// Passes an event to a lane's relay.

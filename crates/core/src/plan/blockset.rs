@@ -1,7 +1,7 @@
 //! Sets of block indices as bitmaps: at most 128 KiB for a million blocks.
 
 /// A set of block indices below `len`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BlockSet {
     /// The bitmap up to the largest index ever inserted: a stream of unknown length may have very
     /// many blocks, but rarely does.

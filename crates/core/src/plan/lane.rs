@@ -6,7 +6,7 @@ use super::route::Route;
 
 /// The blocks of a lane: runs of `run` blocks that begin at `first`, `first + step`, ..., below `end`.
 /// With K lanes, lane k carries every K-th run. The ordinal of a block is its index within its lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneBlocks {
     /// The first block's index.
     pub first: u64,

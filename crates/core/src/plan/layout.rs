@@ -17,7 +17,7 @@ pub const BLOCKS_MAX: u64 = 1 << 24;
 
 /// A source's length and the size of the blocks it is cut into. The last block may be shorter; an
 /// empty source has no blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     /// The length of the source in bytes; the maximum length if `open`.
     pub length: u64,

@@ -80,9 +80,8 @@ impl Head {
             return;
         }
         let is_wrong = |node: &Node| known(node) && node.root != node.wanted;
-        for id in
-            self.receivers().filter(|id| is_wrong(&self.nodes[id.index()])).collect::<Vec<_>>()
-        {
+        let wrong = self.receivers().filter(|id| is_wrong(&self.nodes[id.index()]));
+        for id in wrong.collect::<Vec<_>>() {
             let reason = "the digest of its blocks differs from that of the source".to_owned();
             self.take_out(id, NodeState::Failed(reason));
         }

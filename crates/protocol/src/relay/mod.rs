@@ -24,8 +24,9 @@ pub use self::event::{RelayEvent, RelayOrder, Store};
 use super::sink::Sink;
 use garland_core::plan::LaneBlocks;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Busy {
+    #[default]
     No,
     /// `to` has the epochs of the links on which the block is forwarded.
     Receiving {
@@ -53,7 +54,7 @@ pub(super) struct Unsettled {
 }
 
 /// The relay of one lane on one node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Relay {
     blocks: LaneBlocks,
     /// The link from upstream: its epoch, and whether it is open. The head has none.
@@ -92,25 +93,8 @@ impl Relay {
     /// Creates the relay of a node in the lane `blocks`.
     #[must_use]
     pub fn new(blocks: LaneBlocks, is_source: bool) -> Self {
-        Self {
-            blocks,
-            up: None,
-            was_open: false,
-            is_source,
-            cursor: if is_source { blocks.len() } else { 0 },
-            up_ended: is_source,
-            downs: Vec::new(),
-            is_side_feed: false,
-            busy: Busy::No,
-            incarnation: 0,
-            newest: 0,
-            requested: BTreeSet::new(),
-            unsettled: Vec::new(),
-            unverified: Vec::new(),
-            detached: false,
-            in_flight: 0,
-            orders: VecDeque::new(),
-        }
+        let cursor = if is_source { blocks.len() } else { 0 };
+        Self { blocks, is_source, cursor, up_ended: is_source, ..Self::default() }
     }
 
     /// Creates a relay that feeds one downstream on the side of the lane `blocks`, from what the

@@ -119,7 +119,8 @@ impl Engine<'_> {
             }
             let blocks = self.plan.lanes[lane].blocks;
             let epoch = route.downstreams[0].epoch;
-            threads.push(LaneThread::new(route.lane, Relay::side_feed(blocks, epoch)));
+            let (number, relay) = (route.lane, Relay::side_feed(blocks, epoch));
+            threads.push(LaneThread { number, relay, ..LaneThread::default() });
             let thread = threads.len() - 1;
             self.route_thread(place, thread, route);
         }
