@@ -69,11 +69,11 @@ fn what_carries_nothing_is_refused_in_words() {
         let said = garland(&scratch, &[&["forecast"], words].concat()).with_code(2);
         assert!(said.out.is_empty() && said.err.contains(expected), "{expected}\n{}", said.err);
     };
-    refused(&[], "nothing was measured");
+    refused(&[], "there are no measured points");
     refused(&["--points", "4=10,4=11"], "says nothing about other node counts");
     refused(&["--points", "1=10,2=6"], "which fit any curve");
     refused(&["--points", "1=10,2=20,4=40"], "more nodes were slower");
-    refused(&["--points", "1=100,2=50,4=2"], "no law comes nearer");
+    refused(&["--points", "1=100,2=50,4=2"], "the best law differs from these points");
     refused(&["--points", "1=100,2=52,4=30", "--limit", "wire=50s"], "one of the two is wrong");
     refused(&["--points", "1=ten"], "is not a measured point");
     refused(&["--points", "1=10,2=-3,4=4"], "is not a measured point");

@@ -40,7 +40,7 @@ pub struct Origin {
     /// The start of the node's part by its monotonic clock, in nanoseconds: the start of the
     /// command at the head, the arrival of `Begin` at an agent.
     pub started_ns: u64,
-    /// The same moment by its wall clock, in nanoseconds since 1970-01-01: for people, and to
+    /// The time of that start by its wall clock, in nanoseconds since 1970-01-01: for people, and to
     /// detect clocks that are far off.
     pub wall_ns: u64,
     /// The copy's identity.

@@ -116,7 +116,7 @@ fn nothing_is_removed_unless_that_was_asked_for() {
     for stream in [&sweep[..], &sweep[1..], &inside, &[&sweep[..1], &inside].concat()] {
         for limits in [only(b"kept"), TreeLimits::default()] {
             let said = obey_within(&top, limits, stream).unwrap_err();
-            assert!(said.contains("an order to remove files, which was not asked for"), "{said}");
+            assert!(said.contains("an order to remove files, which was not requested"), "{said}");
             assert_eq!(names(&top, "target"), THERE);
             assert_eq!(names(&top, "target/kept"), ["x"]);
         }
