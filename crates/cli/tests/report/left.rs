@@ -44,9 +44,9 @@ fn what_a_crash_leaves_is_told_and_no_reason_for_no_report() {
     fs::remove_dir_all(run.join("trace")).unwrap();
     assert_eq!(notes(&[name]), "[]");
     fs::write(run.join("result.json"), b"{\"schema\": \"garl").unwrap();
-    assert!(notes(&[name]).contains("can't be read"));
+    assert!(notes(&[name]).contains("cannot read its result"));
     fs::remove_file(run.join("result.json")).unwrap();
-    assert!(notes(&[name]).contains("can't be read"));
+    assert!(notes(&[name]).contains("cannot read its result"));
     // Without a result it isn't the last one that can be told of.
     let said = garland.run(&["report"]).with_code(2);
     assert!(said.err.contains("no run has a result yet"), "{}", said.err);

@@ -75,7 +75,7 @@ fn copies_and_jobs_of_other_commands_are_seen_each_on_its_node() {
         nodes.dedup();
         assert_eq!(nodes.len(), 1, "{out}");
     }
-    assert!(!out.contains("don't answer"), "{out}");
+    assert!(!out.contains("do not answer"), "{out}");
     top.process().interrupt();
     let _ = top.end().with_code(0);
     work.end();
