@@ -104,7 +104,7 @@ fn what_cannot_be_is_refused_with_a_hint() {
     let format = said(&[&topology, "--format", "wicked"]);
     assert!(format.contains("ifupdown, networkd, netplan, networkmanager, iproute2"), "{format}");
     let bond = said(&[&[subflows.as_str()], &networkd[..], &["n1"]].concat());
-    assert!(bond.contains("ifupdown and iproute2 can"), "{bond}");
+    assert!(bond.contains("ifupdown and iproute2 do"), "{bond}");
     let map = said(&[&topology, "--format", "netplan", "--node", "n2", "--map", "eth0"]);
     assert!(map.contains("write NIC=NAME, such as eth0=enp3s0"), "{map}");
     let map = said(&[&topology, "--format", "netplan", "--node", "n2", "--map", "eth7=a"]);
