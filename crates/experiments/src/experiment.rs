@@ -108,23 +108,23 @@ impl Experiment {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Table {
-    /// Of [`Experiment::Balance`].
+    /// The table of [`Experiment::Balance`].
     Balance(Box<balance::Table>),
-    /// Of [`Experiment::Broadcast`].
+    /// The table of [`Experiment::Broadcast`].
     Broadcast(broadcast::Table),
-    /// Of [`Experiment::Copy`].
+    /// The table of [`Experiment::Copy`].
     Copy(copy::Table),
-    /// Of [`Experiment::Farm`].
+    /// The table of [`Experiment::Farm`].
     Farm(Box<farm::Table>),
-    /// Of [`Experiment::Pairs`].
+    /// The table of [`Experiment::Pairs`].
     Pairs(pairs::Table),
-    /// Of [`Experiment::Ping`].
+    /// The table of [`Experiment::Ping`].
     Ping(ping::Table),
-    /// Of [`Experiment::Placements`].
+    /// The table of [`Experiment::Placements`].
     Placements(placements::Table),
-    /// Of [`Experiment::Scaling`].
+    /// The table of [`Experiment::Scaling`].
     Scaling(scaling::Table),
-    /// Of [`Experiment::Stripes`].
+    /// The table of [`Experiment::Stripes`].
     Stripes(stripes::Table),
 }
 

@@ -153,9 +153,12 @@ pub fn find(name: &str) -> Result<Scenario, Failure> {
     if let Some(scenario) = all()?.into_iter().find(|scenario| scenario.name == name) {
         return Ok(scenario);
     }
-    let text = std::fs::read_to_string(name).map_err(|_| {
-        Failure::usage(format!("no scenario or file is named {name}"))
-            .hint("to list the scenarios, run garland scenario list")
+    let text = std::fs::read_to_string(name).map_err(|error| {
+        let reason = garland_sys::error::reason(&error);
+        Failure::usage(format!(
+            "no scenario is named {name}, and the file cannot be read: {reason}"
+        ))
+        .hint("to list the scenarios, run garland scenario list")
     })?;
     Scenario::parse(&text, name)
 }

@@ -144,7 +144,7 @@ pub enum PingTarget {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = DISK_HELP)]
 pub struct Disk {
-    /// NODES[:PATH], where PATH is an existing directory [default: the directory of relative paths].
+    /// NODES[:PATH], where PATH is an existing directory [default: the base of relative paths].
     pub target: OsString,
     /// Size of the test file; no measurement moves more bytes.
     #[arg(long, default_value = "1GiB", value_name = "SIZE")]
@@ -172,7 +172,7 @@ The test writes only to a file of its own in PATH. The file has no name, so noth
 however the test ends. The test leaves 5 % of the file system free, or 4 GiB if that is less.
 
 Sequential operations are 1 MiB long, random operations 4 KiB. \"Cached\" operations use the page
-cache: reads start with none of the file in it (checked with cachestat or mincore), and writes end
-with fsync. Direct operations (O_DIRECT) bypass it with io_uring: 8 sequential operations in flight,
-and random operations at depths 1, 2, 4 .. until a larger depth gives no higher rate (the knee). Each
-stable write is followed by fdatasync.";
+cache: reads start with none of the file in it (checked with cachestat or mincore), and writes
+end with fsync. Direct operations (O_DIRECT) bypass it with io_uring: 8 sequential operations in
+flight, and random operations at depths 1, 2, 4 .. until a larger depth gives no higher rate (the
+knee). Each stable write is followed by fdatasync.";

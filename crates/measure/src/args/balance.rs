@@ -11,7 +11,7 @@ use garland_fleet::args::Launch;
 #[command(after_help = BALANCE_HELP)]
 pub struct Balance {
     /// NODES[:PATH], an even number of nodes: the first two are a pair, and so on. PATH is an
-    /// existing directory [default: the directory of relative paths].
+    /// existing directory [default: the base of relative paths].
     pub target: OsString,
     /// Sizes of the copied files.
     #[arg(long, default_value = "16MB,256MB", value_delimiter = ',', value_name = "SIZE,..")]

@@ -46,7 +46,7 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
         series.measure(&interrupts, &mut |line| screen.draw(clock::now_ns(), &[line]))
     });
     screen.clear();
-    measured.or_nothing("failed to measure")?;
+    measured.or_nothing("failed to measure with the agents")?;
     let cpu = since.busy_since();
     phases.end("rounds");
     let (findings, exchange) = series.into_findings();

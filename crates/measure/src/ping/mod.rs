@@ -140,7 +140,7 @@ impl Session<'_> {
         let mut found = |_: usize, node: usize, finding: Finding| pair.found(node == 0, finding);
         let ends = party
             .round(&[meeting], Some(self.interrupts), &mut found)
-            .or_nothing("failed to measure")?;
+            .or_nothing("failed to measure with the agents")?;
         match ends.into_iter().next() {
             Some(PairEnd::Failed(node, reason)) => pair.fail(&self.names[node], &reason),
             Some(PairEnd::Interrupted) => {

@@ -15,43 +15,38 @@ const CHARACTERS: usize = 128;
 
 impl fmt::Display for WiresResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.findings.fmt(f)
-    }
-}
-
-impl fmt::Display for WiresFindings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let findings = &self.findings;
         let pairs =
-            self.directions.iter().filter(|pair| pair.rail == 0 && pair.from < pair.to).count();
-        let (rounds, at_once) = (self.rounds, self.at_once);
+            findings.directions.iter().filter(|pair| pair.rail == 0 && pair.from < pair.to).count();
+        let (rounds, at_once) = (findings.rounds, findings.at_once);
         write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unencrypted TCP")?;
-        writeln!(f, "{}", if self.rails > 1 { ", rail by rail" } else { "" })?;
-        for rail in 0..self.rails {
-            if self.rails > 1 {
+        writeln!(f, "{}", if findings.rails > 1 { ", rail by rail" } else { "" })?;
+        for rail in 0..findings.rails {
+            if findings.rails > 1 {
                 writeln!(f, "rail {rail}")?;
             }
-            let directions = self.directions.iter().filter(|pair| pair.rail == rail).collect();
-            OnRail { findings: self, rail, directions }.fmt(f)?;
+            let directions = findings.directions.iter().filter(|pair| pair.rail == rail).collect();
+            OnRail { findings, rail, directions }.fmt(f)?;
         }
-        if let Some(sum) = self.bisection {
+        if let Some(sum) = findings.bisection {
             writeln!(f, "  between both halves of the nodes, both directions: {}", rate(sum))?;
         }
-        let failed = self.nodes.iter().filter(|node| !node.end.is_ok());
+        let failed = findings.nodes.iter().filter(|node| !node.end.is_ok());
         f.write_str(&folded(failed.map(|node| node.end.of(&node.name))))?;
-        for FailedOnRail { rail, pair } in &self.failed {
+        for FailedOnRail { rail, pair } in &findings.failed {
             let ([one, other], reason) = (&pair.nodes, &pair.reason);
-            let rail = if self.rails > 1 { format!(" on rail {rail}") } else { String::new() };
+            let rail = if findings.rails > 1 { format!(" on rail {rail}") } else { String::new() };
             writeln!(f, "no measurement between {one} and {other}{rail}: {reason}")?;
         }
-        if let Some(baseline) = &self.baseline {
+        if let Some(baseline) = &findings.baseline {
             let share = baseline.share * 100.0;
             writeln!(f, "compared with run {}: pairs have {share:.0} % of its rate", baseline.run)?;
         }
-        self.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))?;
-        for fault in &self.faults {
+        findings.measured.warnings.iter().try_for_each(|warning| writeln!(f, "note: {warning}"))?;
+        for fault in &findings.faults {
             writeln!(f, "fault: {}", fault.text)?;
         }
-        if self.faults.is_empty() && !self.directions.is_empty() {
+        if findings.faults.is_empty() && !findings.directions.is_empty() {
             writeln!(f, "no part is slower than its peers")?;
         }
         Ok(())
