@@ -66,7 +66,7 @@ fn a_name_that_is_too_long_is_found_before_the_copy() {
 fn an_unknown_node() {
     let said = refused("unknown", 2, &["--cluster", "c.toml", "source.bin", "n[2-4]:/x"]);
     insta::assert_snapshot!(said.err, @r"
-    error: n4 is not in the cluster file
+    error: node n4 is not in the cluster file
     hint: add it to the file, or use another file with --cluster
     ");
 }

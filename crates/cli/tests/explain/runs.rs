@@ -81,7 +81,7 @@ fn a_trace_that_is_cut_or_missing_or_strange_is_told_and_the_rest_explained() {
     let whole = fs::read(&trace).unwrap();
     fs::write(&trace, &whole[..whole.len() / 2]).unwrap();
     let said = garland.run(&["explain"]).with_code(0);
-    assert!(said.out.contains("the trace of local2 was cut"), "{}", said.out);
+    assert!(said.out.contains("the trace of local2 is incomplete"), "{}", said.out);
 
     let mut other = whole.clone();
     other[8] = 99;

@@ -132,7 +132,7 @@ fn a_result_that_finds_no_room_is_told_and_not_there() {
     ];
     let said = garland(&scratch).run(&words(&first, &inputs[..1])).with_code(3);
     let outcome = records(&said)[0]["outcome"].to_string();
-    assert!(outcome.contains("taking back full/a"), "{outcome}");
+    assert!(outcome.contains("cannot copy output full/a back"), "{outcome}");
     scratch.assert_nothing_left();
 }
 

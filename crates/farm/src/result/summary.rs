@@ -30,7 +30,7 @@ pub struct Summary {
     /// The mean over all jobs of the time from queueing to the end, divided by the time of its work on the
     /// fastest node.
     pub slowdown: Option<f64>,
-    /// The same jobs on one machine, measured or estimated.
+    /// All jobs on one machine, measured or estimated.
     pub one: Option<OneMachine>,
     /// Name of the unit of power.
     pub unit: String,
