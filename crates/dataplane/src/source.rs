@@ -56,7 +56,7 @@ pub enum SourceError {
 pub struct Source {
     file: File,
     path: PathBuf,
-    /// The stamp of the file when it was opened. That of a device does not show its changes.
+    /// The stamp of the file when it was opened; only the length of a device's tells anything.
     opened: Opened,
     is_device: bool,
     /// The number of bytes that are copied, from its beginning.
@@ -117,9 +117,12 @@ impl Source {
 
     /// Returns the whole of an open file or block device as a source.
     fn new(file: File, path: PathBuf) -> io::Result<Self> {
-        let opened = Opened::now(&file)?;
+        let mut opened = Opened::now(&file)?;
         let is_device = file.metadata()?.file_type().is_block_device();
-        let length = if is_device { length_of_device(&file)? } else { opened.stamp.length };
+        if is_device {
+            opened.stamp.length = length_of_device(&file)?;
+        }
+        let length = opened.stamp.length;
         let (room, disk, usage, stripe) = (length, None, None, None);
         Ok(Self { file, path, opened, is_device, length, room, disk, usage, stripe })
     }
@@ -219,8 +222,8 @@ impl Content for Source {
 
     fn is_unchanged(&self) -> bool {
         if self.is_device {
-            // A device has no stamp; if it is read again the digests are compared.
-            return length_of_device(&self.file).is_ok_and(|now| now >= self.length);
+            // A device's times do not show its changes; if it is read again the digests are compared.
+            return length_of_device(&self.file).is_ok_and(|now| now == self.opened.stamp.length);
         }
         stamp(&self.file).is_ok_and(|now| now == self.opened.stamp)
     }
