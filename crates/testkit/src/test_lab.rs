@@ -57,7 +57,6 @@ impl<'a> TestLab<'a> {
     }
 
     /// Waits until no other lab of this test program is up, and keeps others from starting.
-    #[must_use]
     pub fn alone() -> MutexGuard<'static, ()> {
         ALONE.lock()
     }
