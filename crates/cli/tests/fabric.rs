@@ -121,7 +121,7 @@ fn words_that_make_no_sense_are_refused() {
         let said = garland(&scratch).run(&all).with_code(2);
         assert!(said.err.contains(wanted), "{all:?}: {}", said.err);
     };
-    refused(&["--provider", "shm"], "take --transport fabric");
+    refused(&["--provider", "shm"], "add --transport fabric");
     refused(
         &["--transport", "fabric", "--provider", "a b"],
         "is not the name of a libfabric provider",

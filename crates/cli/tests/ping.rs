@@ -103,7 +103,7 @@ fn what_can_not_be_measured_is_refused_with_the_way_out() {
 
 #[test]
 fn an_agent_that_dies_or_stalls_is_named_and_what_was_measured_is_kept() {
-    for (stalls, wanted) in [(false, "failed  local2: "), (true, "failed  local2: no word")] {
+    for (stalls, wanted) in [(false, "failed  local2: "), (true, "failed  local2: no message")] {
         let scratch = Scratch::new("ping-death");
         let garland = garland(&scratch);
         let roots = scratch.root("");

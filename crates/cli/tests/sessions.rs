@@ -217,7 +217,7 @@ fn a_state_folder_that_cannot_be() {
     let said = garland(&scratch).cp(&["f", "local1:/x"]).with_code(3);
     let folder = scratch.folder().display().to_string();
     insta::assert_snapshot!(shown(&said).replace(&folder, "SCRATCH"), @r"
-    error: making SCRATCH/state: file exists
+    error: cannot create SCRATCH/state: file exists
     [exit 3]
     ");
 }

@@ -236,7 +236,7 @@ fn a_server_that_is_killed_when_it_has_committed_leaves_the_older_set() {
         });
     });
     assert!(
-        said.err.contains("/x: a later copy of it was not finished on all nodes"),
+        said.err.contains("/x: the last striped copy did not finish on all nodes"),
         "{}",
         said.err
     );
@@ -331,7 +331,8 @@ fn a_manifest_that_is_wrong_is_said_to_be() {
         (1..=3).for_each(|n| edit(file(n, ".toml"), "version = 1", "version = 9"));
     });
     assert!(
-        said.err.starts_with("error: /x: the manifest .stripe-1of3.toml on local1: version 9, and"),
+        said.err
+            .starts_with("error: /x: the manifest .stripe-1of3.toml on local1: version 9 is not"),
         "{}",
         said.err
     );

@@ -77,7 +77,7 @@ fn what_carries_nothing_is_refused_in_words() {
     refused(&["--points", "1=100,2=52,4=30", "--limit", "wire=50s"], "one of the two is wrong");
     refused(&["--points", "1=ten"], "is not a measured point");
     refused(&["--points", "1=10,2=-3,4=4"], "is not a measured point");
-    refused(&["--points", "0=10,2=3,4=4"], "0 nodes in 10 s can't be");
+    refused(&["--points", "0=10,2=3,4=4"], "0 nodes in 10 s is not a valid point");
     refused(&["--points", "1=10,2=6,4=4", "--nodes", "0"], "is not a node count");
     refused(&["--points", "1=10,2=6,4=4", "--nodes", "1..99999"], "more than 10000");
     refused(&["--points", "1=10,2=6,4=4", "--limit", "wire"], "is not a limit");

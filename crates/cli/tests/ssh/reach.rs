@@ -20,7 +20,7 @@ fn a_firewall_before_the_agent_is_named_with_its_port() {
     let output = run(&field, &COPY);
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("failed  n2: connecting to its agent at 10.99.0.2:"), "{text}");
+    assert!(text.contains("failed  n2: cannot connect to its agent at 10.99.0.2:"), "{text}");
     assert!(
         text.contains("timed out; the login worked, so a firewall probably blocks TCP port "),
         "{text}"

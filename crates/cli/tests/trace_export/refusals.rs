@@ -44,7 +44,7 @@ fn traces_of_another_version_cut_short_or_of_something_else() {
     let said = export().with_code(1);
     assert!(said.err.contains("n1: the trace has version 2"), "{}", said.err);
     assert!(said.err.contains("ok      n2: "), "{}", said.err);
-    assert!(said.err.contains("n3: it is no trace"), "{}", said.err);
+    assert!(said.err.contains("n3: the file is not a garland trace"), "{}", said.err);
     let of = |node: &str| said.out.lines().filter(|line| line.starts_with(node)).count();
     assert!(of("head,") > 100 && of("n2,") > 50 && of("n1,") == 0);
     for name in ["head.trace", "n2.trace"] {

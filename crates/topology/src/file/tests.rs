@@ -280,7 +280,7 @@ fn values_are_checked() {
     insta::assert_snapshot!(lines, @r#"
     den.toml:2:1: medium hub is a hub without a rate; a hub needs one, since all its stations share it: set `rate`, for instance to 10mbit
     den.toml:5:8: medium hub has the rate 0, which passes no packets: set another rate, or omit `rate` for no limit
-    den.toml:5:8: `rate`: the unit of `10mbps` may mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes
+    den.toml:5:8: `rate`: the unit of `10mbps` can mean bits or bytes: write `gbit`, `mbit`, `kbit` for bits or `MB/s` for bytes
     den.toml:4:9: node n0 is the only node: a topology needs at least two
     den.toml:4:9: node n1 is the only node: a topology needs at least two
     den.toml:4:9: `nodes` must be a whole number from 0 to 4294967295, not -1
@@ -289,7 +289,7 @@ fn values_are_checked() {
     den.toml:4:9: two nodes have the name n1: rename one of them
     den.toml:4:13: `nodes`: n1 is named twice
     den.toml:4:9: "n_2" is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes
-    den.toml:4:10: `nodes`: can't read @all: groups are made of nodes, not nodes of groups
+    den.toml:4:10: `nodes`: cannot read @all: groups can contain nodes, but `nodes` cannot contain groups
     den.toml:4:9: `nodes` must be a node list such as "n[0-3]", or the number of nodes without the head n0, not an array
     den.toml:5:10: `subnet`: "10.0.0.0" is not a network: write one such as 10.88.0.0/16
     den.toml:5:10: 10.0.0.0/30 has addresses for 2 nodes, but the topology has 4: use a shorter prefix
@@ -335,7 +335,7 @@ fn what_is_written_out_must_fit_together() {
     insta::assert_snapshot!(lines.join("\n"), @r#"
     den.toml:24:6: lap is not the name of a medium of this topology (did you mean lan?)
     den.toml:38:9: x is not the name of a node of this topology (did you mean a?)
-    den.toml:14:8: `kind` can't be "bus"; allowed: hub, switch, wire
+    den.toml:14:8: `kind` cannot be "bus"; allowed: hub, switch, wire
     den.toml:19:13: `backplane` is not allowed here: only a switch has one; remove it
     den.toml:29:11: `address`: the prefix of its network is missing; write it as in 10.0.0.1/24, or a `peer`
     den.toml:29:11: `address`: the prefix must be 0 to 32
@@ -343,7 +343,7 @@ fn what_is_written_out_must_fit_together() {
     den.toml:29:8: `peer`: no prefix is allowed here; remove it
     den.toml:5:9: node d has no address: add a NIC or a bond with an address, or set `address` in a section `[[topology.node]]`
     den.toml:35:11: `address` gives 3 addresses, but `nodes` gives 2 nodes: write one address per node
-    den.toml:31:12: `ethernet`: "5:54:00:12:34:56" is no Ethernet address: write one as 02:88:00:00:00:01
+    den.toml:31:12: `ethernet`: "5:54:00:12:34:56" is not an Ethernet address: write six bytes such as 02:88:00:00:00:01
     den.toml:45:9: eth11 is not the name of a NIC of b (did you mean eth1?)
     den.toml:4:9: bond bond0 of b: it has 1 NIC, but a bond needs at least two
     den.toml:46:11: `address`: the prefix of its network is missing; write it as in 10.0.0.1/24
