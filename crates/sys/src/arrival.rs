@@ -1,27 +1,28 @@
-//! How much of a stream has arrived, which is more than what was read of it when the reader lacked a
-//! processor: the times of its reads would show a burst where the bytes arrived in time.
+//! Counts the bytes of a stream that have arrived, read or not. The times of the reads alone would
+//! mislead: a reader that waited for a CPU would see a burst where the bytes arrived evenly.
 
 use std::net::TcpStream;
 
 use crate::clock;
 
-/// The kernel's answer is of a known moment when it comes as soon as this.
+/// An answer of the kernel that takes no longer than this counts as taken at a known moment.
 const SOON_NS: u64 = 50_000;
 
-/// The number of retries before any time is accepted.
+/// The maximum number of queries; the answer to the last one is accepted however long it took.
 const TRIES: usize = 4;
 
-/// The bytes that have arrived at a moment.
+/// The number of bytes that had arrived at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// When, in monotonic nanoseconds.
+    /// The moment, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
-    /// Bytes, from the stream's first.
+    /// Bytes since the beginning of the stream.
     pub bytes: u64,
 }
 
-/// What of `stream` has arrived by now, when so many bytes of it were read (FIONREAD). Where the
-/// kernel doesn't say it is what was read.
+/// Returns how much of `stream` has arrived by now: `read`, the bytes that the caller has read, and
+/// those in the receive buffer (FIONREAD). Returns `read` alone if the kernel does not report the
+/// buffer.
 #[must_use]
 pub fn by_now(stream: &TcpStream, read: u64) -> Arrival {
     let mut arrival = Arrival::default();

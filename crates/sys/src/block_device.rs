@@ -1,55 +1,56 @@
-//! What the kernel counts of a disk: `/sys/dev/block/MAJOR:MINOR/stat`, as the kernel's
-//! Documentation/block/stat.rst describes it. It may be read without rights.
+//! The I/O counters of a disk: `/sys/dev/block/MAJOR:MINOR/stat`, as the kernel's
+//! Documentation/block/stat.rst describes it. Reading them needs no privilege.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{major, minor};
 
-/// Bytes of a sector, whatever the disk's own are.
+/// Bytes of a sector in the kernel's counters, whatever the disk's own sector size is.
 const SECTOR: u64 = 512;
 
 /// A disk whose counters can be read.
 #[derive(Debug)]
 pub struct BlockDevice(File);
 
-/// What a disk has done since it was there.
+/// The operations of a disk since it was attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Operations under way.
+    /// Operations in flight.
     pub in_flight: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Reads that have ended.
+    /// Completed reads.
     pub reads: u64,
-    /// Writes that have ended.
+    /// Completed writes.
     pub writes: u64,
-    /// Milliseconds of these reads, summed.
+    /// The summed duration of these reads in milliseconds.
     pub read_ms: u64,
-    /// Milliseconds of these writes, summed.
+    /// The summed duration of these writes in milliseconds.
     pub write_ms: u64,
-    /// Flushes that have ended; 0 before Linux 5.5.
+    /// Completed flushes; 0 before Linux 5.5.
     pub flushes: u64,
-    /// Milliseconds of these flushes, summed.
+    /// The summed duration of these flushes in milliseconds.
     pub flush_ms: u64,
-    /// Milliseconds with anything under way.
+    /// Milliseconds during which at least one operation was in flight.
     pub busy_ms: u64,
-    /// Milliseconds that operations were under way, summed over all of them.
+    /// Milliseconds in flight, summed over all operations.
     pub queue_ms: u64,
 }
 
 impl BlockDevice {
-    /// The disk (or partition) of this number, as `stat` names what a file is on; `None` for what
-    /// is no disk (tmpfs, NFS, overlays) or tells nothing.
+    /// Opens the counters of the disk (or partition) with this device number, as stat(2) returns it
+    /// for a file. `None` if the number is not a disk's (tmpfs, NFS, overlays), or the kernel has
+    /// no counters for it.
     #[must_use]
     pub fn of(device: u64) -> Option<Self> {
         let path = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));
         File::open(path).ok().map(Self)
     }
 
-    /// Its counters now; `None` when it is gone.
+    /// Returns the current counters; `None` if the disk was removed.
     #[must_use]
     pub fn counters(&self) -> Option<Counters> {
         let mut text = [0; 512];
@@ -77,7 +78,7 @@ fn parse(text: &str) -> Option<Counters> {
 }
 
 impl Counters {
-    /// What was done since `before`; what is under way is as it is now.
+    /// Returns the increase of each counter since `before`; `in_flight` is the current number.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {

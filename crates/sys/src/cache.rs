@@ -1,5 +1,5 @@
-//! What of a file is in the page cache, and putting it out of there: cachestat(2), and mincore(2)
-//! where the kernel (before 6.5) hasn't it.
+//! Measures how much of a file is in the page cache, and drops it from there. Uses cachestat(2), or
+//! mincore(2) on kernels before 6.5.
 
 use std::fs::File;
 use std::io;
@@ -10,20 +10,20 @@ use rustix::fs::{Advice, fadvise};
 /// The system call that queried the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheProbe {
-    /// cachestat(2): by file.
+    /// cachestat(2), which takes a file.
     Cachestat,
-    /// mincore(2): by a mapping of the file.
+    /// mincore(2), which takes a mapping of the file.
     Mincore,
 }
 
-/// What of a file's first bytes is in memory.
+/// How much of the beginning of a file is in the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Residency {
-    /// The queried pages of the file.
+    /// The number of pages that were queried.
     pub pages: u64,
-    /// Those of them in the page cache.
+    /// The number of these pages in the page cache.
     pub cached: u64,
-    /// How that is known.
+    /// The system call that was used.
     pub probe: CacheProbe,
 }
 
@@ -48,7 +48,7 @@ struct Statistics {
     recently_evicted: u64,
 }
 
-/// Asks how much of the first `length` bytes of `file` is in the page cache.
+/// Returns how much of the first `length` bytes of `file` is in the page cache.
 ///
 /// # Errors
 /// When the kernel supports neither call.
@@ -65,7 +65,7 @@ pub fn residency(file: &File, length: u64) -> io::Result<Residency> {
     }
 }
 
-/// Asks the kernel to forget the clean pages of `file`; dirty ones must have been made stable first.
+/// Drops the clean pages of `file` from the page cache. Dirty pages stay: sync the file first.
 ///
 /// # Errors
 /// When the file has no page cache.
@@ -87,8 +87,8 @@ fn by_mincore(file: &File, length: u64) -> io::Result<u64> {
     let page = rustix::param::page_size();
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let mut states = vec![0_u8; length.div_ceil(page)];
-    // SAFETY: a new shared mapping at a place of the kernel's choice; nobody reads through it, so
-    // neither a changed nor a shortened file can do harm; `states` has a byte for each of its pages.
+    // SAFETY: a new shared mapping at an address that the kernel chooses. No code reads through it,
+    // so a file that changes or shrinks does no harm; `states` has one byte for each page of it.
     unsafe {
         let (shared, read) = (libc::MAP_SHARED, libc::PROT_READ);
         let start = libc::mmap(std::ptr::null_mut(), length, read, shared, file.as_raw_fd(), 0);
@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn what_was_written_is_cached_until_it_is_forgotten() {
-        // Not in the system's temporary directory, which may be memory, where nothing is forgotten.
+        // Not in the system's temporary directory: that may be a tmpfs, whose pages cannot be
+        // dropped.
         let program = std::env::current_exe().unwrap();
         let path = program.with_file_name(format!("cache-test-{}", std::process::id()));
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);

@@ -1,7 +1,7 @@
-//! Control groups (cgroups(7)): how much of the processors a set of processes may have.
+//! Control groups (cgroups(7)), which limit the CPU time and the memory of a set of processes.
 //!
-//! The controller for processors lives in one hierarchy only: of version 1, or of version 2. Both
-//! are written to here; which one a group is of, its files tell.
+//! The CPU controller belongs to one hierarchy only, of version 1 or of version 2. This module
+//! supports both; the files in a group show its version.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,42 +10,43 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// A directory that an administrator may make below the hierarchy's root and give to a user.
+/// The group that an administrator may create below the root of the hierarchy and give to a user.
 pub const GIVEN: &str = "garland";
 
-/// Version 1 limits no memory beyond this many bytes.
+/// In version 1, a memory limit of this many bytes or more means no limit.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// How long processes that were killed may take to leave a group.
+/// The time that killed processes get to leave a group.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// A control group with the controller for processors.
+/// A control group with the CPU controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group(PathBuf);
 
-/// Where groups could be made: below this process's own group, beside it, and in the directory
-/// [`GIVEN`]. Whether they may be made there, only trying tells.
+/// Returns the groups below which new groups may be possible: this process's own group, its parent,
+/// and [`GIVEN`]. Only an attempt shows whether this process may create groups there.
 ///
 /// # Errors
-/// When the system doesn't tell its mounts, or has no such hierarchy.
+/// When `/proc` cannot be read, or no hierarchy has a CPU controller.
 pub fn places() -> io::Result<Vec<Group>> {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let own = fs::read_to_string("/proc/self/cgroup")?;
     let places = find(&mounts, &own, "cpu", controllers_at);
     if places.is_empty() {
-        let reason = "no control group of this system limits processors";
+        let reason = "this system has no control group with a CPU controller";
         return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
     }
     Ok(places.into_iter().map(Group).collect())
 }
 
-/// The names of the controllers that a group of version 2 has.
+/// Returns the names of the controllers of a group of version 2, separated by blanks.
 fn controllers_at(path: &Path) -> String {
     fs::read_to_string(path.join("cgroup.controllers")).unwrap_or_default()
 }
 
-/// The groups of `controller` by the texts of the two files; `controllers` reads the controllers of a
-/// group of version 2.
+/// Finds the directories of [`places`] for `controller`. `mounts` is the text of
+/// `/proc/self/mountinfo`, `own` that of `/proc/self/cgroup`; `controllers` returns the controllers
+/// of a group of version 2.
 fn find(
     mounts: &str,
     own: &str,
@@ -85,16 +86,16 @@ fn find(
     Vec::new()
 }
 
-/// Thousandths of one processor that this process may have, with whatever is in its group; `None` where
-/// nothing holds it to less than the machine has, or the system doesn't tell.
+/// Returns the CPU limit of this process and the others in its group, in thousandths of one CPU;
+/// `None` without a limit, or if it cannot be read.
 #[must_use]
 pub fn allowed() -> Option<u32> {
     let own = places().ok()?.into_iter().next()?;
-    // The narrowest of its group and those above it counts.
+    // The lowest limit of the group and its ancestors applies.
     own.0.ancestors().filter_map(limit_at).min()
 }
 
-/// The limit of the group at `path`, in thousandths of one processor, if it has one.
+/// Returns the CPU limit of the group at `path` in thousandths of one CPU, if it has one.
 fn limit_at(path: &Path) -> Option<u32> {
     let read = |name: &str| fs::read_to_string(path.join(name)).ok();
     let (quota, period) = match read("cpu.max") {
@@ -104,7 +105,7 @@ fn limit_at(path: &Path) -> Option<u32> {
         }
         None => (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?),
     };
-    // Without a limit the quota is -1, or `max`.
+    // A group without a limit has the quota -1 or `max`.
     let (quota, period): (u64, u64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
     u32::try_from(quota.saturating_mul(1000).checked_div(period)?).ok()
 }
@@ -113,28 +114,28 @@ fn has(controllers: &str, controller: &str) -> bool {
     controllers.split_whitespace().any(|name| name == controller)
 }
 
-/// Memory that a group may have.
+/// The memory limit of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Bytes of its processes, all together.
+    /// The limit for all processes of the group together, in bytes.
     pub most: u64,
-    /// The free bytes of these, with the page cache that could be reclaimed.
+    /// The unused part of it in bytes, including page cache that can be reclaimed.
     pub left: u64,
 }
 
-/// Memory that this process may have, with whatever is in its group; `None` where nothing holds it to less
-/// than the machine has, or the system doesn't tell.
+/// Returns the memory limit of this process and the others in its group; `None` without a limit, or
+/// if it cannot be read.
 #[must_use]
 pub fn memory() -> Option<Memory> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = find(&mounts, &own, "memory", controllers_at).into_iter().next()?;
     let groups = own.ancestors().filter_map(memory_at);
-    // Each of those above it holds it, too.
+    // The limits of the group's ancestors apply as well.
     groups.reduce(|one, two| Memory { most: one.most.min(two.most), left: one.left.min(two.left) })
 }
 
-/// Memory that the group at `path` may have, if it has a limit.
+/// Returns the memory limit of the group at `path`, if it has one.
 fn memory_at(path: &Path) -> Option<Memory> {
     let read = |name: &str| fs::read_to_string(path.join(name)).ok();
     let number = |text: String| text.trim().parse::<u64>().ok();
@@ -149,27 +150,28 @@ fn memory_at(path: &Path) -> Option<Memory> {
     let stat = read("memory.stat").unwrap_or_default();
     let files = stat.lines().find_map(|line| line.strip_prefix(reclaimed)?.trim().parse().ok());
     let used = used.and_then(number).unwrap_or(0).saturating_sub(files.unwrap_or(0));
-    // Version 1 has a number for no limit: what its counter can hold.
+    // In version 1, the largest value of the counter means no limit.
     (most < NO_LIMIT).then(|| Memory { most, left: most.saturating_sub(used) })
 }
 
 impl Group {
-    /// The group at `path`, which may be gone.
+    /// Returns the group at `path`, which need not exist.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
-    /// Its directory.
+    /// Returns the directory of the group.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Makes a group below this one.
+    /// Creates a group below this one.
     ///
     /// # Errors
-    /// When this process may not, or, with version 2, when this group has processes of its own.
+    /// When this process lacks the permission, or this group is of version 2 and contains
+    /// processes.
     pub fn make(&self, name: &str) -> io::Result<Self> {
         let control = self.0.join("cgroup.subtree_control");
         if fs::read_to_string(&control).is_ok_and(|enabled| !has(&enabled, "cpu")) {
@@ -180,11 +182,11 @@ impl Group {
         Ok(Self(below))
     }
 
-    /// Limits its processes together to a number of thousandths of a processor.
+    /// Limits the CPU time of all processes of the group together, in thousandths of one CPU.
     ///
-    /// The kernel lets them run for their share of every period: 20 ms, so that nothing else has
-    /// to wait for long, more only where the share of that would be under a millisecond, the least
-    /// that it takes.
+    /// The kernel gives the group its share in every period. The period is 20 ms, which keeps
+    /// pauses short. It is longer only if the share of 20 ms would be less than 1 ms, the minimum
+    /// that the kernel accepts.
     ///
     /// # Errors
     /// When this process may not.
@@ -200,24 +202,25 @@ impl Group {
         fs::write(self.0.join("cpu.cfs_quota_us"), quota.to_string())
     }
 
-    /// Claims the group while the answer lives; `None` when another process has claimed it.
+    /// Locks the group until the returned file is dropped. Returns `None` if another process has
+    /// locked it.
     ///
     /// # Errors
     /// When it is gone.
     pub fn claim(&self) -> io::Result<Option<File>> {
         let folder = File::open(&self.0)?;
         match folder.try_lock() {
-            // A group that was removed in between can still be locked.
+            // The lock succeeds even if the group was removed after it was opened, so check for it.
             Ok(()) => fs::metadata(&self.0).map(|_| Some(folder)),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
 
-    /// The groups below it whose names begin so.
+    /// Returns the groups directly below this one whose names begin with `prefix`.
     ///
     /// # Errors
-    /// When it is gone or may not be read.
+    /// When the group does not exist or cannot be read.
     pub fn below(&self, prefix: &str) -> io::Result<Vec<Self>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.0)? {
@@ -230,18 +233,18 @@ impl Group {
         Ok(found)
     }
 
-    /// Moves this process in.
+    /// Moves this process into the group.
     ///
     /// # Errors
-    /// When it may not.
+    /// When this process lacks the permission.
     pub fn join(&self) -> io::Result<()> {
         fs::write(self.0.join("cgroup.procs"), "0")
     }
 
-    /// Makes `command`'s program, and all that it starts, run in the group.
+    /// Makes the process that `command` starts, and its descendants, run in the group.
     ///
     /// # Errors
-    /// When this process may not move any in.
+    /// When this process lacks the permission to add processes to the group.
     pub fn adopt(&self, command: &mut Command) -> io::Result<()> {
         let members = File::options().write(true).open(self.0.join("cgroup.procs"))?;
         let enter = move || rustix::io::write(&members, b"0").map(drop).map_err(io::Error::from);
@@ -251,8 +254,8 @@ impl Group {
         Ok(())
     }
 
-    /// Removes the group and those below it. Processes that are still in it go to the one above,
-    /// after some time for those that are ending. That it is gone already is no error.
+    /// Removes the group and those below it. Waits up to 2 s for its processes to end, then moves
+    /// the remaining ones to the parent group. A group that does not exist is no error.
     ///
     /// # Errors
     /// When this process may not.
@@ -284,7 +287,7 @@ impl Group {
         };
         self.below("")?.iter().try_for_each(Self::evict)?;
         for process in fs::read_to_string(self.0.join("cgroup.procs"))?.lines() {
-            // It may have ended meanwhile.
+            // The process may have ended in the meantime.
             let _ = fs::write(&above, process);
         }
         Ok(())

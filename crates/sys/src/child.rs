@@ -1,4 +1,4 @@
-//! A child process: waited for with other things, and what it has used once it has ended.
+//! Child processes: waiting for one together with other descriptors, and its resource usage.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,19 +7,19 @@ use std::process::{Child, ExitStatus};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// How a child has ended.
+/// The exit status and the resource usage of a child process.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Its exit code or signal.
+    /// The exit code or signal.
     pub status: ExitStatus,
-    /// CPU time of it and of all that it waited for, in nanoseconds.
+    /// The CPU time of the child and of all processes that it waited for, in nanoseconds.
     pub cpu_ns: u64,
-    /// The largest resident memory that it, or any that it waited for, has had, in bytes. What started it
-    /// counts until its program begins.
+    /// The largest resident memory of the child, or of any process that it waited for, in bytes.
+    /// Until the child executes its program, the memory of its parent counts.
     pub memory: u64,
 }
 
-/// A descriptor that can be read once `child` has ended.
+/// Returns a descriptor (pidfd) that becomes readable when `child` ends.
 ///
 /// # Errors
 /// When the system has no descriptor left.
@@ -29,16 +29,17 @@ pub fn watch(child: &Child) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Waits until `child` has ended. It must not be waited for afterwards: its process id is free.
+/// Waits for the end of `child`. The caller must not wait for it again: its process id may have
+/// been reused.
 ///
 /// # Errors
-/// When it was waited for before.
+/// When the child was already waited for.
 pub fn reap(child: &Child) -> io::Result<Ended> {
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     loop {
-        // SAFETY: both pointers lead to places of this function that are large enough.
+        // SAFETY: both pointers point to local variables of the types that wait4 writes.
         let waited = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
         if waited == pid {
             break;
@@ -48,7 +49,7 @@ pub fn reap(child: &Child) -> io::Result<Ended> {
             return Err(error);
         }
     }
-    // SAFETY: it was zeroed, which is a value of it, and wait4 has filled it.
+    // SAFETY: all zeroes are a valid `rusage`, and wait4 has filled it.
     let usage = unsafe { usage.assume_init() };
     let ns = |time: libc::timeval| {
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

@@ -1,31 +1,33 @@
-//! The only place that reads a clock.
+//! Reads clocks. No other module does.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How this process's monotonic clock is made to go wrong, so that what corrects clocks can be
-/// tested on one machine.
+/// A simulated error of this process's monotonic clock, for testing clock correction on a single
+/// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// Nanoseconds that it is ahead.
+    /// The constant error in nanoseconds; positive if the clock is ahead.
     pub offset_ns: i64,
-    /// Nanoseconds that it gains in a second.
+    /// The drift in nanoseconds per second; positive if the clock is fast.
     pub drift_ppb: i64,
-    /// It jumps by a number of nanoseconds (the second) at a time after the skew began (the first). It
-    /// may jump back, which no monotonic clock does by itself.
+    /// A jump of the clock: nanoseconds since the skew began, and the size of the jump in
+    /// nanoseconds. It may be negative, which no real monotonic clock does.
     pub step: Option<(u64, i64)>,
 }
 
 static SKEW: OnceLock<(u64, Skew)> = OnceLock::new();
 
-/// Makes the monotonic clock of this process go wrong from now on; only the first call does.
+/// Applies `by` to the monotonic clock of this process from now on. Only the first call has an
+/// effect.
 pub fn skew(by: Skew) {
     SKEW.get_or_init(|| (nanoseconds(ClockId::Monotonic), by));
 }
 
-/// Nanoseconds of the monotonic clock: only differences mean anything, and only on one machine.
+/// Returns the monotonic clock in nanoseconds. Only differences of two readings on one machine are
+/// meaningful.
 #[must_use]
 pub fn now_ns() -> u64 {
     let now = nanoseconds(ClockId::Monotonic);
@@ -42,33 +44,33 @@ impl Skew {
     }
 }
 
-/// Nanoseconds since this machine has booted, its sleep included: what the kernel dates the start of
-/// processes by.
+/// Returns the nanoseconds since this machine was booted, including suspended time. The kernel uses
+/// this clock for the start times of processes.
 #[must_use]
 pub fn boot_ns() -> u64 {
     nanoseconds(ClockId::Boottime)
 }
 
-/// Nanoseconds since the start of 1970 by the wall clock: to name things for people, never to
-/// measure.
+/// Returns the wall clock as nanoseconds since the start of 1970. Use it for names and dates that
+/// users see, not to measure durations.
 #[must_use]
 pub fn wall_ns() -> u64 {
     nanoseconds(ClockId::Realtime)
 }
 
-/// Nanoseconds of CPU that this process has used, in user and kernel.
+/// Returns the CPU time of this process in nanoseconds, user and kernel.
 #[must_use]
 pub fn cpu_ns() -> u64 {
     nanoseconds(ClockId::ProcessCPUTime)
 }
 
-/// Nanoseconds of CPU that this thread has used.
+/// Returns the CPU time of the calling thread in nanoseconds.
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
     nanoseconds(ClockId::ThreadCPUTime)
 }
 
-/// The time left until `deadline_ns` of the monotonic clock; zero when it has passed.
+/// Returns the time until `deadline_ns` of the monotonic clock; zero if that has passed.
 #[must_use]
 pub fn until(deadline_ns: u64) -> Duration {
     Duration::from_nanos(deadline_ns.saturating_sub(now_ns()))
@@ -92,7 +94,7 @@ mod tests {
         assert_eq!(skew.apply(2_000_000_000, 1_000_000_000), 2_000_099_993);
         assert_eq!(skew.apply(3_000_000_000, 1_000_000_000), 3_000_200_043);
         let behind = Skew { offset_ns: -10, drift_ppb: 0, step: None };
-        assert_eq!(behind.apply(3, 0), 0, "no clock reads less than nothing");
+        assert_eq!(behind.apply(3, 0), 0, "a clock is never negative");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Closes a file and returns the error: a file system with write-behind reports lost bytes only then. Dropping
-//! a file ignores it.
+//! Closes a file and reports the error of close(2). A file system with write-behind may report lost
+//! data only then, and dropping a [`File`] ignores the error.
 
 use std::fs::File;
 use std::io;
@@ -8,10 +8,10 @@ use std::os::fd::IntoRawFd;
 /// Closes a file.
 ///
 /// # Errors
-/// The error of close(2). The file is closed nevertheless.
+/// The error of close(2). The file is closed even then.
 pub fn close(file: File) -> io::Result<()> {
     let fd = file.into_raw_fd();
-    // SAFETY: the descriptor was owned by the file, which is gone.
+    // SAFETY: `into_raw_fd` has passed the ownership of the descriptor to this function.
     if unsafe { libc::close(fd) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -1,5 +1,5 @@
-//! Paths that can't lead out of a directory: openat2 with RESOLVE_IN_ROOT, and where the kernel hasn't
-//! it a walk component by component that follows no link.
+//! Resolves paths without leaving a directory: by openat2(2) with RESOLVE_IN_ROOT. On kernels
+//! without openat2, opens the path component by component and follows no symbolic link.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,12 +12,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Where paths are taken to begin, and whether they may lead out of it.
+/// The directory that paths are resolved in.
 #[derive(Debug)]
 pub enum Root {
-    /// The process's own view: its working directory and the whole file system.
+    /// No restriction: paths are resolved as usual, from the working directory or `/`.
     Free,
-    /// A directory that no path leads out of: `/x`, `..` and links all stay inside.
+    /// A directory that no path leads out of, with its path. `/x`, `..` and links stay inside.
     Confined(OwnedFd, PathBuf),
 }
 
@@ -27,16 +27,16 @@ impl Root {
     /// Confines paths to the directory `path`.
     ///
     /// # Errors
-    /// When it isn't a directory that can be opened.
+    /// When `path` is not a directory or cannot be opened.
     pub fn confined(path: &Path) -> io::Result<Self> {
         let fd = openat(CWD, path, DIRECTORY, Mode::empty())?;
         Ok(Self::Confined(fd, path.to_owned()))
     }
 
-    /// Opens the directory `path`; makes it and the ones above it if `make` says so.
+    /// Opens the directory `path`. If `make` is set, creates it and its parents if missing.
     ///
     /// # Errors
-    /// When it isn't there, isn't a directory, or leads out of the root.
+    /// When `path` does not exist, is not a directory, or leads out of the root.
     pub fn open_dir(&self, path: &Path, make: bool) -> io::Result<OwnedFd> {
         if make {
             return self.open_or_make_dir(path).map(|(folder, _)| folder);
@@ -44,11 +44,11 @@ impl Root {
         self.open_existing(path)
     }
 
-    /// Opens the directory `path`; makes it and the ones above it if they aren't there. What it gives
-    /// beside it are the directories in which others were made: these are stable when those are synced.
+    /// Opens the directory `path`; creates it and its parents if missing. Also returns the
+    /// directories in which new ones were created: sync these to make the new entries durable.
     ///
     /// # Errors
-    /// When it can't be made, isn't a directory, or leads out of the root.
+    /// When `path` cannot be created, is not a directory, or leads out of the root.
     pub fn open_or_make_dir(&self, path: &Path) -> io::Result<(OwnedFd, Vec<OwnedFd>)> {
         match self.open_existing(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_dirs(path),
@@ -56,7 +56,7 @@ impl Root {
         }
     }
 
-    /// Opens the entry `path` itself for reading, a file or a directory.
+    /// Opens `path` for reading; it may be a file or a directory.
     ///
     /// # Errors
     /// When it isn't there or leads out of the root.
@@ -64,17 +64,17 @@ impl Root {
         self.open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
     }
 
-    /// Opens the entry `path`, which is there, for reading and writing; `alone` refuses a device that
-    /// is in use, and keeps others from using it.
+    /// Opens the existing file or device `path` for reading and writing. With `alone` (O_EXCL),
+    /// fails for a block device that is in use, and keeps others from mounting it.
     ///
     /// # Errors
-    /// When it isn't there, is in use, or leads out of the root.
+    /// When `path` does not exist, is in use, or leads out of the root.
     pub fn open_to_write(&self, path: &Path, alone: bool) -> io::Result<OwnedFd> {
         let alone = if alone { OFlags::EXCL } else { OFlags::empty() };
         self.open(path, OFlags::RDWR | OFlags::CLOEXEC | alone)
     }
 
-    /// Finds the entry `path` without opening it.
+    /// Resolves `path` to a descriptor without opening the file (O_PATH).
     ///
     /// # Errors
     /// When it isn't there or leads out of the root.
@@ -82,7 +82,7 @@ impl Root {
         self.open(path, OFlags::PATH | OFlags::CLOEXEC)
     }
 
-    /// What the entry `path` is.
+    /// Returns the attributes of `path` (fstat(2)).
     ///
     /// # Errors
     /// When it isn't there or leads out of the root.
@@ -90,7 +90,7 @@ impl Root {
         Ok(fstat(self.find(path)?)?)
     }
 
-    /// The directory that all paths begin in: the root, or the whole file system's.
+    /// Returns a descriptor of the root directory; `/` if paths are not confined.
     ///
     /// # Errors
     /// When it can't be opened.
@@ -134,11 +134,11 @@ impl Root {
     }
 }
 
-/// Finds the directory `path` below `top`, to look names up in it and no more. Nothing leads out, and no
-/// link is followed.
+/// Returns a descriptor of the directory `path` below `top`, only for looking up names in it
+/// (O_PATH). The path cannot lead out of `top`, and no symbolic link is followed.
 ///
 /// # Errors
-/// When it isn't there, isn't a directory, or a link is on the way.
+/// When `path` does not exist, is not a directory, or contains a symbolic link.
 pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -150,16 +150,16 @@ pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Opens the directory `name` in the directory `above`; creates it if missing. It is never reached
-/// through a symbolic link.
+/// Opens the directory `name` in the directory `above`; creates it if missing. Symbolic links are
+/// not followed.
 ///
 /// # Errors
-/// When `name` isn't a single name, or a link or a file has it.
+/// When `name` is not a single path component, or is the name of a link or a file.
 pub fn open_below(above: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     let mut components = Path::new(name).components();
     let single = matches!(components.next(), Some(Component::Normal(only)) if only == name);
     if !single || components.next().is_some() {
-        return Err(io::Error::other("it is no single name"));
+        return Err(io::Error::other("it is not a single path component"));
     }
     match mkdirat(above, name, Mode::from_raw_mode(0o777)) {
         Ok(()) | Err(Errno::EXIST) => {}
@@ -180,7 +180,8 @@ pub fn open_below(above: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// Component by component, following no link at all: stricter than openat2, never laxer.
+/// Opens `path` component by component and follows no symbolic link. This is stricter than openat2,
+/// which follows links inside the root.
 fn walk(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let names: Vec<&OsStr> = normal_names(path)?;
     let mut at = root.try_clone()?;
@@ -200,7 +201,7 @@ fn normal_names(path: &Path) -> io::Result<Vec<&OsStr>> {
     for component in path.components() {
         match component {
             Component::Normal(name) => names.push(name),
-            // As at the top of a file system: the directory above the root is the root.
+            // `..` in the root is the root itself, as in `/`.
             Component::ParentDir => drop(names.pop()),
             Component::RootDir | Component::CurDir => {}
             Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),
@@ -274,7 +275,7 @@ mod tests {
         }
         assert!(below("file").unwrap_err().starts_with("Not a directory"));
         for name in ["..", ".", "", "/", "there/x", "/tmp", "there/"] {
-            assert_eq!(below(name), Err("it is no single name".to_owned()), "{name}");
+            assert_eq!(below(name), Err("it is not a single path component".to_owned()), "{name}");
         }
         assert!(!dir.join("nowhere").exists());
         std::fs::remove_dir_all(dir).unwrap();

@@ -1,6 +1,6 @@
-//! Datagrams by a certain interface, which say by which one they came, and which no router may cut
-//! (`IP_PKTINFO`, `SO_BINDTODEVICE`, `IP_MTU_DISCOVER`; ip(7), socket(7)). Needs no privilege since
-//! Linux 5.7.
+//! UDP datagrams through a chosen interface, with the interface that each one arrived on, and
+//! without fragmentation (`SO_BINDTODEVICE`, `IP_PKTINFO`, `IP_MTU_DISCOVER`; ip(7), socket(7)).
+//! This needs no privilege since Linux 5.7.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -8,31 +8,31 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// A UDP socket that never blocks.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 pub struct DatagramSocket(Socket);
 
-/// Where a datagram came from, and how.
+/// The sender, the interface and the length of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its length in bytes.
+    /// The length in bytes.
     pub length: usize,
-    /// Its sender.
+    /// The address of the sender.
     pub from: SocketAddrV4,
-    /// The number of the interface that it came by.
+    /// The index of the interface that received the datagram.
     pub interface: u32,
 }
 
-/// Room for one control message with a `struct in_pktinfo`, aligned as it must be.
+/// A buffer for one control message with a `struct in_pktinfo`, aligned for `struct cmsghdr`.
 #[repr(align(8))]
 struct Control([u8; 64]);
 
 impl DatagramSocket {
-    /// One on `port` (0: any free one) of all addresses; `interface` is the only one it sends and
-    /// receives by, if given.
+    /// Opens a socket on `port` (0: any free one) of all addresses. If `interface` is given, the
+    /// socket sends and receives through that one only.
     ///
     /// # Errors
-    /// When the port is taken, or the kernel refuses.
+    /// When the port is in use, or the kernel refuses an option.
     pub fn open(port: u16, interface: Option<&str>) -> io::Result<Self> {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_nonblocking(true)?;
@@ -46,7 +46,8 @@ impl DatagramSocket {
         Ok(socket)
     }
 
-    /// Lets packets go as they are or not at all, whatever the kernel knows of the way.
+    /// Forbids fragmentation: packets are sent whole or not at all, whatever path MTU the kernel
+    /// assumes.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -54,10 +55,10 @@ impl DatagramSocket {
         self.set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
     }
 
-    /// The port that it has.
+    /// Returns the port of the socket.
     ///
     /// # Errors
-    /// When the kernel doesn't tell.
+    /// When the kernel does not report it.
     pub fn port(&self) -> io::Result<u16> {
         let address = self.0.local_addr()?.as_socket_ipv4();
         Ok(address.ok_or(io::ErrorKind::AddrNotAvailable)?.port())
@@ -66,13 +67,13 @@ impl DatagramSocket {
     /// Sends a datagram.
     ///
     /// # Errors
-    /// When there is no way to the address, or the packet is longer than the interface sends
+    /// When there is no route to the address, or the packet is larger than the MTU of the interface
     /// (`EMSGSIZE`).
     pub fn send(&self, bytes: &[u8], to: SocketAddrV4) -> io::Result<()> {
         self.0.send_to(bytes, &SockAddr::from(to)).map(drop)
     }
 
-    /// Sends a datagram by the interface of this number.
+    /// Sends a datagram through the interface with this index.
     ///
     /// # Errors
     /// As [`DatagramSocket::send`].
@@ -81,9 +82,10 @@ impl DatagramSocket {
         let mut control = Control([0; 64]);
         let mut piece =
             libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-        // SAFETY: `msghdr` is plain numbers and pointers, for which zeroes are good. All it is made
-        // to point to lives until sendmsg is back, which only reads it; the control buffer is
-        // aligned and has room for one header with an `in_pktinfo` (CMSG_SPACE is 32 at most).
+        // SAFETY: `msghdr` consists of numbers and pointers, for which zeroes are valid. Everything
+        // that it points to outlives the call of sendmsg, which only reads it; the control buffer
+        // is aligned and large enough for one header with an `in_pktinfo` (CMSG_SPACE is 32 at
+        // most).
         let sent = unsafe {
             let mut message: libc::msghdr = std::mem::zeroed();
             message.msg_name = address.as_ptr().cast_mut().cast();
@@ -105,14 +107,14 @@ impl DatagramSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Takes a datagram that came in.
+    /// Receives a datagram without waiting.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] when there is none.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Arrival> {
         let mut control = Control([0; 64]);
-        // SAFETY: both are plain numbers and pointers, for which zeroes are good. All that the
-        // message points to lives until recvmsg is back, with the lengths that are given.
+        // SAFETY: both consist of numbers and pointers, for which zeroes are valid. Everything that
+        // the message points to outlives the call of recvmsg and has the given lengths.
         let (length, from, interface) = unsafe {
             let mut from: libc::sockaddr_in = std::mem::zeroed();
             let mut message: libc::msghdr = std::mem::zeroed();
@@ -148,13 +150,13 @@ impl DatagramSocket {
     }
 }
 
-/// The interface in the control data of a message.
+/// Returns the index of the interface in the control data of a message.
 ///
 /// # Safety
-/// `message` must have a control buffer that is still there, of zeroes or filled by recvmsg.
+/// The control buffer of `message` must still exist, and be zeroed or filled by recvmsg.
 unsafe fn interface(message: &libc::msghdr) -> Option<u32> {
-    // SAFETY: the macros walk the control messages that recvmsg wrote; the data of one of this type
-    // is an `in_pktinfo`.
+    // SAFETY: the macros walk the control messages that recvmsg wrote; the data of an `IP_PKTINFO`
+    // message is an `in_pktinfo`.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {

@@ -1,5 +1,6 @@
-//! The users of a block device: file systems, swap, and devices that are made of it (LVM, md, dm-crypt).
-//! The kernel refuses to share a device in use by itself (`open` with O_EXCL); this finds the reason.
+//! Finds what a block device is used for: a mounted file system, swap, or another device on top of
+//! it (LVM, md, dm-crypt). The kernel itself refuses an exclusive open (O_EXCL) of a device in use;
+//! this module finds the reason to show.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
-/// What the device of this number, or a partition of it, is in use for, in words; `None` where the
-/// system doesn't say.
+/// Returns what the device with this number, or one of its partitions, is used for, such as
+/// `mounted on /data`; `None` if no use is found.
 #[must_use]
 pub fn use_of(device: u64) -> Option<String> {
     let folder = PathBuf::from(format!("/sys/dev/block/{}:{}", major(device), minor(device)));
@@ -38,12 +39,13 @@ fn number_of(folder: &Path) -> Option<String> {
     Some(fs::read_to_string(folder.join("dev")).ok()?.trim().to_owned())
 }
 
-/// Where the device of this number is mounted: the third and fifth fields of proc(5)'s mountinfo.
+/// Returns the mount point of the device with this number, from the third and fifth fields of
+/// `/proc/self/mountinfo` (proc(5)).
 fn mount_point(mounts: &str, number: &str) -> Option<String> {
     let mut mounts = mounts.lines().map(|line| line.split(' '));
     let found = mounts
         .find_map(|mut fields| (fields.nth(2)? == number).then(|| fields.nth(1)).flatten())?;
-    // Spaces, tabs and the like are written in octal.
+    // Blanks in mount points are escaped in octal.
     Some(found.replace("\\040", " ").replace("\\011", " ").replace("\\012", " "))
 }
 

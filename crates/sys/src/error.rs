@@ -1,8 +1,8 @@
-//! Errors of system calls in words.
+//! Texts of system call errors.
 
 use std::io;
 
-/// An error's reason in words, without the system's number.
+/// Returns the text of an error without the trailing `(os error N)`, in lower case.
 #[must_use]
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();

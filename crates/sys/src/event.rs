@@ -1,4 +1,4 @@
-//! Waiting for several things at once: eventfd and poll.
+//! Waits for several descriptors at once, and wakes a waiting thread: poll(2) and eventfd(2).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-/// A flag that one thread raises and another, waiting in `wait_readable`, notices.
+/// A flag that one thread raises to wake another one from `wait` or `wait_readable`.
 #[derive(Debug)]
 pub struct Wake {
     fd: OwnedFd,
 }
 
 impl Wake {
-    /// A lowered flag.
+    /// Creates a lowered flag.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -25,7 +25,7 @@ impl Wake {
 
     /// Raises the flag.
     pub fn raise(&self) {
-        // The only failure is a counter at its maximum, which means that the flag is up.
+        // The write fails only if the counter is at its maximum; then the flag is raised already.
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
@@ -41,7 +41,7 @@ impl AsFd for Wake {
     }
 }
 
-/// Lets reads and writes of `fd` fail rather than wait.
+/// Makes `fd` non-blocking: reads and writes fail instead of waiting.
 ///
 /// # Errors
 /// When the system refuses.
@@ -49,26 +49,26 @@ pub fn never_block(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }
 
-/// What to wait for on one descriptor.
+/// A descriptor to wait for, and what makes it ready.
 #[derive(Clone, Copy, Debug)]
 pub struct Interest<'a> {
     /// The descriptor.
     pub fd: BorrowedFd<'a>,
-    /// Whether room to write counts, too.
+    /// Whether to wait for writability, too; readability always counts.
     pub write: bool,
 }
 
 /// What a descriptor is ready for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
-    /// Something can be read: bytes, an end or an error.
+    /// A read would not block: there are bytes, the end of the stream, or an error.
     pub read: bool,
-    /// Something can be written.
+    /// A write would not block.
     pub write: bool,
 }
 
-/// Waits until one of `interests` is ready or the time is over (`None`: as long as it takes); what
-/// each is ready for, in their order. A signal ends the wait early.
+/// Waits until one of `interests` is ready, or until `timeout` (`None`: without limit). Returns the
+/// readiness of each, in order. A signal ends the wait early.
 ///
 /// # Errors
 /// When the system can't wait on these descriptors.
@@ -97,7 +97,8 @@ pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result
     Ok(fds.iter().map(ready).collect())
 }
 
-/// Waits until one of `fds` can be read or the time is over; which can, in their order.
+/// Waits until one of `fds` is readable, or until `timeout`. Returns for each, in order, whether it
+/// is readable.
 ///
 /// # Errors
 /// When the system can't wait on these descriptors.

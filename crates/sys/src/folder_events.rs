@@ -1,4 +1,5 @@
-//! What happens in a directory: inotify(7). Where the kernel has no instance left, the caller polls.
+//! Reports new files in a directory by inotify(7). If the user has no inotify instance left, the
+//! caller must poll.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,14 +7,15 @@ use std::path::Path;
 
 use rustix::fs::inotify;
 
-/// Events of one directory; the descriptor is readable when a file has appeared in it by rename.
+/// A watch on one directory. Its descriptor becomes readable when a file is moved into the
+/// directory by rename(2).
 #[derive(Debug)]
 pub struct FolderEvents {
     fd: OwnedFd,
 }
 
 impl FolderEvents {
-    /// Watches `folder` from now on.
+    /// Watches the directory `folder` from now on.
     ///
     /// # Errors
     /// When the user has no inotify instance left, or the directory can't be read.
@@ -24,8 +26,8 @@ impl FolderEvents {
         Ok(Self { fd })
     }
 
-    /// Takes all events that have come. Do this before reading the directory, so that what comes
-    /// meanwhile is seen next time.
+    /// Discards all pending events. Call it before reading the directory, so that a file that
+    /// appears meanwhile causes a new event.
     pub fn clear(&self) {
         let mut room = [0; 4096];
         while rustix::io::read(&self.fd, &mut room).is_ok_and(|read| read > 0) {}
@@ -52,7 +54,7 @@ mod tests {
         let events = FolderEvents::of(&folder).unwrap();
         let come = || wait_readable(&[events.as_fd()], Some(Duration::ZERO)).unwrap() == [true];
         std::fs::write(folder.join("a"), "").unwrap();
-        assert!(!come(), "a file that is being written isn't there yet");
+        assert!(!come(), "a file that is being written is no event");
         std::fs::rename(folder.join("a"), folder.join("b")).unwrap();
         assert!(come());
         events.clear();

@@ -1,5 +1,5 @@
-//! FUSE mounts: made by the kernel where this process may, else by `fusermount3`, which every user
-//! may run.
+//! Mounts and unmounts FUSE file systems: by mount(2) if this process has the privilege, otherwise
+//! by the set-uid helper `fusermount3`.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -21,31 +21,31 @@ const DEVICE: &str = "/dev/fuse";
 const HELPER: &str = "fusermount3";
 const NAME: &str = "garland";
 
-/// Why a directory can't be mounted on or unmounted.
+/// The error of a FUSE mount or unmount.
 #[derive(Debug, Error)]
 pub enum FuseError {
-    /// This user may not speak FUSE, or the kernel has none.
-    #[error("opening {DEVICE}: {0}")]
+    /// `/dev/fuse` cannot be opened: this user lacks the permission, or the kernel lacks FUSE.
+    #[error("cannot open {DEVICE}: {0}")]
     Device(io::Error),
-    /// The kernel refused.
-    #[error("mounting: {0}")]
+    /// The kernel refused to mount.
+    #[error("mount failed: {0}")]
     Mount(io::Error),
-    /// The helper is missing, and the kernel lets only root do without.
-    #[error("starting {HELPER}, which users other than root need: {0}")]
+    /// The helper cannot be started; only root can mount without it.
+    #[error("cannot start {HELPER}, which users other than root need: {0}; install fuse3")]
     NoHelper(io::Error),
-    /// The helper refused, in its words.
+    /// The helper failed; its error output.
     #[error("{0}")]
     Helper(String),
     /// The kernel refused to unmount.
-    #[error("unmounting: {0}")]
+    #[error("unmount failed: {0}")]
     Unmount(io::Error),
 }
 
-/// Mounts on the directory `dir`; what comes of it is spoken to by the descriptor. Only this user may
-/// use it, and neither set-id bits nor devices count in it.
+/// Mounts a FUSE file system on the directory `dir` and returns the descriptor that its requests
+/// are read from. Only this user can access it; set-id bits and devices in it are ignored.
 ///
 /// # Errors
-/// When neither this process nor the helper may.
+/// When neither this process nor the helper can mount there.
 pub fn mount(dir: &Path) -> Result<OwnedFd, FuseError> {
     let device = openat(CWD, DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| FuseError::Device(error.into()))?;
@@ -65,10 +65,11 @@ pub fn mount(dir: &Path) -> Result<OwnedFd, FuseError> {
     }
 }
 
-/// Unmounts the directory `dir`; with `lazy` also what is in use, which goes when it isn't any more.
+/// Unmounts the directory `dir`. With `lazy`, detaches a file system in use at once and unmounts it
+/// after its last use.
 ///
 /// # Errors
-/// When it isn't mounted, isn't this user's, or is in use.
+/// When the directory is not a mount of this user, or is in use.
 pub fn unmount(dir: &Path, lazy: bool) -> Result<(), FuseError> {
     let flags = if lazy { UnmountFlags::DETACH } else { UnmountFlags::empty() };
     match rustix::mount::unmount(dir, flags | UnmountFlags::NOFOLLOW) {

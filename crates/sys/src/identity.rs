@@ -1,5 +1,5 @@
-//! Which process: telling one from a later one with the same number, and signalling and ending it
-//! surely.
+//! Identities of processes: tells a process from a later one with the same number, and signals and
+//! ends exactly that process.
 
 use std::fs;
 use std::io;
@@ -12,66 +12,66 @@ use rustix::process::{Pid, PidfdFlags};
 
 use crate::process::boot_id;
 
-/// Identifies a process beyond the reuse of its number: number, start and boot together.
+/// Identifies a process even if its number is reused: by number, start time and boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Process number in the PID namespace of `/proc`.
+    /// The process number in the PID namespace of `/proc`.
     pub pid: u32,
-    /// When it started, in clock ticks after boot (field 22 of proc_pid_stat(5)).
+    /// The start time in clock ticks after boot (field 22 of proc_pid_stat(5)).
     pub start: u64,
-    /// The boot it belongs to (`/proc/sys/kernel/random/boot_id`).
+    /// The boot during which it was started (`/proc/sys/kernel/random/boot_id`).
     pub boot: String,
 }
 
 impl Identity {
-    /// The identity of the process that has this number now.
+    /// Returns the identity of the process that has this number now.
     pub fn of(pid: u32) -> io::Result<Identity> {
         Ok(Identity { pid, start: start_ticks(pid)?, boot: boot_id() })
     }
 
-    /// The calling process, numbered as `/proc` numbers it, which inside a PID namespace differs
-    /// from what getpid(2) says.
+    /// Returns the identity of the calling process. Its number is that of `/proc`, which may differ
+    /// from getpid(2) inside a PID namespace.
     pub fn own() -> io::Result<Identity> {
         let link = fs::read_link("/proc/self")?;
         let pid = link
             .to_str()
             .and_then(|text| text.parse().ok())
-            .ok_or_else(|| io::Error::other("/proc/self names no process"))?;
+            .ok_or_else(|| io::Error::other("/proc/self does not link to a process number"))?;
         Identity::of(pid)
     }
 
-    /// Whether this very process still runs (a zombie doesn't).
+    /// Returns whether this process still runs. A zombie counts as ended.
     pub fn is_alive(&self) -> bool {
         !is_zombie(self.pid) && Identity::of(self.pid).is_ok_and(|now| now == *self)
     }
 
-    /// Opens a handle to it, or gives `None` when it is gone.
+    /// Opens a handle to the process; `None` if it has ended.
     pub fn handle(&self) -> io::Result<Option<Handle>> {
         let pid = Pid::from_raw(self.pid.cast_signed())
-            .ok_or_else(|| io::Error::other("0 is no process number"))?;
+            .ok_or_else(|| io::Error::other("0 is not a process number"))?;
         let handle = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(descriptor) => Handle { descriptor },
             Err(rustix::io::Errno::SRCH) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        // The number may have been given to another process before the descriptor fixed it.
+        // The number may have been reused before the descriptor was opened, so check again.
         Ok(self.is_alive().then_some(handle))
     }
 }
 
-/// A process held by descriptor, so that no signal can reach a successor of the same number.
+/// A descriptor (pidfd) of a process: a signal cannot reach a later process with the same number.
 #[derive(Debug)]
 pub struct Handle {
     descriptor: OwnedFd,
 }
 
 impl Handle {
-    /// Kills it (SIGKILL). One that has ended already is no error.
+    /// Kills the process (SIGKILL). Succeeds if it has already ended.
     pub fn kill(&self) -> io::Result<()> {
         self.send(Signal::KILL)
     }
 
-    /// Asks it to end (SIGTERM). One that has ended already is no error.
+    /// Asks the process to end (SIGTERM). Succeeds if it has already ended.
     pub fn ask_to_end(&self) -> io::Result<()> {
         self.send(Signal::TERM)
     }
@@ -83,7 +83,7 @@ impl Handle {
         }
     }
 
-    /// Waits for its end; false when it still runs after `limit`.
+    /// Waits for the end of the process. Returns false if it still runs after `limit`.
     pub fn wait(&self, limit: Duration) -> io::Result<bool> {
         let mut polled = [PollFd::new(&self.descriptor, PollFlags::IN)];
         let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
@@ -97,21 +97,21 @@ impl Handle {
     }
 }
 
-/// Sends a signal to a process, by its number.
+/// Sends a signal to the process with the number `pid`.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let pid = Pid::from_raw(pid.cast_signed())
-        .ok_or_else(|| io::Error::other("0 is no process number"))?;
+        .ok_or_else(|| io::Error::other("0 is not a process number"))?;
     Ok(rustix::process::kill_process(pid, signal)?)
 }
 
-/// How long ago a process started, in seconds, to a hundredth.
+/// Returns the time since the start of a process in seconds, with a resolution of 10 ms.
 pub fn age(identity: &Identity) -> io::Result<f64> {
     let text = fs::read_to_string("/proc/uptime")?;
     let up: f64 = text
         .split(' ')
         .next()
         .and_then(|word| word.parse().ok())
-        .ok_or_else(|| io::Error::other("/proc/uptime holds no number"))?;
+        .ok_or_else(|| io::Error::other("/proc/uptime does not begin with a number"))?;
     let ticks = rustix::param::clock_ticks_per_second() as f64;
     Ok((up - identity.start as f64 / ticks).max(0.0))
 }
@@ -119,21 +119,22 @@ pub fn age(identity: &Identity) -> io::Result<f64> {
 fn start_ticks(pid: u32) -> io::Result<u64> {
     stat_field(pid, 22)?
         .parse()
-        .map_err(|_| io::Error::other("the start time in /proc/PID/stat is no number"))
+        .map_err(|_| io::Error::other("the start time in /proc/PID/stat is not a number"))
 }
 
 fn is_zombie(pid: u32) -> bool {
     stat_field(pid, 3).is_ok_and(|state| state == "Z" || state == "X")
 }
 
-/// Field `number` (3 and above, as proc_pid_stat(5) counts) of a process. The second field, the
-/// name, may hold blanks and brackets, so counting starts after its last bracket.
+/// Returns field `number` of `/proc/PID/stat`: 3 or above, as proc_pid_stat(5) counts. The second
+/// field, the name, may contain blanks and parentheses, so fields are counted from the last closing
+/// parenthesis.
 fn stat_field(pid: u32, number: usize) -> io::Result<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     text.rsplit_once(')')
         .and_then(|(_, rest)| rest.split_whitespace().nth(number - 3))
         .map(str::to_owned)
-        .ok_or_else(|| io::Error::other("/proc/PID/stat is too short"))
+        .ok_or_else(|| io::Error::other("/proc/PID/stat has too few fields"))
 }
 
 #[cfg(test)]

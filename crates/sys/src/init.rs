@@ -1,26 +1,27 @@
-//! What the first process of a PID namespace needs: being forked, reaping orphans, standing apart
-//! from the terminal it was started from.
+//! Functions for the first process of a PID namespace: forking it, reaping orphans, and detaching
+//! it from the terminal.
 
 use std::fs;
 use std::io;
 
 use rustix::process::WaitOptions;
 
-/// What [`fork`] returns, in each of the two processes.
+/// The result of [`fork`], which tells the two processes apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forked {
-    /// The caller, which has a child now.
+    /// The calling process.
     Parent,
     /// The new process.
     Child,
 }
 
-/// Forks. Refused in a process of several threads, where the child could do hardly anything.
+/// Forks. Fails in a process with several threads, since its child could only call
+/// async-signal-safe functions.
 pub fn fork() -> io::Result<Forked> {
     if fs::read_dir("/proc/self/task")?.count() != 1 {
-        return Err(io::Error::other("fork in a process of several threads"));
+        return Err(io::Error::other("cannot fork: this process has several threads"));
     }
-    // SAFETY: this is the only thread, so the child gets a whole and unlocked copy.
+    // SAFETY: this is the only thread, so no lock is held by another one in the child's copy.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
@@ -28,11 +29,11 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Reaps children for ever: the duty of the first process of a PID namespace.
+/// Reaps children forever, as the first process of a PID namespace must.
 pub fn reap_for_ever() -> ! {
     let mut ended = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the set lives on the stack and is initialised by sigemptyset before its other uses.
-    // SIGCHLD is blocked so that one that comes between reaping and waiting stays pending.
+    // SAFETY: the set is on the stack, and sigemptyset initialises it before its other uses.
+    // SIGCHLD is blocked, so that a signal between reaping and waiting stays pending.
     let ended = unsafe {
         libc::sigemptyset(ended.as_mut_ptr());
         libc::sigaddset(ended.as_mut_ptr(), libc::SIGCHLD);
@@ -41,7 +42,7 @@ pub fn reap_for_ever() -> ! {
     };
     loop {
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-        // SAFETY: the set is initialised; no information about the signal is asked for.
+        // SAFETY: the set is initialised; the pointer for the signal's information may be null.
         unsafe { libc::sigwaitinfo(&raw const ended, std::ptr::null_mut()) };
     }
 }

@@ -1,6 +1,6 @@
-//! All of Linux that Garland touches, one kernel feature a file, each with a probe and a fallback
-//! where the feature may be missing. Unsafe code lives here, each with its reason, and in `fabric`
-//! for what libfabric needs. Nothing here knows of clusters or copies.
+//! Garland's interface to Linux: one kernel feature per module, with a probe and a fallback for
+//! each feature that may be missing. Only this crate and `fabric`, for libfabric, contain unsafe
+//! code; a comment justifies each block. Nothing here depends on clusters or copies.
 
 #![allow(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! How many descriptors this process may have: all that the user may, while the programs that it starts
-//! for others keep the limit that it was given.
+//! The limit of open files: this process raises its own to the maximum, but restores the original
+//! one in the programs that it starts for others.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,31 +8,31 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limit that this process was started with, if it has raised it.
+/// The limit that this process was started with, if it was raised.
 static GIVEN: OnceLock<Rlimit> = OnceLock::new();
 
-/// Raises the soft limit of open files to the hard one: a node is one or several descriptors, and 1024,
-/// which is what most systems give, are not enough for some hundred nodes.
+/// Raises the soft limit of open files to the hard limit. Each node takes one or more descriptors;
+/// 1024, the default on most systems, is too low for some hundred nodes.
 ///
 /// # Errors
-/// When the system refuses. Fewer descriptors are no reason to stop.
+/// When the system refuses. The caller may continue with the lower limit.
 pub fn raise_open_files() -> io::Result<()> {
     let given = getrlimit(Resource::Nofile);
     if given.current.is_none() || given.current == given.maximum {
         return Ok(());
     }
-    // A program that is started meanwhile gets the old limit back.
+    // Set before the limit is raised, so that a program started meanwhile gets the original limit.
     let _ = GIVEN.set(given);
     let raised = Rlimit { current: given.maximum, maximum: given.maximum };
     Ok(setrlimit(Resource::Nofile, raised)?)
 }
 
-/// Gives the process that `command` starts the limit of open files that this one was started with: a
-/// program may use `select`, or go through all descriptors that it may have.
+/// Gives the process that `command` starts the original limit of open files. A higher one breaks
+/// programs that use select(2), and slows down those that close all possible descriptors.
 pub fn restore_open_files_in(command: &mut Command) {
     let Some(given) = GIVEN.get().cloned() else { return };
     let restore = move || Ok(setrlimit(Resource::Nofile, given)?);
-    // SAFETY: between fork and exec only one system call is made, which may be made there.
+    // SAFETY: between fork and exec only setrlimit(2) is called, which is allowed there.
     unsafe {
         command.pre_exec(restore);
     }

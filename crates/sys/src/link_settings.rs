@@ -1,17 +1,17 @@
-//! What an interface has agreed on with the other end of its cable, and its MTU: by ioctls, which
-//! look at the calling process' network namespace.
+//! Reads the negotiated speed and duplex, the offloads and the MTU of a network interface by
+//! ioctl(2), in the network namespace of the calling process.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use socket2::{Domain, Socket, Type};
 
-/// Speed and duplex.
+/// The speed and duplex that an interface negotiated with its link partner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
-    /// Bits per second; none where the interface doesn't say.
+    /// The speed in bits per second; `None` if unknown.
     pub speed: Option<u64>,
-    /// Whether it sends and receives at once; none where it doesn't say.
+    /// Whether the link is full duplex; `None` if unknown.
     pub full_duplex: Option<bool>,
 }
 
@@ -50,7 +50,8 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const DUPLEX_HALF: u8 = 0;
 const DUPLEX_FULL: u8 = 1;
 
-/// What an interface has agreed on; nothing where its driver doesn't say.
+/// Returns the negotiated speed and duplex of an interface; both are `None` if its driver does not
+/// report them.
 ///
 /// # Errors
 /// When there is no socket to ask by, or no such interface.
@@ -66,7 +67,7 @@ pub fn agreed(interface: &str) -> io::Result<Agreed> {
         Err(error) => return Err(error),
     }
     let megabits = u32::from(command.speed_hi) << 16 | u32::from(command.speed);
-    // "Unknown" is all bits set, in 32 or, from old drivers, in 16 of them.
+    // All bits set means unknown: 32 bits, or 16 with old drivers.
     let known = megabits != 0 && megabits != u32::MAX && megabits != u32::from(u16::MAX);
     Ok(Agreed {
         speed: known.then(|| u64::from(megabits) * 1_000_000),
@@ -78,12 +79,12 @@ pub fn agreed(interface: &str) -> io::Result<Agreed> {
     })
 }
 
-/// What an interface can do instead of the CPU, by the names of ethtool(8), and whether it does:
-/// segmentation of what is sent (`tso`, and `gso` just above the driver), gathering of what comes in
-/// (`gro`), check sums (`tx`, `rx`). What its driver doesn't say is left out.
+/// Returns the offloads of an interface by their names in ethtool(8), and whether each is on:
+/// segmentation of sent data (`tso`, and `gso` just above the driver), merging of received packets
+/// (`gro`), checksums (`tx`, `rx`). Offloads that its driver does not report are left out.
 ///
 /// # Errors
-/// When there is no socket to ask by.
+/// When no socket can be created.
 pub fn offloads(interface: &str) -> io::Result<Vec<(&'static str, bool)>> {
     const ASKED: [(&str, u32); 5] =
         [("tso", 0x1e), ("gso", 0x23), ("gro", 0x2b), ("tx", 0x16), ("rx", 0x14)];
@@ -99,22 +100,22 @@ pub fn offloads(interface: &str) -> io::Result<Vec<(&'static str, bool)>> {
     Ok(all)
 }
 
-/// The largest packet that an interface sends, in bytes.
+/// Returns the MTU of an interface in bytes.
 ///
 /// # Errors
 /// When there is no socket to ask by, or no such interface.
 pub fn mtu(interface: &str) -> io::Result<u32> {
     let mut request = request(interface)?;
     ioctl(libc::SIOCGIFMTU, &mut request)?;
-    // SAFETY: SIOCGIFMTU has filled this member; any bits of it are an integer.
+    // SAFETY: SIOCGIFMTU has filled this member, an integer, for which all bit patterns are valid.
     let mtu = unsafe { request.ifr_ifru.ifru_mtu };
     u32::try_from(mtu).map_err(io::Error::other)
 }
 
 fn request(interface: &str) -> io::Result<libc::ifreq> {
-    // SAFETY: `ifreq` is plain bytes, for which zeroes are good.
+    // SAFETY: `ifreq` consists of plain bytes, for which zeroes are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays zero.
+    // The name must leave room for the final zero byte.
     if interface.len() >= request.ifr_name.len() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

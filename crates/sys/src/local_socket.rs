@@ -1,5 +1,5 @@
-//! Sockets with abstract names (unix(7)): processes of one user in one network namespace find each other,
-//! and no file is left behind, however they end.
+//! Unix sockets with abstract names (unix(7)), by which processes of one user in one network
+//! namespace find each other. No file is left behind, however the processes end.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
@@ -13,12 +13,13 @@ use rustix::process::geteuid;
 
 use crate::{clock, event};
 
-/// A socket with a name, for callers of the same user.
+/// A listening socket with an abstract name. It accepts connections of the same user and of root
+/// only.
 #[derive(Debug)]
 pub struct NamedListener(UnixListener);
 
 impl NamedListener {
-    /// Gives a new socket the abstract name `name`; it has it as long as it is open.
+    /// Listens on the abstract name `name`, which is free again when the socket is closed.
     ///
     /// # Errors
     /// When the name is taken, or the system has no descriptor left.
@@ -43,8 +44,9 @@ impl NamedListener {
     }
 }
 
-/// The abstract names in this network namespace that begin with `prefix`, each once, as far as they are
-/// text. (Other users may have taken such names, too.)
+/// Returns the abstract names in this network namespace that begin with `prefix`, sorted and
+/// without duplicates. Names that are not UTF-8 are left out. Other users may own some of the
+/// names.
 ///
 /// # Errors
 /// When the kernel's list can't be read.
@@ -53,7 +55,7 @@ pub fn names(prefix: &str) -> io::Result<Vec<String>> {
     for line in BufReader::new(File::open("/proc/net/unix")?).split(b'\n') {
         let line = line?;
         let Ok(line) = std::str::from_utf8(&line) else { continue };
-        // Seven fields, and a name, whose first byte is shown as an @.
+        // A line has seven fields and the name, whose leading zero byte is shown as `@`.
         let name = line.split_ascii_whitespace().nth(7).and_then(|name| name.strip_prefix('@'));
         names.extend(name.filter(|name| name.starts_with(prefix)).map(str::to_owned));
     }
@@ -62,9 +64,9 @@ pub fn names(prefix: &str) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Connects to the sockets of these names and reads a message of at most `most` bytes from each, all within
-/// `patience`. The results are in the names' order; `None` for one without a complete message of valid
-/// length, one of another user, and one that has ended.
+/// Connects to the sockets of these names and reads one message of at most `most` bytes from each;
+/// gives up after `patience` in total. Returns the messages in the order of `names`. The message is
+/// `None` if it is incomplete or too long, or if the socket belongs to another user or is gone.
 #[must_use]
 pub fn hear(names: &[String], most: usize, patience: Duration) -> Vec<Option<Vec<u8>>> {
     let deadline_ns = clock::now_ns().saturating_add(patience.as_nanos() as u64);
@@ -96,7 +98,7 @@ pub fn hear(names: &[String], most: usize, patience: Duration) -> Vec<Option<Vec
     heard
 }
 
-/// Connects without waiting: one whose queue of callers is full hangs.
+/// Connects without waiting. A listener whose queue is full counts as hanging.
 fn call(name: &str) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -104,7 +106,7 @@ fn call(name: &str) -> io::Result<OwnedFd> {
     if is_ours(&socket) { Ok(socket) } else { Err(ErrorKind::PermissionDenied.into()) }
 }
 
-/// Takes what has come; says whether there may be more.
+/// Reads the available bytes; returns whether there may be more.
 fn read_some(socket: &OwnedFd, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
     let mut room = [0; 8 << 10];
     match rustix::io::read(socket, &mut room) {
@@ -119,7 +121,7 @@ fn read_some(socket: &OwnedFd, bytes: &mut Vec<u8>, most: usize) -> io::Result<b
     }
 }
 
-/// Whether the other end belongs to this process's user, or to root.
+/// Returns whether the other end of the socket belongs to this process's user or to root.
 fn is_ours(socket: impl AsFd) -> bool {
     let peer = sockopt::socket_peercred(socket);
     peer.is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid())

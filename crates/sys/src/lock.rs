@@ -1,5 +1,6 @@
-//! Locks on whole files, which show that the process that made a file is alive. They are advisory: some file systems
-//! (Lustre without `-o flock`, some NFS) have none, and a file can be written there all the same.
+//! Advisory locks on whole files (flock(2)). A held lock shows that the process that created the
+//! file is alive. Some file systems have no locks (Lustre without `-o flock`, some NFS); files can
+//! be written there without one.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,15 +20,15 @@ pub enum Lock {
 /// Locks a file for this process alone, without waiting.
 ///
 /// # Errors
-/// `WouldBlock` when another process has it; otherwise as of [`lock`].
+/// `WouldBlock` when another process holds the lock; otherwise as of [`lock`].
 pub fn try_lock(file: impl AsFd) -> io::Result<Lock> {
     judged(flock(file, FlockOperation::NonBlockingLockExclusive))
 }
 
-/// Locks a file for this process alone; waits until no other process has it.
+/// Locks a file for this process alone; waits until no other process holds the lock.
 ///
 /// # Errors
-/// The error of flock(2), except that the file system has no locks.
+/// The error of flock(2). A file system without locks is no error.
 pub fn lock(file: impl AsFd) -> io::Result<Lock> {
     loop {
         match flock(&file, FlockOperation::LockExclusive) {

@@ -1,8 +1,8 @@
-//! MPTCP (RFC 8684): a connection over several paths at once, made by the kernel's path manager from
-//! the addresses that the machine announces (`ip mptcp endpoint`).
+//! MPTCP (RFC 8684): connections over several paths at once. The kernel's path manager creates the
+//! paths from the addresses that `ip mptcp endpoint` configures.
 //!
-//! Where a peer speaks plain TCP only, a connection goes on as that by itself; where this machine's
-//! kernel has no MPTCP, it is a plain one from the start.
+//! If the peer supports plain TCP only, the connection falls back to TCP by itself. If this
+//! machine's kernel has no MPTCP, the connection uses TCP from the start.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -10,24 +10,24 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-/// What data links speak.
+/// The transport protocol of data links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
     /// Plain TCP.
     #[default]
     Tcp,
-    /// MPTCP where both ends have it.
+    /// MPTCP if both ends support it, otherwise TCP.
     Mptcp,
 }
 
 impl Transport {
-    /// MPTCP if it is `wanted`.
+    /// Returns MPTCP if `wanted` is set, otherwise TCP.
     #[must_use]
     pub fn mptcp_if(wanted: bool) -> Self {
         if wanted { Self::Mptcp } else { Self::Tcp }
     }
 
-    /// A socket that isn't connected yet.
+    /// Creates an unconnected socket.
     pub(crate) fn socket(self, domain: Domain) -> io::Result<Socket> {
         if self == Self::Mptcp {
             match Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP)) {
@@ -53,21 +53,23 @@ impl Transport {
     }
 }
 
-/// Whether this machine's kernel has MPTCP, turned on, with all that links ask of a socket.
+/// Returns whether this machine's kernel has MPTCP, enabled and with all socket options that links
+/// need.
 #[must_use]
 pub fn is_there() -> bool {
     let socket = Transport::Mptcp.socket(Domain::IPV4);
     socket.and_then(|socket| socket.protocol()).is_ok_and(|is| is == Some(Protocol::MPTCP))
 }
 
-/// The kernel has no MPTCP, or `net.mptcp.enabled` is 0.
+/// Returns whether the error means that the kernel has no MPTCP, or that `net.mptcp.enabled` is 0.
 fn is_lacking(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     let lacking = [libc::EPROTONOSUPPORT, libc::EINVAL, libc::ENOPROTOOPT, libc::ESOCKTNOSUPPORT];
     lacking.map(Some).contains(&code)
 }
 
-/// Whether the kernel's MPTCP takes the options that links set: early ones (5.6 to 5.15) took few.
+/// Returns whether the kernel's MPTCP supports the options that links set. Linux 5.6 to 5.15
+/// supported few.
 fn takes_options(socket: &Socket) -> bool {
     let keep = socket2::TcpKeepalive::new().with_time(Duration::from_secs(5));
     let socket = SockRef::from(socket);

@@ -1,7 +1,7 @@
-//! Namespaces: making them, naming them by a bind mount, and joining them.
+//! Creates namespaces, names them by a bind mount, and joins them.
 //!
-//! A namespace of this module is held by a descriptor of its `/proc/PID/ns/KIND` file or of a bind
-//! mount of it, as ip-netns(8) keeps them. Joining one is setns(2).
+//! A [`Namespace`] holds a descriptor of a `/proc/PID/ns/KIND` file, or of a bind mount of such a
+//! file, as ip-netns(8) creates them. Joining is setns(2).
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use crate::proxy;
 /// The kinds of namespace a lab uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Users and capabilities: what makes the other kinds possible without root.
+    /// Users and capabilities. Inside one, the other kinds can be created without root.
     User,
     /// Process identifiers: when its first process dies, the kernel kills all the others.
     Pid,
@@ -61,19 +61,19 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Opens the namespace that `path` stands for: a file of `/proc/PID/ns` or a bind mount of one.
+    /// Opens the namespace at `path`: a file in `/proc/PID/ns`, or a bind mount of one.
     pub fn open(kind: Kind, path: &Path) -> io::Result<Namespace> {
         Ok(Namespace { kind, file: File::open(path)? })
     }
 
-    /// The namespace the calling thread is in.
+    /// Returns the namespace of the calling thread.
     pub fn current(kind: Kind) -> io::Result<Namespace> {
         let path = format!("/proc/thread-self/ns/{}", kind.file());
         Namespace::open(kind, Path::new(&path))
     }
 
-    /// Moves the calling thread in. For [`Kind::Pid`] only its future children move, and for
-    /// [`Kind::User`] the process must have one thread only: see setns(2).
+    /// Moves the calling thread into the namespace. For [`Kind::Pid`], only its future children
+    /// move; for [`Kind::User`], the process must have a single thread (setns(2)).
     pub fn join(&self) -> io::Result<()> {
         // SAFETY: setns takes a descriptor, which `self.file` keeps open, and a flag; it touches no
         // memory of this process.
@@ -81,20 +81,20 @@ impl Namespace {
         if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Whether the calling thread is in this namespace already; joining one's own user namespace
-    /// is refused by the kernel, so one must ask before.
+    /// Returns whether the calling thread is in this namespace. Check this before joining a user
+    /// namespace: the kernel refuses to join the current one.
     pub fn is_current(&self) -> io::Result<bool> {
         Ok(self.inode()? == Namespace::current(self.kind)?.inode()?)
     }
 
-    /// The inode that identifies the namespace while it lives: what `readlink /proc/PID/ns/net`
-    /// shows in brackets.
+    /// Returns the inode number, which identifies the namespace while it exists. `readlink
+    /// /proc/PID/ns/net` shows it in brackets.
     pub fn inode(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.ino())
     }
 }
 
-/// Moves the calling thread into new namespaces of these kinds. For [`Kind::Pid`] only its future
+/// Moves the calling thread into new namespaces of these kinds. For [`Kind::Pid`], only its future
 /// children move.
 pub fn unshare(kinds: &[Kind]) -> io::Result<()> {
     let flags = kinds.iter().fold(0, |flags, kind| flags | kind.flag());
@@ -104,33 +104,34 @@ pub fn unshare(kinds: &[Kind]) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// In a new user namespace: makes the user and group that made it its root, the only mapping an
-/// ordinary user may write (user_namespaces(7)).
+/// Maps the user and group that created this user namespace to its root. An ordinary user may write
+/// no other mapping (user_namespaces(7)). Call it in the new namespace.
 pub fn map_to_root(user: u32, group: u32) -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// The effective user and group of this process, as its user namespace names them.
+/// Returns the effective user and group ids of this process in its user namespace.
 pub fn effective_ids() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
-/// In a new mount namespace: stops mounts from spreading back to the one it was copied from.
+/// Stops mounts from propagating to the mount namespace that this one was copied from. Call it in
+/// the new namespace.
 pub fn make_mounts_private() -> io::Result<()> {
     let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     Ok(rustix::mount::mount_change("/", flags)?)
 }
 
-/// Mounts an empty memory file system on `path`.
+/// Mounts an empty tmpfs on `path`.
 pub fn mount_memory(path: &Path) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     Ok(rustix::mount::mount("tmpfs", path, "tmpfs", flags, Some(c"mode=0755"))?)
 }
 
-/// Gives the calling thread's namespace of this kind a name: an empty file at `path` with the
-/// namespace bind-mounted over it, as `ip netns add` does.
+/// Keeps the calling thread's namespace of this kind under a name: creates an empty file at `path`
+/// and bind-mounts the namespace on it, as `ip netns add` does.
 pub fn keep_as(kind: Kind, path: &Path) -> io::Result<()> {
     File::create_new(path)?;
     let source = format!("/proc/thread-self/ns/{}", kind.file());
@@ -142,11 +143,11 @@ pub fn set_host_name(name: &str) -> io::Result<()> {
     Ok(rustix::system::sethostname(name.as_bytes())?)
 }
 
-/// The namespaces one process enters, in the order setns(2) wants them: the user namespace first,
-/// since it gives the right to enter the others.
+/// The namespaces that a process enters. The user namespace comes first, since it gives the
+/// privilege to enter the others.
 #[derive(Debug, Default)]
 pub struct Entry {
-    /// User namespace, when it isn't the caller's own.
+    /// The user namespace, if it differs from the caller's.
     pub user: Option<Namespace>,
     /// PID namespace.
     pub pid: Option<Namespace>,
@@ -157,8 +158,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Moves the calling thread. With a user namespace the process must be single-threaded; a PID
-    /// namespace counts for later children only.
+    /// Moves the calling thread into the namespaces. With a user namespace, the process must have a
+    /// single thread; a PID namespace applies to future children only.
     pub fn enter(&self) -> io::Result<()> {
         [&self.user, &self.pid, &self.uts, &self.net]
             .into_iter()
@@ -166,8 +167,8 @@ impl Entry {
             .try_for_each(Namespace::join)
     }
 
-    /// Makes `command`'s program run in these namespaces. With a PID namespace the process that
-    /// the caller sees is a proxy, see [`proxy`]; the program is its child.
+    /// Makes the program of `command` run in these namespaces. With a PID namespace, the caller's
+    /// child is a proxy (see [`proxy`]), and the program is a child of the proxy.
     pub fn attach(self, command: &mut Command) {
         let enter = move || {
             self.enter()?;

@@ -1,9 +1,9 @@
-//! Network interfaces: which one has an address, and its reported speed.
+//! Network interfaces: their addresses, counters and reported speed.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The interface that has `address`; `None` when none has.
+/// Returns the name of the interface with `address`; `None` if there is none.
 #[must_use]
 pub fn with_address(address: IpAddr) -> Option<String> {
     let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
@@ -34,25 +34,26 @@ pub fn with_address(address: IpAddr) -> Option<String> {
 /// An Ethernet interface of this network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nic {
-    /// Its name.
+    /// The name of the interface.
     pub name: String,
-    /// Its number.
+    /// The index of the interface.
     pub index: u32,
-    /// Its Ethernet address.
+    /// The Ethernet (MAC) address.
     pub ethernet: [u8; 6],
-    /// Whether something answers at the other end of its cable.
+    /// Whether the interface has a carrier: its cable is plugged in, and the other end is up.
     pub carrier: bool,
-    /// Its IPv4 addresses.
+    /// The IPv4 addresses of the interface.
     pub addresses: Vec<Ipv4Addr>,
-    /// Frames that it has sent since it is there, modulo 2^32.
+    /// Frames sent since the interface was created, modulo 2^32.
     pub sent: u32,
 }
 
-/// All Ethernet interfaces of the calling process' network namespace but those made of others
-/// (bonds), in order of their numbers. `/sys/class/net` would show those of the process that mounted it.
+/// Returns the Ethernet interfaces of the calling process's network namespace, sorted by index,
+/// without those that combine others (bonds). `/sys/class/net` cannot be used: it shows the
+/// namespace of the process that mounted it.
 ///
 /// # Errors
-/// When the system doesn't tell.
+/// When the system cannot list the interfaces.
 pub fn list() -> io::Result<Vec<Nic>> {
     let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: `list` is a valid place for the list's head, which freeifaddrs takes back below.
@@ -88,17 +89,17 @@ pub fn list() -> io::Result<Vec<Nic>> {
     Ok(nics)
 }
 
-/// The interface that a link-layer entry is of, if it is an Ethernet one.
+/// Returns the interface of a link-layer entry if it is an Ethernet interface.
 ///
 /// # Safety
-/// `entry` must be of a list of getifaddrs that hasn't been freed.
+/// `entry` must belong to a list of getifaddrs that was not freed.
 unsafe fn ethernet(entry: &libc::ifaddrs, name: String) -> Option<Nic> {
     const MADE_OF_OTHERS: u32 = libc::IFF_MASTER as u32;
     const PLUGGED_IN: u32 = libc::IFF_RUNNING as u32;
     if entry.ifa_addr.is_null() || entry.ifa_flags & MADE_OF_OTHERS != 0 {
         return None;
     }
-    // SAFETY: the address isn't null; it is read as what its family says.
+    // SAFETY: the address is not null; it is read as the type of its family.
     let link = unsafe {
         if i32::from((*entry.ifa_addr).sa_family) != libc::AF_PACKET {
             return None;
@@ -108,7 +109,7 @@ unsafe fn ethernet(entry: &libc::ifaddrs, name: String) -> Option<Nic> {
     if link.sll_hatype != libc::ARPHRD_ETHER || link.sll_halen != 6 {
         return None;
     }
-    // The second word of `struct rtnl_link_stats` counts the frames that were sent.
+    // The second word of `struct rtnl_link_stats` is the number of frames sent.
     const SENT: usize = 1;
     let stats = entry.ifa_data.cast::<u32>();
     // SAFETY: for a link-layer entry, getifaddrs(3) has `ifa_data` null or pointing to a `struct
@@ -125,8 +126,8 @@ unsafe fn ethernet(entry: &libc::ifaddrs, name: String) -> Option<Nic> {
     })
 }
 
-/// The speed that an interface says it has, in bits per second; `None` where it doesn't know (a
-/// radio, a tunnel, the loopback).
+/// Returns the reported speed of an interface in bits per second; `None` if it reports none (radio,
+/// tunnel, loopback).
 #[must_use]
 pub fn speed(interface: &str) -> Option<u64> {
     if interface.contains('/') {
@@ -143,7 +144,7 @@ unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: the caller promises a socket address; which one is read is what its family says.
+    // SAFETY: the caller guarantees a socket address; it is read as the type of its family.
     unsafe {
         match i32::from((*address).sa_family) {
             libc::AF_INET => {

@@ -1,5 +1,6 @@
-//! Frames by an interface, past IP and whatever filters or routes it (packet(7)). Needs
-//! `CAP_NET_RAW` in the network's user namespace; without it there are [`crate::datagram`]s.
+//! Sends and receives Ethernet frames on an interface, bypassing IP, its routes and its filters
+//! (packet(7)). This needs `CAP_NET_RAW` in the user namespace of the network; without it, use
+//! [`crate::datagram`].
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -7,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// The first local experimental EtherType of IEEE 802.
 pub const EXPERIMENTAL: u16 = 0x88B5;
 
-/// A socket for frames of one EtherType on one interface. It never blocks.
+/// A non-blocking socket for frames of one EtherType on one interface.
 #[derive(Debug)]
 pub struct FrameSocket {
     fd: OwnedFd,
@@ -17,22 +18,23 @@ pub struct FrameSocket {
 const LENGTH: libc::socklen_t = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
 
 impl FrameSocket {
-    /// Opens one on the interface of this number.
+    /// Opens a socket on the interface with this index.
     ///
     /// # Errors
-    /// When the process may not, or there is no such interface.
+    /// When the process lacks the privilege, or there is no such interface.
     pub fn open(interface: u32, ethertype: u16) -> io::Result<Self> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: socket takes numbers only; a good answer is a descriptor that nobody else has.
+        // SAFETY: socket takes numbers only; on success it returns a new descriptor, which nothing
+        // else owns.
         let fd = unsafe {
-            // Without a protocol nothing comes in before it is bound.
+            // Protocol 0: no frame is received before the socket is bound.
             let fd = libc::socket(libc::AF_PACKET, kind, 0);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
             OwnedFd::from_raw_fd(fd)
         };
-        // SAFETY: `sockaddr_ll` is plain numbers, for which zeroes are good.
+        // SAFETY: `sockaddr_ll` consists of numbers, for which zeroes are valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = ethertype.to_be();
@@ -49,7 +51,8 @@ impl FrameSocket {
         Ok(socket)
     }
 
-    /// Probes are few, and needn't wait behind data; kernels that can't do it send them all the same.
+    /// Makes frames bypass the queueing discipline: they are few, and need not wait behind data.
+    /// Kernels without this option queue them, which is no error.
     fn go_past_queues(&self) {
         let yes: libc::c_int = 1;
         // SAFETY: the descriptor is open, and the value is a C int whose size is passed.
@@ -83,7 +86,7 @@ impl FrameSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Takes the payload of a frame that came in; its length.
+    /// Receives the payload of a frame without waiting; returns its length in bytes.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] when there is none.

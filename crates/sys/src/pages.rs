@@ -4,7 +4,7 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Zeroed bytes from a page's beginning on.
+/// A page-aligned buffer, zeroed when it is created.
 pub struct Pages {
     start: NonNull<u8>,
     length: usize,
@@ -16,13 +16,14 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// `length` zeroed bytes.
+    /// Allocates `length` zeroed bytes.
     ///
     /// # Errors
     /// When the system has no memory left.
     pub fn new(length: usize) -> io::Result<Self> {
         let length = length.max(1);
-        // SAFETY: a new anonymous mapping at a place of the kernel's choice touches nobody's memory.
+        // SAFETY: a new anonymous mapping at an address that the kernel chooses overlaps no other
+        // memory.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -46,21 +47,22 @@ impl Deref for Pages {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the mapping is `length` bytes long, initialised with zeros, and lives as long.
+        // SAFETY: the mapping is `length` bytes long, initialised with zeroes, and lives as long as
+        // `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
 
 impl DerefMut for Pages {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `&mut self` says that nobody else looks.
+        // SAFETY: as above, and `&mut self` guarantees exclusive access.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and no reference to it is left.
+        // SAFETY: this value owns the mapping, and no reference to it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

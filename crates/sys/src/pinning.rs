@@ -1,10 +1,10 @@
-//! Which CPUs a thread may run on.
+//! CPU affinity of threads.
 
 use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Keeps the calling thread on one CPU, and with it the threads that it starts.
+/// Pins the calling thread to one CPU, and with it the threads that it starts later.
 ///
 /// # Errors
 /// When there is no such CPU, or this process may not use it.
@@ -17,10 +17,10 @@ pub fn stay_on(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The CPUs that the calling thread may run on.
+/// Returns the numbers of the CPUs that the calling thread may run on.
 ///
 /// # Errors
-/// When the kernel doesn't say.
+/// When the kernel does not report them.
 pub fn allowed() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())

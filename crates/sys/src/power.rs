@@ -1,21 +1,22 @@
-//! How a machine's CPUs save power: their governors, and how deep they may sleep. Both make small
-//! operations slower than necessary.
+//! Power saving of the CPUs: frequency governors and idle states. Both increase the latency of
+//! small operations.
 
 use std::fs;
 
-/// The directory of CPUs.
+/// The sysfs directory of the CPUs.
 const FOLDER: &str = "/sys/devices/system/cpu";
 
-/// A state that an idle CPU may be in.
+/// An idle state of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleState {
-    /// Its name, such as `C6`.
+    /// The name, such as `C6`.
     pub name: String,
-    /// Microseconds that a CPU takes to leave it.
+    /// The time to leave the state in microseconds.
     pub wake_us: u64,
 }
 
-/// The frequency governors of `cpus`, each once; none where the kernel doesn't choose frequencies.
+/// Returns the frequency governors of `cpus` without duplicates; none if the kernel does not
+/// control the frequencies.
 #[must_use]
 pub fn governors(cpus: &[usize]) -> Vec<String> {
     let governor = |cpu: &usize| text(&format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor"));
@@ -25,16 +26,17 @@ pub fn governors(cpus: &[usize]) -> Vec<String> {
     all
 }
 
-/// The deepest state that one of `cpus` may sleep in, of those that aren't turned off; none where
-/// the kernel doesn't tell, as in most virtual machines.
+/// Returns the deepest enabled idle state of any of `cpus`; `None` if the kernel reports none, as
+/// in most virtual machines.
 #[must_use]
 pub fn deepest_idle(cpus: &[usize]) -> Option<IdleState> {
-    // No kernel has more than 10.
+    // The kernel has at most 10 idle states.
     let states = cpus.iter().flat_map(|cpu| (0..16).map_while(|at| idle_state(*cpu, at)));
     states.flatten().max_by_key(|state| state.wake_us)
 }
 
-/// State number `at` of a CPU: `None` behind the last one, nothing within for one that is turned off.
+/// Returns idle state number `at` of a CPU: `None` if it does not exist, `Some(None)` if it is
+/// disabled.
 fn idle_state(cpu: usize, at: u32) -> Option<Option<IdleState>> {
     let folder = format!("{FOLDER}/cpu{cpu}/cpuidle/state{at}");
     let name = text(&format!("{folder}/name"))?;
@@ -43,7 +45,7 @@ fn idle_state(cpu: usize, at: u32) -> Option<Option<IdleState>> {
     Some((!is_off).then_some(IdleState { name, wake_us }))
 }
 
-/// How many CPUs are at work; none where the kernel doesn't tell.
+/// Returns the number of online CPUs; `None` if the kernel does not report it.
 #[must_use]
 pub fn online() -> Option<usize> {
     let list = text(&format!("{FOLDER}/online"))?;

@@ -1,4 +1,4 @@
-//! Properties of this process, and processes that end with their parent.
+//! Properties of this process and its host, and functions for the processes that it starts.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-/// The largest resident memory that this process has had, in bytes; 0 where /proc doesn't say.
+/// Returns the peak resident memory of this process in bytes; 0 if /proc cannot be read.
 #[must_use]
 pub fn peak_memory() -> u64 {
     status_kib("VmHWM:") * 1024
@@ -19,13 +19,14 @@ fn status_kib(field: &str) -> u64 {
     line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
-/// Bytes of memory that this machine can still give, as the kernel estimates it; 0 where it doesn't.
+/// Returns the kernel's estimate of the available memory of this machine in bytes; 0 if there is
+/// none.
 #[must_use]
 pub fn available_memory() -> u64 {
     memory("MemAvailable:")
 }
 
-/// Bytes of memory that this machine has; 0 where the kernel doesn't say.
+/// Returns the total memory of this machine in bytes; 0 if the kernel does not report it.
 #[must_use]
 pub fn total_memory() -> u64 {
     memory("MemTotal:")
@@ -38,15 +39,16 @@ fn memory(field: &str) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Bytes that this user can still write under `folder`; `None` where the system doesn't say.
+/// Returns the free space for this user in the file system of the directory `folder`, in bytes;
+/// `None` if it is unknown.
 #[must_use]
 pub fn free_space(folder: &std::path::Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(folder).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// The permission bits that this process takes off new files. Read from /proc where it says, since
-/// asking the kernel means changing it for a moment.
+/// Returns the umask of this process: the permission bits that new files lack. It is read from
+/// /proc if possible, since umask(2) can only return it by changing it for a moment.
 #[must_use]
 pub fn umask() -> u32 {
     const USUAL: u32 = 0o022;
@@ -55,16 +57,16 @@ pub fn umask() -> u32 {
     line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(USUAL)
 }
 
-/// Has the kernel ask the process that `command` starts to end (SIGTERM) when the thread that starts
-/// it ends, which it does with its process, however that ends.
+/// Makes the kernel send SIGTERM to the process that `command` starts when the thread that starts
+/// it ends, at the latest with this process, however it ends.
 pub fn end_with_parent(command: &mut Command) {
-    // SAFETY: between fork and exec only prctl(2) is called, which may be there.
+    // SAFETY: between fork and exec only prctl(2) is called, which is allowed there.
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
     }
 }
 
-/// Kills a process group. One that is gone already needs no killing.
+/// Kills the process group of `leader` (SIGKILL). A group that is gone is no error.
 pub fn kill_group(leader: u32) {
     let pid = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
@@ -72,67 +74,68 @@ pub fn kill_group(leader: u32) {
     }
 }
 
-/// Leaves the caller's session and terminal: an agent that stays must not get its Ctrl-C.
+/// Moves this process to a new session without a terminal (setsid(2)). A standing agent must not
+/// receive the Ctrl-C of the terminal that it was started from.
 ///
 /// # Errors
-/// When this process leads a process group already.
+/// When this process is the leader of a process group.
 pub fn leave_session() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())
 }
 
-/// This host's boot, as the kernel names it: state that another boot left is stale.
+/// Returns the kernel's id of the current boot of this host. State from another boot is stale.
 #[must_use]
 pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| String::new(), |id| id.trim().to_owned())
 }
 
-/// This host's name.
+/// Returns the host name.
 #[must_use]
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// This host's machine type, as of `uname -m`.
+/// Returns the machine type of this host, as `uname -m` prints it.
 #[must_use]
 pub fn machine() -> String {
     rustix::system::uname().machine().to_string_lossy().into_owned()
 }
 
-/// When this process was started, in nanoseconds of the monotonic clock, as exactly as the kernel
-/// tells (10 ms); now where it doesn't.
+/// Returns the start time of this process in nanoseconds of the monotonic clock, to 10 ms, the
+/// resolution of the kernel; the current time if it is unknown.
 #[must_use]
 pub fn start_ns() -> u64 {
     const TICK_NS: u64 = 10_000_000;
     let now = crate::clock::now_ns();
     let boot = crate::clock::boot_ns();
     let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return now };
-    // The name in parentheses may hold anything; the start is the 20th field after it.
+    // The name in parentheses may contain anything; the start time is the 20th field after it.
     let ticks = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
     let Some(ticks) = ticks.and_then(|ticks| ticks.parse::<u64>().ok()) else { return now };
     let age = boot.saturating_sub(ticks * TICK_NS);
     now.saturating_sub(age)
 }
 
-/// The user that this process acts for.
+/// Returns the user id of this process.
 #[must_use]
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Has the descriptors that this process was started with, but for the three standard ones, closed
-/// in the programs that it runs. To be called while the process has one thread.
+/// Closes the descriptors that this process inherited, except the three standard ones, in the
+/// programs that it starts (FD_CLOEXEC). Call it while the process has a single thread.
 pub fn keep_inherited_descriptors() {
-    // Where /proc isn't there, programs get them.
+    // Without /proc, programs inherit the descriptors.
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
     for entry in entries.flatten() {
         let number = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
         let Some(number) = number.filter(|number| *number > 2) else { continue };
-        // SAFETY: the descriptor is open: it was listed just now, the listing's own is open until
-        // the loop ends, and no other thread closes any.
+        // SAFETY: the descriptor is open: it was just listed, the descriptor of the listing itself
+        // is open until the loop ends, and no other thread closes any.
         let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-        // One that can't be changed is passed on, as before.
+        // A descriptor that cannot be changed is still inherited.
         let _ = rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC);
     }
 }

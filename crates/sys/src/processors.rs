@@ -1,6 +1,6 @@
-//! How busy this machine is.
+//! CPU utilisation of this machine.
 
-/// How busy this machine's processors have been.
+/// A snapshot of the CPU time counters of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Processors {
     idle: u64,
@@ -8,19 +8,19 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// The kernel's count so far, of `/proc/stat`; nothing where it can't be read.
+    /// Reads the current counters from `/proc/stat`; all are 0 if it cannot be read.
     #[must_use]
     pub fn now() -> Self {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         let first = text.lines().next().unwrap_or_default();
         let ticks: Vec<u64> =
             first.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
-        // User, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen.
+        // The fields: user, nice, system, idle, iowait, irq, softirq, steal.
         let idle = ticks.get(3..5).map_or(0, |idle| idle.iter().sum());
         Self { idle, all: ticks.iter().take(8).sum() }
     }
 
-    /// The share of time since then that they weren't idle.
+    /// Returns the share of the time since the snapshot, from 0 to 1, that the CPUs were not idle.
     #[must_use]
     pub fn busy_since(&self) -> f64 {
         let now = Self::now();

@@ -1,5 +1,5 @@
-//! A program that is in memory alone: a memfd, which no name leads to and which goes with its last
-//! user. It can be run where no directory may hold programs.
+//! A program in memory only: a memfd, which has no name and is freed after its last use. It runs
+//! even if all file systems are mounted `noexec`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,21 +14,22 @@ use rustix::io::Errno;
 pub struct Program(File);
 
 impl Program {
-    /// One without a byte yet.
+    /// Creates an empty program.
     ///
     /// # Errors
-    /// When the system has no descriptor left, or lets nothing in memory run (`vm.memfd_noexec` is 2).
+    /// When the system has no descriptor left, or forbids executable memfds (`vm.memfd_noexec` is
+    /// 2).
     pub fn new() -> io::Result<Self> {
         let make = |flags| memfd_create("garland", MemfdFlags::CLOEXEC | flags);
         let fd = match make(MemfdFlags::EXEC) {
-            // Before Linux 6.3 it needed no flag.
+            // Linux before 6.3 does not know MFD_EXEC, and needs no flag.
             Err(Errno::INVAL) => make(MemfdFlags::empty())?,
             made => made?,
         };
         Ok(Self(fd.into()))
     }
 
-    /// Adds its next bytes.
+    /// Appends bytes to the program.
     ///
     /// # Errors
     /// When there is no memory left.
@@ -36,7 +37,7 @@ impl Program {
         self.0.write_all(bytes)
     }
 
-    /// What this process, and no other, starts it by.
+    /// Returns the path for starting the program, which is valid in this process only.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))

@@ -1,19 +1,21 @@
-//! A proxy process for its child. A program in another PID namespace can only be a child of a process that
-//! entered it; with the proxy a caller can wait for one process and signal it.
+//! A proxy process for a program in another PID namespace. Such a program can only be the child of
+//! a process that called setns(2) for it. The proxy is that process: the caller waits for it and
+//! signals it in place of the program.
 //!
-//! The proxy forwards the signals sent to it, ends as its child ends, and takes the child along
-//! when it is killed.
+//! The proxy forwards signals to its child and ends with the child's exit status. If the proxy is
+//! killed, the kernel kills the child.
 
 use std::io;
 use std::mem::MaybeUninit;
 
-/// Forks. The child returns and goes on to exec; the parent never returns, it becomes the child's
-/// proxy. To be called between fork and exec only, when the process has one thread.
+/// Forks. The child returns and proceeds to exec; the parent becomes its proxy and never returns.
+/// Call it only between fork and exec, when the process has a single thread.
 pub(crate) fn stand_in_for_child() -> io::Result<()> {
     let all = all_signals();
     // SAFETY: a plain system call on a set that lives on the stack; the process has one thread.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut()) };
-    // SAFETY: the process has one thread (it was itself just forked), so the child is whole.
+    // SAFETY: the process has a single thread, since it was just forked, so the child has a
+    // consistent copy.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => become_child(),
@@ -21,7 +23,7 @@ pub(crate) fn stand_in_for_child() -> io::Result<()> {
     }
 }
 
-/// In the child: dies with its proxy, and starts with no signal blocked.
+/// Prepares the child: makes the kernel kill it when the proxy ends, and unblocks all signals.
 fn become_child() -> io::Result<()> {
     let none = no_signals();
     // SAFETY: prctl and sigprocmask with constants and a set that lives on the stack.
@@ -32,16 +34,17 @@ fn become_child() -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// In the proxy: forwards signals until the child ends, then ends the same way.
+/// Runs the proxy: forwards signals until the child ends, then ends in the same way.
 fn attend(child: libc::pid_t) -> ! {
-    // The standard library waits for the end of its error pipe to learn that exec succeeded, and
-    // pipes of the program must end with the program: the proxy may hold no descriptor at all.
-    // SAFETY: the proxy uses no descriptor from here on.
+    // The proxy must hold no descriptors: the standard library waits for the end of its error pipe
+    // to learn that exec succeeded, and the pipes of the program must end with the program. SAFETY:
+    // the proxy uses no descriptor after this.
     unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
     let all = all_signals();
     loop {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: both pointers are to live objects on the stack; a zeroed siginfo_t is valid.
+        // SAFETY: both pointers are valid: the objects are on the stack. A zeroed siginfo_t is
+        // valid.
         let (signal, info) = unsafe {
             let signal = libc::sigwaitinfo(&raw const all, info.as_mut_ptr());
             (signal, info.assume_init())
@@ -49,15 +52,15 @@ fn attend(child: libc::pid_t) -> ! {
         if signal == libc::SIGCHLD {
             mirror_end_of(child);
         } else if signal > 0 && info.si_code <= 0 {
-            // Sent by a process. One sent by the kernel, such as the terminal's Ctrl-C, goes to the
-            // whole process group, where the child got it too.
-            // SAFETY: kill of our own child, which isn't reaped yet.
+            // Forward signals that a process sent. Those of the kernel, such as Ctrl-C in a
+            // terminal, go to the whole process group, so the child receives them by itself.
+            // SAFETY: the child is our own and was not reaped yet, so its number is still valid.
             unsafe { libc::kill(child, signal) };
         }
     }
 }
 
-/// Ends this process as `child` ended; returns when the child hasn't ended yet.
+/// Ends this process in the same way as `child` ended; returns if the child still runs.
 fn mirror_end_of(child: libc::pid_t) {
     let mut status = 0;
     // SAFETY: waitpid writes to a live integer.
@@ -67,8 +70,8 @@ fn mirror_end_of(child: libc::pid_t) {
     if libc::WIFSIGNALED(status) {
         let signal = libc::WTERMSIG(status);
         let none = no_signals();
-        // SAFETY: constants and a set on the stack. The proxy dumps no core of its own, since its
-        // memory is the caller's and says nothing of the child.
+        // SAFETY: constants and a set on the stack. The proxy disables its own core dump: it would
+        // contain the caller's memory, not the child's.
         unsafe {
             libc::prctl(libc::PR_SET_DUMPABLE, 0);
             libc::signal(signal, libc::SIG_DFL);
@@ -77,7 +80,7 @@ fn mirror_end_of(child: libc::pid_t) {
             libc::_exit(128 + signal);
         }
     }
-    // SAFETY: _exit runs nothing of the caller's.
+    // SAFETY: _exit runs no exit handlers of the caller.
     unsafe { libc::_exit(libc::WEXITSTATUS(status)) }
 }
 

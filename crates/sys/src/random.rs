@@ -1,18 +1,18 @@
-//! Randomness from the kernel.
+//! Random bytes from the kernel.
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Random bytes, fit for keys.
+/// Returns `N` random bytes of cryptographic quality.
 ///
 /// # Panics
-/// When the kernel has no randomness, which it has from the moment it has booted.
+/// When getrandom(2) fails, which a booted kernel rules out.
 #[must_use]
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let mut done = 0;
     while done < N {
         done += getrandom(&mut bytes[done..], GetRandomFlags::empty())
-            .expect("a booted kernel has randomness");
+            .expect("getrandom works on a booted kernel");
     }
     bytes
 }

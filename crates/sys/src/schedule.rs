@@ -3,41 +3,42 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// A thread's account with the scheduler. Any thread may read it.
+/// The scheduler statistics of a thread. Any thread of the process may read them.
 #[derive(Debug)]
 pub struct Account(Option<File>);
 
-/// A thread's time since it began, as far as it didn't sleep.
+/// The time since the start of a thread that it did not sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// Nanoseconds on a CPU.
+    /// Nanoseconds that the thread ran on a CPU.
     pub running_ns: u64,
-    /// Nanoseconds without one, though there was something to do.
+    /// Nanoseconds that the thread was runnable, but waited for a CPU.
     pub waiting_ns: u64,
 }
 
 impl Account {
-    /// The account of the calling thread. A kernel that keeps none (no `CONFIG_SCHED_INFO`, no
-    /// `/proc`) gives one that is always 0.
+    /// Opens the statistics of the calling thread. If the kernel keeps none (no
+    /// `CONFIG_SCHED_INFO`, no `/proc`), the times are always 0.
     #[must_use]
     pub fn of_this_thread() -> Self {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Nanoseconds that the thread has been on a CPU or waited for one: whatever else passed, it
-    /// slept. Only differences mean anything.
+    /// Returns the nanoseconds that the thread ran or waited for a CPU; it slept the rest of the
+    /// time. Only differences of two readings are meaningful.
     #[must_use]
     pub fn awake_ns(&self) -> u64 {
         self.times().map_or(0, |times| times.running_ns + times.waiting_ns)
     }
 
-    /// How long the thread ran, and how long it waited for a CPU; `None` once it has ended, and
-    /// where the kernel keeps no account.
+    /// Returns how long the thread ran, and how long it waited for a CPU; `None` if the thread has
+    /// ended or the kernel keeps no statistics.
     #[must_use]
     pub fn times(&self) -> Option<Times> {
         let mut text = [0; 64];
         let read = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
-        // "ran waited timeslices", see the kernel's Documentation/scheduler/sched-stats.rst.
+        // The format is "ran waited timeslices", see the kernel's
+        // Documentation/scheduler/sched-stats.rst.
         let text = std::str::from_utf8(&text[..read]).ok()?;
         let mut fields = text.split_ascii_whitespace();
         let mut next = || fields.next()?.parse().ok();

@@ -1,5 +1,5 @@
-//! Memory that processes of one machine share: a memfd, which no name leads to and which goes with
-//! its last user. Another process of the same user finds it through `/proc`.
+//! Memory shared by processes of one machine: a memfd, which has no name and is freed after its
+//! last use. Another process of the same user opens it through `/proc`.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// A piece of shared memory, as words that both sides load and store.
+/// A segment of shared memory: 64-bit words that both sides load and store atomically.
 #[derive(Debug)]
 pub struct Segment {
     fd: OwnedFd,
@@ -17,14 +17,14 @@ pub struct Segment {
     words: usize,
 }
 
-// SAFETY: the mapping belongs to this value until it is dropped, whatever thread that happens in,
-// and is reached as atomics only.
+// SAFETY: this value owns the mapping until it is dropped, in whichever thread, and all accesses
+// are atomic.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// New zeroed memory of this number of words.
+    /// Creates a zeroed segment of `words` words.
     ///
     /// # Errors
     /// When the system has no memory or descriptor left.
@@ -32,20 +32,22 @@ impl Segment {
         let bytes = words.checked_mul(8).filter(|&b| b > 0).ok_or(io::ErrorKind::InvalidInput)?;
         let fd = memfd_create("garland", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&fd, bytes as u64)?;
-        // No process can truncate it.
+        // Seal the size: no process can truncate the segment.
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Self::map(fd, bytes)
     }
 
-    /// The memory that the process `pid` has open as descriptor `fd`.
+    /// Opens the segment that the process `pid` has open as descriptor `fd`.
     ///
     /// # Errors
-    /// When there is none, it isn't this user's, or it could be cut.
+    /// When there is no such segment, it belongs to another user, or it is not sealed against
+    /// truncation.
     pub fn of_process(pid: u32, fd: u32) -> io::Result<Self> {
         let path = format!("/proc/{pid}/fd/{fd}");
         let file = File::options().read(true).write(true).open(path)?;
         let fd = OwnedFd::from(file);
-        // Only a memfd has seals: a file that took the number's place hasn't.
+        // Only a memfd has seals. This rules out another file that has got the same descriptor
+        // number.
         if !rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -58,21 +60,21 @@ impl Segment {
 
     fn map(fd: OwnedFd, bytes: usize) -> io::Result<Self> {
         let (access, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a new mapping at a place of the kernel's choice; nothing of ours lies there.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no other memory.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, shared, &fd, 0)? };
         Ok(Self { fd, start: start.cast(), words: bytes / 8 })
     }
 
-    /// The words.
+    /// Returns the words of the segment.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has so many words, page-aligned, lives as long as `self`, can't be
-        // cut (it is sealed), and every value of a word is a valid atomic.
+        // SAFETY: the mapping is page-aligned, has this many words, lives as long as `self`, cannot
+        // be truncated (it is sealed), and every value of a word is a valid atomic.
         unsafe { std::slice::from_raw_parts(self.start, self.words) }
     }
 
-    /// What `/proc` knows this process by: in a namespace of processes that isn't the process's own
-    /// number.
+    /// Returns the number of this process in `/proc`, which may differ from getpid(2) inside a PID
+    /// namespace.
     ///
     /// # Errors
     /// When there is no `/proc`.
@@ -81,7 +83,7 @@ impl Segment {
         own.to_str().and_then(|own| own.parse().ok()).ok_or(io::ErrorKind::NotFound.into())
     }
 
-    /// The descriptor's number in this process.
+    /// Returns the number of the descriptor in this process.
     #[must_use]
     pub fn number(&self) -> u32 {
         u32::try_from(self.fd.as_raw_fd()).unwrap_or(u32::MAX)
@@ -90,8 +92,8 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, of this length, and nothing borrows it any more.
-        // That it can't be unmapped would only mean that it stays.
+        // SAFETY: this value owns the mapping, which has this length, and no borrow of it is left.
+        // A failure would only leave it mapped.
         let _ = unsafe { munmap(self.start.cast(), self.words * 8) };
     }
 }

@@ -1,4 +1,4 @@
-//! Signals as a readable descriptor: Ctrl-C and its kin must end a copy cleanly, not tear it.
+//! Signals as a readable descriptor (signalfd(2)), so that Ctrl-C and the like end a copy cleanly.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -8,23 +8,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::limits;
 
-/// SIGINT, SIGTERM and SIGHUP, held back from this process and readable here.
+/// A descriptor for SIGINT, SIGTERM and SIGHUP, which are blocked in this process.
 #[derive(Debug)]
 pub struct Interrupts {
     fd: OwnedFd,
-    /// One has come, and was read.
+    /// Whether a signal was received.
     come: AtomicBool,
 }
 
 impl Interrupts {
-    /// Holds the signals back in this thread and the threads that it starts; call it first.
+    /// Blocks the signals in this thread and the threads that it starts later; call it before any
+    /// other thread starts.
     ///
     /// # Errors
     /// When the system has no descriptor left.
     pub fn catch() -> io::Result<Self> {
         let mut set = empty_set();
-        // SAFETY: `set` is a signal set that `empty_set` initialised, the signals are valid
-        // numbers, and the old mask isn't asked for.
+        // SAFETY: `empty_set` has initialised `set`, the signal numbers are valid, and the pointer
+        // for the old mask may be null.
         let fd = unsafe {
             for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
                 libc::sigaddset(&raw mut set, signal);
@@ -35,11 +36,11 @@ impl Interrupts {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: signalfd has just returned this descriptor, and nobody else owns it.
+        // SAFETY: signalfd has just returned this descriptor, and nothing else owns it.
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, come: AtomicBool::new(false) })
     }
 
-    /// Whether one has come since the last call.
+    /// Returns whether a signal was received since the last call.
     #[must_use]
     pub fn pending(&self) -> bool {
         let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
@@ -48,7 +49,8 @@ impl Interrupts {
         pending
     }
 
-    /// Whether one has ever come: the same to each of several that ask.
+    /// Returns whether a signal was ever received. Unlike `pending`, all callers get the same
+    /// answer.
     #[must_use]
     pub fn have_come(&self) -> bool {
         self.pending() || self.come.load(Ordering::Acquire)
@@ -61,12 +63,12 @@ impl AsFd for Interrupts {
     }
 }
 
-/// Lets all signals through in the process that `command` starts, which would otherwise inherit
-/// what this one holds back, and could neither be interrupted nor ended politely. It gets the limit of
-/// open files that this one was started with, too.
+/// Unblocks all signals in the process that `command` starts. Otherwise it would inherit the
+/// blocked signals and ignore Ctrl-C and SIGTERM. Also restores the original limit of open files in
+/// it.
 pub fn release_in(command: &mut Command) {
     limits::restore_open_files_in(command);
-    // SAFETY: between fork and exec only the signal mask is set, by a call that may be made there.
+    // SAFETY: between fork and exec only the signal mask is set, which is allowed there.
     unsafe {
         command.pre_exec(|| {
             let set = empty_set();

@@ -1,4 +1,4 @@
-//! What Garland asks of TCP sockets.
+//! TCP sockets: connecting, listening, options, and non-blocking transfers.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,9 +10,9 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::mptcp::Transport;
 
-/// Congestion controls for links inside a cluster, best first. Where the kernel's default is bbr
-/// without the fq scheduler, it paces by timers and costs twice the CPU of a loss-based one; on one
-/// site's wires that buys nothing.
+/// Congestion controls for links inside a cluster, best first. They replace a default of bbr:
+/// without the fq queueing discipline, bbr paces by timers, which takes twice the CPU time of a
+/// loss-based algorithm and gains nothing inside one site.
 pub const PREFERRED: [&str; 2] = ["cubic", "reno"];
 
 /// Connects within `timeout`.
@@ -29,8 +29,8 @@ pub fn connect(
     Ok(stream)
 }
 
-/// Connects within `timeout`, by plain TCP whose packets, headers included, have `bytes` at most both
-/// ways (`TCP_MAXSEG`, which is announced to the other end).
+/// Connects by plain TCP within `timeout`. Packets in both directions have at most `bytes` bytes,
+/// including headers (`TCP_MAXSEG`, which is announced to the other end).
 ///
 /// # Errors
 /// When the kernel refuses that size, or the connection is refused or times out.
@@ -49,7 +49,7 @@ pub fn connect_in_packets(
     Ok(stream)
 }
 
-/// Connects by the interface of this name, whatever routes say, within `timeout`.
+/// Connects through the interface with this name within `timeout`, regardless of routes.
 ///
 /// # Errors
 /// When there is no such interface, or the connection is refused or times out.
@@ -64,8 +64,8 @@ pub fn connect_by(
     Ok(socket.into())
 }
 
-/// Listens on `port` (0: any free one) for connections from anywhere, by IPv6 and IPv4 where the
-/// host has both. By MPTCP, it takes plain TCP as well.
+/// Listens on `port` (0: any free one) of all addresses, IPv6 and IPv4 if the host has both. An
+/// MPTCP listener accepts plain TCP, too.
 ///
 /// # Errors
 /// When the port is in use or the host has no network.
@@ -96,7 +96,7 @@ fn bind(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
 /// Sets the first congestion control of `wanted` that the kernel allows; returns the one in force.
 ///
 /// # Errors
-/// When the kernel doesn't even tell which one is in force.
+/// When the kernel does not report the congestion control in force.
 pub fn choose_congestion(stream: &TcpStream, wanted: &[&str]) -> io::Result<String> {
     for name in wanted {
         if sockopt::set_tcp_congestion(stream, name).is_ok() {
@@ -106,7 +106,7 @@ pub fn choose_congestion(stream: &TcpStream, wanted: &[&str]) -> io::Result<Stri
     Ok(sockopt::tcp_congestion(stream)?)
 }
 
-/// The congestion control that `choose_congestion` would put in force on this host.
+/// Returns the congestion control that `choose_congestion` would set on this host.
 ///
 /// # Errors
 /// When the host has no network.
@@ -115,8 +115,8 @@ pub fn congestion_in_force(wanted: &[&str]) -> io::Result<String> {
     choose_congestion(&socket.into(), wanted)
 }
 
-/// Wakes a reader of `stream` only when `bytes` have come in (or the stream ends), to save the
-/// CPU's time on wires that bring bytes in drops.
+/// Wakes a reader of `stream` only after at least `bytes` bytes have arrived, or the stream has
+/// ended (`SO_RCVLOWAT`). This saves CPU time if bytes arrive in small pieces.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -136,9 +136,8 @@ pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Limits the payload rate of `stream` in bytes per second; no limit if it is
-/// 0. The kernel spreads them evenly by itself (Linux 4.13 and later need no queueing discipline
-/// for it).
+/// Limits the payload rate of `stream` in bytes per second; 0 means no limit. The kernel spaces the
+/// packets evenly; since Linux 4.13 this needs no queueing discipline.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -146,13 +145,13 @@ pub fn pace(stream: &TcpStream, bytes_per_second: u64) -> io::Result<()> {
     if bytes_per_second == 0 {
         return Ok(());
     }
-    // Wide numbers are known since Linux 4.20 only; the largest narrow one means no limit.
+    // Linux before 4.20 takes 32-bit values only, the largest of which means no limit.
     let (narrow, wide) = (bytes_per_second as u32, bytes_per_second as libc::c_ulong);
     let (narrow, wide) = (narrow.to_ne_bytes(), wide.to_ne_bytes());
     let fits = bytes_per_second < u64::from(u32::MAX);
     let rate: &[u8] = if fits { &narrow } else { &wide };
     // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the
-    // option's value is a number of one of two sizes, whose address and size are passed.
+    // option's value is an integer of one of two sizes, whose address and size are passed.
     let result = unsafe {
         libc::setsockopt(
             std::os::fd::AsRawFd::as_raw_fd(stream),
@@ -165,11 +164,11 @@ pub fn pace(stream: &TcpStream, bytes_per_second: u64) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Receives what has come in, at most `buffer`'s length, once the low-water mark is reached; 0 at
-/// the stream's end.
+/// Waits until the low-water mark is reached, then receives the available bytes, at most the length
+/// of `buffer`. Returns their number; 0 at the end of the stream.
 ///
-/// It waits by poll and then takes what is there: a receive that waits by itself takes the first
-/// bytes at once and then waits for a whole mark more, which the stream's end never brings.
+/// It waits by poll(2), not in recv(2): a blocking recv takes the first bytes and then waits for
+/// another full mark, which may never arrive before the end of the stream.
 ///
 /// # Errors
 /// When the connection is broken.
@@ -186,8 +185,8 @@ pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Takes what has come in, at most `buffer`'s length, without waiting: `None` when nothing has, 0
-/// at the stream's end.
+/// Receives the available bytes without waiting, at most the length of `buffer`. Returns their
+/// number: `None` if there are none, 0 at the end of the stream.
 ///
 /// # Errors
 /// When the connection broke.
@@ -201,7 +200,8 @@ pub fn try_receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<Option<u
     }
 }
 
-/// Sends what the socket takes of `bytes` without waiting: `None` when it takes nothing.
+/// Sends as much of `bytes` as the socket accepts without waiting. Returns the number of bytes
+/// sent; `None` if the send buffer is full.
 ///
 /// # Errors
 /// When the connection broke.
@@ -215,7 +215,7 @@ pub fn try_send(stream: &TcpStream, bytes: &[u8]) -> io::Result<Option<usize>> {
     }
 }
 
-/// Lets the kernel's keep-alive notice a peer that vanished while nothing is sent: after about
+/// Enables TCP keep-alive: the kernel detects the loss of a peer on an idle connection after about
 /// 15 s.
 ///
 /// # Errors
@@ -228,8 +228,9 @@ pub fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&keep)
 }
 
-/// Breaks the connection when what was sent isn't acknowledged within `limit`: its peer's host is
-/// gone, or something between has forgotten it. `None` is as patient as the kernel.
+/// Breaks the connection if sent data is not acknowledged within `limit` (`TCP_USER_TIMEOUT`): the
+/// peer's host is down, or a firewall in between has dropped the connection's state. `None` means
+/// the kernel's default.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -237,7 +238,7 @@ pub fn break_unacknowledged(stream: &TcpStream, limit: Option<Duration>) -> io::
     SockRef::from(stream).set_tcp_user_timeout(limit)
 }
 
-/// Closes a connection so that the peer sees a reset, and unsent bytes are dropped.
+/// Makes closing the connection send a reset to the peer and drop unsent bytes.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -268,7 +269,7 @@ mod tests {
         let stream = connect_in_packets(576, address, Duration::from_secs(1)).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         for end in [&stream, &accepted] {
-            // 40 bytes of headers, and perhaps 12 of time stamps.
+            // 40 bytes of headers, and 12 of timestamps if they are on.
             let segment = crate::tcp_info::TcpInfo::of(end).unwrap().segment_size;
             assert!([524, 536].contains(&segment), "{segment}");
         }

@@ -1,49 +1,49 @@
-//! What the kernel knows of a connection: `TCP_INFO`, by the offsets of `struct tcp_info` in
-//! linux/tcp.h, which only ever grows at its end.
+//! The kernel's statistics of a TCP connection: `TCP_INFO`, read by the offsets of `struct
+//! tcp_info` in linux/tcp.h. New kernels only append fields to it.
 
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// A connection's account, as its sending side sees it.
+/// Statistics of a connection, mostly of its sending direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// The time in which there was something to send, or something sent wasn't acknowledged yet.
+    /// The time during which data waited to be sent or acknowledged.
     pub busy: Duration,
-    /// Of it, the time in which the receiver's window was full: its reader was slow.
+    /// The part of it during which the receiver's window was full: its reader was slow.
     pub window_limited: Duration,
-    /// Of it, the time in which the own send buffer was full.
+    /// The part of it during which the send buffer limited the transfer.
     pub buffer_limited: Duration,
-    /// Segments with data that were sent, repeated ones included.
+    /// Segments with data that were sent, including retransmissions.
     pub segments: u32,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmits: u32,
-    /// How often in a row what was sent, or a probe of a full window, was waited for in vain.
+    /// Consecutive timeouts of retransmissions or zero-window probes.
     pub vain: u8,
-    /// How long ago the other end acknowledged anything.
+    /// The time since the last acknowledgement of the other end.
     pub unheard: Duration,
-    /// Segments that may be under way.
+    /// The congestion window in segments.
     pub window: u32,
     /// Smoothed round-trip time.
     pub round_trip: Duration,
-    /// Bytes of data in a full segment.
+    /// The payload of a full segment in bytes.
     pub segment_size: u32,
-    /// Bytes of the largest packet that the way to the other end takes, as far as is known.
+    /// The path MTU to the other end in bytes, as far as it is known.
     pub path_mtu: u32,
-    /// Bytes that the other end has acknowledged.
+    /// Bytes acknowledged by the other end.
     pub acknowledged: u64,
-    /// Bytes that have come from the other end.
+    /// Bytes received from the other end.
     pub received: u64,
-    /// Bytes per second that got there lately.
+    /// The recent delivery rate in bytes per second.
     pub delivery_rate: u64,
 }
 
-/// Bytes of `struct tcp_info` up to `tcpi_sndbuf_limited` and with it: Linux 4.10.
+/// The size of `struct tcp_info` in bytes up to and including `tcpi_sndbuf_limited` (Linux 4.10).
 const LENGTH: usize = 192;
 
 impl TcpInfo {
-    /// Asks for the account of a connection by TCP; one by MPTCP has none.
+    /// Reads the statistics of a TCP connection. An MPTCP connection has none.
     ///
     /// # Errors
     /// When the kernel refuses, or is older than 4.10.
@@ -111,13 +111,13 @@ mod tests {
         let (mut receiver, _) = listener.accept().unwrap();
         let mut writer = sender.try_clone().unwrap();
         let writing = std::thread::spawn(move || writer.write_all(&vec![7; 16 << 20]).unwrap());
-        // The reader sleeps until that shows: how soon depends on what else this machine does.
+        // The reader sleeps until the counters show it; how long that takes depends on the load.
         let shows = |info: &TcpInfo| info.window_limited >= Duration::from_millis(50);
         let mut asleep = (0..6000).map(|_| {
             std::thread::sleep(Duration::from_millis(5));
             TcpInfo::of(&sender).unwrap()
         });
-        let info = asleep.find(shows).expect("it shows within 30 s");
+        let info = asleep.find(shows).expect("the counters show it within 30 s");
         assert!(info.busy >= info.window_limited, "{info:?}");
         let reading = std::thread::spawn(move || {
             io::copy(&mut Read::by_ref(&mut receiver), &mut io::sink()).unwrap()

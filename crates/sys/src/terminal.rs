@@ -1,5 +1,4 @@
-//! The terminal behind standard error, and that behind standard input and output: its size, and its keys
-//! one by one.
+//! The terminal of the standard streams: its size, and single key presses.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,22 +7,22 @@ use rustix::termios::{
     OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr,
 };
 
-/// The columns and rows of a terminal that doesn't report its size.
+/// The columns and rows assumed for a terminal that does not report its size.
 const USUAL: (u16, u16) = (80, 24);
 
-/// The columns and rows of standard error; `None` if it is no terminal.
+/// Returns the columns and rows of standard error; `None` if it is not a terminal.
 #[must_use]
 pub fn size() -> Option<(u16, u16)> {
     size_of(io::stderr().as_fd())
 }
 
-/// The columns and rows of standard output; `None` if it is no terminal.
+/// Returns the columns and rows of standard output; `None` if it is not a terminal.
 #[must_use]
 pub fn output_size() -> Option<(u16, u16)> {
     size_of(io::stdout().as_fd())
 }
 
-/// Standard input, if it is a terminal.
+/// Returns standard input if it is a terminal.
 #[must_use]
 pub fn input() -> Option<BorrowedFd<'static>> {
     let input = rustix::stdio::stdin();
@@ -38,15 +37,15 @@ fn size_of(fd: BorrowedFd<'_>) -> Option<(u16, u16)> {
     Some(if size.0 == 0 || size.1 == 0 { USUAL } else { size })
 }
 
-/// Standard input's terminal gives every key as it is pressed, Ctrl-C too, and shows none. Dropping this
-/// makes it what it was.
+/// The terminal of standard input in raw mode: each key is delivered at once, including Ctrl-C, and
+/// not echoed. Dropping this value restores the terminal.
 #[derive(Debug)]
 pub struct Keys {
     before: Termios,
 }
 
 impl Keys {
-    /// Takes the keys; `None` when standard input is no terminal.
+    /// Puts the terminal into raw mode; returns `None` if standard input is not a terminal.
     ///
     /// # Errors
     /// When the terminal refuses.
@@ -58,14 +57,15 @@ impl Keys {
         let before = tcgetattr(&input)?;
         let mut raw = before.clone();
         raw.make_raw();
-        // Reading waits for nothing.
+        // Reads return at once.
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(&input, OptionalActions::Now, &raw)?;
         Ok(Some(Self { before }))
     }
 
-    /// What has been pressed, as the terminal codes it; nothing yet is 0 bytes.
+    /// Reads the codes of the pressed keys without waiting; returns their number of bytes, 0 if no
+    /// key was pressed.
     ///
     /// # Errors
     /// When the terminal is gone.
@@ -73,9 +73,9 @@ impl Keys {
         Ok(rustix::io::read(io::stdin(), into)?)
     }
 
-    /// Makes the terminal what it was.
+    /// Restores the original mode of the terminal.
     pub fn give_back(&self) {
-        // One that is gone needs nothing.
+        // A terminal that is gone need not be restored.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }

@@ -1,23 +1,24 @@
-//! What the kernel counts of a thread's reads and writes: `/proc/PID/task/TID/io`, as the kernel's
-//! Documentation/filesystems/proc.rst describes it. Any thread of the process may read it.
+//! The I/O counters of a thread: `/proc/PID/task/TID/io`, as the kernel's
+//! Documentation/filesystems/proc.rst describes it. Any thread of the process may read them.
 
 /// A thread of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread(i32);
 
 impl Thread {
-    /// The calling thread.
+    /// Returns the calling thread.
     #[must_use]
     pub fn this() -> Self {
         Self(rustix::thread::gettid().as_raw_nonzero().get())
     }
 
-    /// Bytes and calls of all its reads and writes so far, summed: a number that grows while it gets
-    /// on, also within one long call. `None` where the kernel doesn't count (`CONFIG_TASK_IO_ACCOUNTING`).
+    /// Returns the sum of the bytes and the calls of all reads and writes of the thread. It grows
+    /// while the thread makes progress, even within one long call. `None` if the kernel does not
+    /// count them (`CONFIG_TASK_IO_ACCOUNTING`).
     #[must_use]
     pub fn moved(self) -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/self/task/{}/io", self.0)).ok()?;
-        // What was dirtied and removed before it was written is no progress of a disk.
+        // Data that was removed before it was written is no progress of the disk.
         let lines = text.lines().filter(|line| !line.starts_with("cancelled"));
         let numbers = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
         Some(numbers.fold(0, u64::wrapping_add))

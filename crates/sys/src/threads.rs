@@ -1,4 +1,5 @@
-//! Threads with names. Where the system has none left, the caller gets an error and not a panic.
+//! Starts threads with names. If the system allows no more threads, the caller gets an error, not a
+//! panic.
 
 use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
@@ -6,7 +7,7 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 /// Starts a thread.
 ///
 /// # Errors
-/// When the system makes no more threads for this user or in this control group.
+/// When this user or this control group may have no more threads.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -56,13 +57,13 @@ fn builder(name: &str) -> Builder {
     Builder::new().name(name.to_owned())
 }
 
-/// Which thread couldn't be made, why, and what helps.
+/// Returns an error with the name of the thread that cannot be started, the reason, and a hint.
 fn refused(name: &str, error: &io::Error) -> io::Error {
     let text = error.to_string();
     let why = text.find(" (os error").map_or(text.as_str(), |end| &text[..end]).to_lowercase();
-    let hint = "raise this user's limit of processes (ulimit -u) or that of the control group \
+    let hint = "raise the process limit of this user (ulimit -u) or of the control group \
                 (pids.max)";
-    io::Error::new(error.kind(), format!("starting the thread {name}: {why}; {hint}"))
+    io::Error::new(error.kind(), format!("cannot start the thread {name}: {why}; {hint}"))
 }
 
 #[cfg(test)]
@@ -71,10 +72,10 @@ mod tests {
 
     #[test]
     fn a_thread_that_cannot_be_made_is_an_error_with_its_name_and_a_hint() {
-        // No machine has memory for such a stack.
+        // A stack of this size exceeds the memory of any machine.
         let error = spawn_small("reader", usize::MAX / 4, || ()).expect_err("it is too large");
         let text = error.to_string();
-        assert!(text.starts_with("starting the thread reader: "), "{text}");
+        assert!(text.starts_with("cannot start the thread reader: "), "{text}");
         assert!(text.contains("ulimit -u") && !text.contains("os error"), "{text}");
         let name = spawn("named", || std::thread::current().name().map(str::to_owned));
         assert_eq!(name.unwrap().join().unwrap().as_deref(), Some("named"));

@@ -1,5 +1,5 @@
-//! Reads and writes of one file, several at once, by io_uring. Where it is forbidden or missing
-//! (`Ring::new` fails: containers, kernel.io_uring_disabled), threads do it.
+//! Concurrent reads and writes of one file by io_uring(7). If io_uring is missing or forbidden
+//! (containers, kernel.io_uring_disabled), `Ring::new` fails, and the caller uses threads instead.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use io_uring::{IoUring, opcode, types};
 
 use crate::pages::Pages;
 
-/// Which way bytes go.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the file.
@@ -19,8 +19,8 @@ pub enum Direction {
     Write,
 }
 
-/// A ring over one file, with a buffer for each operation that can be in flight. It stays with the
-/// thread that made it, which alone may submit.
+/// An io_uring for one file, with a buffer for each operation that can be in flight. Only the
+/// thread that created it may submit operations.
 pub struct Ring {
     ring: IoUring,
     _stays: PhantomData<*const ()>,
@@ -30,20 +30,20 @@ pub struct Ring {
     in_flight: Vec<bool>,
 }
 
-/// An operation's end.
+/// The result of a completed operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// Its buffer's number.
+    /// The number of its buffer.
     pub slot: usize,
-    /// How many bytes were moved.
+    /// The number of transferred bytes.
     pub result: io::Result<usize>,
 }
 
 impl Ring {
-    /// A ring for `depth` operations of `block` bytes each on `file`.
+    /// Creates a ring for `depth` operations of `block` bytes each on `file`.
     ///
     /// # Errors
-    /// When the kernel hasn't io_uring, or doesn't let this process use it.
+    /// When the kernel lacks io_uring, or forbids it to this process.
     pub fn new(file: &File, depth: usize, block: usize) -> io::Result<Self> {
         let entries = u32::try_from(depth).map_err(|_| io::ErrorKind::InvalidInput)?;
         let ring = build(entries.next_power_of_two())?;
@@ -62,7 +62,7 @@ impl Ring {
         })
     }
 
-    /// The buffer `slot`; nothing while the kernel has it.
+    /// Returns the buffer `slot`; `None` while an operation on it is in flight.
     pub fn buffer(&mut self, slot: usize) -> Option<&mut [u8]> {
         if *self.in_flight.get(slot)? {
             return None;
@@ -70,10 +70,11 @@ impl Ring {
         self.buffers.as_mut()?.get_mut(slot * self.block..(slot + 1) * self.block)
     }
 
-    /// Queues the move of a whole buffer at `offset`; it is submitted with the next `wait`.
+    /// Queues a transfer of the whole buffer `slot` at `offset` of the file; the next `wait`
+    /// submits it.
     ///
     /// # Errors
-    /// When that buffer is in flight, or there is none of that number.
+    /// When an operation on the buffer is in flight, or there is no such buffer.
     pub fn push(&mut self, slot: usize, direction: Direction, offset: u64) -> io::Result<()> {
         let length = u32::try_from(self.block).map_err(|_| io::ErrorKind::InvalidInput)?;
         let buffer = self.buffer(slot).ok_or(io::ErrorKind::InvalidInput)?.as_mut_ptr();
@@ -82,16 +83,17 @@ impl Ring {
             Direction::Read => opcode::Read::new(fd, buffer, length).offset(offset).build(),
             Direction::Write => opcode::Write::new(fd, buffer, length).offset(offset).build(),
         };
-        // SAFETY: the buffer and the descriptor are this value's own and stay until the completion
-        // has come: `in_flight` keeps others from the buffer, and `drop` waits, or gives both up to
-        // the kernel for ever.
+        // SAFETY: this value owns the buffer and the descriptor, and keeps both until the operation
+        // completes: `in_flight` prevents other uses of the buffer, and `drop` waits for the
+        // completion, or leaks the buffers.
         unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) }
             .map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         self.in_flight[slot] = true;
         Ok(())
     }
 
-    /// Submits what is queued and waits for one completion at least, if something is in flight.
+    /// Submits the queued operations and waits for at least one completion if any operation is in
+    /// flight.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -105,7 +107,7 @@ impl Ring {
         }
     }
 
-    /// An operation that has ended, if there is one.
+    /// Returns the next completed operation, if any.
     pub fn completion(&mut self) -> Option<Completion> {
         let entry = self.ring.completion().next()?;
         let slot = usize::try_from(entry.user_data()).ok()?;
@@ -116,8 +118,9 @@ impl Ring {
     }
 }
 
-/// A ring whose completions are worked off where they are waited for: no interrupt for the thread in
-/// between (as fio has it since 3.33). Kernels before 6.1 can't, and interrupt.
+/// Creates a ring that processes completions only while the thread waits for them, so that they do
+/// not interrupt it (as fio does since 3.33). Kernels before 6.1 lack this mode and interrupt the
+/// thread.
 fn build(entries: u32) -> io::Result<IoUring> {
     let quiet = IoUring::builder()
         .setup_clamp()
@@ -137,7 +140,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         while self.in_flight.contains(&true) {
             if self.wait().is_err() {
-                // The kernel may still write into the buffers: they can't be freed.
+                // The kernel may still write into the buffers, so they must not be freed.
                 std::mem::forget(self.buffers.take());
                 return;
             }

@@ -1,4 +1,4 @@
-//! Waits for any of many descriptors, which may be added and removed during the wait: epoll.
+//! Waits for any of many descriptors, which may be added and removed during the wait (epoll(7)).
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,14 +7,15 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-/// A set of descriptors, each with a number. A descriptor that was ready rests until it is added again.
+/// A set of descriptors, each with a number. A descriptor that was reported as ready is not
+/// reported again until it is added again.
 #[derive(Debug)]
 pub struct Watch {
     epoll: OwnedFd,
 }
 
 impl Watch {
-    /// An empty set.
+    /// Creates an empty set.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -22,8 +23,8 @@ impl Watch {
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
     }
 
-    /// Adds `fd` under `number`, also while another thread waits. It must be removed before it is
-    /// closed: a second descriptor of the same connection would keep it in the set.
+    /// Adds `fd` under `number`; another thread may be waiting. Remove the descriptor before
+    /// closing it: a duplicate of it would keep the connection in the set.
     ///
     /// # Errors
     /// When it is in the set already, or the system has no memory left.
@@ -32,13 +33,14 @@ impl Watch {
         Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), events)?)
     }
 
-    /// Removes `fd`; one that isn't in the set needs no removing.
+    /// Removes `fd`. A descriptor that is not in the set is no error.
     pub fn remove(&self, fd: impl AsFd) {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits until something can be read from one of the set (bytes, an end or an error) or the
-    /// time is over; the numbers of those, at most 16 at a time. A signal ends the wait early.
+    /// Waits until a descriptor of the set is readable (bytes, the end of a stream, or an error),
+    /// or until `timeout`. Returns the numbers of the readable ones, at most 16 at a time. A signal
+    /// ends the wait early.
     ///
     /// # Errors
     /// When the system can't wait.

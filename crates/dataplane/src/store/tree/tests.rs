@@ -137,8 +137,8 @@ fn a_link_in_the_place_of_a_nodes_folder_is_not_followed() {
     for (name, reason) in [
         (&b"link"[..], "it is a symbolic link, which is not followed"),
         (b"file-link", "it is a symbolic link, which is not followed"),
-        (b"..", "it is no single name"),
-        (b"../beside", "it is no single name"),
+        (b"..", "it is not a single path component"),
+        (b"../beside", "it is not a single path component"),
     ] {
         let said = TreeStore::open(&Root::Free, &own(name), "tag", None).err().unwrap();
         assert!(said.to_string().ends_with(reason), "{said}");
