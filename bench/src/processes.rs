@@ -22,7 +22,8 @@ pub(crate) struct Processes(Vec<(usize, Child)>);
 impl Processes {
     /// Starts `command`, which must be made for `node`.
     pub(crate) fn start(&mut self, node: usize, mut command: Command) -> Result<&mut Child> {
-        let child = command.spawn().with_context(|| format!("start on {}", name(node)))?;
+        let child =
+            command.spawn().with_context(|| format!("failed to start on {}", name(node)))?;
         self.0.push((node, child));
         let (_, child) = self.0.last_mut().context("nothing was started")?;
         Ok(child)
@@ -84,7 +85,7 @@ impl Processes {
         while !self.0.is_empty() {
             // Sleep until a child has ended: polling would use the CPU time that is measured.
             waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
-                .context("wait for a child")?;
+                .context("failed to wait for a child")?;
             let before = self.0.len();
             let mut failed = Ok(());
             self.0.retain_mut(|(node, child)| match child.try_wait() {

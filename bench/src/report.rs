@@ -55,7 +55,7 @@ const EVENTS: [Event<Place>; 2] = [
     },
 ];
 
-/// A state folder with the run of the copy.
+/// A state directory with the run of the copy.
 struct Place {
     scratch: Scratch,
 }
@@ -124,7 +124,7 @@ pub(crate) fn run(root: &std::path::Path, args: &[String]) -> Result<()> {
     let place = Place::make()?;
     // The report must exist, whichever contests were chosen.
     made(&place)?;
-    let size = fs::metadata(place.file()).context("look at the report")?.len();
+    let size = fs::metadata(place.file()).context("failed to inspect the report")?.len();
     let outcomes = hold(&contests, words.rounds, TIME, &place);
     let notes = vec![format!(
         "a copy of {} MiB to 20 nodes of a lab at 1 Gbit/s; its report has {size} bytes",

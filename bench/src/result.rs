@@ -61,7 +61,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The spread of `values`; none without a value.
+    /// Returns the spread of `values`; none without a value.
     pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
@@ -114,17 +114,17 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The spread of a figure over all runs.
+    /// Returns the spread of a figure over all runs.
     pub(crate) fn spread(&self, of: impl Fn(&Sample) -> f64) -> Option<Spread> {
         Spread::of(self.samples.iter().map(of).collect())
     }
 
-    /// Seconds of the whole command.
+    /// Returns seconds of the whole command.
     pub(crate) fn whole(&self) -> Option<Spread> {
         self.spread(|sample| sample.start + sample.transfer)
     }
 
-    /// Number of nodes whose CPU seconds are in `cpu_relays`.
+    /// Returns the number of nodes whose CPU seconds are in `cpu_relays`.
     pub(crate) fn relays(&self) -> usize {
         if self.repeaters == 0 { self.receivers } else { self.repeaters }
     }

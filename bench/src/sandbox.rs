@@ -48,7 +48,7 @@ pub(crate) fn enter(
         .args(args)
         .stdin(Stdio::null())
         .status()
-        .context("start `setpriv unshare`")?;
+        .context("failed to start `setpriv unshare`")?;
     cpu::remove(run);
     if !status.success() {
         bail!("the benchmark ended with {status}");
@@ -63,7 +63,7 @@ pub(crate) fn mount() -> Result<()> {
     tmpfs("/run", "mode=755")?;
     tmpfs("/dev/shm", "mode=1777")?;
     for dir in [field::DIR, "/run/sshd"] {
-        std::fs::create_dir(dir).with_context(|| format!("make {dir}"))?;
+        std::fs::create_dir(dir).with_context(|| format!("failed to create {dir}"))?;
     }
     tmpfs(field::DIR, "mode=755,size=100%,huge=always")?;
     Ok(())
@@ -79,7 +79,7 @@ pub(crate) fn command(words: &[&str]) -> Result<String> {
         .args(&words[1..])
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("start `{line}`"))?;
+        .with_context(|| format!("failed to start `{line}`"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("`{line}`: {}: {}", output.status, said.trim());
@@ -92,7 +92,7 @@ pub(crate) fn compile(root: &Path, compiler: &str, source: &str, name: &str) -> 
     compile_in(Path::new(field::DIR), root, compiler, source, name)
 }
 
-/// Compiles a C program of this repository into `folder`, and returns the program's path.
+/// Compiles a C program of this repository into `directory`, and returns the program's path.
 pub(crate) fn compile_in(
     folder: &Path,
     root: &Path,

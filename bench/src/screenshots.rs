@@ -73,7 +73,7 @@ const LOOKS: [(&str, bool, u32, bool); 4] = [
 /// Largest height of a picture.
 const TALL: f64 = 800.0;
 
-/// Makes the pictures in `folder` with the built program; all variants of each if `all`.
+/// Makes the pictures in `directory` with the built program; all variants of each if `all`.
 ///
 /// # Errors
 /// If a run fails, or a report lacks a part.
@@ -134,7 +134,7 @@ fn photograph(
     Ok(())
 }
 
-/// A picture of the part of a report whose title begins with `title`, in a window of this width.
+/// Returns a picture of the part of a report whose title begins with `title`, in a window of this width.
 fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result<Vec<u8>> {
     let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
     browser.call("Emulation.setDeviceMetricsOverride", metrics);

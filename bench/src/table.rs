@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::options::{rate_text, size_text};
 use super::result::{Report, Row, Spread};
 
-/// The whole report in Markdown.
+/// Returns the whole report in Markdown.
 pub(crate) fn markdown(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a String doesn't fail.
@@ -127,7 +127,7 @@ fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
     Ok(())
 }
 
-/// The tool's own figures of the run with the median time.
+/// Returns the tool's own figures of the run with the median time.
 fn own_account(text: &mut String, row: &Row) -> std::fmt::Result {
     let mut samples: Vec<_> = row.samples.iter().collect();
     samples.sort_by(|a, b| (a.start + a.transfer).total_cmp(&(b.start + b.transfer)));

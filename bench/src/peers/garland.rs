@@ -25,7 +25,7 @@ pub(crate) struct Garland {
 }
 
 impl Garland {
-    /// All ways, with data links that use the congestion control `congestion`.
+    /// Returns all ways, with data links that use the congestion control `congestion`.
     pub(crate) fn ways(congestion: &str) -> [Self; 5] {
         let up = "agents up between copies; CPU by their control groups";
         let cold = "agents started and ended by every copy; CPU as the agents tell it";
@@ -106,7 +106,7 @@ impl Peer for Garland {
         if !self.traced {
             command.arg("--no-trace");
         }
-        let result = fs::File::create(result()).context("make the result's file")?;
+        let result = fs::File::create(result()).context("failed to create the result's file")?;
         command.arg(&job.source).arg(format!("{}:/{}", Self::nodes(job), Job::COPY)).stdout(result);
         let watch = Watch::start();
         alone(field, 0, command).context("garland cp")?;
@@ -128,14 +128,15 @@ impl Peer for Garland {
     }
 }
 
-/// The figures of the last copy's result; the agents' CPU time only if they are `fresh`.
+/// Returns the figures of the last copy's result; the agents' CPU time only if they are `fresh`.
 pub(super) fn told(fresh: bool) -> Result<Extra> {
-    let text = fs::read(result()).context("read garland's result")?;
-    let result: Value = serde_json::from_slice(&text).context("parse garland's result")?;
+    let text = fs::read(result()).context("failed to read garland's result")?;
+    let result: Value =
+        serde_json::from_slice(&text).context("failed to parse garland's result")?;
     account(&result, fresh)
 }
 
-/// The figures of a `garland.cp/2`; the agents' CPU time only if they are `fresh`.
+/// Returns the figures of a `garland.cp/2`; the agents' CPU time only if they are `fresh`.
 fn account(result: &Value, fresh: bool) -> Result<Extra> {
     let elapsed = result["elapsed_ns"].as_u64().context("the result has no elapsed_ns")?;
     let phases = result["phases"].as_array().context("the result has no phases")?;
@@ -153,7 +154,7 @@ fn account(result: &Value, fresh: bool) -> Result<Extra> {
     })
 }
 
-/// The release build beside this program.
+/// Returns the release build beside this program.
 pub(crate) fn program() -> Result<String> {
     let own = std::env::current_exe().context("find this program")?;
     let target = own.ancestors().nth(2).context("this program isn't where cargo puts it")?;
@@ -161,7 +162,7 @@ pub(crate) fn program() -> Result<String> {
     path.to_str().map(str::to_owned).context("the path of garland is no UTF-8")
 }
 
-/// The path of the last copy's result.
+/// Returns the path of the last copy's result.
 pub(super) fn result() -> PathBuf {
     PathBuf::from(DIR).join("garland.json")
 }

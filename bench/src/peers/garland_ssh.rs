@@ -60,12 +60,12 @@ impl Peer for GarlandSsh {
             let address = field.address(node)?;
             text += &format!("[[nodes]]\nnames = \"n{node}\"\naddress = \"{address}\"\n");
         }
-        fs::write(cluster(), text).context("write the cluster file")
+        fs::write(cluster(), text).context("failed to write the cluster file")
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
         let mut command = field.command(0, &program()?)?;
-        let result = fs::File::create(result()).context("make the result's file")?;
+        let result = fs::File::create(result()).context("failed to create the result's file")?;
         command
             .args([
                 "--json",

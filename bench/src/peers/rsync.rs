@@ -45,11 +45,12 @@ impl Peer for Rsync {
         let text = format!(
             "use chroot = no\nuid = root\ngid = root\nlisten backlog = 128\n[bench]\npath = {DIR}\n"
         );
-        std::fs::write(&configuration, text).context("write rsyncd.conf")?;
+        std::fs::write(&configuration, text).context("failed to write rsyncd.conf")?;
         let mut command = field.command(0, "rsync")?;
         command.args(["--daemon", "--no-detach", "--config", &configuration]);
         let mut daemon = Processes::default();
-        wait_listening(daemon.start(0, command)?, "tcp", PORT).context("start rsync's daemon")?;
+        wait_listening(daemon.start(0, command)?, "tcp", PORT)
+            .context("failed to start rsync's daemon")?;
         self.daemon = Some(daemon);
         Ok(())
     }

@@ -16,7 +16,7 @@ pub(super) const HERE: &str = "/run/garland-bench/here";
 /// The packages of server and client.
 pub(super) const NEEDS: [Need; 2] = [("openssh-client", "ssh"), ("openssh-server", "sshd")];
 
-/// The path of ssh's configuration at the head.
+/// Returns the path of ssh's configuration at the head.
 pub(super) fn config() -> String {
     format!("{DIR}/ssh/config")
 }
@@ -26,7 +26,7 @@ pub(super) fn config() -> String {
 pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
     let keys = format!("{DIR}/ssh");
     if !Path::new(&keys).exists() {
-        fs::create_dir(&keys).with_context(|| format!("make {keys}"))?;
+        fs::create_dir(&keys).with_context(|| format!("failed to create {keys}"))?;
         for key in ["host", "user"] {
             let key = format!("{keys}/{key}");
             command(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &key])?;
@@ -37,13 +37,13 @@ pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
          PermitRootLogin yes\nUsePAM no\nMaxStartups 100\nSubsystem sftp internal-sftp\n\
          SetEnv XDG_CACHE_HOME={HERE}/cache\n"
     );
-    fs::write(format!("{keys}/sshd_config"), server).context("write sshd_config")?;
+    fs::write(format!("{keys}/sshd_config"), server).context("failed to write sshd_config")?;
     let client = format!(
         "IdentityFile {keys}/user\nUserKnownHostsFile /dev/null\nStrictHostKeyChecking no\n\
          LogLevel ERROR\n"
     );
-    fs::write(config(), client).context("write ssh's configuration")?;
-    fs::create_dir_all(HERE).with_context(|| format!("make {HERE}"))?;
+    fs::write(config(), client).context("failed to write ssh's configuration")?;
+    fs::create_dir_all(HERE).with_context(|| format!("failed to create {HERE}"))?;
     let mut daemons = Processes::default();
     for node in 1..=receivers {
         // One path, at which every node sees its own directory.

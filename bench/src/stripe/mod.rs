@@ -122,7 +122,7 @@ const BENCHMARK: Benchmark<Stage> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
@@ -142,7 +142,8 @@ fn contend(root: &Path, words: &Words) -> Result<Findings> {
         }
         let Place { servers, rate, .. } = *place;
         eprintln!("{servers} servers, {} each", rate.unwrap_or("unshaped"));
-        let stage = Stage::up(root, servers, rate, bytes).context("set up the servers")?;
+        let stage =
+            Stage::up(root, servers, rate, bytes).context("failed to set up the servers")?;
         outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
     }
     let notes = vec![

@@ -89,7 +89,7 @@ pub(super) const BARE: Tool = Tool {
     measure: |stage| Ok(stage.rate(bare(stage)?)),
 };
 
-/// TCP payload over all wires at once in bytes per second, as the servers count it.
+/// Returns TCP payload over all wires at once in bytes per second, as the servers count it.
 pub(super) fn goodput(stage: &Stage) -> Result<f64> {
     let servers = stage.listen(5201, |_| "exec iperf3 -s -1".to_owned())?;
     stage.time(|server| {
@@ -100,9 +100,10 @@ pub(super) fn goodput(stage: &Stage) -> Result<f64> {
     let mut sum = 0.0;
     for server in 1..=stage.servers {
         let file = stage.folder.join(format!("iperf-{server}.json"));
-        let text = fs::read_to_string(&file).context("read iperf3's result")?;
-        fs::remove_file(&file).context("remove iperf3's result")?;
-        let result: Value = serde_json::from_str(&text).context("parse iperf3's result")?;
+        let text = fs::read_to_string(&file).context("failed to read iperf3's result")?;
+        fs::remove_file(&file).context("failed to remove iperf3's result")?;
+        let result: Value =
+            serde_json::from_str(&text).context("failed to parse iperf3's result")?;
         let bits = result["end"]["sum_received"]["bits_per_second"].as_f64();
         sum += bits.context("iperf3's result has no rate")?;
     }
@@ -127,15 +128,15 @@ fn back(stage: &Stage) -> Result<f64> {
     let target = here.to_string_lossy();
     let (seconds, _) = stage.garland(&[&COPY[..], &[&source, &target]].concat())?;
     Stage::assert_equal(&stage.source, &here)?;
-    fs::remove_file(&here).context("remove the copy")?;
+    fs::remove_file(&here).context("failed to remove the copy")?;
     Ok(seconds)
 }
 
-/// The share of a copy's stream in percent in which both ends waited for each other.
+/// Returns the share of a copy's stream in percent in which both ends waited for each other.
 fn gaps(stage: &Stage) -> Result<f64> {
     put(stage, &[])?;
     let (_, said) = stage.garland(&["explain", "--json"])?;
-    let told: Value = serde_json::from_slice(&said).context("read what explain says")?;
+    let told: Value = serde_json::from_slice(&said).context("failed to read what explain says")?;
     let rows = told["rows"].as_array().context("explain has no rows")?;
     let sum = |causes: &[&str]| -> u64 {
         let of = rows.iter().filter(|row| causes.iter().any(|cause| row["cause"] == *cause));
@@ -168,7 +169,7 @@ fn rsync(stage: &Stage) -> Result<f64> {
             stage.dir(server).display()
         );
         fs::write(stage.folder.join(format!("rsyncd-{server}.conf")), text)
-            .context("write rsyncd.conf")?;
+            .context("failed to write rsyncd.conf")?;
     }
     let daemon = |server| {
         let folder = stage.folder.display();
@@ -217,7 +218,7 @@ fn compare(stage: &Stage) -> Result<()> {
     for server in 1..=stage.servers {
         let came = stage.dir(server).join(format!("part-{server}"));
         Stage::assert_equal(&stage.part(server), &came)?;
-        fs::remove_file(&came).context("remove a part")?;
+        fs::remove_file(&came).context("failed to remove a part")?;
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ const BENCHMARK: Benchmark<Stage> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
@@ -67,7 +67,7 @@ fn contend(root: &Path, words: &Words) -> Result<Findings> {
     let files = words.other("--files").unwrap_or("100000");
     let files: usize = files.parse().context("--files is a number")?;
     let contests = words.choose(all());
-    let stage = Stage::up(root, NODES, files).context("set up the nodes")?;
+    let stage = Stage::up(root, NODES, files).context("failed to set up the nodes")?;
     let outcomes = hold(&contests, words.rounds, TIME, &stage);
     let notes = vec![
         format!("{files} files of 4 KiB, 100 a folder, to {NODES} nodes: files a second at each"),

@@ -38,10 +38,11 @@ impl Place {
         Ok(seconds)
     }
 
-    /// Bytes that the switch has carried.
+    /// Returns bytes that the switch has carried.
     fn carried(&self) -> Result<f64> {
         let (_, said) = self.cluster.garland(&["lab", "status", "--json"])?;
-        let status: Value = serde_json::from_slice(&said).context("read the lab's state")?;
+        let status: Value =
+            serde_json::from_slice(&said).context("failed to read the lab's state")?;
         status["labs"][0]["media"][0]["carried"].as_f64().context("a medium counts")
     }
 }

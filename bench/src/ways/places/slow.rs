@@ -52,7 +52,7 @@ pub(crate) fn make(_: &Path) -> Result<Place> {
     Ok(Place { cluster: slow, other: Some(alike), source, list })
 }
 
-/// The rate in MB/s until the last of the other nodes has the whole file.
+/// Returns the rate in MB/s until the last of the other nodes has the whole file.
 fn others(place: &Place, which: usize) -> Result<f64> {
     let own = if which == 0 { Some(&place.cluster) } else { place.other.as_ref() };
     let own = own.context("there are two labs")?;
@@ -60,7 +60,7 @@ fn others(place: &Place, which: usize) -> Result<f64> {
     // Memory is too small for the files of both labs.
     for node in 1..=NODES {
         fs::remove_file(own.lab()?.root(&format!("n{node}"))?.join("x"))
-            .context("remove a copy")?;
+            .context("failed to remove a copy")?;
     }
     let nodes = result["nodes"].as_array().context("a result has nodes")?.iter();
     let rates = nodes.filter(|node| node["name"] != SLOW).map(|node| node["rate"].as_f64());

@@ -40,26 +40,28 @@ pub(crate) fn make(root: &Path) -> Result<Place> {
         gather(&root.join(folder), &mut texts)?;
     }
     ensure!(texts.len() > 1 << 20, "there are only {} bytes of text", texts.len());
-    let mut file = File::create(&source).context("make the source")?;
+    let mut file = File::create(&source).context("failed to create the source")?;
     let mut left = BYTES;
     while left > 0 {
         let part = texts.len().min(left);
-        file.write_all(&texts[..part]).context("write the source")?;
+        file.write_all(&texts[..part]).context("failed to write the source")?;
         left -= part;
     }
     Ok(Place { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
 }
 
-/// Appends all regular files below a folder to `into`.
+/// Appends all regular files below a directory to `into`.
 fn gather(folder: &Path, into: &mut Vec<u8>) -> Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("failed to list {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.sort();
     for path in paths {
         if path.is_dir() {
             gather(&path, into)?;
         } else {
-            let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+            let bytes =
+                fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
             into.extend(bytes);
         }
     }
