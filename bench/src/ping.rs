@@ -1,4 +1,4 @@
-//! `bench ping`: small messages, gets and puts between two nodes, by Garland and other tools.
+//! `bench ping`: measures small messages, gets and puts between two nodes with Garland and other tools.
 
 use std::path::Path;
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub(super) fn congestion(words: &Words) -> &str {
     words.other("--cc").unwrap_or("reno")
 }
 
-/// Notes on where and how it was measured.
+/// Returns notes for the report on where and how the figures were measured.
 pub(super) fn notes(words: &Words) -> Result<Vec<String>> {
     let [head, other] = cpus()?;
     Ok(vec![

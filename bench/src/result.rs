@@ -23,7 +23,7 @@ pub(crate) struct Report {
     pub(crate) tools: Vec<Tool>,
     /// The limits, measured between the head and the first node.
     pub(crate) links: Vec<Link>,
-    /// A row for every tool in every place.
+    /// A row for each tool with each rate, size and number of receivers.
     pub(crate) rows: Vec<Row>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Sample {
     pub(crate) extra: Extra,
 }
 
-/// One tool in one place.
+/// The runs of one tool with one rate, size and number of receivers.
 #[derive(Serialize)]
 pub(crate) struct Row {
     /// The links' rate in bit/s.
@@ -104,11 +104,11 @@ pub(crate) struct Row {
     pub(crate) repeaters: usize,
     /// The tool's name.
     pub(crate) peer: &'static str,
-    /// Bytes over the link's goodput, in seconds.
+    /// The lower limit of the time: the file's length divided by the link's goodput, in seconds.
     pub(crate) limit: f64,
-    /// The runs all copies of which were equal to the source.
+    /// The successful runs; all of their copies were equal to the source.
     pub(crate) samples: Vec<Sample>,
-    /// Why there are no more runs.
+    /// The error that ended the runs, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
 }
@@ -129,7 +129,7 @@ impl Row {
         if self.repeaters == 0 { self.receivers } else { self.repeaters }
     }
 
-    /// CPU seconds of one relay for each GiB, or of one receiver if there is no relay.
+    /// Returns the CPU seconds per GiB of one relay, or of one receiver if there is no relay.
     pub(crate) fn cpu_per_gib(&self) -> Option<Spread> {
         let relays = self.relays();
         let gib = self.bytes as f64 / (1_u64 << 30) as f64;

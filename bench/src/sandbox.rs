@@ -1,8 +1,8 @@
 //! The sandbox of a benchmark: process, mount and IPC namespaces of its own.
 //!
-//! Peers fork, daemonise and forget their children. In a process namespace all of them end with its first
-//! process, and with them the mounts and network namespaces that they hold. So a killed benchmark leaves
-//! nothing but empty control groups.
+//! The compared tools start daemons and leave children behind. When the first process of a process namespace
+//! ends, the kernel kills all others in it, and so releases their mounts and network namespaces. A killed
+//! benchmark therefore leaves only empty control groups behind.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,15 +26,17 @@ pub(crate) fn enter(
     if let [first, run, rest @ ..] = args
         && first == INSIDE
     {
-        return inside(run.parse().context("the benchmark's number")?, rest);
+        return inside(run.parse().context("the number of the run is invalid")?, rest);
     }
     if !rustix::process::geteuid().is_root() {
-        bail!("this benchmark makes namespaces, mounts and control groups: run it as root");
+        bail!(
+            "this benchmark needs root to create namespaces, mounts and control groups; run it as root"
+        );
     }
     before(args)?;
     let run = std::process::id();
     cpu::remove(run);
-    let program = std::env::current_exe().context("find this program")?;
+    let program = std::env::current_exe().context("failed to find the path of this program")?;
     // `unshare` ignores the signals that end this process, so it is killed with it; the sandbox's first
     // process is killed with `unshare`.
     let status = Command::new("setpriv")
@@ -51,7 +53,7 @@ pub(crate) fn enter(
         .context("failed to start `setpriv unshare`")?;
     cpu::remove(run);
     if !status.success() {
-        bail!("the benchmark ended with {status}");
+        bail!("the benchmark failed in its sandbox: {status}");
     }
     Ok(())
 }
@@ -82,7 +84,7 @@ pub(crate) fn command(words: &[&str]) -> Result<String> {
         .with_context(|| format!("failed to start `{line}`"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`{line}`: {}: {}", output.status, said.trim());
+        bail!("`{line}` failed: {}: {}", output.status, said.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -102,7 +104,7 @@ pub(crate) fn compile_in(
 ) -> Result<String> {
     let built = format!("{}/{name}", folder.display());
     let source = root.join(source);
-    let source = source.to_str().context("the repository's path is no UTF-8")?;
+    let source = source.to_str().context("the repository's path is not valid UTF-8")?;
     command(&[compiler, "-O2", "-o", &built, source])?;
     Ok(built)
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 const CHUNK: usize = 1 << 20;
 
-/// Writes `bytes` of incompressible noise to `path`, equal in every run.
+/// Writes `bytes` bytes of incompressible noise to `path`, the same in every run.
 pub(crate) fn write(path: &Path, bytes: u64) -> Result<()> {
     let mut file =
         File::create(path).with_context(|| format!("failed to create {}", path.display()))?;
@@ -34,7 +34,7 @@ pub(crate) fn write(path: &Path, bytes: u64) -> Result<()> {
 /// Compares every copy with the source, byte by byte.
 ///
 /// # Errors
-/// If copies differ, with their names.
+/// If copies differ; the error contains their paths.
 pub(crate) fn verify(source: &Path, copies: &[PathBuf]) -> Result<()> {
     let length = source.metadata().context("failed to inspect the source")?.len();
     let mut differ = Vec::new();

@@ -1,4 +1,4 @@
-//! A lab with a client and a wire to each server, the file, and its parts for tools without stripes.
+//! A lab with one client and several servers, each on a wire of its own; and the files that tools copy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) const CLIENT: &str = "srv";
 /// Number of copies of the file in memory: its parts, the received parts, and Garland's copies out and in.
 const COPIES: usize = 4;
 
-/// The lab while it is up, and its files, all in memory.
+/// The lab, and its files, all in memory; dropping it removes both.
 pub(crate) struct Stage {
     /// Number of servers.
     pub(crate) servers: usize,
@@ -120,7 +120,7 @@ impl Stage {
              'PermitRootLogin yes' 'PidFile none' 'Subsystem sftp internal-sftp' > sshd.conf"
         );
         let made = self.shell(CLIENT, &keys)?.status().context("failed to create keys")?;
-        anyhow::ensure!(made.success(), "making keys ended with {made}");
+        anyhow::ensure!(made.success(), "failed to create ssh keys: {made}");
         self.listen(22, |_| format!("exec /usr/sbin/sshd -D -f {folder}/sshd.conf"))
     }
 
@@ -166,7 +166,7 @@ impl Running {
         for child in &mut self.0 {
             let status = child.wait().context("failed to wait for a child")?;
             if !status.success() {
-                bail!("a child ended with {status}");
+                bail!("a shell command failed: {status}");
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! The report of `bench chain` as Markdown: receivers, seconds, MB/s and repeaters, as in the table of 2005,
-//! and further figures.
+//! Formats the report of `bench chain` as Markdown. The first columns are those of the table of 2005:
+//! receivers, seconds, MB/s and repeaters.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::result::{Report, Row, Spread};
 /// Returns the whole report in Markdown.
 pub(crate) fn markdown(report: &Report) -> String {
     let mut text = String::new();
-    // Writing to a String doesn't fail.
+    // Writing to a String cannot fail.
     let _ = head(&mut text, report);
     let mut places: Vec<_> = report.rows.iter().map(|row| (row.rate, row.bytes)).collect();
     places.dedup();
@@ -101,7 +101,7 @@ fn line(text: &mut String, row: &Row) -> std::fmt::Result {
     )
 }
 
-/// `9.02 (8.99 - 9.10)`.
+/// Formats a spread in seconds as `9.02 (8.99 - 9.10)`: median, minimum, maximum.
 fn seconds(spread: Spread) -> String {
     let digits = if spread.median < 1.0 { 3 } else { 2 };
     if spread.min == spread.max {

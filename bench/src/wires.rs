@@ -1,4 +1,4 @@
-//! `bench wires`: the rate between two nodes, by Garland and by iperf3.
+//! `bench wires`: measures the rate between two nodes with Garland and with iperf3.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Garland over ssh, cold: a login starts an agent on every node, which ends with the copy.
+//! Garland over ssh: each copy starts an agent on every node over ssh, which ends with the copy.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) struct GarlandSsh {
 }
 
 impl GarlandSsh {
-    /// Garland over ssh, with data links that use the congestion control `congestion`.
+    /// Returns Garland over ssh; its data links use the congestion control `congestion`.
     pub(crate) fn new(congestion: &str) -> Self {
         Self { congestion: congestion.to_owned(), daemons: None }
     }

@@ -1,4 +1,4 @@
-//! The tools in the table of copies, one per file.
+//! The tools that `bench chain` compares, one per file.
 
 mod clush;
 mod garland;

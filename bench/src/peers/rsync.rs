@@ -1,4 +1,4 @@
-//! rsync, all nodes at once from the source.
+//! rsync: all nodes pull from the head at the same time.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use xtask::packages::Need;
 
 const PORT: u16 = 873;
 
-/// An rsync daemon on the head, pulled from by every node.
+/// An rsync daemon on the head, from which every node pulls.
 #[derive(Default)]
 pub(crate) struct Rsync {
     daemon: Option<Processes>,

@@ -1,4 +1,4 @@
-//! An sshd on every node, for the tools that log in.
+//! An sshd on every node, for tools that use ssh.
 
 use std::fs;
 use std::path::Path;
@@ -21,8 +21,8 @@ pub(super) fn config() -> String {
     format!("{DIR}/ssh/config")
 }
 
-/// Starts an sshd on nodes 1 to `receivers`. Each has a cache directory of its own, and accepts the key of
-/// [`config`].
+/// Starts an sshd on nodes 1 to `receivers`. Each node has its own cache directory, and accepts the key that
+/// [`config`] names.
 pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
     let keys = format!("{DIR}/ssh");
     if !Path::new(&keys).exists() {
@@ -46,7 +46,7 @@ pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
     fs::create_dir_all(HERE).with_context(|| format!("failed to create {HERE}"))?;
     let mut daemons = Processes::default();
     for node in 1..=receivers {
-        // One path, at which every node sees its own directory.
+        // Every node sees its own directory at the same path.
         let start = format!("mount --bind . {HERE}; exec \"$@\"");
         let mut command = field.command(node, "unshare")?;
         command.args(["--mount", "sh", "-c", &start, "sh"]).args([

@@ -20,7 +20,7 @@ pub(super) const SIZE: usize = 4096;
 /// Number of files in a directory.
 const PER_FOLDER: usize = 100;
 
-/// The lab while it is up, and its files, all in memory.
+/// The lab, and its files, all in memory; dropping it removes both.
 pub(super) struct Stage {
     /// Number of receiving nodes.
     pub(super) nodes: usize,
@@ -107,7 +107,7 @@ impl Stage {
         };
         for copy in copies {
             let found = count(copy)?;
-            ensure!(found == self.files, "{} has {found} files", copy.display());
+            ensure!(found == self.files, "{} has a wrong number of files: {found}", copy.display());
         }
         if let Some(last) = copies.last() {
             let (tree, last) = (self.tree().display().to_string(), last.display().to_string());
@@ -159,13 +159,18 @@ impl Stage {
             .stdout(Stdio::piped())
             .spawn()
             .context("failed to start files")?;
-        let mut input = child.stdin.take().context("files has no input")?;
-        input.write_all(list.as_bytes()).context("tell files where")?;
+        let mut input = child.stdin.take().context("the standard input of files is not a pipe")?;
+        input
+            .write_all(list.as_bytes())
+            .context("failed to write to the standard input of files")?;
         drop(input);
         let output = child.wait_with_output().context("failed to wait for files")?;
-        ensure!(output.status.success(), "files ended with {}", output.status);
+        ensure!(output.status.success(), "the program files failed: {}", output.status);
         tops.iter().try_for_each(fs::remove_dir_all).context("failed to remove the files")?;
-        String::from_utf8_lossy(&output.stdout).trim().parse().context("what files says")
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .context("the output of files is not a number")
     }
 }
 
@@ -182,14 +187,14 @@ impl Running {
     /// Waits for the command; any exit code but 0 is an error.
     pub(super) fn finish(mut self) -> Result<()> {
         let status = self.0.wait().context("failed to wait for a line of shell")?;
-        ensure!(status.success(), "a line of shell ended with {status}");
+        ensure!(status.success(), "a shell command failed: {status}");
         Ok(())
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The command may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

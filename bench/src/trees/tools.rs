@@ -1,4 +1,4 @@
-//! The tools.
+//! The tools of `bench trees`.
 
 use std::fs;
 use std::path::PathBuf;

@@ -29,7 +29,7 @@ fn cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -> Resu
     Ok(cluster)
 }
 
-/// Copies the source to all nodes of a lab. Returns the seconds of the whole command and its result.
+/// Copies the source to all nodes of a lab. Returns the time of the whole command in seconds, and its result.
 fn copy(
     cluster: &Cluster,
     lab: &str,
@@ -44,5 +44,5 @@ fn copy(
 
 /// Returns the rate in MB/s of the bytes of `result` if they take `seconds`.
 fn rate(result: &Value, seconds: f64) -> Result<f64> {
-    Ok(result["bytes"].as_f64().context("a result has bytes")? / 1e6 / seconds)
+    Ok(result["bytes"].as_f64().context("the result of garland cp has no bytes")? / 1e6 / seconds)
 }

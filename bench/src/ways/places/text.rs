@@ -23,7 +23,7 @@ pub(crate) const AUTO: Tool<Place> = Tool {
 
 pub(crate) const PLAIN: Tool<Place> = Tool {
     name: "none",
-    about: "the same as it is",
+    about: "garland cp --whole --no-fsync, not compressed",
     need: None,
     measure: |place| by(place, "none"),
 };
@@ -39,7 +39,11 @@ pub(crate) fn make(root: &Path) -> Result<Place> {
     for folder in ["crates", "docs", "xtask", "scenarios"] {
         gather(&root.join(folder), &mut texts)?;
     }
-    ensure!(texts.len() > 1 << 20, "there are only {} bytes of text", texts.len());
+    ensure!(
+        texts.len() > 1 << 20,
+        "the repository has only {} bytes of text, too few for a source",
+        texts.len()
+    );
     let mut file = File::create(&source).context("failed to create the source")?;
     let mut left = BYTES;
     while left > 0 {
