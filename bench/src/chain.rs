@@ -20,13 +20,13 @@ use xtask::packages::{Need, install};
 
 /// A run longer than this isn't repeated: its spread is small compared with its length.
 const LONG: Duration = Duration::from_secs(60);
-/// Packages that the emulated cluster and the limit need.
+/// Packages that the emulated cluster and the measurement of the link's goodput need.
 const NEEDS: &[Need] = &[("iproute2", "ip"), ("procps", "sysctl"), ("iperf3", "iperf3")];
 
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, the cluster can't be made, or a tool failed (after all others ran).
+/// If an argument is wrong, the cluster cannot be created, or a tool failed (after all others ran).
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     sandbox::enter(
         "chain",
@@ -47,16 +47,16 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     )
 }
 
-/// Builds Garland as it is shipped.
+/// Builds the optimised program that users get.
 pub(super) fn build(root: &Path) -> Result<()> {
     let status = Command::new(env!("CARGO"))
         .current_dir(root)
         .args(["build", "--quiet", "--release", "--locked", "--package", "garland"])
         .status()
-        .context("start cargo")?;
+        .context("failed to start cargo")?;
     let program = peers::garland_program()?;
     if !status.success() || !Path::new(&program).exists() {
-        bail!("cargo gave no {program}: {status}");
+        bail!("cargo build did not produce {program}: {status}");
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ fn chosen(options: &Options) -> Result<Vec<Box<dyn Peer>>> {
     for name in &options.peers {
         if !peers.iter().any(|peer| peer.name() == name) {
             let names: Vec<_> = peers.iter().map(|peer| peer.name()).collect();
-            bail!("no peer `{name}`; there are: {}", names.join(","));
+            bail!("unknown peer `{name}`; the peers are: {}", names.join(","));
         }
     }
     if !options.peers.is_empty() {
@@ -83,7 +83,7 @@ fn measure(root: &Path, run: u32, args: &[String]) -> Result<()> {
     let largest = options.sizes.iter().max().copied().unwrap_or(0);
     memory::check_room(largest, most)?;
     let _pin = if options.pinned {
-        eprintln!("pinning free memory");
+        eprintln!("pinning all free memory");
         Some(memory::Pin::all(root)?)
     } else {
         None
@@ -107,8 +107,8 @@ fn measure(root: &Path, run: u32, args: &[String]) -> Result<()> {
     for &rate in &options.rates {
         for &receivers in &options.receivers {
             let field = Field::up(run, receivers, rate, &options.congestion);
-            let field = field.context("set up the emulated cluster")?;
-            let goodput = link::goodput(&field).context("measure the link")?;
+            let field = field.context("failed to set up the emulated cluster")?;
+            let goodput = link::goodput(&field).context("failed to measure the link")?;
             report.links.push(Link { rate, receivers, goodput });
             for &bytes in &options.sizes {
                 let source = source(bytes)?;
@@ -123,7 +123,7 @@ fn measure(root: &Path, run: u32, args: &[String]) -> Result<()> {
                         options.runs,
                     ));
                 }
-                fs::remove_file(&job.source).context("remove the source")?;
+                fs::remove_file(&job.source).context("failed to remove the source")?;
             }
         }
     }
@@ -145,7 +145,7 @@ fn finish(root: &Path, report: &Report) -> Result<()> {
     }
     let failed: Vec<_> = report.rows.iter().filter(|row| row.failed.is_some()).collect();
     if !failed.is_empty() {
-        bail!("{} of {} rows have failures", failed.len(), report.rows.len());
+        bail!("a tool failed in {} of {} rows", failed.len(), report.rows.len());
     }
     Ok(())
 }
@@ -171,9 +171,9 @@ fn row(
         samples: Vec::new(),
         failed: None,
     };
-    let outcome = peer.prepare(root, field, job).context("prepare");
+    let outcome = peer.prepare(root, field, job).context("failed to prepare the tool");
     let outcome = outcome.and_then(|()| samples(field, job, peer, runs, &mut row));
-    let outcome = outcome.and(peer.finish(field).context("finish"));
+    let outcome = outcome.and(peer.finish(field).context("failed to stop the tool"));
     if let Err(error) = outcome {
         row.failed = Some(format!("{error:#}"));
         field.kill();
@@ -215,7 +215,8 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
     let copies: Vec<_> = (1..=job.receivers).map(|n| field.dir(n).join(Job::COPY)).collect();
     for copy in &copies {
         if copy.exists() {
-            fs::remove_file(copy).with_context(|| format!("remove {}", copy.display()))?;
+            fs::remove_file(copy)
+                .with_context(|| format!("failed to remove {}", copy.display()))?;
         }
     }
     let given_back = memory::given_back();
@@ -229,7 +230,7 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
     let given_back_kib = memory::given_back().zip(given_back).map(|(after, before)| after - before);
     let extra = peer.extra(field, job)?;
     if let Some(own) = &extra.cpu {
-        // These processes were counted on the head, which started them.
+        // The head started these processes, so its control group counted them; charge them to their nodes.
         cpu[0] -= own.iter().sum::<f64>();
         cpu.splice(1..=own.len(), own.iter().copied());
     }
@@ -246,7 +247,7 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
     })
 }
 
-/// CPU time of every node so far.
+/// Returns the CPU time that each node has used so far; the head is first.
 fn used(field: &Field) -> Result<Vec<Duration>> {
     (0..=field.receivers).map(|node| field.group(node).used()).collect()
 }

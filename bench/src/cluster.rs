@@ -1,4 +1,4 @@
-//! A lab with standing agents and a folder, for one benchmark; dropping it removes both.
+//! A lab with standing agents and a directory, for one benchmark; dropping it removes both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,36 +10,38 @@ use garland_lab::{Lab, StateDir};
 use super::peers::garland_program;
 use xtask::clock::Watch;
 
-/// A lab, once it is built, and its folder.
+/// A benchmark's directory, and its lab once that is built.
 pub(crate) struct Cluster {
-    /// The folder of all files.
+    /// The directory of all files of the benchmark.
     pub(crate) folder: PathBuf,
     name: &'static str,
-    /// The nodes with standing agents.
+    /// The nodes with standing agents, as a node list; empty if there are none.
     list: String,
     lab: Option<Lab>,
 }
 
 impl Cluster {
-    /// Makes a folder in `above` for a lab called `name`.
+    /// Creates a directory in `above` for a lab called `name`.
     ///
     /// # Errors
-    /// If it can't be made.
+    /// If the directory cannot be created.
     pub(crate) fn in_folder(above: &Path, name: &'static str) -> Result<Self> {
         let folder = above.join(format!("garland-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("failed to create {}", folder.display()))?;
         Ok(Self { folder, name, list: String::new(), lab: None })
     }
 
     /// Builds the lab that a topology describes.
     ///
     /// # Errors
-    /// If it can't be built.
+    /// If the lab cannot be built.
     pub(crate) fn raise(&mut self, topology: &str) -> Result<()> {
         let file = self.folder.join("topology.toml");
-        fs::write(&file, topology).context("write the topology")?;
+        fs::write(&file, topology).context("failed to write the topology")?;
         self.garland(&["lab", "up", &file.to_string_lossy(), "--lab", self.name])?;
-        let host = fs::read_to_string("/proc/sys/kernel/hostname").context("the host's name")?;
+        let host = fs::read_to_string("/proc/sys/kernel/hostname")
+            .context("failed to read the host name")?;
         let state = StateDir(self.state().join(host.trim()).join("lab"));
         self.lab = Some(Lab::open(&state, self.name)?);
         Ok(())
@@ -48,36 +50,36 @@ impl Cluster {
     /// Starts standing agents on the nodes of `list`.
     ///
     /// # Errors
-    /// If one doesn't start.
+    /// If an agent does not start.
     pub(crate) fn settle(&mut self, list: &str) -> Result<()> {
         list.clone_into(&mut self.list);
         self.garland(&["up", "--lab", self.name, list]).map(drop)
     }
 
-    /// Runs garland. Returns its seconds and its standard output.
+    /// Runs garland. Returns its run time in seconds and its standard output.
     ///
     /// # Errors
-    /// If it fails, with its standard error.
+    /// If garland fails; the error contains its output.
     pub(crate) fn garland(&self, words: &[&str]) -> Result<(f64, Vec<u8>)> {
         let mut command = Command::new(garland_program()?);
         command.args(words).current_dir(&self.folder).env("GARLAND_STATE", self.state());
         let watch = Watch::start();
-        let output = command.stdin(Stdio::null()).output().context("start garland")?;
+        let output = command.stdin(Stdio::null()).output().context("failed to start garland")?;
         let seconds = watch.read().as_secs_f64();
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let told = String::from_utf8_lossy(&output.stdout);
-            bail!("garland {}: {said}{told}", words.join(" "));
+            bail!("`garland {}` failed: {said}{told}", words.join(" "));
         }
         Ok((seconds, output.stdout))
     }
 
-    /// The lab.
+    /// Returns the lab.
     ///
     /// # Errors
-    /// If it isn't up.
+    /// If the lab has not been built.
     pub(crate) fn lab(&self) -> Result<&Lab> {
-        self.lab.as_ref().context("the lab is down")
+        self.lab.as_ref().context("the lab has not been built")
     }
 
     fn state(&self) -> PathBuf {

@@ -1,4 +1,4 @@
-//! `bench disk`: `garland disk` and fio with equal jobs on one disk, each right after the other.
+//! `bench disk`: `garland disk` and fio run equal jobs on one disk, one right after the other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use xtask::packages::Need;
 pub(crate) const USAGE: &str = "\
 cargo xtask bench disk [options]
 
-  --folder PATH               on the disk to measure (target/bench-disk)
-  --size 1GiB                 bytes of the file
+  --folder PATH               a directory on the disk to measure (target/bench-disk)
+  --size 1GiB                 size of the test file
   --rounds 5                  turns of each tool
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
@@ -30,23 +30,23 @@ const SECONDS: &str = "2";
 /// Largest difference from fio's figures, as a share of them.
 const NEAR: f64 = 0.05;
 
-/// The place of the measurements.
+/// The directory and the file size of the measurements.
 struct Place {
     folder: PathBuf,
     size: String,
 }
 
 impl Place {
-    /// The place that the arguments name.
+    /// Returns the place that the arguments name.
     fn of(root: &Path, words: &Words) -> Self {
         let folder =
             words.other("--folder").map_or_else(|| root.join("target/bench-disk"), PathBuf::from);
         Self { folder, size: words.other("--size").unwrap_or("1GiB").to_owned() }
     }
 
-    /// Fills as much memory as the file takes and frees it, if the job needs it. Memory that has been free for
-    /// seconds may have been returned to the host of a virtual machine; its next user would pay two seconds for
-    /// each GiB.
+    /// Writes a file of the test's size and removes it, if the job uses the page cache. Memory that has
+    /// been free for some seconds may have been returned to the host of a virtual machine; getting it back
+    /// costs the job two seconds per GiB.
     fn warm(&self, job: &Job) -> Result<()> {
         if job.mode != "buffered" {
             return Ok(());
@@ -54,16 +54,16 @@ impl Place {
         let path = self.folder.join("warm");
         let wrote = source::write(&path, size(&self.size)?);
         let removed = fs::remove_file(&path);
-        wrote.and(removed.with_context(|| format!("remove {}", path.display())))
+        wrote.and(removed.with_context(|| format!("failed to remove {}", path.display())))
     }
 
-    /// fio's file, which is new for every job, as Garland's is.
+    /// Returns the path of fio's file, which is new for every job, as Garland's is.
     fn fio_file(&self) -> PathBuf {
         self.folder.join("fio")
     }
 }
 
-/// A job of both tools.
+/// A job that both tools run.
 #[derive(Clone, Copy)]
 struct Job {
     title: &'static str,
@@ -71,13 +71,14 @@ struct Job {
     pattern: &'static str,
     mode: &'static str,
     depth: &'static str,
-    /// fio's arguments for the job.
+    /// The further arguments of fio for the job.
     words: &'static [&'static str],
 }
 
 impl Job {
-    /// The figure of a rate in bytes per second and the median time of an operation in nanoseconds. With one
-    /// operation at a time the median gives a rate, too, which disturbances don't change.
+    /// Returns the figure for `rate` in bytes per second and `p50`, the median time of an operation in
+    /// nanoseconds. If only one operation is in flight, the median time gives a second rate, on which
+    /// disturbances have little effect.
     fn figure(&self, rate: f64, p50: Option<f64>) -> Figure {
         let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
         let p50 = p50.filter(|&p50| p50 > 0.0 && self.mode != "buffered" && self.depth == "1");
@@ -88,7 +89,7 @@ impl Job {
 
 const RING: &[&str] = &["--bs=4k", "--ioengine=io_uring", "--direct=1"];
 const LONG_RING: &[&str] = &["--bs=1M", "--ioengine=io_uring", "--direct=1"];
-/// fio's option for the page cache as copies use it: without advice to the kernel.
+/// The fio option that leaves out posix_fadvise(2), since copies do not call it either.
 const PLAIN: &str = "--fadvise_hint=0";
 
 const fn job(
@@ -146,22 +147,22 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let place = Place::of(root, &words);
     let folder = place.folder.display().to_string();
     let was_there = place.folder.exists();
-    fs::create_dir_all(&place.folder).with_context(|| format!("make {folder}"))?;
+    fs::create_dir_all(&place.folder).with_context(|| format!("failed to create {folder}"))?;
     let outcomes = hold(&contests, words.rounds, TIME, &place);
     for left in [place.folder.join("state"), place.folder.join("local1")] {
-        // Garland's folders exist only if it got so far.
+        // Garland creates these directories itself, so they may be missing after an error.
         let _ = fs::remove_dir_all(left);
     }
     if !was_there {
-        fs::remove_dir(&place.folder).with_context(|| format!("remove {folder}"))?;
+        fs::remove_dir(&place.folder).with_context(|| format!("failed to remove {folder}"))?;
     }
-    let medians = "medians: the rate that the median time of an operation comes to, one in flight; \
-                   means: bytes by time, whatever came between";
+    let medians = "median: the block size divided by the median time of an operation, if one is in \
+                   flight; mean: bytes divided by the whole time";
     let notes = vec![
         medians.to_owned(),
         format!(
-            "a file of {} below `{}` ({}), written anew right before each job; {SECONDS} s a job \
-         at most; 1 MiB an operation where it is sequential, else 4 KiB",
+            "a file of {} below `{}` ({}), written anew right before each job; at most {SECONDS} s \
+         per job; 1 MiB per operation if the job is sequential, else 4 KiB",
             place.size,
             place.folder.strip_prefix(root).unwrap_or(&place.folder).display(),
             system(&place.folder),
@@ -180,7 +181,8 @@ fn contests() -> Vec<Contest<Place>> {
     JOBS.map(contest).into()
 }
 
-/// Type and source of the file system of `folder`, or of its nearest existing ancestor.
+/// Returns the type and the source of the file system of `directory`, or of its nearest existing ancestor, as
+/// `ext4 on /dev/vda1`; `unknown` if df(1) fails.
 fn system(folder: &Path) -> String {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let words = ["--output=fstype,source", "--"];
@@ -217,19 +219,21 @@ impl Gauge<Place> for Garland {
             .args(["--time", &format!("{SECONDS}s")])
             .env("GARLAND_STATE", place.folder.join("state"))
             .output()
-            .context("start garland disk")?;
+            .context("failed to start garland disk")?;
         if !output.status.success() {
-            bail!("garland disk: {}", String::from_utf8_lossy(&output.stderr));
+            bail!("`garland disk` failed: {}", String::from_utf8_lossy(&output.stderr));
         }
-        let result: Value =
-            serde_json::from_slice(&output.stdout).context("read what garland disk found")?;
+        let result: Value = serde_json::from_slice(&output.stdout)
+            .context("failed to parse the result of garland disk")?;
         found(&result, &self.0)
     }
 }
 
-/// The figure of a job in Garland's result.
+/// Returns the figure of `job` from Garland's result.
 fn found(result: &Value, job: &Job) -> Result<Figure> {
-    let all = result["nodes"][0]["measurements"].as_array().context("no measurements")?;
+    let all = result["nodes"][0]["measurements"]
+        .as_array()
+        .context("the result of garland disk has no measurements")?;
     let depth: u64 = job.depth.parse()?;
     let is_it = |one: &&Value| {
         one["direction"] == job.direction
@@ -239,7 +243,8 @@ fn found(result: &Value, job: &Job) -> Result<Figure> {
     };
     let one = all.iter().find(is_it).unwrap_or(&Value::Null);
     let rate = one["rate"].as_f64();
-    let rate = rate.with_context(|| format!("garland didn't measure: {}", job.title))?;
+    let rate =
+        rate.with_context(|| format!("the result of garland disk lacks the job: {}", job.title))?;
     Ok(job.figure(rate, one["times"]["p50"].as_f64()))
 }
 
@@ -262,7 +267,7 @@ impl Gauge<Place> for Fio {
         let file = place.fio_file();
         let job = &self.0;
         place.warm(job)?;
-        // Garland's file is new for every test, so this one is, too.
+        // Garland writes a new file for every test, so fio gets a new one, too.
         let laid_out = match (job.direction, job.pattern, job.mode) {
             ("write", "sequential", "buffered") => Ok(Figure::default()),
             _ => fio(place, &JOBS[0]),
@@ -270,7 +275,7 @@ impl Gauge<Place> for Fio {
         let figure = laid_out.and_then(|_| fio(place, job));
         let removed = fs::remove_file(&file);
         let figure = figure?;
-        removed.with_context(|| format!("remove {}", file.display()))?;
+        removed.with_context(|| format!("failed to remove {}", file.display()))?;
         Ok(figure)
     }
 }
@@ -281,7 +286,7 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
     let output = Command::new("fio")
         .args([
             "--name=job",
-            // Write the buffers unchanged, as Garland does.
+            // Write unchanged buffers, as Garland does.
             "--scramble_buffers=0",
             "--output-format=json",
             "--lat_percentiles=1",
@@ -292,13 +297,15 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
         .args([format!("--iodepth={}", job.depth), format!("--runtime={SECONDS}")])
         .args(job.words)
         .output()
-        .context("start fio")?;
+        .context("failed to start fio")?;
     if !output.status.success() {
-        bail!("fio {kind}: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("`fio {kind}` failed: {}", String::from_utf8_lossy(&output.stderr));
     }
-    let result: Value = serde_json::from_slice(&output.stdout).context("read what fio found")?;
+    let result: Value =
+        serde_json::from_slice(&output.stdout).context("failed to parse the result of fio")?;
     let result = &result["jobs"][0];
-    let rate = result[job.direction]["bw_bytes"].as_f64().context("fio told no rate")?;
+    let rate =
+        result[job.direction]["bw_bytes"].as_f64().context("the result of fio has no rate")?;
     let p50 = |part: &str| result[part]["lat_ns"]["percentile"]["50.000000"].as_f64();
     let p50 = match job.mode {
         "stable" => p50(job.direction).zip(p50("sync")).map(|(write, sync)| write + sync),

@@ -11,14 +11,14 @@ use garland_lab::{Lab, Spec, StateDir};
 use super::cpu::Group;
 use super::processes::alone;
 
-/// The folder of all files of a run, a tmpfs of the sandbox.
+/// The directory of all files of a run, a tmpfs in the sandbox.
 pub(crate) const DIR: &str = "/run/garland-bench";
-/// Garland's state folder in a run, for `GARLAND_STATE`.
+/// Garland's state directory in a run, the value of `GARLAND_STATE`.
 pub(crate) const STATE: &str = "/run/garland-bench/state";
 /// The lab's name.
 pub(crate) const LAB: &str = "bench";
 
-/// The cluster while it is up.
+/// The emulated cluster; dropping it kills all processes on its nodes and removes it.
 pub(crate) struct Field {
     /// Number of receiving nodes; node 0 is the head.
     pub(crate) receivers: usize,
@@ -36,17 +36,19 @@ impl Field {
     ) -> Result<Self> {
         let nodes = u32::try_from(receivers).context("too many nodes")?;
         let spec = Spec { roots: Some(PathBuf::from(DIR)), ..Spec::switch(LAB, nodes, rate) };
-        let lab = Lab::up(&state()?, spec).context("start the lab")?;
+        let lab = Lab::up(&state()?, spec).context("failed to start the lab")?;
         let groups = (0..=receivers).map(|node| Group::new(run, &name(node)));
         let field = Self { receivers, groups: groups.collect::<Result<_>>()?, lab: Some(lab) };
         for node in 0..=receivers {
-            field.suit(node, congestion).with_context(|| format!("set up {}", name(node)))?;
+            field
+                .suit(node, congestion)
+                .with_context(|| format!("failed to set up {}", name(node)))?;
         }
         field.write_shell()?;
         Ok(field)
     }
 
-    /// A command that runs on `node`, is counted there, and writes to a log.
+    /// Returns a command that runs on `node`, is counted in the node's control group, and writes to its log.
     pub(crate) fn command(&self, node: usize, program: &str) -> Result<Command> {
         let mut command = self.lab()?.command(&name(node), "sh")?;
         self.count(node, &mut command)?;
@@ -54,7 +56,7 @@ impl Field {
         Ok(command)
     }
 
-    /// A command that runs outside of the lab, but is counted on the head.
+    /// Returns a command that runs outside of the lab, but is counted in the head's control group.
     pub(crate) fn outside(&self, program: &str) -> Result<Command> {
         let mut command = Command::new("sh");
         self.count(0, &mut command)?;
@@ -62,39 +64,40 @@ impl Field {
         Ok(command)
     }
 
-    /// The address of `node`.
+    /// Returns the IP address of `node`.
     pub(crate) fn address(&self, node: usize) -> Result<String> {
         Ok(self.lab()?.address(&name(node))?.to_string())
     }
 
-    /// The directory of `node`, which receives the copy.
+    /// Returns the directory of `node`, which receives the copy.
     pub(crate) fn dir(&self, node: usize) -> PathBuf {
         self.roots().join(name(node))
     }
 
-    /// The parent of all nodes' directories.
+    /// Returns the parent of all nodes' directories.
     pub(crate) fn roots(&self) -> PathBuf {
         PathBuf::from(DIR).join(format!("garland-lab-{LAB}"))
     }
 
-    /// A program like rsh: its first argument is a node's address, the others are the command.
+    /// Returns the path of a program like rsh(1): its first argument is a node's address, the others are the
+    /// command.
     pub(crate) fn shell(&self) -> String {
         format!("{DIR}/shell")
     }
 
-    /// The control group of `node`.
+    /// Returns the control group of `node`.
     pub(crate) fn group(&self, node: usize) -> &Group {
         &self.groups[node]
     }
 
-    /// The end of the log of `node`.
+    /// Returns the last lines of the log of `node`, in one line.
     pub(crate) fn said(&self, node: usize) -> String {
         let text = fs::read_to_string(log(node)).unwrap_or_default();
         let lines: Vec<_> = text.lines().rev().take(5).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
     }
 
-    /// Ends every process on every node.
+    /// Kills every process on every node.
     pub(crate) fn kill(&self) {
         for group in &self.groups {
             group.kill();
@@ -111,11 +114,11 @@ impl Field {
         Ok(())
     }
 
-    /// The processes in a node's network namespace.
+    /// Returns the processes in a node's network namespace.
     pub(crate) fn residents(&self, node: usize) -> Result<Vec<String>> {
         let network = self.network(node)?;
         let mut pids = Vec::new();
-        for entry in fs::read_dir("/proc").context("list processes")?.flatten() {
+        for entry in fs::read_dir("/proc").context("failed to list processes")?.flatten() {
             let there = fs::read_link(entry.path().join("ns/net"));
             if there.is_ok_and(|there| there == Path::new(&network)) {
                 pids.push(entry.file_name().to_string_lossy().into_owned());
@@ -124,14 +127,15 @@ impl Field {
         Ok(pids)
     }
 
-    /// The identity of a node's network namespace, as in the links `/proc/PID/ns/net`.
+    /// Returns the identity of a node's network namespace, as in the links `/proc/PID/ns/net`.
     fn network(&self, node: usize) -> Result<String> {
         let mut command = self.lab()?.command(&name(node), "readlink")?;
-        let output = command.arg("/proc/self/ns/net").output().context("start readlink")?;
+        let output =
+            command.arg("/proc/self/ns/net").output().context("failed to start readlink")?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Configures what some peers expect, multicast and a broadcast address, and the congestion control.
+    /// Configures the congestion control, and multicast and a broadcast address, which some peers need.
     fn suit(&self, node: usize, congestion: &str) -> Result<()> {
         let address = self.address(node)?;
         let script = format!(
@@ -145,25 +149,26 @@ impl Field {
         alone(self, node, command)
     }
 
-    /// Makes `command`, which runs `sh`, join the node's group before it executes the arguments that follow.
+    /// Completes `command`, which runs `sh`: the shell joins the node's control group, then executes the
+    /// arguments that the caller appends.
     fn count(&self, node: usize, command: &mut Command) -> Result<()> {
         let log = log(node);
         let log = fs::File::options()
             .create(true)
             .append(true)
             .open(&log)
-            .with_context(|| format!("open {}", log.display()))?;
+            .with_context(|| format!("failed to open {}", log.display()))?;
         command
             .args(["-c", "echo 0 >\"$1\"; shift; exec \"$@\"", "sh"])
             .arg(self.groups[node].entry())
             .stdin(Stdio::null())
-            .stdout(log.try_clone().context("share a log")?)
+            .stdout(log.try_clone().context("failed to duplicate the log's file descriptor")?)
             .stderr(log);
         Ok(())
     }
 
     fn lab(&self) -> Result<&Lab> {
-        self.lab.as_ref().context("the lab is down")
+        self.lab.as_ref().context("the emulated cluster has not been built")
     }
 
     fn write_shell(&self) -> Result<()> {
@@ -177,9 +182,10 @@ impl Field {
             script += &format!("{address}) node={} procs={} ;;\n", name(node), procs.display());
         }
         script += &format!("esac\nexec {own} {SHELL} {} $node $procs \"$*\"\n", state.display());
-        fs::write(self.shell(), script).context("write the shell")?;
+        fs::write(self.shell(), script).context("failed to write the shell")?;
         let executable = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(self.shell(), executable).context("make the shell executable")
+        fs::set_permissions(self.shell(), executable)
+            .context("failed to create the shell executable")
     }
 }
 
@@ -188,7 +194,7 @@ impl Drop for Field {
         self.kill();
         let down = self.lab.take().map(Lab::down);
         if let Some(Err(error)) = down {
-            eprintln!("end the lab: {error}");
+            eprintln!("failed to remove the emulated cluster: {error}");
         }
     }
 }
@@ -197,38 +203,43 @@ impl Drop for Field {
 pub(crate) const SHELL: &str = "node-shell";
 
 /// Runs a shell command on a node of the lab, for the program at [`Field::shell`]. The arguments are the
-/// folder where labs are recorded, the node's name, the file by which to join its control group, and the
-/// command.
+/// directory where labs are recorded, the node's name, the `cgroup.procs` file of its control group, and
+/// the command.
 ///
 /// # Errors
-/// If there is no such lab or node, or the command failed.
+/// If the lab or the node does not exist, or the command failed.
 pub(crate) fn shell(args: &[String]) -> Result<()> {
-    let [state, node, procs, line] = args else { bail!("folder, node, control group, line") };
+    let [state, node, procs, line] = args else {
+        bail!("{SHELL} needs four arguments: DIRECTORY NODE CGROUP_PROCS COMMAND")
+    };
     let lab = Lab::open(&StateDir(PathBuf::from(state)), LAB)?;
     let mut command = lab.command(node, "sh")?;
     let status = command
         .args(["-c", "echo 0 >\"$1\"; exec sh -c \"$2\"", "sh", procs, line])
         .status()
-        .context("start sh")?;
+        .context("failed to start sh")?;
     if !status.success() {
-        bail!("{node}: `{line}`: {status}");
+        bail!("`{line}` failed on {node}: {status}");
     }
     Ok(())
 }
 
-/// The folder where Garland's commands find labs.
+/// Returns the directory where Garland's commands find labs; creates it if it is missing.
 fn state() -> Result<StateDir> {
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").context("read the host's name")?;
+    let host = fs::read_to_string("/proc/sys/kernel/hostname")
+        .context("failed to read the host's name")?;
     let dir = Path::new(STATE).join(host.trim()).join("lab");
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-    made.with_context(|| format!("make {}", dir.display()))?;
+    made.with_context(|| format!("failed to create {}", dir.display()))?;
     Ok(StateDir(dir))
 }
 
-/// Waits until the process `child` listens on `port` on its node; `tcp` means both address families.
+/// Waits until the process `child` listens on `port` on its node, over IPv4 or IPv6. `protocol` is `tcp` or
+/// `udp`.
 pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
     let tables = ["", "6"].map(|ip| format!("/proc/{}/net/{protocol}{ip}", child.id()));
-    let own = fs::read_link("/proc/self/ns/net").context("look at our own network")?;
+    let own = fs::read_link("/proc/self/ns/net")
+        .context("failed to read the network namespace of this process")?;
     let network = format!("/proc/{}/ns/net", child.id());
     let inside = || fs::read_link(&network).is_ok_and(|network| network != own);
     wait(child, protocol, port, || {
@@ -248,19 +259,21 @@ pub(crate) fn wait_listening_outside(child: &mut Child, protocol: &str, port: u1
 
 fn wait(child: &mut Child, protocol: &str, port: u16, listens: impl Fn() -> bool) -> Result<()> {
     for _ in 0..20_000 {
-        if let Some(status) = child.try_wait().context("look after a child")? {
-            bail!("it ended before it listened on {protocol} port {port}: {status}");
+        if let Some(status) =
+            child.try_wait().context("failed to query the state of the server process")?
+        {
+            bail!("the server ended before it listened on {protocol} port {port}: {status}");
         }
         if listens() {
             return Ok(());
         }
         std::thread::sleep(std::time::Duration::from_micros(500));
     }
-    bail!("it didn't listen on {protocol} port {port} within 10 s");
+    bail!("timed out after 10 s waiting for the server to listen on {protocol} port {port}");
 }
 
-/// Whether a socket listens on an address that ends with `local`, in a table of sockets as in
-/// proc_pid_net(5): state 0A is a listening TCP socket, 07 a UDP socket without a peer.
+/// Returns whether `table`, in the format of proc_pid_net(5), has a socket that listens on an address that
+/// ends with `local`. State 0A is a listening TCP socket, 07 a UDP socket without a peer.
 fn listens(table: &str, local: &str) -> bool {
     table.lines().skip(1).any(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
@@ -268,7 +281,7 @@ fn listens(table: &str, local: &str) -> bool {
     })
 }
 
-/// The name of `node`.
+/// Returns the name of `node`.
 pub(crate) fn name(node: usize) -> String {
     format!("n{node}")
 }

@@ -1,4 +1,4 @@
-//! `bench forecast`: predictions of the simulator beside figures of labs, for copies and farms.
+//! `bench forecast`: compares the simulator's predictions with measurements in labs, for copies and farms.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,9 +27,9 @@ const NEEDS: &[Need] = &[
 pub(crate) const USAGE: &str = "\
 cargo xtask bench forecast [options]
 
-  --of NAME,...               these scenarios only
-  --kept DIR                  run nothing: take the last runs of garland scenario run --all,
-                              which are in the folders in DIR
+  --of NAME,...               only these scenarios
+  --kept DIR                  run nothing: read the results of the last `garland scenario run --all`
+                              from the subdirectories of DIR
   --no-write                  print only, leave benches/results/ alone";
 
 /// The scenarios, and the subject of each.
@@ -42,7 +42,7 @@ const ALL: [Scenario; 6] = [
     ("fifteen-of-24", "a farm on 16 and 24 nodes, from 1, 2, 4 and 8"),
 ];
 
-/// Upper limits of the median and of the largest error.
+/// Upper limits of the median and of the largest error, as shares of the emulated figure.
 const GOALS: [f64; 2] = [0.05, 0.10];
 
 /// The JSON file.
@@ -58,7 +58,7 @@ struct Report {
     scenarios: Vec<Section>,
 }
 
-/// A scenario's predictions.
+/// A scenario and its predictions.
 #[derive(Serialize)]
 struct Section {
     name: &'static str,
@@ -66,7 +66,7 @@ struct Section {
     predictions: Vec<Prediction>,
 }
 
-/// The part of a `garland.scenario/2` that is read.
+/// The fields of a `garland.scenario/2` result that are read.
 #[derive(Deserialize)]
 struct ScenarioResult {
     scenario: Named,
@@ -87,7 +87,7 @@ struct Prediction {
 }
 
 impl Prediction {
-    /// The error as a share of the emulated figure; above 0 if the prediction was too high.
+    /// Returns the error as a share of the emulated figure; above 0 if the prediction was too high.
     fn error(&self) -> f64 {
         self.predicted / self.emulated - 1.0
     }
@@ -96,7 +96,7 @@ impl Prediction {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a scenario can't be run, or predictions miss their goals.
+/// If an argument is wrong, a scenario cannot be run, or the errors exceed their limits.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let Options { wanted, kept, write } = options(args)?;
     let scenarios = match &kept {
@@ -125,7 +125,11 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         keep(root, (&report.date, "forecast"), &report, text)?;
     }
     if median > GOALS[0] || worst > GOALS[1] {
-        bail!("goals missed: {:.1} % in the median, {:.1} % at worst", median * 1e2, worst * 1e2);
+        bail!(
+            "goals missed: the median error is {:.1} %, the largest {:.1} %",
+            median * 1e2,
+            worst * 1e2
+        );
     }
     Ok(())
 }
@@ -147,25 +151,32 @@ fn options(args: &[String]) -> Result<Options> {
         match word {
             "--no-write" => write = false,
             "--kept" => {
-                let folder = words.next().with_context(|| format!("`--kept` DIR\n\n{USAGE}"))?;
+                let folder = words
+                    .next()
+                    .with_context(|| format!("`--kept` needs a directory\n\n{USAGE}"))?;
                 kept = Some(PathBuf::from(folder));
             }
             "--of" => {
-                let names = words.next().with_context(|| format!("`--of` NAME\n\n{USAGE}"))?;
+                let names = words
+                    .next()
+                    .with_context(|| format!("`--of` needs names of scenarios\n\n{USAGE}"))?;
                 let find = |name: &str| ALL.into_iter().find(|(known, _)| *known == name);
-                let find =
-                    |name| find(name).with_context(|| format!("`{name}`: unknown\n\n{USAGE}"));
+                let find = |name| {
+                    find(name).with_context(|| format!("unknown scenario `{name}`\n\n{USAGE}"))
+                };
                 wanted = names.split(',').map(find).collect::<Result<_>>()?;
             }
-            _ => bail!("`{word}`: unknown\n\n{USAGE}"),
+            _ => bail!("unknown argument `{word}`\n\n{USAGE}"),
         }
     }
     Ok(Options { wanted, kept, write })
 }
 
-/// The predictions of the last runs of these scenarios in `folder`, where names sort by time.
+/// Reads the predictions of the last run of each scenario below `directory`, whose subdirectories' names
+/// sort by time.
 fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
     let mut runs: Vec<PathBuf> =
         entries.map(|entry| Ok(entry?.path().join("result.json"))).collect::<Result<_>>()?;
     runs.sort();
@@ -174,7 +185,8 @@ fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     let all: Vec<ScenarioResult> = runs.iter().rev().filter_map(told).collect();
     let part = |&(name, about): &Scenario| {
         let found = all.iter().find(|told| told.scenario.name == name);
-        let found = found.with_context(|| format!("{} has no run of {name}", folder.display()))?;
+        let found =
+            found.with_context(|| format!("{} contains no run of {name}", folder.display()))?;
         Ok(Section { name, about, predictions: found.predictions.clone() })
     };
     wanted.iter().map(part).collect()
@@ -192,7 +204,7 @@ fn all_run(root: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     let scenarios = wanted.iter().map(told).collect::<Result<Vec<_>>>();
     let removed = fs::remove_dir_all(&state);
     let scenarios = scenarios?;
-    removed.with_context(|| format!("remove {}", state.display()))?;
+    removed.with_context(|| format!("failed to remove {}", state.display()))?;
     Ok(scenarios)
 }
 
@@ -203,33 +215,33 @@ fn predictions(name: &str, state: &Path) -> Result<Vec<Prediction>> {
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .with_context(|| format!("start garland scenario run {name}"))?;
-    // A scenario that isn't reproduced has predictions, too.
+        .with_context(|| format!("failed to start garland scenario run {name}"))?;
+    // Code 4: the scenario was not reproduced; its predictions are valid.
     if !matches!(output.status.code(), Some(0 | 4)) {
-        bail!("garland scenario run {name}: {}", output.status);
+        bail!("`garland scenario run {name}` failed: {}", output.status);
     }
     let told: ScenarioResult = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("read what garland scenario run {name} said"))?;
+        .with_context(|| format!("failed to parse the result of garland scenario run {name}"))?;
     Ok(told.predictions)
 }
 
-/// The median and the largest of all errors.
+/// Returns the median and the largest of the absolute errors.
 fn errors(parts: &[Section]) -> Result<(f64, f64)> {
     let all = parts.iter().flat_map(|part| &part.predictions);
     let mut errors: Vec<f64> = all.map(|one| one.error().abs()).collect();
     errors.sort_by(f64::total_cmp);
-    let worst = *errors.last().context("nothing was predicted")?;
+    let worst = *errors.last().context("the scenarios have no predictions")?;
     let (low, high) = (errors[(errors.len() - 1) / 2], errors[errors.len() / 2]);
     Ok((f64::midpoint(low, high), worst))
 }
 
 fn markdown(report: &Report) -> Result<String> {
-    let mut text = format!("# Predictions beside labs: {}\n\n", report.date);
+    let mut text = format!("# Predictions and measurements in labs: {}\n\n", report.date);
     writeln!(text, "- command: `{}`", report.command)?;
     writeln!(text, "- machine: {}", report.machine)?;
     writeln!(
         text,
-        "- all: {:.1} % off in the median (goal {:.0}), {:.1} % at worst (goal {:.0})",
+        "- all errors: median {:.1} % (goal {:.0}), largest {:.1} % (goal {:.0})",
         report.median * 1e2,
         report.goals[0] * 1e2,
         report.worst * 1e2,
@@ -238,8 +250,8 @@ fn markdown(report: &Report) -> Result<String> {
     for part in &report.scenarios {
         let (median, worst) = errors(std::slice::from_ref(part))?;
         writeln!(text, "\n## {}: {}\n", part.name, part.about)?;
-        writeln!(text, "{:.1} % in the median, {:.1} % at worst.\n", median * 1e2, worst * 1e2)?;
-        writeln!(text, "| what | unit | predicted | emulated | off by |")?;
+        writeln!(text, "Median error {:.1} %, largest {:.1} %.\n", median * 1e2, worst * 1e2)?;
+        writeln!(text, "| what | unit | predicted | emulated | error |")?;
         writeln!(text, "|---|---|--:|--:|--:|")?;
         for one in &part.predictions {
             writeln!(

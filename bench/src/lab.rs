@@ -1,4 +1,4 @@
-//! `bench lab`: the time of building, checking and removing labs.
+//! `bench lab`: measures the time of building, checking and removing labs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +21,7 @@ const NEEDS: &[Need] = &[("iproute2", "ip"), ("nftables", "nft")];
 pub(crate) const USAGE: &str = "\
 cargo xtask bench lab [options]
 
-  --runs 5                    runs of each
+  --runs 5                    runs of each lab
   --no-write                  print only, leave benches/results/ alone";
 
 /// A lab, and the limits of its times.
@@ -29,9 +29,9 @@ struct Case {
     name: &'static str,
     /// The arguments of `garland lab up`.
     words: &'static [&'static str],
-    /// Whether the lab is checked before it is removed.
+    /// Whether `garland lab up` runs its self-check.
     checked: bool,
-    /// Upper limits of the seconds of building (and checking) and of removing it.
+    /// Upper limits in seconds: of building (and checking) the lab, and of removing it.
     goals: [f64; 2],
 }
 
@@ -42,7 +42,7 @@ const CASES: [Case; 2] = [
         checked: false,
         goals: [3.0, 2.0],
     },
-    // 16 nodes, and a namespace for the media.
+    // 16 nodes, and one more namespace for the media.
     Case {
         name: "routed mesh, 17 namespaces, with its self-check",
         words: &["routed-mesh", "--check"],
@@ -68,18 +68,18 @@ struct Row {
     command: String,
     /// Whether `up_s` includes the self-check.
     checked: bool,
-    /// Seconds of the whole `garland lab up` and `garland lab down`.
+    /// Seconds of the whole commands `garland lab up` and `garland lab down`, one for each run.
     up_s: Vec<f64>,
     down_s: Vec<f64>,
     goals_s: [f64; 2],
-    /// Number of self-checks that found a fault and were repeated.
+    /// Number of runs that were repeated because the self-check found a fault.
     faults: usize,
 }
 
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, or one misses its goal.
+/// If an argument is wrong, a lab cannot be built, or one misses its goal.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let (runs, write) = options(args)?;
     install(NEEDS)?;
@@ -88,7 +88,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let rows = CASES.iter().map(|case| row(case, runs, &state)).collect::<Result<Vec<_>>>();
     let removed = fs::remove_dir_all(&state);
     let rows = rows?;
-    removed.with_context(|| format!("remove {}", state.display()))?;
+    removed.with_context(|| format!("failed to remove {}", state.display()))?;
     let report = Report {
         schema: "garland.bench-lab/1",
         date: today(),
@@ -104,7 +104,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let missed: Vec<_> =
         report.rows.iter().filter(|row| !row.holds()).map(|row| row.name).collect();
     if !missed.is_empty() {
-        bail!("above the goal: {}", missed.join(", "));
+        bail!("slower than the goal: {}", missed.join(", "));
     }
     Ok(())
 }
@@ -116,14 +116,16 @@ fn options(args: &[String]) -> Result<(usize, bool)> {
         match word {
             "--no-write" => write = false,
             "--runs" => {
-                let count = words.next().with_context(|| format!("`--runs` N\n\n{USAGE}"))?;
-                runs = count.parse().with_context(|| format!("`--runs {count}`"))?;
+                let count =
+                    words.next().with_context(|| format!("`--runs` needs a number\n\n{USAGE}"))?;
+                runs =
+                    count.parse().with_context(|| format!("`--runs {count}` is not a number"))?;
             }
-            _ => bail!("`{word}`: unknown\n\n{USAGE}"),
+            _ => bail!("unknown argument `{word}`\n\n{USAGE}"),
         }
     }
     if runs == 0 {
-        bail!("`--runs 0`: there is nothing to measure\n\n{USAGE}");
+        bail!("`--runs 0`: at least one run is needed\n\n{USAGE}");
     }
     Ok((runs, write))
 }
@@ -147,15 +149,18 @@ fn row(case: &Case, runs: usize, state: &Path) -> Result<Row> {
                 row.up_s.push(up);
                 row.down_s.push(down);
             }
-            // Other programs may have kept the processors busy; a wrong lab fails again.
+            // A busy machine can make a self-check fail, so try again; a faulty lab fails every time.
             (4, 0) if row.faults < runs => row.faults += 1,
-            _ => bail!("{} ended with {code}, garland lab down with {ended}", row.command),
+            _ => bail!(
+                "`{}` ended with exit code {code}, `garland lab down` with {ended}",
+                row.command
+            ),
         }
     }
     Ok(row)
 }
 
-/// Runs the program. Returns the seconds of the whole command and its exit code.
+/// Runs garland. Returns the time of the whole command in seconds and its exit code.
 fn garland(state: &Path, words: &[&str]) -> Result<(f64, i32)> {
     let program = garland_program()?;
     let watch = Watch::start();
@@ -165,9 +170,14 @@ fn garland(state: &Path, words: &[&str]) -> Result<(f64, i32)> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status()
-        .with_context(|| format!("start garland {}", words.join(" ")))?;
+        .with_context(|| format!("failed to start garland {}", words.join(" ")))?;
     let seconds = watch.read().as_secs_f64();
-    Ok((seconds, status.code().with_context(|| format!("garland {}: {status}", words.join(" ")))?))
+    Ok((
+        seconds,
+        status
+            .code()
+            .with_context(|| format!("`garland {}` was killed: {status}", words.join(" ")))?,
+    ))
 }
 
 impl Row {
@@ -181,11 +191,11 @@ impl Row {
 }
 
 fn markdown(report: &Report) -> Result<String> {
-    let mut text = format!("# Labs, up and down: {}\n\n", report.date);
+    let mut text = format!("# Building and removing labs: {}\n\n", report.date);
     writeln!(text, "- command: `{}`", report.command)?;
     writeln!(text, "- machine: {}", report.machine)?;
-    writeln!(text, "- times are those of the whole commands: median (least - most)\n")?;
-    writeln!(text, "| lab | command | up, s | goal | down, s | goal | runs | checks again |")?;
+    writeln!(text, "- times: seconds of the whole commands, median (minimum - maximum)\n")?;
+    writeln!(text, "| lab | command | up, s | goal | down, s | goal | runs | repeated |")?;
     writeln!(text, "|---|---|---|---|---|---|---|---|")?;
     for row in &report.rows {
         let [up, down] = [&row.up_s, &row.down_s].map(|all| {

@@ -5,7 +5,7 @@ use std::{fmt, fs};
 
 use serde::Serialize;
 
-/// The properties of the machine that matter to figures.
+/// The properties of the machine that affect the figures.
 #[derive(Serialize)]
 pub(crate) struct Machine {
     /// The processor's name.
@@ -18,7 +18,7 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     /// The distribution.
     pub(crate) system: String,
-    /// Whether freed memory is returned to a host.
+    /// Whether freed memory is returned to the host of this virtual machine.
     pub(crate) page_reporting: bool,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Machine {
 }
 
 impl Machine {
-    /// This machine.
+    /// Returns the properties of this machine.
     pub(crate) fn here() -> Self {
         let memory = field("/proc/meminfo", "MemTotal", ':');
         let kib = memory.split(' ').next().and_then(|kib| kib.parse().ok());
@@ -45,7 +45,7 @@ impl Machine {
     }
 }
 
-/// The first line of a command's output, which tells a version.
+/// Runs a command that prints a version, and returns the first line of its output.
 pub(crate) fn version(words: &[&str]) -> String {
     let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
     match output {

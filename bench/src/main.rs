@@ -38,7 +38,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-/// The function of a benchmark: it gets the repository, and the arguments behind the benchmark's name.
+/// The function of a benchmark; its arguments are the repository and the arguments after the benchmark's
+/// name.
 type Run = fn(&Path, &[String]) -> Result<()>;
 
 /// All benchmarks: name, usage, function.
@@ -58,7 +59,7 @@ const ALL: [(&str, &str, Run); 12] = [
 ];
 
 fn main() -> ExitCode {
-    // A benchmark's lab starts this program again as its keeper.
+    // A benchmark's lab starts this program again, as the process that keeps its namespaces.
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
     }
@@ -77,25 +78,26 @@ fn main() -> ExitCode {
     }
 }
 
-/// Makes the pictures of reports, in docs/images or in a folder.
+/// Makes the pictures of reports in docs/images, or all variants of them in a given directory.
 fn pictures(root: &Path, args: &[String]) -> Result<()> {
     let Some(program) = args.first().filter(|_| args.len() <= 2) else {
-        bail!("cargo xtask screenshots PROGRAM [FOLDER]");
+        bail!("usage: cargo xtask screenshots PROGRAM [DIRECTORY]");
     };
     let docs = root.join("docs/images");
     let folder = args.get(1).map_or(docs.as_path(), Path::new);
-    let program = Path::new(program).canonicalize().context("find the program")?;
+    let program =
+        Path::new(program).canonicalize().context("failed to find the garland program")?;
     screenshots::make(&program, folder, args.len() > 1)
 }
 
 /// Runs the benchmark that `args` name.
 ///
 /// # Errors
-/// If an argument is wrong, the emulated cluster can't be set up, or a peer failed.
+/// If an argument is wrong, or the benchmark fails.
 fn run(root: &Path, args: &[String]) -> Result<()> {
     let usages = || ALL.map(|(_, usage, _)| usage).join("\n\n");
     let Some((name, rest)) = args.split_first() else {
-        bail!("which benchmark?\n\n{}", usages());
+        bail!("the name of a benchmark is missing\n\n{}", usages());
     };
     if name == field::SHELL {
         return field::shell(rest);
@@ -110,6 +112,6 @@ fn run(root: &Path, args: &[String]) -> Result<()> {
             println!("{}", usages());
             Ok(())
         }
-        None => bail!("no benchmark `{name}`\n\n{}", usages()),
+        None => bail!("unknown benchmark `{name}`\n\n{}", usages()),
     }
 }

@@ -10,10 +10,10 @@ cargo xtask bench chain [options]
   --receivers 1,5,10,20       numbers of receiving nodes
   --sizes 1GiB,10MB           sizes of the file
   --rates 1gbit,unshaped      rates of every node's link
-  --peers relay,pipes,...     which tools (all of them by default)
-  --runs 3                    runs of each; one that takes over a minute isn't repeated
+  --peers relay,pipes,...     only these tools (default: all)
+  --runs 3                    runs of each; a run of more than a minute is not repeated
   --cc reno|bbr               congestion control of every node (reno)
-  --memory pinned|plain       pinned: free memory is kept from going back to the host
+  --memory pinned|plain       pinned: no free memory is returned to the host
   --no-write                  print only, leave benches/results/ alone";
 
 /// The parsed arguments.
@@ -23,15 +23,15 @@ pub(crate) struct Options {
     pub(crate) receivers: Vec<usize>,
     /// Sizes of the file in bytes.
     pub(crate) sizes: Vec<u64>,
-    /// Rates in bit/s; none is unshaped.
+    /// Rates of the links in bit/s; `None` is unshaped.
     pub(crate) rates: Vec<Option<u64>>,
     /// Names of tools; empty for all.
     pub(crate) peers: Vec<String>,
-    /// Number of runs of each tool in each place.
+    /// Number of runs of each tool at each size, rate and number of receivers.
     pub(crate) runs: usize,
     /// Congestion control of every node's namespace.
     pub(crate) congestion: String,
-    /// Whether free memory is pinned.
+    /// Whether free memory is pinned, so that none is returned to a host.
     pub(crate) pinned: bool,
     /// Whether the result is written to a file.
     pub(crate) write: bool,
@@ -57,10 +57,10 @@ impl Options {
                 continue;
             }
             let value = args.next().with_context(|| {
-                format!("`{option}`: unknown, or its value is missing\n\n{USAGE}")
+                format!("option `{option}` is unknown or its value is missing\n\n{USAGE}")
             })?;
             let set = options.set(option, value);
-            set.with_context(|| format!("`{option} {value}`\n\n{USAGE}"))?;
+            set.with_context(|| format!("invalid `{option} {value}`\n\n{USAGE}"))?;
         }
         Ok(options)
     }
@@ -78,7 +78,7 @@ impl Options {
                 self.pinned = match value {
                     "pinned" => true,
                     "plain" => false,
-                    _ => bail!("pinned or plain"),
+                    _ => bail!("the value must be `pinned` or `plain`"),
                 }
             }
             _ => bail!("unknown option"),
@@ -90,7 +90,7 @@ impl Options {
 fn receivers(text: &str) -> Result<usize> {
     let n = text.parse()?;
     if !(1..=200).contains(&n) {
-        bail!("1 to 200 receivers");
+        bail!("the number of receivers must be 1 to 200");
     }
     Ok(n)
 }
@@ -106,7 +106,7 @@ pub(crate) fn size(text: &str) -> Result<u64> {
         "KiB" => 1 << 10,
         "MiB" => 1 << 20,
         "GiB" => 1 << 30,
-        unit => bail!("unit `{unit}`: B, kB, MB, GB, KiB, MiB or GiB"),
+        unit => bail!("unknown unit `{unit}`; use B, kB, MB, GB, KiB, MiB or GiB"),
     };
     Ok(digits.parse::<u64>()? * unit)
 }
@@ -117,12 +117,12 @@ fn rate(text: &str) -> Result<Option<u64>> {
         "unshaped" if digits.is_empty() => return Ok(None),
         "mbit" => 1_000_000,
         "gbit" => 1_000_000_000,
-        unit => bail!("unit `{unit}`: mbit, gbit or the word unshaped"),
+        unit => bail!("unknown unit `{unit}`; use mbit or gbit, or the word unshaped"),
     };
     Ok(Some(digits.parse::<u64>()? * unit))
 }
 
-/// `1 Gbit/s`, or `unshaped`.
+/// Formats a rate in bit/s as `1 Gbit/s`; `None` as `unshaped`.
 pub(crate) fn rate_text(rate: Option<u64>) -> String {
     match rate {
         None => "unshaped".to_owned(),
@@ -131,7 +131,7 @@ pub(crate) fn rate_text(rate: Option<u64>) -> String {
     }
 }
 
-/// `1 GiB` if that is exact, else in decimal units.
+/// Formats a size as `1 GiB` or `1 MiB` if that is exact, else in MB.
 pub(crate) fn size_text(bytes: u64) -> String {
     for (unit, name) in [(1_u64 << 30, "GiB"), (1 << 20, "MiB")] {
         if bytes >= unit && bytes.is_multiple_of(unit) {

@@ -1,4 +1,4 @@
-//! The interface of tools in the table of copies.
+//! The interface of the tools that `bench chain` compares.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,86 +8,86 @@ use anyhow::Result;
 use super::field::Field;
 use xtask::packages::Need;
 
-/// A copy: `source` to the file `copy` in the directories of nodes 1 to `receivers`.
+/// One copy: from `source` to the file `copy` in the directories of nodes 1 to `receivers`.
 pub(crate) struct Job {
-    /// The file's path at the head.
+    /// The path of the file on the head.
     pub(crate) source: PathBuf,
-    /// Its length.
+    /// The file's length in bytes.
     pub(crate) bytes: u64,
     /// Number of receiving nodes, which are numbered from 1.
     pub(crate) receivers: usize,
-    /// The links' rate in bit/s.
+    /// The links' rate in bit/s; `None` if unshaped.
     pub(crate) rate: Option<u64>,
 }
 
 impl Job {
-    /// The file's name in a node's directory.
+    /// The name of the copy in a node's directory.
     pub(crate) const COPY: &'static str = "copy";
 }
 
 /// The time of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
-    /// Time of starting what must run on the nodes, if that is part of every copy.
+    /// Time of starting the tool's processes on the nodes, if every copy starts them.
     pub(crate) start: Duration,
-    /// Time from then until the command has ended and every node is done.
+    /// Time from then until the command has ended and every node has finished.
     pub(crate) transfer: Duration,
 }
 
-/// A tool's own figures of its last copy.
+/// The figures that a tool itself reports about its last copy.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub(crate) struct Extra {
     /// Largest resident memory of a node's process, in KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resident_kib: Option<u64>,
-    /// The tool's own account of the whole command.
+    /// The time of the whole command as the tool reports it, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) elapsed_ns: Option<u64>,
     /// Seconds that each receiver spent on decrypting blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) opening: Option<Vec<f64>>,
-    /// CPU seconds of each receiver, if they aren't counted by its control group.
+    /// CPU seconds of each receiver, if the receiver's control group does not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu: Option<Vec<f64>>,
-    /// The tool's own account: phases and nanoseconds.
+    /// The phases that the tool reports, with their nanoseconds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) phases: Vec<(String, u64)>,
 }
 
 /// A tool that copies a file to many nodes.
 pub(crate) trait Peer {
-    /// The tool's name, as on the command line.
+    /// Returns the tool's name, as `--peers` takes it.
     fn name(&self) -> &'static str;
 
-    /// What the tool is and how it is used here, for the text below the table.
+    /// Returns what the tool is and how it is used here, for the text below the table.
     fn about(&self) -> &'static str;
 
-    /// The Debian packages of the tool.
+    /// Returns the Debian packages of the tool.
     fn needs(&self) -> &'static [Need];
 
-    /// A command that prints the tool's version.
+    /// Returns a command that prints the tool's version.
     fn version(&self) -> &'static [&'static str];
 
-    /// Number of nodes that forward data, of `receivers` nodes.
+    /// Returns how many of `receivers` nodes forward data.
     fn repeaters(&self, receivers: usize) -> usize;
 
-    /// Whether the tool takes part in this job; tools may refuse long ones.
+    /// Returns whether the tool takes part in this job; slow tools skip large files.
     fn takes(&self, _job: &Job) -> bool {
         true
     }
 
-    /// Compiles, writes configuration, and starts what runs between copies.
+    /// Compiles programs, writes configuration files, and starts the processes that stay between copies.
     fn prepare(&mut self, root: &Path, field: &Field, job: &Job) -> Result<()>;
 
-    /// Makes one copy. Files of earlier copies have been removed.
+    /// Makes one copy. The caller has removed the files of earlier copies.
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing>;
 
-    /// The tool's own figures; called after each copy.
+    /// Returns the figures that the tool reports about its last copy; called after each copy.
     fn extra(&mut self, _field: &Field, _job: &Job) -> Result<Extra> {
         Ok(Extra::default())
     }
 
-    /// Ends what `prepare` started; nothing may run on the nodes afterwards.
+    /// Stops what `prepare` started; no process may run on the nodes afterwards.
     fn finish(&mut self, _field: &Field) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `bench ping`: small messages, gets and puts between two nodes, by Garland and other tools.
+//! `bench ping`: measures small messages, gets and puts between two nodes with Garland and other tools.
 
 use std::path::Path;
 use std::time::Duration;
@@ -50,23 +50,24 @@ const BENCHMARK: Benchmark<Field> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     cpus()?;
     BENCHMARK.run_in_sandbox(root, args, |run, words| {
         let contests = words.choose(contests());
-        let field = Field::up(run, 1, None, congestion(words)).context("set up two nodes")?;
+        let field =
+            Field::up(run, 1, None, congestion(words)).context("failed to set up two nodes")?;
         let _agents = Agents::up(&field)?;
         Ok((hold(&contests, words.rounds, TIME, &field), notes(words)?))
     })
 }
 
-/// The congestion control of both nodes.
+/// Returns the congestion control of both nodes.
 pub(super) fn congestion(words: &Words) -> &str {
     words.other("--cc").unwrap_or("reno")
 }
 
-/// Notes on where and how it was measured.
+/// Returns notes for the report on where and how the figures were measured.
 pub(super) fn notes(words: &Words) -> Result<Vec<String>> {
     let [head, other] = cpus()?;
     Ok(vec![

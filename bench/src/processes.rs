@@ -1,4 +1,4 @@
-//! The processes of one copy: it waits for all of them, and kills them if one fails or takes too long.
+//! The processes of one copy. All are killed if one fails or takes too long.
 
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -15,16 +15,17 @@ use super::field::{Field, name};
 /// Timeout of a copy.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// The processes, and their nodes.
+/// Processes, each with the number of its node.
 #[derive(Default)]
 pub(crate) struct Processes(Vec<(usize, Child)>);
 
 impl Processes {
-    /// Starts `command`, which must be made for `node`.
+    /// Starts `command`, which [`Field::command`] must have made for `node`.
     pub(crate) fn start(&mut self, node: usize, mut command: Command) -> Result<&mut Child> {
-        let child = command.spawn().with_context(|| format!("start on {}", name(node)))?;
+        let child =
+            command.spawn().with_context(|| format!("failed to start on {}", name(node)))?;
         self.0.push((node, child));
-        let (_, child) = self.0.last_mut().context("nothing was started")?;
+        let (_, child) = self.0.last_mut().context("no process was started")?;
         Ok(child)
     }
 
@@ -44,18 +45,20 @@ impl Processes {
         self.ended(field, LIMIT, &|| field.kill())
     }
 
-    /// Waits for all processes for up to `limit`; other processes on the nodes aren't killed.
+    /// Waits for all processes, at most for `limit`. Does not kill other processes on the nodes.
     ///
     /// # Errors
     /// If one fails or they take too long.
     pub(crate) fn finish_within(self, field: &Field, limit: Duration) -> Result<()> {
         let pids = self.0.iter().filter_map(|(_, child)| Pid::from_raw(child.id().cast_signed()));
-        // Not by process ids, which may be reused once the processes have been waited for.
+        // Kill by pidfd: a process id may be reused once its process has been waited for.
         let handles = pids.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
-        let handles = handles.collect::<Result<Vec<_>, _>>().context("take hold of a child")?;
+        let handles = handles
+            .collect::<Result<Vec<_>, _>>()
+            .context("failed to open a pidfd of a child process")?;
         self.ended(field, limit, &|| {
             for handle in &handles {
-                // It may have ended already.
+                // The process may have ended already.
                 let _ = pidfd_send_signal(handle, Signal::KILL);
             }
         })
@@ -84,7 +87,7 @@ impl Processes {
         while !self.0.is_empty() {
             // Sleep until a child has ended: polling would use the CPU time that is measured.
             waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
-                .context("wait for a child")?;
+                .context("failed to wait for a child")?;
             let before = self.0.len();
             let mut failed = Ok(());
             self.0.retain_mut(|(node, child)| match child.try_wait() {
@@ -92,11 +95,12 @@ impl Processes {
                 Ok(Some(status)) if status.success() => false,
                 Ok(Some(status)) => {
                     let said = field.said(*node);
-                    failed = Err(anyhow!("{}: {status}: {said}", name(*node)));
+                    failed = Err(anyhow!("a process on {} failed ({status}): {said}", name(*node)));
                     false
                 }
                 Err(error) => {
-                    failed = Err(anyhow!("{}: {error}", name(*node)));
+                    failed =
+                        Err(anyhow!("failed to wait for a process on {}: {error}", name(*node)));
                     false
                 }
             });
@@ -113,7 +117,7 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for (_, child) in &mut self.0 {
-            // It may have ended already.
+            // The process may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }

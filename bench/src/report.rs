@@ -1,4 +1,4 @@
-//! `bench report`: the time of making and of displaying the report of a copy to twenty nodes.
+//! `bench report`: measures the time of making and of opening the report of a copy to twenty nodes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,10 +23,10 @@ cargo xtask bench report [options]
 /// No round begins after this time.
 const TIME: Duration = Duration::from_secs(60);
 
-/// The file's bytes.
+/// The size of the copied file in bytes.
 const BYTES: u64 = 256 << 20;
 
-/// A script: the time of the first paint, in milliseconds of the page's clock.
+/// JavaScript that returns the time of the first paint, in milliseconds since the page began to load.
 const FIRST_PAINT: &str = "new Promise((done) => new PerformanceObserver((list) => \
      done(list.getEntries()[0].startTime)).observe({ type: 'paint', buffered: true }))";
 
@@ -55,7 +55,7 @@ const EVENTS: [Event<Place>; 2] = [
     },
 ];
 
-/// A state folder with the run of the copy.
+/// A state directory with the run of the copy.
 struct Place {
     scratch: Scratch,
 }
@@ -76,7 +76,7 @@ impl Place {
         command.args(words.split(' ')).current_dir(self.scratch.folder());
         let output = command.env("GARLAND_STATE", self.scratch.state()).output()?;
         if !output.status.success() {
-            bail!("garland {words}: {}", String::from_utf8_lossy(&output.stderr));
+            bail!("`garland {words}` failed: {}", String::from_utf8_lossy(&output.stderr));
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ fn seen(place: &Place) -> Result<f64> {
     browser.open(&place.file());
     let painted = browser.asked(FIRST_PAINT).as_f64();
     browser.end(&place.scratch);
-    Ok(painted.context("chromium tells no first paint")? / 1e3)
+    Ok(painted.context("chromium did not report a first paint")? / 1e3)
 }
 
 fn all() -> Vec<Contest<Place>> {
@@ -122,9 +122,9 @@ pub(crate) fn run(root: &std::path::Path, args: &[String]) -> Result<()> {
     let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(all());
     let place = Place::make()?;
-    // The report must exist, whichever contests were chosen.
+    // The report must exist even if `--only` leaves out the contest that makes it.
     made(&place)?;
-    let size = fs::metadata(place.file()).context("look at the report")?.len();
+    let size = fs::metadata(place.file()).context("failed to inspect the report")?.len();
     let outcomes = hold(&contests, words.rounds, TIME, &place);
     let notes = vec![format!(
         "a copy of {} MiB to 20 nodes of a lab at 1 Gbit/s; its report has {size} bytes",

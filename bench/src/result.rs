@@ -23,7 +23,7 @@ pub(crate) struct Report {
     pub(crate) tools: Vec<Tool>,
     /// The limits, measured between the head and the first node.
     pub(crate) links: Vec<Link>,
-    /// A row for every tool in every place.
+    /// A row for each tool with each rate, size and number of receivers.
     pub(crate) rows: Vec<Row>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The spread of `values`; none without a value.
+    /// Returns the spread of `values`; none without a value.
     pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
@@ -91,7 +91,7 @@ pub(crate) struct Sample {
     pub(crate) extra: Extra,
 }
 
-/// One tool in one place.
+/// The runs of one tool with one rate, size and number of receivers.
 #[derive(Serialize)]
 pub(crate) struct Row {
     /// The links' rate in bit/s.
@@ -104,32 +104,32 @@ pub(crate) struct Row {
     pub(crate) repeaters: usize,
     /// The tool's name.
     pub(crate) peer: &'static str,
-    /// Bytes over the link's goodput, in seconds.
+    /// The lower limit of the time: the file's length divided by the link's goodput, in seconds.
     pub(crate) limit: f64,
-    /// The runs all copies of which were equal to the source.
+    /// The successful runs; all of their copies were equal to the source.
     pub(crate) samples: Vec<Sample>,
-    /// Why there are no more runs.
+    /// The error that ended the runs, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failed: Option<String>,
 }
 
 impl Row {
-    /// The spread of a figure over all runs.
+    /// Returns the spread of a figure over all runs.
     pub(crate) fn spread(&self, of: impl Fn(&Sample) -> f64) -> Option<Spread> {
         Spread::of(self.samples.iter().map(of).collect())
     }
 
-    /// Seconds of the whole command.
+    /// Returns seconds of the whole command.
     pub(crate) fn whole(&self) -> Option<Spread> {
         self.spread(|sample| sample.start + sample.transfer)
     }
 
-    /// Number of nodes whose CPU seconds are in `cpu_relays`.
+    /// Returns the number of nodes whose CPU seconds are in `cpu_relays`.
     pub(crate) fn relays(&self) -> usize {
         if self.repeaters == 0 { self.receivers } else { self.repeaters }
     }
 
-    /// CPU seconds of one relay for each GiB, or of one receiver if there is no relay.
+    /// Returns the CPU seconds per GiB of one relay, or of one receiver if there is no relay.
     pub(crate) fn cpu_per_gib(&self) -> Option<Spread> {
         let relays = self.relays();
         let gib = self.bytes as f64 / (1_u64 << 30) as f64;

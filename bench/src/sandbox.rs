@@ -1,8 +1,8 @@
 //! The sandbox of a benchmark: process, mount and IPC namespaces of its own.
 //!
-//! Peers fork, daemonise and forget their children. In a process namespace all of them end with its first
-//! process, and with them the mounts and network namespaces that they hold. So a killed benchmark leaves
-//! nothing but empty control groups.
+//! The compared tools start daemons and leave children behind. When the first process of a process namespace
+//! ends, the kernel kills all others in it, and so releases their mounts and network namespaces. A killed
+//! benchmark therefore leaves only empty control groups behind.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,15 +26,17 @@ pub(crate) fn enter(
     if let [first, run, rest @ ..] = args
         && first == INSIDE
     {
-        return inside(run.parse().context("the benchmark's number")?, rest);
+        return inside(run.parse().context("the number of the run is invalid")?, rest);
     }
     if !rustix::process::geteuid().is_root() {
-        bail!("this benchmark makes namespaces, mounts and control groups: run it as root");
+        bail!(
+            "this benchmark needs root to create namespaces, mounts and control groups; run it as root"
+        );
     }
     before(args)?;
     let run = std::process::id();
     cpu::remove(run);
-    let program = std::env::current_exe().context("find this program")?;
+    let program = std::env::current_exe().context("failed to find the path of this program")?;
     // `unshare` ignores the signals that end this process, so it is killed with it; the sandbox's first
     // process is killed with `unshare`.
     let status = Command::new("setpriv")
@@ -48,10 +50,10 @@ pub(crate) fn enter(
         .args(args)
         .stdin(Stdio::null())
         .status()
-        .context("start `setpriv unshare`")?;
+        .context("failed to start `setpriv unshare`")?;
     cpu::remove(run);
     if !status.success() {
-        bail!("the benchmark ended with {status}");
+        bail!("the benchmark failed in its sandbox: {status}");
     }
     Ok(())
 }
@@ -63,7 +65,7 @@ pub(crate) fn mount() -> Result<()> {
     tmpfs("/run", "mode=755")?;
     tmpfs("/dev/shm", "mode=1777")?;
     for dir in [field::DIR, "/run/sshd"] {
-        std::fs::create_dir(dir).with_context(|| format!("make {dir}"))?;
+        std::fs::create_dir(dir).with_context(|| format!("failed to create {dir}"))?;
     }
     tmpfs(field::DIR, "mode=755,size=100%,huge=always")?;
     Ok(())
@@ -79,10 +81,10 @@ pub(crate) fn command(words: &[&str]) -> Result<String> {
         .args(&words[1..])
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("start `{line}`"))?;
+        .with_context(|| format!("failed to start `{line}`"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`{line}`: {}: {}", output.status, said.trim());
+        bail!("`{line}` failed: {}: {}", output.status, said.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -92,7 +94,7 @@ pub(crate) fn compile(root: &Path, compiler: &str, source: &str, name: &str) -> 
     compile_in(Path::new(field::DIR), root, compiler, source, name)
 }
 
-/// Compiles a C program of this repository into `folder`, and returns the program's path.
+/// Compiles a C program of this repository into `directory`, and returns the program's path.
 pub(crate) fn compile_in(
     folder: &Path,
     root: &Path,
@@ -102,7 +104,7 @@ pub(crate) fn compile_in(
 ) -> Result<String> {
     let built = format!("{}/{name}", folder.display());
     let source = root.join(source);
-    let source = source.to_str().context("the repository's path is no UTF-8")?;
+    let source = source.to_str().context("the repository's path is not valid UTF-8")?;
     command(&[compiler, "-O2", "-o", &built, source])?;
     Ok(built)
 }

@@ -1,4 +1,4 @@
-//! `screenshots`: makes the pictures of reports in `docs/images`, from runs made for them.
+//! `screenshots`: makes the pictures of reports in `docs/images`, after it has run the commands they show.
 
 use std::collections::HashMap;
 use std::fs;
@@ -42,7 +42,7 @@ const FARM: &str = "version = 1\nname = \"switch100\"\n[topology]\nshape = \"swi
 /// A job of about half a second on a fifth of a processor.
 const JOB: &str = "i=0; while [ $i -lt 80000 ]; do i=$((i+1)); done\n";
 
-/// A part of a report: the picture's name, the runs, the beginning of the part's title.
+/// A picture of a part of a report: the picture's name, the runs, the beginning of the part's title.
 type Shot = (&'static str, &'static [&'static str], &'static str);
 
 const SHOTS: &[Shot] = &[
@@ -70,10 +70,10 @@ const LOOKS: [(&str, bool, u32, bool); 4] = [
     ("light-narrow", false, 390, false),
 ];
 
-/// Largest height of a picture.
+/// Largest height of a picture, in pixels.
 const TALL: f64 = 800.0;
 
-/// Makes the pictures in `folder` with the built program; all variants of each if `all`.
+/// Makes the pictures in `directory` with the built program; all variants of each if `all`.
 ///
 /// # Errors
 /// If a run fails, or a report lacks a part.
@@ -87,18 +87,23 @@ pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
         let mut command = Command::new(program);
         command.args(words).arg("--json").current_dir(scratch.folder());
         let output = command.env("GARLAND_STATE", scratch.state()).output()?;
-        // A check is expected to find the injected fault.
+        // The self-check of a lab with an injected fault is expected to fail.
         if !matches!(output.status.code(), Some(0 | 4)) {
-            bail!("garland {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
+            bail!(
+                "`garland {}` failed: {}",
+                words.join(" "),
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
-        serde_json::from_slice(&output.stdout).context("a result is JSON")
+        serde_json::from_slice(&output.stdout)
+            .context("failed to parse the result of garland as JSON")
     };
     let mut runs: HashMap<&str, String> = HashMap::new();
     for (name, words) in STEPS {
         eprintln!("garland {words}");
         let told = garland(&words.split(' ').collect::<Vec<_>>());
         if told.is_err() {
-            // Its lab is removed as well, if it is up.
+            // A failed run may have left a lab: remove it.
             let _ = garland(&["lab", "down"]);
         }
         let told = told?;
@@ -134,7 +139,7 @@ fn photograph(
     Ok(())
 }
 
-/// A picture of the part of a report whose title begins with `title`, in a window of this width.
+/// Returns a picture of the part of a report whose title begins with `title`, in a window of this width.
 fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result<Vec<u8>> {
     let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
     browser.call("Emulation.setDeviceMetricsOverride", metrics);
@@ -146,10 +151,12 @@ fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result
          const box = head?.parentElement.getBoundingClientRect(); \
          return box ? [box.left + scrollX, box.top + scrollY, box.width, box.height] : null; }})()"
     );
-    // The first call draws the selection, the second measures it.
+    // The first call makes the page draw the selection, the second one measures the result.
     browser.asked(&words);
     let place = browser.asked(&words);
-    let of = |at: usize| place[at].as_f64().with_context(|| format!("the report lacks {title}"));
+    let of = |at: usize| {
+        place[at].as_f64().with_context(|| format!("the report has no part titled {title}"))
+    };
     let (left, top, wide, tall) = (of(0)?, of(1)?, of(2)?, of(3)?);
     let (left, edge) = ((left - 8.0).max(0.0), 16.0);
     Ok(browser.picture([left, (top - 4.0).max(0.0), wide + edge, tall.min(TALL) + edge]))

@@ -8,9 +8,10 @@ use anyhow::{Context, Result, bail};
 
 const CHUNK: usize = 1 << 20;
 
-/// Writes `bytes` of incompressible noise to `path`, equal in every run.
+/// Writes `bytes` bytes of incompressible noise to `path`, the same in every run.
 pub(crate) fn write(path: &Path, bytes: u64) -> Result<()> {
-    let mut file = File::create(path).with_context(|| format!("make {}", path.display()))?;
+    let mut file =
+        File::create(path).with_context(|| format!("failed to create {}", path.display()))?;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ bytes;
     let mut chunk = vec![0_u8; CHUNK];
     let mut left = bytes;
@@ -24,7 +25,7 @@ pub(crate) fn write(path: &Path, bytes: u64) -> Result<()> {
         }
         let n = CHUNK.min(usize::try_from(left).unwrap_or(CHUNK));
         let written = file.write_all(&chunk[..n]);
-        written.with_context(|| format!("write {}", path.display()))?;
+        written.with_context(|| format!("failed to write {}", path.display()))?;
         left -= n as u64;
     }
     Ok(())
@@ -33,13 +34,13 @@ pub(crate) fn write(path: &Path, bytes: u64) -> Result<()> {
 /// Compares every copy with the source, byte by byte.
 ///
 /// # Errors
-/// If copies differ, with their names.
+/// If copies differ; the error contains their paths.
 pub(crate) fn verify(source: &Path, copies: &[PathBuf]) -> Result<()> {
-    let length = source.metadata().context("look at the source")?.len();
+    let length = source.metadata().context("failed to inspect the source")?.len();
     let mut differ = Vec::new();
     for copy in copies {
         let same = same(source, copy, length);
-        if !same.with_context(|| format!("compare {}", copy.display()))? {
+        if !same.with_context(|| format!("failed to compare {}", copy.display()))? {
             differ.push(copy.display().to_string());
         }
     }

@@ -1,4 +1,4 @@
-//! A lab with a client and a wire to each server, the file, and its parts for tools without stripes.
+//! A lab with one client and several servers, each on a wire of its own; and the files that tools copy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) const CLIENT: &str = "srv";
 /// Number of copies of the file in memory: its parts, the received parts, and Garland's copies out and in.
 const COPIES: usize = 4;
 
-/// The lab while it is up, and its files, all in memory.
+/// The lab, and its files, all in memory; dropping it removes both.
 pub(crate) struct Stage {
     /// Number of servers.
     pub(crate) servers: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Stage {
     bytes: u64,
     /// The path of the bare relay.
     pub(crate) relay: String,
-    /// The folder of all files.
+    /// The directory of all files.
     pub(crate) folder: PathBuf,
     cluster: Cluster,
 }
@@ -52,7 +52,7 @@ impl Stage {
         source::write(&stage.source, bytes)?;
         let share = bytes.div_ceil(servers as u64);
         for server in 1..=servers {
-            fs::create_dir_all(stage.dir(server)).context("make a server's folder")?;
+            fs::create_dir_all(stage.dir(server)).context("failed to create a server's folder")?;
             let count = share.min(bytes.saturating_sub(share * (server as u64 - 1)));
             source::write(&stage.part(server), count)?;
         }
@@ -61,27 +61,27 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The part of the file that `server` gets from a tool without stripes.
+    /// Returns the part of the file that `server` gets from a tool without stripes.
     pub(crate) fn part(&self, server: usize) -> PathBuf {
         self.folder.join(format!("part-{server}"))
     }
 
-    /// The folder of `server` for that part.
+    /// Returns the directory of `server` for that part.
     pub(crate) fn dir(&self, server: usize) -> PathBuf {
         self.folder.join(format!("io{server}"))
     }
 
-    /// The address of `server`.
+    /// Returns the address of `server`.
     pub(crate) fn address(&self, server: usize) -> Result<String> {
         Ok(self.cluster.lab()?.address(&format!("io{server}"))?.to_string())
     }
 
-    /// The servers as a node list.
+    /// Returns the servers as a node list.
     pub(crate) fn list(&self) -> String {
         format!("lab:io[1-{}]", self.servers)
     }
 
-    /// A shell command for a node of the lab.
+    /// Returns a shell command for a node of the lab.
     pub(crate) fn shell(&self, node: &str, line: &str) -> Result<Command> {
         let mut command = self.cluster.lab()?.command(node, "sh")?;
         command.args(["-c", line]).current_dir(&self.folder);
@@ -94,7 +94,7 @@ impl Stage {
         let mut running = Running(Vec::new());
         for server in 1..=self.servers {
             let mut command = self.shell(&format!("io{server}"), &line(server))?;
-            running.0.push(command.spawn().context("start a server")?);
+            running.0.push(command.spawn().context("failed to start a server")?);
         }
         for child in &mut running.0 {
             wait_listening(child, "tcp", port)?;
@@ -102,7 +102,7 @@ impl Stage {
         Ok(running)
     }
 
-    /// The options of ssh on the client.
+    /// Returns the options of ssh on the client.
     pub(crate) fn ssh_options(&self) -> String {
         let key = self.folder.join("key");
         let unknown = "-oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null";
@@ -112,30 +112,30 @@ impl Stage {
     /// Starts an sshd on every server, which accepts the key of [`Stage::ssh_options`].
     pub(crate) fn sshd(&self) -> Result<Running> {
         let folder = self.folder.display();
-        // sshd needs this folder.
+        // sshd needs this directory.
         let keys = format!(
             "mkdir -p /run/sshd && test -e key || ssh-keygen -q -t ed25519 -N '' -f key && \
              cp key.pub authorized && printf '%s\\n' 'HostKey {folder}/key' \
              'AuthorizedKeysFile {folder}/authorized' 'StrictModes no' 'UsePAM no' \
              'PermitRootLogin yes' 'PidFile none' 'Subsystem sftp internal-sftp' > sshd.conf"
         );
-        let made = self.shell(CLIENT, &keys)?.status().context("make keys")?;
-        anyhow::ensure!(made.success(), "making keys ended with {made}");
+        let made = self.shell(CLIENT, &keys)?.status().context("failed to create keys")?;
+        anyhow::ensure!(made.success(), "failed to create ssh keys: {made}");
         self.listen(22, |_| format!("exec /usr/sbin/sshd -D -f {folder}/sshd.conf"))
     }
 
-    /// A server's root folder.
+    /// Returns a server's root directory.
     pub(crate) fn root(&self, server: usize) -> Result<PathBuf> {
         Ok(self.cluster.lab()?.root(&format!("io{server}"))?)
     }
 
-    /// Seconds of shell commands on the client, one for every server, all at once.
+    /// Returns seconds of shell commands on the client, one for every server, all at once.
     pub(crate) fn time(&self, line: impl Fn(usize) -> Result<String>) -> Result<f64> {
         let mut running = Running(Vec::new());
         let watch = Watch::start();
         for server in 1..=self.servers {
             let mut command = self.shell(CLIENT, &line(server)?)?;
-            running.0.push(command.spawn().context("start a client")?);
+            running.0.push(command.spawn().context("failed to start a client")?);
         }
         running.finish()?;
         Ok(watch.read().as_secs_f64())
@@ -146,7 +146,7 @@ impl Stage {
         self.cluster.garland(words)
     }
 
-    /// The file's rate in MB/s if it takes `seconds`.
+    /// Returns the file's rate in MB/s if it takes `seconds`.
     pub(crate) fn rate(&self, seconds: f64) -> f64 {
         self.bytes as f64 / 1e6 / seconds
     }
@@ -164,9 +164,9 @@ impl Running {
     /// Waits until all have ended; any exit code but 0 is an error.
     pub(crate) fn finish(mut self) -> Result<()> {
         for child in &mut self.0 {
-            let status = child.wait().context("wait for a child")?;
+            let status = child.wait().context("failed to wait for a child")?;
             if !status.success() {
-                bail!("a child ended with {status}");
+                bail!("a shell command failed: {status}");
             }
         }
         Ok(())

@@ -1,15 +1,15 @@
-//! The report of `bench chain` as Markdown: receivers, seconds, MB/s and repeaters, as in the table of 2005,
-//! and further figures.
+//! Formats the report of `bench chain` as Markdown. The first columns are those of the table of 2005:
+//! receivers, seconds, MB/s and repeaters.
 
 use std::fmt::Write;
 
 use super::options::{rate_text, size_text};
 use super::result::{Report, Row, Spread};
 
-/// The whole report in Markdown.
+/// Returns the whole report in Markdown.
 pub(crate) fn markdown(report: &Report) -> String {
     let mut text = String::new();
-    // Writing to a String doesn't fail.
+    // Writing to a String cannot fail.
     let _ = head(&mut text, report);
     let mut places: Vec<_> = report.rows.iter().map(|row| (row.rate, row.bytes)).collect();
     places.dedup();
@@ -101,7 +101,7 @@ fn line(text: &mut String, row: &Row) -> std::fmt::Result {
     )
 }
 
-/// `9.02 (8.99 - 9.10)`.
+/// Formats a spread in seconds as `9.02 (8.99 - 9.10)`: median, minimum, maximum.
 fn seconds(spread: Spread) -> String {
     let digits = if spread.median < 1.0 { 3 } else { 2 };
     if spread.min == spread.max {
@@ -127,7 +127,7 @@ fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
     Ok(())
 }
 
-/// The tool's own figures of the run with the median time.
+/// Returns the tool's own figures of the run with the median time.
 fn own_account(text: &mut String, row: &Row) -> std::fmt::Result {
     let mut samples: Vec<_> = row.samples.iter().collect();
     samples.sort_by(|a, b| (a.start + a.transfer).total_cmp(&(b.start + b.transfer)));

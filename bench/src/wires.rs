@@ -1,4 +1,4 @@
-//! `bench wires`: the rate between two nodes, by Garland and by iperf3.
+//! `bench wires`: measures the rate between two nodes with Garland and with iperf3.
 
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +43,7 @@ const BENCHMARK: Benchmark<Field> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     cpus()?;
     BENCHMARK.run_in_sandbox(root, args, |run, words| {
@@ -65,7 +65,7 @@ fn at(
     if contests.is_empty() {
         return Ok(Vec::new());
     }
-    let field = Field::up(run, 1, rate, congestion(words)).context("set up two nodes")?;
+    let field = Field::up(run, 1, rate, congestion(words)).context("failed to set up two nodes")?;
     let _agents = Agents::up(&field)?;
     Ok(hold(contests, words.rounds, TIME, &field))
 }

@@ -1,4 +1,4 @@
-//! The only place of the chores that reads a clock; the product has `sys::clock`.
+//! Reads the clock for chores and benchmarks, which read it nowhere else; the product has `sys::clock`.
 
 use std::time::{Duration, Instant};
 
@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy)]
 pub struct Watch(Instant);
 
-#[allow(clippy::disallowed_methods)] // The one place that reads it.
+#[allow(clippy::disallowed_methods)] // The only place that reads the clock.
 impl Watch {
-    /// Starts now.
+    /// Starts a stopwatch now.
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     pub fn read(self) -> Duration {
         self.0.elapsed()
     }
 }
 
-/// Today in UTC as `2026-11-21`.
+/// Returns today's date in UTC, as `2026-11-21`.
 ///
-/// Civil-from-days by Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"), which needs
-/// no table of months and no time zone.
+/// The algorithm is civil-from-days by Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"),
+/// which needs no table of months.
 #[allow(clippy::disallowed_methods)] // As above.
 pub fn today() -> String {
     use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,5 +1,5 @@
-//! Builds `garland-fabric`, the helper that loads libfabric. It is the only program of ours that is
-//! linked dynamically: all others are static, which is why it needs flags of its own.
+//! Builds `garland-fabric`, the helper that loads libfabric. It needs compiler flags of its own, since it is
+//! linked dynamically and all other programs statically.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ const NAME: &str = "garland-fabric";
 
 const PACKAGE: [&str; 5] = ["--locked", "--package", NAME, "--features", "helper"];
 
-/// Builds it beside `garland`, and prints where that is.
+/// Builds the helper into the directory of `garland`, and prints its path.
 ///
 /// # Errors
-/// When it can't be built.
+/// If the helper cannot be built.
 pub(crate) fn build(root: &Path, release: bool) -> Result<()> {
     println!("{}", built(root, release)?.display());
     Ok(())
@@ -30,18 +30,18 @@ fn built(root: &Path, release: bool) -> Result<PathBuf> {
     Ok(target(root).join(host).join(if release { "release" } else { "debug" }).join(NAME))
 }
 
-/// Checks its code as the rest of the workspace is checked, by a compiler with these variables, and
-/// runs its own tests.
+/// Lints the helper by a compiler with the environment variables `linting`, as the rest of the workspace, and
+/// runs its tests.
 ///
 /// # Errors
-/// When a check or a test fails.
+/// If a lint or a test fails.
 pub(crate) fn check(root: &Path, linting: &[(&'static str, String)]) -> Result<()> {
     let mut command = cargo(root);
     command.args(["test", "--quiet", "--all-targets"]).args(PACKAGE);
     run(command.envs(linting.iter().cloned()))
 }
 
-/// Cargo, whose flags from the environment take the place of those in `.cargo/config.toml`.
+/// Returns a cargo command with compiler flags in the environment, which override `.cargo/config.toml`.
 fn cargo(root: &Path) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(root).stdin(Stdio::null());
@@ -51,7 +51,7 @@ fn cargo(root: &Path) -> Command {
 }
 
 fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().context("start cargo")?;
+    let status = command.status().context("failed to start cargo")?;
     if !status.success() {
         bail!(
             "`cargo {}` failed: {status}",
@@ -61,16 +61,16 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The folder that cargo builds in.
+/// Returns the directory that cargo builds in.
 pub(crate) fn target(root: &Path) -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     named.unwrap_or_else(|| root.join("target"))
 }
 
-/// This machine's name, as the compiler has it.
+/// Returns the compiler's name of this machine, its target triple.
 pub(crate) fn host() -> Result<String> {
-    let said = Command::new("rustc").arg("-vV").output().context("start rustc")?;
+    let said = Command::new("rustc").arg("-vV").output().context("failed to start rustc")?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("rustc doesn't say what it builds for")
+    host.map(str::to_owned).context("the output of rustc has no line with the host's target triple")
 }

@@ -1,4 +1,4 @@
-//! What the chores and the benchmarks share: installing tools, and a clock.
+//! Code that chores and benchmarks share: installation of packages, and a clock.
 
 pub mod clock;
 pub mod packages;

@@ -1,9 +1,9 @@
 //! The project's own chores, run as `cargo xtask <chore>`.
 //!
 //! A chore is a module: it parses its own arguments and returns an error that says what to do.
-//! Nothing here is part of what goes to users or nodes.
+//! No code of this package is part of the programs for users and nodes.
 
-// This program lints the others, and only its tests are linted with them.
+// This program starts the linting of the others; of its own code only the tests are linted with them.
 #![deny(unused)]
 
 mod ci;
@@ -21,26 +21,26 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
-  imports             which file uses names of which, a line each
+  imports             print each pair of files of which the first uses names of the second
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
-  static              the program as it is given to others: an optimised, static build
-  deb [--binary FILE] a Debian package in target/debian, of that program or of a new one
-  check               tidy, Clippy, and tests that need neither root nor other programs
-  test | ci           all checks and all tests, after installing what they need
+  static              build the optimised, static program for users; print its path
+  deb [--binary FILE] make a Debian package in target/debian, of FILE or of a new build
+  check               run tidy, Clippy, and the tests that need neither root nor other programs
+  test | ci           install what the tests need, then run all checks and tests
   setup               install what the tests need
-  guard COMMAND       run a command of which nothing remains, however this ends
-  soak [MINUTES]      the tests again and again with other random cases (60 minutes)
-  soak scenarios      all scenarios, in one report
-  soak mount          those of mounts for ten minutes and more, with agents killed meanwhile
-  bench chain         one file to N nodes, against peers (its own --help)
-  bench lab           how long labs take to come up and to go (its own --help)
-  bench ping          small messages between two nodes, against peers (its own --help)
-  bench wires         rates between two nodes, beside iperf3's (its own --help)
-  bench disk          a disk's figures, beside fio's (its own --help)
-  bench stripe        one file over several servers, against peers (its own --help)
-  bench report        how long a report takes to make and to open (its own --help)
-  screenshots PROGRAM [FOLDER]  the pictures of reports in docs/images, with this garland; into
-                      FOLDER all looks of each";
+  guard COMMAND       run COMMAND, then kill all processes that it left
+  soak [MINUTES]      repeat the tests with other random cases (default: 60 minutes)
+  soak scenarios      run all scenarios; make one report
+  soak mount          test mounts for ten minutes and more while agents are killed
+  bench chain         one file to N nodes, compared with other tools (has its own --help)
+  bench lab           time of building and removing labs (has its own --help)
+  bench ping          small messages between two nodes, compared with other tools (--help)
+  bench wires         rates between two nodes, compared with iperf3 (--help)
+  bench disk          speed of a disk, compared with fio (--help)
+  bench stripe        one file over several servers, compared with other tools (--help)
+  bench report        time of making and opening a report (--help)
+  screenshots PROGRAM [DIRECTORY]  make the pictures of reports in docs/images with the garland
+                      program PROGRAM; with DIRECTORY: all variants of each, into DIRECTORY";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -90,24 +90,24 @@ fn exit(done: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// Goes on as the benchmarks, which need much that the other chores don't.
+/// Replaces this process by the benchmark program, a package of its own since it has many more dependencies.
 fn benchmarks(root: &Path, args: &[String]) -> anyhow::Result<()> {
     use std::os::unix::process::CommandExt;
 
     let mut command = std::process::Command::new(env!("CARGO"));
     command.args(["run", "--quiet", "--package", "garland-bench", "--manifest-path"]);
     command.arg(root.join("Cargo.toml")).arg("--").args(args);
-    Err(command.exec()).context("start cargo")
+    Err(command.exec()).context("failed to start cargo")
 }
 
 fn minutes(args: &[String]) -> anyhow::Result<u64> {
     let Some(text) = args.first() else {
         return Ok(60);
     };
-    text.parse().with_context(|| format!("`{text}` is no number of minutes"))
+    text.parse().with_context(|| format!("`{text}` is not a number of minutes"))
 }
 
-/// The repository this binary was built from: the parent of the `xtask` package.
+/// Returns the repository this binary was built from: the parent of the `xtask` package.
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()

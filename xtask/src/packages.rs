@@ -1,8 +1,8 @@
-//! Installs the Debian packages that tests and benchmarks need, and only those that are missing.
+//! Installs the Debian packages that tests and benchmarks need, if they are missing.
 //!
-//! A test never skips because a program is missing, so the programs must be there. A package is
-//! looked for by its programs rather than in dpkg's list: that works on other distributions too,
-//! where this module can only say what is missing.
+//! No test is skipped because a program is missing, so the programs must be installed. This module looks for
+//! a program of each package instead of asking dpkg. That works on other distributions too, where it
+//! can only name what is missing.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// A Debian package and one program (or file, by its whole name) of it that shows it is there.
+/// A Debian package, and a program (or the absolute path of a file) whose presence shows that it is
+/// installed.
 pub type Need = (&'static str, &'static str);
 
-/// What the tests need: the lab's tools, and the launchers and tools that Garland works with.
+/// The packages that the tests need: tools of labs, and launchers and tools that Garland works with.
 pub const TESTS: &[Need] = &[
     ("iproute2", "ip"),
     ("nftables", "nft"),
@@ -27,14 +28,14 @@ pub const TESTS: &[Need] = &[
     ("attr", "getfattr"),
     ("git", "git"),
     ("fuse3", "fusermount3"),
-    // What is done on mounts: files verified, edited, encoded.
+    // Programs that tests run on mounts: they verify, edit and encode files.
     ("fio", "fio"),
     ("ed", "ed"),
     ("vim", "vim"),
     ("lame", "lame"),
-    // A test suite for file systems is linked with it.
+    // A library that a test suite for file systems is linked with.
     ("libacl1-dev", "/usr/include/sys/acl.h"),
-    // A terminal to draw on.
+    // A terminal, for tests of full-screen output.
     ("tmux", "tmux"),
     ("iperf3", "iperf3"),
     ("ifupdown", "ifup"),
@@ -42,11 +43,11 @@ pub const TESTS: &[Need] = &[
     ("network-manager", "nmcli"),
     ("systemd", "networkctl"),
     ("dbus-daemon", "dbus-daemon"),
-    // It brings libfabric1, the library.
+    // This package depends on libfabric1, the library.
     ("libfabric-bin", "fi_info"),
-    // Reports are opened in it.
+    // The browser in which tests open reports.
     ("chromium", "chromium"),
-    // A file system that doesn't tell the case of letters, and an authority for certificates.
+    // A file system that ignores the case of letters, and an authority for certificates.
     ("ntfs-3g", "lowntfs-3g"),
     ("openssl", "openssl"),
     ("python3", "python3"),
@@ -55,11 +56,11 @@ pub const TESTS: &[Need] = &[
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";
 
-/// Makes every package of `needs` present.
+/// Installs those packages of `needs` that are missing.
 ///
 /// # Errors
-/// When packages are missing and can't be installed: no `apt-get`, neither root nor `sudo`, or
-/// `apt-get` failed.
+/// If packages are missing and cannot be installed: there is no `apt-get`, this user is not root and there
+/// is no `sudo`, or `apt-get` failed.
 pub fn install(needs: &[Need]) -> Result<()> {
     let missing = missing(needs);
     if missing.is_empty() {
@@ -67,11 +68,11 @@ pub fn install(needs: &[Need]) -> Result<()> {
     }
     let list = missing.join(" ");
     if find("apt-get").is_none() {
-        bail!("missing: {list} (names of Debian packages); install them and try again");
+        bail!("these Debian packages are missing: {list}; install them and try again");
     }
     let root = rustix::process::geteuid().is_root();
     if !root && find("sudo").is_none() {
-        bail!("missing: {list}; run as root: apt-get install {list}");
+        bail!("these packages are missing: {list}; run as root: apt-get install {list}");
     }
     println!("installing Debian packages: {list}");
     let _policy = if root { Policy::set()? } else { None };
@@ -81,13 +82,13 @@ pub fn install(needs: &[Need]) -> Result<()> {
     let mut args = vec!["install", "--yes", "--no-install-recommends"];
     args.extend(&missing);
     if apt(root, &args).is_err() {
-        // The lists may be older than the mirror's files.
+        // The package lists may be older than the files on the mirror: update them and try again.
         apt(root, &["update"])?;
         apt(root, &args)?;
     }
     let still = self::missing(needs);
     if !still.is_empty() {
-        bail!("installed, but their programs aren't there: {}", still.join(" "));
+        bail!("these packages are installed but lack the expected programs: {}", still.join(" "));
     }
     Ok(())
 }
@@ -100,7 +101,7 @@ fn missing(needs: &[Need]) -> Vec<&'static str> {
         .collect()
 }
 
-/// Where `program` is, looking in the system's directories too, which a user's PATH often lacks.
+/// Returns the path of `program`. Also searches the system directories, which a user's PATH often lacks.
 fn find(program: &str) -> Option<std::path::PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -130,28 +131,30 @@ fn apt(root: bool, args: &[&str]) -> Result<()> {
         .args(&words[1..])
         .stdin(std::process::Stdio::null())
         .status()
-        .with_context(|| format!("start `{line}`"))?;
+        .with_context(|| format!("failed to start `{line}`"))?;
     if !status.success() {
         bail!("`{line}` failed: {status}");
     }
     Ok(())
 }
 
-/// Keeps packages from starting their services while they are installed: tests start their own.
+/// A policy-rc.d that keeps packages from starting their services on installation, since tests start their
+/// own.
 struct Policy;
 
 impl Policy {
-    /// Puts the refusal in place unless the machine has a policy of its own.
+    /// Writes the policy; `None` if the machine has its own policy.
     fn set() -> Result<Option<Self>> {
         use std::os::unix::fs::PermissionsExt;
 
         if Path::new(POLICY).exists() {
             return Ok(None);
         }
-        fs::write(POLICY, "#!/bin/sh\nexit 101\n").with_context(|| format!("write {POLICY}"))?;
+        fs::write(POLICY, "#!/bin/sh\nexit 101\n")
+            .with_context(|| format!("failed to write {POLICY}"))?;
         let policy = Self;
         fs::set_permissions(POLICY, fs::Permissions::from_mode(0o755))
-            .with_context(|| format!("make {POLICY} executable"))?;
+            .with_context(|| format!("failed to create {POLICY} executable"))?;
         Ok(Some(policy))
     }
 }
@@ -159,7 +162,7 @@ impl Policy {
 impl Drop for Policy {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(POLICY) {
-            eprintln!("remove {POLICY}: {error}");
+            eprintln!("failed to remove {POLICY}: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Nothing remains of a guarded command, however it ends.
+//! A guarded command leaves no process and no file behind, however it ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A daemon, which has a session of its own and has lost its parent, and a command that waits; says the
-/// daemon's number and its own, and makes the folder that a test run of that number would have.
+/// Shell code that starts a daemon with a session of its own and without a parent, prints the ids of the
+/// daemon and of the shell, and creates the directory of temporary files that a test run with the shell's
+/// id would have.
 const COMMAND: &str = "\
     (env -i setsid sleep 1000 & echo $!); echo $$; mkdir -p \"$TMPDIR/gt$$/folder\"; echo ready; ";
 
-/// Starts a guarded shell with `COMMAND` and more; the guard, and the numbers it said.
+/// Starts a guarded shell with `COMMAND` and then `more`. Returns the guard, and the process ids that the
+/// shell printed.
 fn start(scratch: &Path, more: &str) -> (Child, [u32; 2]) {
     let mut guard = Command::new(env!("CARGO_BIN_EXE_xtask"));
     guard.args(["guard", "sh", "-c", &format!("{COMMAND}{more}")]).env("TMPDIR", scratch);
@@ -31,7 +33,8 @@ fn is_alive(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
-/// Waits for what only a hang prevents.
+/// Waits until both processes have ended and `scratch` is empty; panics after a time that only a hang
+/// exceeds.
 #[track_caller]
 fn await_nothing(scratch: &Path, processes: [u32; 2]) {
     let left = || {
@@ -73,7 +76,7 @@ fn nothing_remains_of_a_command_that_ends() {
     let scratch = scratch("ended");
     let (mut guard, processes) = start(&scratch, "exit 7");
     assert_eq!(guard.wait().expect("it is a child").code(), Some(7));
-    // The guard has waited for it.
+    // The guard ends only after it has removed everything, so no waiting is needed.
     assert_eq!(processes.map(is_alive), [false; 2]);
     await_nothing(&scratch, processes);
 }

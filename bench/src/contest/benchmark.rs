@@ -1,4 +1,4 @@
-//! A benchmark that consists of contests.
+//! The frame of a benchmark that consists of contests: arguments, installation, report.
 
 use std::path::Path;
 
@@ -22,11 +22,11 @@ pub(crate) struct Benchmark<P: 'static> {
     pub(crate) options: &'static [&'static str],
     /// Packages that are needed in addition to those of the tools.
     pub(crate) needs: &'static [Need],
-    /// All contests.
+    /// Returns all contests.
     pub(crate) contests: fn() -> Vec<Contest<P>>,
 }
 
-/// The outcomes of a benchmark's contests, and notes on where and how they were held.
+/// The outcomes of a benchmark's contests, and notes for the report on where and how they were measured.
 pub(crate) type Findings = (Vec<Outcome>, Vec<String>);
 
 impl<P> Benchmark<P> {
@@ -46,7 +46,7 @@ impl<P> Benchmark<P> {
     /// Prints the report, and writes it to files unless `words` say otherwise.
     ///
     /// # Errors
-    /// If a file can't be written; after that, if a tool failed or a goal was missed.
+    /// If a file cannot be written; after that, if a tool failed or a goal was missed.
     pub(crate) fn finish(
         &self,
         root: &Path,
@@ -58,10 +58,11 @@ impl<P> Benchmark<P> {
         Report::new(self.bench, args, notes, tools, outcomes).finish(root, words.write)
     }
 
-    /// Prepares, calls `contend` in a sandbox with the number of the run, and finishes.
+    /// Runs the whole benchmark in a sandbox: prepares, calls `contend` with the number of the run, and
+    /// reports.
     ///
     /// # Errors
-    /// If one of these fails.
+    /// If one of these three steps fails.
     pub(crate) fn run_in_sandbox(
         &self,
         root: &Path,

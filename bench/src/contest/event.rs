@@ -1,8 +1,8 @@
-//! A contest as a constant.
+//! A contest that can be declared as a constant.
 
 use super::{Contest, Gauge, Goal, Tool};
 
-/// A contest whose tools are functions; Garland comes first.
+/// A contest in which each tool is one function.
 pub(crate) struct Event<P: 'static> {
     /// The contest's title.
     pub(crate) title: &'static str,
@@ -15,12 +15,12 @@ pub(crate) struct Event<P: 'static> {
 }
 
 impl<P> Event<P> {
-    /// A contest of rates in MB/s.
+    /// Returns a contest of rates in MB/s.
     pub(crate) const fn rate(title: &'static str, goal: Goal, tools: &'static [Tool<P>]) -> Self {
         Self { title, unit: "MB/s", goal, tools }
     }
 
-    /// The contest, ready to be held.
+    /// Converts this constant to a contest that [`hold`](super::hold) takes.
     pub(crate) fn contest(&self) -> Contest<P> {
         let gauges = self.tools.iter().map(|tool| -> Box<dyn Gauge<P>> { Box::new(*tool) });
         let Self { title, unit, goal, .. } = *self;
@@ -29,7 +29,7 @@ impl<P> Event<P> {
 }
 
 #[cfg(test)]
-/// Asserts that titles are unique, and that every contest has a peer or a bound.
+/// Asserts that titles are unique, and that every contest has either a peer or an absolute goal.
 #[track_caller]
 pub(crate) fn assert_sound<P>(contests: &[Contest<P>]) {
     for (at, contest) in contests.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! The figures of a tool in one turn, and their spread over all turns.
+//! The figures that a tool measures in one turn, and their spread over all turns.
 
 use serde::Serialize;
 
 use super::super::result::Spread;
 
-/// A statistic of a figure.
+/// A statistic that a tool prints about its operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Statistic {
     Median,
@@ -18,7 +18,7 @@ impl Statistic {
     /// All statistics, the most reliable first.
     pub(crate) const ALL: [Self; 3] = [Self::Median, Self::Mean, Self::Best];
 
-    /// The name.
+    /// Returns the name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Median => "median",
@@ -28,7 +28,7 @@ impl Statistic {
     }
 }
 
-/// The figures of one turn; few tools have all of them.
+/// The statistics that a tool printed in one turn; few tools print all of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Figure {
     /// The median.
@@ -40,18 +40,18 @@ pub(crate) struct Figure {
     /// The best of three means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) best: Option<f64>,
-    /// Other results, in words.
+    /// Further results, as text for the table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) beside: Option<String>,
 }
 
 impl Figure {
-    /// A figure with only a mean or a rate.
+    /// Returns a figure that has only a mean or a rate.
     pub(crate) fn of(mean: f64) -> Self {
         Self { mean: Some(mean), ..Self::default() }
     }
 
-    /// The number of a statistic.
+    /// Returns the value of `statistic`, if the tool printed it.
     pub(crate) fn number(&self, statistic: Statistic) -> Option<f64> {
         match statistic {
             Statistic::Median => self.median,
@@ -66,7 +66,7 @@ impl Figure {
 pub(crate) struct Entry {
     /// The tool.
     pub(crate) tool: &'static str,
-    /// The figures; none if the turn failed.
+    /// The figures of each turn; `None` if the turn failed.
     pub(crate) turns: Vec<Option<Figure>>,
     /// The error of the first turn that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The spread over all turns of the most reliable statistic.
+    /// Returns the most reliable statistic that all turns have, and its spread over them.
     pub(crate) fn spread(&self) -> Option<(Statistic, Spread)> {
         let statistic = self.tells().next()?;
         let figures = self.turns.iter().flatten();
@@ -82,8 +82,9 @@ impl Entry {
         Some((statistic, Spread::of(numbers)?))
     }
 
-    /// This tool's figures as multiples of the `other`'s, round by round, since disturbances hit both tools of
-    /// a round alike. The statistic is the most reliable one that both have.
+    /// Returns the spread of this tool's figures divided by those of `other`. Each quotient is of one round,
+    /// since disturbances hit both tools of a round alike. The statistic is the most reliable one that both
+    /// tools have.
     pub(crate) fn ratio(&self, other: &Self) -> Option<(Statistic, Spread)> {
         let statistic = self.tells().find(|own| other.tells().any(|theirs| theirs == *own))?;
         let number = |turn: &Option<Figure>| turn.as_ref()?.number(statistic);
@@ -92,7 +93,7 @@ impl Entry {
         Some((statistic, Spread::of(ratios.collect())?))
     }
 
-    /// The other results of the turn with the median figure.
+    /// Returns the further results of the turn whose figure is nearest to the median.
     pub(crate) fn beside(&self) -> Option<&str> {
         let (statistic, spread) = self.spread()?;
         let away = |figure: &&Figure| {
@@ -102,7 +103,7 @@ impl Entry {
         figures.min_by(|a, b| away(a).total_cmp(&away(b)))?.beside.as_deref()
     }
 
-    /// The statistics of all turns.
+    /// Returns the statistics that all successful turns have, the most reliable first.
     fn tells(&self) -> impl Iterator<Item = Statistic> {
         let told = |statistic: &Statistic| {
             let mut figures = self.turns.iter().flatten();

@@ -1,4 +1,4 @@
-//! Goals of contests.
+//! The goals that Garland's figures must reach in contests.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(crate) enum Goal {
 }
 
 impl Goal {
-    /// Orders ratios from good to bad: the largest value is that of the ratio to the best peer.
+    /// Returns a number that grows as `ratio` gets worse; the largest one belongs to the best peer.
     pub(crate) fn badness(self, ratio: f64) -> f64 {
         match self {
             Self::AtMost(_) | Self::Below(_) => ratio,
@@ -28,8 +28,8 @@ impl Goal {
         }
     }
 
-    /// Whether the goal is reached with these ratios to the peers and this figure, rounded to hundredths as
-    /// they are printed.
+    /// Returns whether the goal is reached by `ratios`, Garland's figures divided by those of the peers,
+    /// and by `own`, Garland's figure. Both are rounded to hundredths first, as they are printed.
     pub(crate) fn is_reached(self, ratios: &[f64], own: f64) -> bool {
         let hundredths = |value: f64| (value * 100.0).round() / 100.0;
         let ratios: Vec<f64> = ratios.iter().copied().map(hundredths).collect();
@@ -69,7 +69,7 @@ mod tests {
         assert!(!Goal::AtLeast(1.0).is_reached(&[0.99], 5.0));
         assert!(Goal::Near(0.05).is_reached(&[0.95, 1.05], 5.0));
         assert!(!Goal::Near(0.05).is_reached(&[1.06], 5.0));
-        assert!(!Goal::AtLeast(1.0).is_reached(&[], 5.0), "nobody to compare with");
+        assert!(!Goal::AtLeast(1.0).is_reached(&[], 5.0), "there is no peer to compare with");
         assert!(Goal::Below(0.79).is_reached(&[], 0.79));
         assert!(!Goal::Below(0.79).is_reached(&[0.1], 0.8));
     }

@@ -1,5 +1,5 @@
-//! Contests: several tools measure one thing in turns, round by round. Disturbances hit all tools alike, so
-//! that ratios are valid even if times aren't.
+//! Contests: several tools measure the same quantity in turns, round by round. Disturbances of the machine
+//! hit all tools alike, so ratios are valid even if the absolute times are not.
 
 mod benchmark;
 mod event;
@@ -30,25 +30,25 @@ use super::result::Tool as Used;
 use xtask::clock::Watch;
 use xtask::packages::{Need, install};
 
-/// A tool that measures something at a place, such as between two nodes or in a folder.
+/// A tool that measures something at a place, such as between two nodes or in a directory.
 pub(crate) trait Gauge<P> {
-    /// The tool's name, one word.
+    /// Returns the tool's name, one word.
     fn tool(&self) -> &'static str;
 
-    /// What the tool is and how it is used here.
+    /// Returns what the tool is and how it is used here, for the report.
     fn about(&self) -> &'static str;
 
-    /// The Debian package of the tool; none for Garland.
+    /// Returns the Debian package of the tool; `None` for Garland.
     fn need(&self) -> Option<Need>;
 
     /// Measures once.
     ///
     /// # Errors
-    /// The tool's error.
+    /// If the tool fails, or its output cannot be parsed.
     fn measure(&self, place: &P) -> Result<Figure>;
 }
 
-/// One thing that several tools measure.
+/// A quantity that several tools measure, and the goal for Garland.
 pub(crate) struct Contest<P> {
     /// The contest's title.
     pub(crate) title: &'static str,
@@ -75,7 +75,7 @@ fn equip<P>(contests: &[Contest<P>]) -> Result<()> {
     install(&needs.collect::<Vec<_>>())
 }
 
-/// All tools of all contests, each once.
+/// Returns all tools of all contests, each once, with their versions.
 fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
     let mut tools: Vec<Used> = Vec::new();
     for gauge in contests.iter().flat_map(|contest| &contest.gauges) {
@@ -90,8 +90,8 @@ fn tools<P>(contests: &[Contest<P>]) -> Vec<Used> {
     tools
 }
 
-/// Holds `rounds` rounds, or as many as begin within `time`, and one at least. Another tool begins in each
-/// round, so that none is always first.
+/// Runs up to `rounds` rounds of all contests. No round begins after `time` has passed, except the first.
+/// Each round begins with another tool, so that none is always first.
 pub(crate) fn hold<P>(
     contests: &[Contest<P>],
     rounds: usize,
@@ -102,7 +102,7 @@ pub(crate) fn hold<P>(
     let watch = Watch::start();
     for round in 0..rounds {
         if round > 0 && watch.read() > time {
-            eprintln!("{round} rounds took more than {time:?}: no more");
+            eprintln!("stopping after {round} rounds: they took more than {time:?}");
             break;
         }
         for (contest, outcome) in contests.iter().zip(&mut outcomes) {
@@ -126,25 +126,26 @@ impl Outcome {
         }
     }
 
-    /// Garland's entry.
+    /// Returns Garland's entry.
     fn own(&self) -> Option<&Entry> {
         self.entries.first()
     }
 
-    /// The medians of the ratios to all peers.
+    /// Returns the median of Garland's ratios to each peer.
     fn ratios(&self) -> Vec<f64> {
         let peers = self.entries.iter().skip(1);
         let ratios = peers.filter_map(|peer| Some(self.own()?.ratio(peer)?.1.median));
         ratios.collect()
     }
 
-    /// Whether the goal is reached.
+    /// Returns whether the goal is reached.
     pub(crate) fn is_reached(&self) -> bool {
         let own = self.own().and_then(Entry::spread);
         own.is_some_and(|(_, own)| self.goal.is_reached(&self.ratios(), own.median))
     }
 
-    /// The figure that decides: the ratio to the best peer, or the figure itself.
+    /// Returns the number that decides whether the goal is reached: the ratio to the best peer, or Garland's
+    /// figure if the goal is absolute.
     fn decisive(&self) -> Option<f64> {
         if let Goal::Below(_) = self.goal {
             return self.own()?.spread().map(|(_, own)| own.median);
@@ -155,7 +156,7 @@ impl Outcome {
 }
 
 impl Entry {
-    /// The entry of a tool without a turn.
+    /// Returns the entry of a tool that has not had a turn yet.
     fn of(tool: &'static str) -> Self {
         Self { tool, turns: Vec::new(), failed: None }
     }

@@ -17,7 +17,7 @@ use xtask::clock::today;
 pub(crate) struct Heading {
     /// The schema of the JSON file.
     pub(crate) schema: &'static str,
-    /// The name behind `cargo xtask bench`.
+    /// The name of the benchmark in `cargo xtask bench NAME`.
     #[serde(skip)]
     pub(crate) name: &'static str,
     /// The report's title.
@@ -42,7 +42,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// The report of a benchmark that has just ended; `args` are the arguments behind its name.
+    /// Returns the report of a benchmark that has just ended; `args` are the arguments after its name.
     pub(crate) fn new(
         bench: Heading,
         args: &[String],
@@ -68,7 +68,7 @@ impl Report {
     /// Prints the report, and writes it to files if `write`.
     ///
     /// # Errors
-    /// If a file can't be written; after that, if a tool failed or a goal was missed.
+    /// If a file cannot be written; after that, if a tool failed or a goal was missed.
     pub(crate) fn finish(&self, root: &Path, write: bool) -> Result<()> {
         let text = self.to_string();
         println!("{text}");
@@ -95,9 +95,9 @@ impl fmt::Display for Report {
         self.notes.iter().try_for_each(|note| writeln!(f, "- {note}"))?;
         writeln!(
             f,
-            "- figures: median (least - most) of {} rounds, in each of which every tool has its \
-             turn right beside the others; ratios are of figures of one round, median (least - \
-             most), of what both tools tell",
+            "- figures: median (minimum - maximum) of {} rounds; in each round every tool has one \
+             turn; ratios: median (minimum - maximum) of the quotients of figures of the same \
+             round, of a statistic that both tools print",
             self.rounds
         )?;
         self.outcomes.iter().try_for_each(|outcome| outcome.section(f))?;
@@ -115,7 +115,11 @@ impl Outcome {
         let shown = self.decisive().map(|value| format!(" ({value:.2})")).unwrap_or_default();
         let reached = if self.is_reached() { "reached" } else { "missed" };
         writeln!(f, "Goal: {}: **{reached}**{shown}.\n", self.goal)?;
-        writeln!(f, "| tool | {} | of | garland's as a multiple | beside it |", self.unit)?;
+        writeln!(
+            f,
+            "| tool | {} | statistic | garland's divided by this | further results |",
+            self.unit
+        )?;
         writeln!(f, "|---|--:|---|--:|---|")?;
         self.entries.iter().try_for_each(|entry| f.write_str(&self.line(entry)))
     }
@@ -131,13 +135,14 @@ impl Outcome {
         let failed = entry.failed.as_ref().map(|why| format!("failed: {}", why.replace('|', "/")));
         let beside = failed.as_deref().or(entry.beside()).unwrap_or_default().replace('\n', " ");
         let mut text = String::new();
-        // Writing to a String doesn't fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "| {} | {spread} | {of} | {ratio} | {beside} |", entry.tool);
         text
     }
 }
 
-/// `1.234 (1.200 - 1.300)`, with fewer decimals for large numbers.
+/// Formats a spread as `1.234 (1.200 - 1.300)`: median, minimum, maximum. Numbers of four digits and more get
+/// no decimals.
 fn shown(Spread { median, min, max }: Spread, digits: usize) -> String {
     let digits = if median >= 1000.0 { 0 } else { digits };
     format!("{median:.digits$} ({min:.digits$} - {max:.digits$})")

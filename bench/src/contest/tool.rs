@@ -1,4 +1,4 @@
-//! A tool that is one function.
+//! A tool that consists of one function.
 
 use anyhow::Result;
 
@@ -11,9 +11,9 @@ pub(crate) struct Tool<P> {
     pub(crate) name: &'static str,
     /// What the tool is and how it is used here.
     pub(crate) about: &'static str,
-    /// The tool's package.
+    /// The tool's Debian package; `None` for Garland.
     pub(crate) need: Option<Need>,
-    /// Measures once.
+    /// Measures once, and returns the mean or rate.
     pub(crate) measure: fn(&P) -> Result<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The arguments of all benchmarks of contests.
+//! The command-line arguments that benchmarks of contests share.
 
 use anyhow::{Context, Result, bail};
 
@@ -22,7 +22,7 @@ impl Words {
     /// each with a value.
     ///
     /// # Errors
-    /// If an argument is wrong, with `usage`.
+    /// If an argument is wrong; the error contains `usage`.
     pub(crate) fn parse(args: &[String], rounds: usize, own: &[&str], usage: &str) -> Result<Self> {
         let mut words = Self { rounds, only: String::new(), write: true, others: Vec::new() };
         let mut args = args.iter().map(String::as_str);
@@ -33,14 +33,17 @@ impl Words {
             }
             let known = ["--rounds", "--only"].contains(&option) || own.contains(&option);
             let Some(value) = args.next().filter(|_| known) else {
-                bail!("`{option}`: unknown, or its value is missing\n\n{usage}");
+                bail!("option `{option}` is unknown or its value is missing\n\n{usage}");
             };
             match option {
                 "--rounds" => {
-                    let rounds = value.parse().with_context(|| format!("`--rounds {value}`"))?;
-                    words.rounds = Some(rounds)
-                        .filter(|&rounds| rounds > 0)
-                        .with_context(|| format!("`--rounds 0` measures nothing\n\n{usage}"))?;
+                    let rounds = value
+                        .parse()
+                        .with_context(|| format!("`--rounds {value}` is not a number"))?;
+                    words.rounds =
+                        Some(rounds).filter(|&rounds| rounds > 0).with_context(|| {
+                            format!("`--rounds 0`: at least one round is needed\n\n{usage}")
+                        })?;
                 }
                 "--only" => value.clone_into(&mut words.only),
                 _ => words.others.push((option.to_owned(), value.to_owned())),
@@ -49,26 +52,26 @@ impl Words {
         Ok(words)
     }
 
-    /// The last value of one of the benchmark's own options.
+    /// Returns the last value given for `option`, one of the benchmark's own options.
     pub(crate) fn other(&self, option: &str) -> Option<&str> {
         let found = self.others.iter().rfind(|(name, _)| name == option);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The chosen ones of these contests.
+    /// Returns the contests whose title contains the text of `--only`.
     pub(crate) fn choose<P>(&self, mut contests: Vec<Contest<P>>) -> Vec<Contest<P>> {
         contests.retain(|contest| contest.title.contains(&self.only));
         contests
     }
 
-    /// Checks that a contest is chosen.
+    /// Checks that `--only` chooses at least one contest.
     ///
     /// # Errors
-    /// If none is.
+    /// If no title contains the text.
     pub(crate) fn refuse_nothing<P>(&self, contests: &[Contest<P>]) -> Result<()> {
         let titles: Vec<_> = contests.iter().map(|contest| contest.title).collect();
         if !titles.iter().any(|title| title.contains(&self.only)) {
-            bail!("`--only {}`: in none of these: {}", self.only, titles.join("; "));
+            bail!("`--only {}` matches none of these titles: {}", self.only, titles.join("; "));
         }
         Ok(())
     }

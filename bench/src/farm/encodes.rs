@@ -1,5 +1,5 @@
-//! A farm of encodes with mounted files on three nodes of a lab, each with half a processor, compared with
-//! the bound of whole jobs.
+//! A farm of encodes: three nodes of a lab, each with half a processor, encode files through a mount. The
+//! time is compared with the lower bound for jobs that cannot be split.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -14,7 +14,7 @@ use crate::contest::Tool;
 /// Number of encodes: eight for each node.
 const JOBS: usize = 24;
 
-/// Bytes of sound of each: half a minute of 16-bit stereo at 44 100 samples per second.
+/// Bytes of each sound file: half a minute of 16-bit stereo at 44 100 samples per second.
 const SOUND: usize = 30 * 44_100 * 4;
 
 /// The lab's name and topology.
@@ -29,7 +29,7 @@ names = \"n[1-3]\"
 cpu = 0.5
 ";
 
-/// The time of all encodes as a multiple of the bound of whole jobs.
+/// Measures the time of all encodes, divided by the lower bound for jobs that cannot be split.
 pub(super) const ENCODES: Tool<Place> = Tool {
     name: "garland-encodes",
     about: "`garland farm run NODES --data mount -- lame ... ::: FILES`",
@@ -40,17 +40,17 @@ pub(super) const ENCODES: Tool<Place> = Tool {
 /// Builds the lab, and writes the sound files.
 pub(super) fn prepare(place: &Place) -> Result<()> {
     let topology = place.folder.join("encodes.toml");
-    fs::write(&topology, TOPOLOGY).context("write the encodes' topology")?;
+    fs::write(&topology, TOPOLOGY).context("failed to write the encodes' topology")?;
     place.garland(&["lab", "up", &topology.display().to_string(), "--lab", LAB])?;
     let first = sound(&place.folder, 0);
-    write_noise(&first).with_context(|| format!("make {first}"))?;
+    write_noise(&first).with_context(|| format!("failed to create {first}"))?;
     (1..JOBS).try_for_each(|at| {
         let next = sound(&place.folder, at);
-        fs::hard_link(&first, &next).with_context(|| format!("make {next}"))
+        fs::hard_link(&first, &next).with_context(|| format!("failed to create {next}"))
     })
 }
 
-/// Takes the lab down.
+/// Removes the lab.
 pub(super) fn end(place: &Place) -> Result<()> {
     place.garland(&["lab", "down", "--lab", LAB]).map(drop)
 }
@@ -59,7 +59,7 @@ fn sound(folder: &Path, at: usize) -> String {
     folder.join(format!("sound{at:02}.pcm")).display().to_string()
 }
 
-/// Writes noise, which gives an encoder its full work; equal at every call.
+/// Writes noise, the most work for an encoder. Every call writes equal bytes.
 fn write_noise(path: &str) -> std::io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     let mut noise: u32 = 1;
@@ -81,7 +81,9 @@ fn encode(place: &Place) -> Result<f64> {
     let words: Vec<&str> =
         [&words[..], &more, &lame, &files].concat().into_iter().chain(sounds).collect();
     let said = place.garland(&words)?;
-    let result: Value = serde_json::from_slice(&said).context("read what the farm says")?;
-    let seconds = |value: &Value| value.as_f64().context("a farm tells its seconds");
+    let result: Value =
+        serde_json::from_slice(&said).context("failed to parse the result of garland farm run")?;
+    let seconds =
+        |value: &Value| value.as_f64().context("the result of garland farm run lacks a time");
     Ok(seconds(&result["total"])? / seconds(&result["losses"]["whole_jobs"])?)
 }

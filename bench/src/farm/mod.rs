@@ -1,5 +1,5 @@
-//! `bench farm`: empty jobs by `garland farm run` and by other tools, which measures the cost of a job in an
-//! engine; and working jobs, compared with the bound of whole jobs.
+//! `bench farm`: empty jobs by `garland farm run` and by other tools, to measure the overhead per job; and
+//! jobs that compute, whose time is compared with the lower bound for jobs that cannot be split.
 
 mod encodes;
 
@@ -18,7 +18,7 @@ use xtask::clock::Watch;
 pub(crate) const USAGE: &str = "\
 cargo xtask bench farm [options]
 
-  --jobs 10000                how many
+  --jobs 10000                number of empty jobs
   --rounds 5                  turns of each tool
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
@@ -26,26 +26,28 @@ cargo xtask bench farm [options]
 /// No round begins after this time.
 const TIME: Duration = Duration::from_secs(300);
 
-/// The nodes: agents of this machine, and of the benchmark's lab.
+/// Node lists: agents on this machine, and the nodes of the benchmark's lab.
 const HERE: &str = "local[1-2]";
 const LAB: &str = "lab:n[1-2]";
 
-/// Upper limit of the encodes' time as a multiple of the bound of whole jobs: an efficiency of 95 %.
+/// Upper limit of the encodes' time divided by the lower bound for jobs that cannot be split: an efficiency
+/// of 95 %.
 const ENCODES: f64 = 1.05;
 
-/// The place of the measurements.
+/// The directory of the measurements, and the number of empty jobs.
 struct Place {
     folder: PathBuf,
     jobs: usize,
 }
 
 impl Place {
-    /// Writes a list of jobs, and builds a lab of two nodes.
+    /// Creates the directory, writes the list of jobs, and builds both labs.
     fn make(jobs: usize) -> Result<Self> {
         let name = format!("garland-bench-farm-{}", std::process::id());
         let place = Self { folder: std::env::temp_dir().join(name), jobs };
-        fs::create_dir_all(&place.folder).context("make the bench's folder")?;
-        fs::write(place.list(), "true\n".repeat(jobs)).context("write the list of jobs")?;
+        fs::create_dir_all(&place.folder).context("failed to create the benchmark's directory")?;
+        fs::write(place.list(), "true\n".repeat(jobs))
+            .context("failed to write the list of jobs")?;
         place.garland(&["lab", "up", "--nodes", "2", "--rate", "1gbit"])?;
         encodes::prepare(&place)?;
         Ok(place)
@@ -55,7 +57,7 @@ impl Place {
         self.folder.join("jobs")
     }
 
-    /// Runs Garland with the benchmark's own state, and returns its standard output.
+    /// Runs garland with a state directory of the benchmark, and returns its standard output.
     fn garland(&self, words: &[&str]) -> Result<Vec<u8>> {
         let mut command = Command::new(garland_program()?);
         command.args(words).current_dir(&self.folder);
@@ -66,7 +68,7 @@ impl Place {
         let down = [self.garland(&["lab", "down"]).map(drop), encodes::end(self)];
         let removed = fs::remove_dir_all(&self.folder);
         down.into_iter().collect::<Result<()>>()?;
-        removed.with_context(|| format!("remove {}", self.folder.display()))
+        removed.with_context(|| format!("failed to remove {}", self.folder.display()))
     }
 }
 
@@ -74,9 +76,9 @@ impl Place {
 fn done(command: &mut Command) -> Result<Vec<u8>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();
-    let output = output.with_context(|| format!("start {program}"))?;
+    let output = output.with_context(|| format!("failed to start {program}"))?;
     if !output.status.success() {
-        bail!("{program}: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("`{program}` failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(output.stdout)
 }
@@ -95,23 +97,23 @@ const BENCHMARK: Benchmark<Place> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be built, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let words = BENCHMARK.prepare(root, args)?;
     let contests = words.choose(all());
     let jobs = words.other("--jobs").unwrap_or("10000");
-    let jobs: usize = jobs.parse().context("--jobs is a number")?;
+    let jobs: usize = jobs.parse().context("the value of --jobs is not a number")?;
     let place = Place::make(jobs)?;
     let outcomes = hold(&contests, words.rounds, TIME, &place);
     place.end()?;
     let notes = vec![
-        format!("{jobs} jobs, each the program `true`; the whole command, divided by the jobs"),
+        format!("{jobs} jobs, each runs `true`; the time of the whole command per job"),
         "Garland: two agents, one processor each, with records of all jobs in its journal; xargs and \
          GNU parallel: two jobs at a time, without records"
             .to_owned(),
-        "encodes: half a minute of noise each, by `lame -q 0`, on nodes with half a processor each, files \
-         through the mount; the run from its beginning to its last job, divided by what its whole jobs take \
-         on all nodes at best"
+        "encodes: each encodes half a minute of noise by `lame -q 0`, on nodes with half a processor each, \
+         files through the mount; the time from the start of the run to the end of its last job, divided by \
+         the least time in which the nodes could run these jobs without splitting one"
             .to_owned(),
     ];
     BENCHMARK.finish(root, args, &words, (outcomes, notes))
@@ -181,7 +183,7 @@ fn by(place: &Place, words: &[&str]) -> Result<f64> {
     each(place, || done(Command::new(words[0]).args(&words[1..]).current_dir(&place.folder)))
 }
 
-/// Milliseconds that `work` takes for each of the place's jobs.
+/// Runs `work`, and returns its time in milliseconds per job.
 fn each(place: &Place, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<f64> {
     let watch = Watch::start();
     work()?;

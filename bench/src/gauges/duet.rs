@@ -1,5 +1,5 @@
-//! Server and client of a measurement: one on the first receiving node, one on the head, each on a processor
-//! of its own.
+//! The server and the client of a measurement: the server runs on the first receiving node, the client on the
+//! head, each pinned to a processor of its own.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -15,41 +15,42 @@ use super::super::processes::{Processes, alone};
 /// Timeout of a turn.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The processors of the head and of the other node.
+/// Returns the numbers of the processors for the head and for the other node.
 ///
 /// # Errors
-/// If there aren't two.
+/// If this process may use only one processor.
 pub(crate) fn cpus() -> Result<[usize; 2]> {
-    let set = sched_getaffinity(None).context("ask for this process's processors")?;
+    let set = sched_getaffinity(None).context("failed to read the CPU affinity of this process")?;
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
     let first = cpus.next().zip(cpus.next());
-    let (head, other) = first.context("two nodes need a processor each: there is only one")?;
+    let (head, other) = first
+        .context("two processors are needed, one for each node; this process may use only one")?;
     Ok([head, other])
 }
 
 /// A server and the client that measures against it.
 pub(super) struct Duet<'a> {
-    /// The command of the other node. It is killed when the client has ended.
+    /// The server's command, on the other node. The server is killed when the client has ended.
     pub(super) server: &'a [&'a str],
-    /// The table of sockets that contains the server's, and its port.
+    /// The socket table that lists the server's socket (`tcp`, `tcp6` or `udp`), and its port.
     pub(super) listens: (&'static str, u16),
-    /// The command of the head.
+    /// The client's command, on the head.
     pub(super) client: &'a [&'a str],
-    /// Where both processes run.
+    /// The place where both processes run.
     pub(super) place: Inside,
 }
 
-/// Where the processes of a duet run.
+/// The place where the processes of a duet run.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Inside {
     /// On the two nodes.
     Lab,
-    /// Outside of the lab, since some tools don't find the lab's processes in `/proc`.
+    /// Outside of the lab, for tools that must find each other's processes in `/proc`.
     Machine,
 }
 
 impl Duet<'_> {
-    /// Runs both, and returns the client's output.
+    /// Runs server and client, and returns the client's output.
     pub(super) fn play(&self, field: &Field) -> Result<String> {
         let mut server = Processes::default();
         let (table, port) = self.listens;
@@ -58,17 +59,20 @@ impl Duet<'_> {
             Inside::Lab => wait_listening(child, table, port),
             Inside::Machine => wait_listening_outside(child, table, port),
         };
-        listens.with_context(|| format!("start {}: {}", self.server.join(" "), field.said(1)))?;
+        listens.with_context(|| {
+            format!("failed to start {}: {}", self.server.join(" "), field.said(1))
+        })?;
         let mut client = self.on(field, 0, self.client)?;
         let heard = field.dir(0).join("heard");
-        client.stdout(File::create(&heard).context("make a file for what a tool says")?);
+        client
+            .stdout(File::create(&heard).context("failed to create a file for the tool's output")?);
         let mut processes = Processes::default();
         processes.start(0, client)?;
         processes.finish_within(field, LIMIT).with_context(|| self.client.join(" "))?;
-        fs::read_to_string(&heard).context("read what a tool says")
+        fs::read_to_string(&heard).context("failed to read the tool's output")
     }
 
-    /// A command for `node`, pinned to the node's processor.
+    /// Returns a command for `node`, pinned to the node's processor.
     fn on(&self, field: &Field, node: usize, words: &[&str]) -> Result<Command> {
         let mut command = match self.place {
             Inside::Lab => field.command(node, "taskset")?,
@@ -83,14 +87,14 @@ impl Duet<'_> {
 /// other tools' servers do.
 pub(crate) struct Agents<'a>(&'a Field);
 
-/// The node list of both nodes.
+/// Both nodes, as a node list.
 pub(super) const NODES: &str = "lab:n[0-1]";
 
 impl<'a> Agents<'a> {
     /// Starts the agents.
     ///
     /// # Errors
-    /// If they can't be started or pinned.
+    /// If an agent cannot be started or pinned.
     pub(crate) fn up(field: &'a Field) -> Result<Self> {
         let mut command = field.outside(&garland_program()?)?;
         command.args(["up", "--lab", LAB, NODES]);
@@ -101,7 +105,7 @@ impl<'a> Agents<'a> {
                 let mut command = field.outside("taskset")?;
                 command.args(["-a", "-c", "-p", &cpu.to_string(), &pid]);
                 alone(field, 0, command)
-                    .with_context(|| format!("keep {} on CPU {cpu}", name(node)))?;
+                    .with_context(|| format!("failed to pin {} to CPU {cpu}", name(node)))?;
             }
         }
         Ok(agents)
@@ -116,17 +120,20 @@ impl Drop for Agents<'_> {
             alone(self.0, 0, command)
         });
         if let Err(error) = down {
-            eprintln!("garland down: {error:#}");
+            eprintln!("`garland down` failed: {error:#}");
         }
     }
 }
 
-/// The number behind `mark` in a tool's output.
+/// Parses the number after `mark` in a tool's output.
 pub(super) fn number_after(text: &str, mark: &str) -> Result<f64> {
     let rest = text.split_once(mark).map(|(_, rest)| rest.trim_start());
-    let rest = rest.with_context(|| format!("it doesn't say `{mark}`: {}", text.trim()))?;
+    let rest =
+        rest.with_context(|| format!("the tool's output lacks `{mark}`: {}", text.trim()))?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    rest[..end].parse().with_context(|| format!("no number behind `{mark}`: {}", text.trim()))
+    rest[..end]
+        .parse()
+        .with_context(|| format!("no number after `{mark}` in the tool's output: {}", text.trim()))
 }
 
 #[cfg(test)]

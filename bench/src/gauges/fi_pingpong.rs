@@ -7,10 +7,10 @@ use super::super::field::Field;
 use super::SIZE;
 use super::duet::{Duet, Inside};
 
-/// Messages over endpoints of the `tcp` provider, with busy-polled completions.
+/// Half a round trip of a message over the `tcp` provider, which busy-polls for completions.
 pub(crate) const PINGPONG: Tool<Field> = Tool {
     name: "fi_pingpong",
-    about: "`-p tcp -e msg -S 8 -I 50000`: libfabric's TCP provider, looking again and again; the mean",
+    about: "`-p tcp -e msg -S 8 -I 50000`: libfabric's TCP provider, busy polling; the mean",
     need: Some(("libfabric-bin", "fi_pingpong")),
     measure,
 };
@@ -24,16 +24,18 @@ fn measure(field: &Field) -> Result<f64> {
     transfer(&duet.play(field)?)
 }
 
-/// The microseconds in the column `usec/xfer`.
+/// Parses the microseconds in the column `usec/xfer`.
 fn transfer(text: &str) -> Result<f64> {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let lines: Vec<Vec<String>> = text.lines().map(words).collect();
     let at = lines.iter().position(|line| line.iter().any(|word| word == "usec/xfer"));
-    let at = at.with_context(|| format!("no table: {}", text.trim()))?;
+    let at =
+        at.with_context(|| format!("the output of fi_pingpong has no table: {}", text.trim()))?;
     let column = lines[at].iter().position(|word| word == "usec/xfer");
     let value = column.and_then(|column| lines.get(at + 1)?.get(column));
-    let value = value.with_context(|| format!("an empty table: {}", text.trim()))?;
-    value.parse().with_context(|| format!("no number: {value}"))
+    let value =
+        value.with_context(|| format!("the table of fi_pingpong is empty: {}", text.trim()))?;
+    value.parse().with_context(|| format!("not a number in the table of fi_pingpong: {value}"))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::SIZE;
 use super::duet::NODES;
 use xtask::packages::Need;
 
-/// `garland ping` with these arguments.
+/// A measurement by `garland ping`.
 pub(crate) struct Ping {
     /// The arguments.
     pub(crate) words: &'static [&'static str],
@@ -21,9 +21,9 @@ pub(crate) struct Ping {
 
 /// One of the rates of `garland wires`.
 pub(crate) struct Wires {
-    /// The rate's key in the result.
+    /// The key of the rate in the JSON result.
     pub(crate) rate: &'static str,
-    /// Number of streams of rates of several streams.
+    /// The value of `--streams`.
     pub(crate) streams: &'static str,
 }
 
@@ -44,11 +44,12 @@ impl Gauge<Field> for Ping {
     }
 
     fn measure(&self, field: &Field) -> Result<Figure> {
-        // Measure as long as the other tools, even if the figure is precise earlier.
+        // Measure for as long as the other tools do, even if the figure is precise earlier.
         let words = ["ping", "--lab", LAB, NODES, SIZE, "-n", "4000000000", "--time", "0.3"];
         let third = |_| {
             let result = garland(field, &[&words, self.words].concat())?;
-            ping(&result).with_context(|| format!("garland's result: {}", result["pairs"]))
+            ping(&result)
+                .with_context(|| format!("unexpected result of garland ping: {}", result["pairs"]))
         };
         (0..3).map(third).collect::<Result<Vec<_>>>().map(|thirds| whole(&thirds))
     }
@@ -60,7 +61,7 @@ impl Gauge<Field> for Wires {
     }
 
     fn about(&self) -> &'static str {
-        "`garland wires --streams STREAMS`: what the receivers count once a rate has settled"
+        "`garland wires --streams STREAMS`: the rate that the receivers count once it is steady"
     }
 
     fn need(&self) -> Option<Need> {
@@ -72,23 +73,24 @@ impl Gauge<Field> for Wires {
         let ways = result["directions"].as_array().map_or(&[][..], Vec::as_slice);
         let way = ways.iter().find(|way| way["from"] == "lab:n0");
         let rate = way.and_then(|way| way[self.rate].as_f64());
-        let rate = rate.with_context(|| format!("garland's result has no {}", self.rate))?;
+        let rate =
+            rate.with_context(|| format!("the result of garland wires has no {}", self.rate))?;
         Ok(Figure::of(rate / 1e6))
     }
 }
 
-/// Runs Garland, and returns its result.
+/// Runs garland on the head, and returns its JSON result.
 fn garland(field: &Field, words: &[&str]) -> Result<Value> {
     let mut command = field.outside(&garland_program()?)?;
     let heard = format!("{DIR}/garland.json");
     command.arg("--json").args(words);
-    command.stdout(File::create(&heard).context("make the result's file")?);
+    command.stdout(File::create(&heard).context("failed to create the file for garland's result")?);
     alone(field, 0, command).with_context(|| format!("garland {}", words.join(" ")))?;
-    let text = fs::read(&heard).context("read garland's result")?;
-    serde_json::from_slice(&text).context("parse garland's result")
+    let text = fs::read(&heard).context("failed to read garland's result")?;
+    serde_json::from_slice(&text).context("failed to parse garland's result")
 }
 
-/// Combines three figures: the mean of their means, the mean of their medians, and the best mean.
+/// Combines the figures of three runs: the mean of their means, the mean of their medians, and the best mean.
 fn whole(thirds: &[Figure]) -> Figure {
     let numbers =
         |of: fn(&Figure) -> Option<f64>| -> Option<Vec<f64>> { thirds.iter().map(of).collect() };
@@ -102,7 +104,7 @@ fn whole(thirds: &[Figure]) -> Figure {
     }
 }
 
-/// The only point of a `garland.ping/2`, in microseconds.
+/// Returns the figures, in microseconds, of the only point of a `garland.ping/2` result.
 fn ping(result: &Value) -> Option<Figure> {
     let point = &result["pairs"][0]["points"][0];
     let (mean, stay) = (point["each_ns"].as_f64()? / 1e3, point["sojourn"]["p50"].as_f64()? / 1e3);
@@ -114,7 +116,8 @@ fn ping(result: &Value) -> Option<Figure> {
         if writes > 0.0 {
             beside += &format!("; {:.1} go out in one write", count / writes);
         }
-        // Operations in memory are timed in groups: the median of one follows from that of its group.
+        // Operations in memory are timed in groups: the median of one operation follows from that of its
+        // group.
         let median = (together > 1).then(|| stay / depth as f64);
         return Some(Figure { mean: Some(mean), median, best: None, beside: Some(beside) });
     }

@@ -8,7 +8,7 @@ use super::super::field::Field;
 use super::duet::{Duet, Inside};
 use xtask::packages::Need;
 
-/// iperf3 with a number of streams.
+/// A measurement by iperf3 over one or several streams.
 pub(crate) struct Iperf3 {
     /// Number of streams.
     pub(crate) streams: &'static str,
@@ -20,7 +20,7 @@ impl Gauge<Field> for Iperf3 {
     }
 
     fn about(&self) -> &'static str {
-        "`-t 2 -O 1 -P STREAMS`: what the receiver counts in 2 s, after one that isn't counted"
+        "`-t 2 -O 1 -P STREAMS`: the rate that the receiver counts in 2 s, after a first second that is not counted"
     }
 
     fn need(&self) -> Option<Need> {
@@ -34,7 +34,7 @@ impl Gauge<Field> for Iperf3 {
         let duet =
             Duet { server: &server, listens: ("tcp6", 5201), client: &client, place: Inside::Lab };
         let said: Value =
-            serde_json::from_str(&duet.play(field)?).context("parse iperf3's result")?;
+            serde_json::from_str(&duet.play(field)?).context("failed to parse iperf3's result")?;
         let bits = said["end"]["sum_received"]["bits_per_second"].as_f64();
         Ok(Figure::of(bits.context("iperf3's result has no rate")? / 8e6))
     }

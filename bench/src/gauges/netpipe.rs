@@ -17,7 +17,7 @@ impl Gauge<Field> for Netpipe {
     }
 
     fn about(&self) -> &'static str {
-        "`NPtcp -l 8 -u 8 -p 0 -n 10000`: reads and writes that block; the best of three means"
+        "`NPtcp -l 8 -u 8 -p 0 -n 10000`: blocking reads and writes; the best of three means"
     }
 
     fn need(&self) -> Option<Need> {
@@ -26,7 +26,7 @@ impl Gauge<Field> for Netpipe {
 
     fn measure(&self, field: &Field) -> Result<Figure> {
         let address = field.address(1)?;
-        // It prints its results to standard error.
+        // NetPIPE prints its results to standard error.
         let told = ["sh", "-c", "exec \"$@\" 2>&1", "sh"];
         let points = ["-l", SIZE, "-u", SIZE, "-p", "0", "-n", "10000", "-o", "/dev/null"];
         let server = [&["NPtcp"][..], &points].concat();
@@ -37,12 +37,13 @@ impl Gauge<Field> for Netpipe {
     }
 }
 
-/// Microseconds at the end of `0: 8 bytes 10000 times --> 2.36 Mbps in 25.9 usec`.
+/// Parses the microseconds at the end of `0: 8 bytes 10000 times --> 2.36 Mbps in 25.9 usec`.
 fn best(text: &str) -> Result<f64> {
     let line = text.lines().find(|line| line.contains("-->") && line.trim().ends_with("usec"));
-    let line = line.with_context(|| format!("no result: {}", text.trim()))?;
+    let line =
+        line.with_context(|| format!("the output of NPtcp has no result: {}", text.trim()))?;
     let word = line.split_whitespace().rev().nth(1).unwrap_or_default();
-    word.parse().with_context(|| format!("no number: {line}"))
+    word.parse().with_context(|| format!("not a number at the end of the line of NPtcp: {line}"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::duet::{Duet, Inside};
 /// qperf with blocking reads and writes.
 pub(crate) const QPERF: Tool<Field> = Tool {
     name: "qperf",
-    about: "`tcp_lat -m 8 -t 1`: reads and writes that block; the mean",
+    about: "`tcp_lat -m 8 -t 1`: blocking reads and writes; the mean",
     need: Some(("qperf", "qperf")),
     measure,
 };
@@ -23,20 +23,22 @@ fn measure(field: &Field) -> Result<f64> {
     latency(&duet.play(field)?)
 }
 
-/// Microseconds in `latency  =  27.3 us`.
+/// Parses `latency  =  27.3 us`, and returns microseconds.
 fn latency(text: &str) -> Result<f64> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix("latency"));
-    let line = line.with_context(|| format!("no latency: {}", text.trim()))?;
+    let line =
+        line.with_context(|| format!("the output of qperf has no latency: {}", text.trim()))?;
     let [_, value, unit] = line.split_whitespace().collect::<Vec<_>>()[..] else {
-        bail!("no figure: {line}");
+        bail!("the latency of qperf has no value and unit: {line}");
     };
-    let value: f64 = value.parse().with_context(|| format!("no number: {line}"))?;
+    let value: f64 =
+        value.parse().with_context(|| format!("the latency of qperf is not a number: {line}"))?;
     Ok(value
         * match unit {
             "ns" => 1e-3,
             "us" => 1.0,
             "ms" => 1e3,
-            _ => bail!("unit `{unit}`: {line}"),
+            _ => bail!("unknown unit `{unit}` in the output of qperf: {line}"),
         })
 }
 

@@ -9,7 +9,7 @@ use xtask::packages::Need;
 
 const PORT: &str = "11111";
 
-/// sockperf with one way of receiving.
+/// A measurement by sockperf; the variants are ways of receiving.
 pub(crate) enum Sockperf {
     /// Blocking receives.
     Blocking,
@@ -28,11 +28,11 @@ impl Gauge<Field> for Sockperf {
     fn about(&self) -> &'static str {
         match self {
             Self::Blocking => {
-                "`ping-pong --tcp -m 14 -t 1`, receives that block; 14 bytes are its least"
+                "`ping-pong --tcp -m 14 -t 1`, blocking receives; 14 bytes is its minimum"
             }
             Self::Polling => {
-                "`ping-pong --tcp --nonblocked -m 14 -t 1`, receives that look again and again on \
-                 both sides; 14 bytes are its least"
+                "`ping-pong --tcp --nonblocked -m 14 -t 1`, busy-polling receives on both \
+                 sides; 14 bytes is its minimum"
             }
         }
     }

@@ -8,11 +8,11 @@ use super::SIZE;
 use super::duet::{Duet, Inside};
 use xtask::packages::Need;
 
-/// One test over one transport.
+/// A test of `ucx_perftest` over one transport.
 pub(crate) struct Ucx {
     tool: &'static str,
     about: &'static str,
-    /// The arguments but for size and address.
+    /// The arguments, without size, iterations and address.
     words: &'static [&'static str],
     /// The value of `UCX_TLS`.
     transports: &'static str,
@@ -23,7 +23,7 @@ impl Ucx {
     /// Round trips of active messages over TCP.
     pub(crate) const AM_TCP: Self = Self {
         tool: "ucx am",
-        about: "`ucx_perftest -x tcp -t am_lat`: active messages, looking again and again",
+        about: "`ucx_perftest -x tcp -t am_lat`: active messages, busy polling",
         words: &["-d", "eth0", "-x", "tcp", "-t", "am_lat"],
         transports: "tcp",
         iterations: "50000",
@@ -32,7 +32,7 @@ impl Ucx {
     /// Gets over TCP, with as many in flight as Garland has.
     pub(crate) const GET_TCP: Self = Self {
         tool: "ucx get",
-        about: "`ucx_perftest -t ucp_get -O 32` over TCP, where UCX emulates gets as all do",
+        about: "`ucx_perftest -t ucp_get -O 32` over TCP, over which UCX emulates gets, as every tool must",
         words: &["-t", "ucp_get", "-O", "32"],
         transports: "tcp",
         iterations: "50000",
@@ -42,21 +42,21 @@ impl Ucx {
     pub(crate) const PUT_LATENCY: [Self; 3] = [
         Self {
             tool: "ucx put_lat posix",
-            about: "`ucx_perftest -d memory -x posix -t put_lat`: a put there and one back, half",
+            about: "`ucx_perftest -d memory -x posix -t put_lat`: half the time of a put there and a put back",
             words: &["-d", "memory", "-x", "posix", "-t", "put_lat"],
             transports: "posix",
             iterations: "1000000",
         },
         Self {
             tool: "ucx put_lat sysv",
-            about: "`ucx_perftest -d memory -x sysv -t put_lat`: the same by System V's memory",
+            about: "`ucx_perftest -d memory -x sysv -t put_lat`: as above, by System V shared memory",
             words: &["-d", "memory", "-x", "sysv", "-t", "put_lat"],
             transports: "sysv",
             iterations: "1000000",
         },
         Self {
             tool: "ucx put_lat cma",
-            about: "`ucx_perftest -d memory -x cma -t put_lat -D zcopy`: the same by process_vm_writev",
+            about: "`ucx_perftest -d memory -x cma -t put_lat -D zcopy`: as above, by process_vm_writev(2)",
             words: &["-d", "memory", "-x", "cma", "-t", "put_lat", "-D", "zcopy"],
             transports: "cma",
             iterations: "100000",
@@ -74,7 +74,7 @@ impl Ucx {
         },
         Self {
             tool: "ucx put_bw sysv",
-            about: "`ucx_perftest -d memory -x sysv -t put_bw`: the same by System V's memory",
+            about: "`ucx_perftest -d memory -x sysv -t put_bw`: as above, by System V shared memory",
             words: &["-d", "memory", "-x", "sysv", "-t", "put_bw"],
             transports: "sysv",
             iterations: "10000000",
@@ -118,8 +118,11 @@ fn figure(text: &str) -> Result<Figure> {
         line.split_whitespace().map(|word| word.parse().ok()).collect()
     };
     let line = text.lines().filter_map(numbers).find(|numbers| numbers.len() == 8);
-    let line = line.with_context(|| format!("no result: {}", text.trim()))?;
-    let [_, median, _, overall, ..] = line[..] else { bail!("no result: {}", text.trim()) };
+    let line =
+        line.with_context(|| format!("the output of ucx_perftest has no result: {}", text.trim()))?;
+    let [_, median, _, overall, ..] = line[..] else {
+        bail!("the output of ucx_perftest has no result: {}", text.trim())
+    };
     let median = Some(median).filter(|&median| median > 0.0);
     Ok(Figure { mean: Some(overall), median, ..Figure::default() })
 }

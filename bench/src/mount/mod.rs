@@ -1,4 +1,5 @@
-//! `bench mount`: access to a node's files through `garland mount`, through sshfs, and without a mount.
+//! `bench mount`: measures access to a node's files through `garland mount`, through sshfs, and without a
+//! mount.
 
 mod tools;
 
@@ -19,7 +20,7 @@ use super::star::Stage;
 pub(crate) const USAGE: &str = "\
 cargo xtask bench mount [options]
 
-  --size 512MiB               the large file
+  --size 512MiB               size of the large file
   --rounds 5                  turns of each tool
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
@@ -27,7 +28,7 @@ cargo xtask bench mount [options]
 /// No round begins after this time at each rate.
 const TIME: Duration = Duration::from_secs(150);
 
-/// A rate of the wire, and the contests at it.
+/// A rate of the wire, and the contests at that rate.
 struct Place {
     rate: Option<&'static str>,
     events: &'static [Event<Stage>],
@@ -74,7 +75,7 @@ const BENCHMARK: Benchmark<Stage> = Benchmark {
     bench: Heading {
         schema: "garland.bench-mount/1",
         name: "mount",
-        title: "A node's files under a folder",
+        title: "A node's files through a mount",
     },
     usage: USAGE,
     rounds: 5,
@@ -86,7 +87,7 @@ const BENCHMARK: Benchmark<Stage> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
@@ -105,20 +106,20 @@ fn contend(root: &Path, words: &Words) -> Result<Findings> {
             continue;
         }
         eprintln!("a wire, {}", place.rate.unwrap_or("unshaped"));
-        let stage = Stage::up(root, 1, place.rate, bytes).context("set up the server")?;
-        prepare(&stage, root).context("put the files on the server")?;
+        let stage = Stage::up(root, 1, place.rate, bytes).context("failed to set up the server")?;
+        prepare(&stage, root).context("failed to create the files on the server")?;
         outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
     }
     let notes = vec![
-        "a client and a server: network namespaces with a wire between them, on these cores, all \
-         files in memory (tmpfs)"
+        "a client and a server: network namespaces of this machine with a wire between them, \
+         all files in memory (tmpfs)"
             .to_owned(),
         format!(
             "large: {} MiB by dd, 1 MiB at a time, until it is closed; small: 10 000 files of 4 KiB, \
-             100 a folder; mounted anew before each turn, the mounting isn't counted",
+             100 in a directory; mounted anew before each turn, the time of mounting is not counted",
             bytes >> 20
         ),
-        "sealed as each has it by default: Garland by AES-256-GCM, ssh by its first choice"
+        "encrypted by the default cipher of each tool: Garland by AES-256-GCM, ssh by its first choice"
             .to_owned(),
     ];
     Ok((outcomes, notes))

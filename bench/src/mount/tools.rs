@@ -1,4 +1,4 @@
-//! The tools: equal shell commands on either mount, and tools without a mount.
+//! The tools of `bench mount`: the same shell commands on both kinds of mount, and tools without a mount.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::{contest, sandbox};
 /// A tool of this benchmark.
 pub(super) type Tool = contest::Tool<Stage>;
 
-/// Number of small files, and of files in a folder.
+/// Number of small files, and of files in one directory.
 const FILES: usize = 10_000;
 const PER_FOLDER: usize = 100;
 
@@ -23,8 +23,8 @@ const SMALL: usize = 4096;
 /// Seconds of small reads.
 const SECONDS: u32 = 3;
 
-const GARLAND: &str = "garland mount, of a node whose agent is up";
-const SSHFS: &str = "sshfs with its own defaults, to an sshd on the server";
+const GARLAND: &str = "garland mount of a node with a standing agent";
+const SSHFS: &str = "sshfs with its default options, to an sshd on the server";
 
 const fn ours(measure: fn(&Stage) -> Result<f64>) -> Tool {
     Tool { name: "garland-mount", about: GARLAND, need: None, measure }
@@ -45,7 +45,7 @@ pub(super) const RANDOM_SSHFS: Tool = sshfs(|stage| random(stage, Mount::Sshfs))
 
 pub(super) const COPY_OUT: Tool = Tool {
     name: "garland-cp",
-    about: "garland cp --whole --no-fsync of the same file, the same way",
+    about: "garland cp --whole --no-fsync of the same file in the same direction",
     need: None,
     measure: |stage| copy(stage, &stage.source.to_string_lossy(), "lab:io1:/copied"),
 };
@@ -60,22 +60,22 @@ pub(super) const COPY_BACK: Tool = Tool {
 
 pub(super) const ROUND_TRIPS: Tool = Tool {
     name: "round-trips",
-    about: "benches/peers/fetch.c: a question of 64 bytes, an answer of 4 KiB, one after another",
+    about: "benches/peers/fetch.c: a request of 64 bytes, a reply of 4 KiB, one after another",
     need: Some(("gcc", "cc")),
     measure: round_trips,
 };
 
-/// Writes the large file and the small ones on the server.
+/// Writes the large file and the small ones into the server's root directory.
 pub(super) fn prepare(stage: &Stage, root: &Path) -> Result<()> {
     sandbox::compile_in(&stage.folder, root, "cc", "benches/peers/fetch.c", "fetch")?;
     let node = stage.root(1)?;
-    fs::copy(&stage.source, node.join("large")).context("copy the large file")?;
+    fs::copy(&stage.source, node.join("large")).context("failed to copy the large file")?;
     for at in 0..FILES {
         let folder = node.join("tree").join((at / PER_FOLDER).to_string());
         if at % PER_FOLDER == 0 {
-            fs::create_dir_all(&folder).context("make a folder")?;
+            fs::create_dir_all(&folder).context("failed to create a directory")?;
         }
-        fs::write(folder.join(at.to_string()), [0; SMALL]).context("write a file")?;
+        fs::write(folder.join(at.to_string()), [0; SMALL]).context("failed to write a file")?;
     }
     Ok(())
 }
@@ -88,14 +88,14 @@ enum Mount {
 }
 
 impl Mount {
-    /// Runs a shell command in a new mount, and returns its standard output. `$t` in it is a time in
-    /// nanoseconds.
+    /// Mounts the server, runs a shell command in the mount, and returns its standard output. The command can
+    /// call the shell function `now`, which prints the time in nanoseconds.
     fn with(self, stage: &Stage, line: &str) -> Result<String> {
         let said = stage.folder.join("said");
         let (folder, told) = (stage.folder.join("mounted"), said.display());
-        fs::create_dir_all(&folder).context("make the mount point")?;
+        fs::create_dir_all(&folder).context("failed to create the mount point")?;
         let at = folder.display();
-        // Unmount however it ends.
+        // Unmount even if the command fails.
         let inside = |below: &str| {
             format!(
                 "set -e; trap 'cd /; fusermount3 -u {at}' EXIT; cd {at}{below}; now() {{ date +%s%N; }}; \
@@ -119,17 +119,20 @@ impl Mount {
         };
         let daemons = matches!(self, Self::Sshfs).then(|| stage.sshd()).transpose()?;
         command.current_dir(&stage.folder).stdin(Stdio::null());
-        let status = command.status().context("start a line of shell")?;
+        let status = command.status().context("failed to start sh")?;
         drop(daemons);
-        ensure!(status.success(), "`{line}` ended with {status}");
-        fs::read_to_string(&said).context("read what it said")
+        ensure!(status.success(), "`{line}` failed: {status}");
+        fs::read_to_string(&said).context("failed to read the tool's output")
     }
 
-    /// Seconds of a shell command in a new mount.
+    /// Returns the seconds that a shell command takes in a new mount.
     fn time(self, stage: &Stage, line: &str) -> Result<f64> {
         let said =
             self.with(stage, &format!("t=$(now); {{ {line}; }} >&2; echo $(($(now) - t))"))?;
-        let nanoseconds: f64 = said.trim().parse().with_context(|| format!("no time: {said}"))?;
+        let nanoseconds: f64 = said
+            .trim()
+            .parse()
+            .with_context(|| format!("the output is not a time in nanoseconds: {said}"))?;
         Ok(nanoseconds / 1e9)
     }
 }
@@ -143,7 +146,7 @@ fn write(stage: &Stage, mount: Mount) -> Result<f64> {
     let seconds = mount.time(stage, &format!("dd if={source} of=written bs=1M status=none"))?;
     let written = stage.root(1)?.join("written");
     Stage::assert_equal(&stage.source, &written)?;
-    fs::remove_file(&written).context("remove what was written")?;
+    fs::remove_file(&written).context("failed to remove the written file")?;
     Ok(stage.rate(seconds))
 }
 
@@ -159,7 +162,7 @@ fn random(stage: &Stage, mount: Mount) -> Result<f64> {
     );
     let said = mount.with(stage, &line)?;
     let told = said.find('{').map_or("", |begin| &said[begin..]);
-    let result: Value = serde_json::from_str(told).context("parse fio's result")?;
+    let result: Value = serde_json::from_str(told).context("failed to parse fio's result")?;
     result["jobs"][0]["read"]["iops"].as_f64().context("fio's result has no rate")
 }
 
@@ -168,7 +171,7 @@ fn copy(stage: &Stage, from: &str, to: &str) -> Result<f64> {
     let (seconds, _) = stage.garland(&words)?;
     for copied in [stage.folder.join("back"), stage.root(1)?.join("copied")] {
         if copied.exists() {
-            fs::remove_file(&copied).context("remove the copy")?;
+            fs::remove_file(&copied).context("failed to remove the copy")?;
         }
     }
     Ok(stage.rate(seconds))
@@ -180,9 +183,9 @@ fn round_trips(stage: &Stage) -> Result<f64> {
     let server = stage.listen(PORT, |_| format!("exec {fetch} serve {PORT}"))?;
     let (address, said) = (stage.address(1)?, stage.folder.join("said"));
     let line = format!("exec {fetch} ask {address} {PORT} {SMALL} {SECONDS} > {}", said.display());
-    let status = stage.shell(CLIENT, &line)?.status().context("start fetch")?;
-    ensure!(status.success(), "fetch ended with {status}");
+    let status = stage.shell(CLIENT, &line)?.status().context("failed to start fetch")?;
+    ensure!(status.success(), "fetch failed: {status}");
     server.finish()?;
-    let told = fs::read_to_string(&said).context("read what it said")?;
-    told.trim().parse().with_context(|| format!("no rate: {told}"))
+    let told = fs::read_to_string(&said).context("failed to read the tool's output")?;
+    told.trim().parse().with_context(|| format!("the output of fetch is not a rate: {told}"))
 }

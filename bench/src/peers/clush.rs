@@ -1,4 +1,4 @@
-//! clush over ssh: the usual command for a small file.
+//! `clush --copy` over ssh, the usual way to copy a small file to many nodes.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::sshd::{self, HERE};
 use xtask::clock::Watch;
 use xtask::packages::Need;
 
-/// Largest file: a star over ssh takes minutes for more bytes.
+/// Size of the largest file in bytes; larger ones take minutes, since the head sends each copy over ssh.
 const LARGEST: u64 = 100_000_000;
 
 /// `clush --copy` to an sshd on every node.

@@ -1,4 +1,4 @@
-//! Garland: with standing agents or cold, encrypted or clear.
+//! Garland, with standing agents or with agents started for each copy, encrypted or not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::super::processes::alone;
 use xtask::clock::Watch;
 use xtask::packages::Need;
 
-/// One way of using Garland.
+/// Garland with one set of options.
 pub(crate) struct Garland {
     name: &'static str,
     about: &'static str,
@@ -25,10 +25,10 @@ pub(crate) struct Garland {
 }
 
 impl Garland {
-    /// All ways, with data links that use the congestion control `congestion`.
+    /// Returns all ways, with data links that use the congestion control `congestion`.
     pub(crate) fn ways(congestion: &str) -> [Self; 5] {
-        let up = "agents up between copies; CPU by their control groups";
-        let cold = "agents started and ended by every copy; CPU as the agents tell it";
+        let up = "agents stay between copies; CPU time by control groups";
+        let cold = "every copy starts and ends the agents; CPU time as the agents report it";
         [
             ("garland", up, true, false, true),
             ("garland-clear", up, true, true, true),
@@ -36,7 +36,7 @@ impl Garland {
             ("garland-cold-clear", cold, false, true, true),
             (
                 "garland-untraced",
-                "as garland, without a trace, to see what one costs",
+                "as garland, but without a trace, to measure its cost",
                 true,
                 false,
                 false,
@@ -106,7 +106,7 @@ impl Peer for Garland {
         if !self.traced {
             command.arg("--no-trace");
         }
-        let result = fs::File::create(result()).context("make the result's file")?;
+        let result = fs::File::create(result()).context("failed to create the result's file")?;
         command.arg(&job.source).arg(format!("{}:/{}", Self::nodes(job), Job::COPY)).stdout(result);
         let watch = Watch::start();
         alone(field, 0, command).context("garland cp")?;
@@ -128,14 +128,15 @@ impl Peer for Garland {
     }
 }
 
-/// The figures of the last copy's result; the agents' CPU time only if they are `fresh`.
+/// Returns the figures of the last copy's result; the agents' CPU time only if they are `fresh`.
 pub(super) fn told(fresh: bool) -> Result<Extra> {
-    let text = fs::read(result()).context("read garland's result")?;
-    let result: Value = serde_json::from_slice(&text).context("parse garland's result")?;
+    let text = fs::read(result()).context("failed to read garland's result")?;
+    let result: Value =
+        serde_json::from_slice(&text).context("failed to parse garland's result")?;
     account(&result, fresh)
 }
 
-/// The figures of a `garland.cp/2`; the agents' CPU time only if they are `fresh`.
+/// Returns the figures of a `garland.cp/2`; the agents' CPU time only if they are `fresh`.
 fn account(result: &Value, fresh: bool) -> Result<Extra> {
     let elapsed = result["elapsed_ns"].as_u64().context("the result has no elapsed_ns")?;
     let phases = result["phases"].as_array().context("the result has no phases")?;
@@ -153,15 +154,16 @@ fn account(result: &Value, fresh: bool) -> Result<Extra> {
     })
 }
 
-/// The release build beside this program.
+/// Returns the release build beside this program.
 pub(crate) fn program() -> Result<String> {
-    let own = std::env::current_exe().context("find this program")?;
-    let target = own.ancestors().nth(2).context("this program isn't where cargo puts it")?;
+    let own = std::env::current_exe().context("failed to find the path of this program")?;
+    let target =
+        own.ancestors().nth(2).context("this program is not in a target directory of cargo")?;
     let path = target.join("release/garland");
-    path.to_str().map(str::to_owned).context("the path of garland is no UTF-8")
+    path.to_str().map(str::to_owned).context("the path of garland is not valid UTF-8")
 }
 
-/// The path of the last copy's result.
+/// Returns the path of the last copy's result.
 pub(super) fn result() -> PathBuf {
     PathBuf::from(DIR).join("garland.json")
 }

@@ -1,4 +1,4 @@
-//! Garland over ssh, cold: a login starts an agent on every node, which ends with the copy.
+//! Garland over ssh: each copy starts an agent on every node over ssh, which ends with the copy.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) struct GarlandSsh {
 }
 
 impl GarlandSsh {
-    /// Garland over ssh, with data links that use the congestion control `congestion`.
+    /// Returns Garland over ssh; its data links use the congestion control `congestion`.
     pub(crate) fn new(congestion: &str) -> Self {
         Self { congestion: congestion.to_owned(), daemons: None }
     }
@@ -60,12 +60,12 @@ impl Peer for GarlandSsh {
             let address = field.address(node)?;
             text += &format!("[[nodes]]\nnames = \"n{node}\"\naddress = \"{address}\"\n");
         }
-        fs::write(cluster(), text).context("write the cluster file")
+        fs::write(cluster(), text).context("failed to write the cluster file")
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
         let mut command = field.command(0, &program()?)?;
-        let result = fs::File::create(result()).context("make the result's file")?;
+        let result = fs::File::create(result()).context("failed to create the result's file")?;
         command
             .args([
                 "--json",

@@ -1,4 +1,4 @@
-//! The tools in the table of copies, one per file.
+//! The tools that `bench chain` compares, one per file.
 
 mod clush;
 mod garland;
@@ -15,7 +15,7 @@ use super::peer::Peer;
 
 pub(crate) use garland::program as garland_program;
 
-/// All tools: the floor first, Garland last.
+/// Returns all tools: the floor first, Garland last.
 pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
     let mut peers: Vec<Box<dyn Peer>> = vec![
         Box::new(relay::Relay::default()),

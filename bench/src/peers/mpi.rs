@@ -1,4 +1,4 @@
-//! `MPI_Bcast` in pieces.
+//! Open MPI: a program that calls `MPI_Bcast` for each piece of the file.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::super::sandbox;
 use xtask::clock::Watch;
 use xtask::packages::Need;
 
-/// `benches/peers/bcast.c`.
+/// The program `benches/peers/bcast.c`.
 #[derive(Default)]
 pub(crate) struct Mpi {
     program: String,

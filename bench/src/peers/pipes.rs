@@ -1,4 +1,4 @@
-//! The chain of 2005: named pipes, tee and netcat.
+//! The script of 2005: a chain of named pipes, tee and netcat.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use xtask::packages::Need;
 
 const PORT: u16 = 7002;
 
-/// `benches/peers/pipes.sh`.
+/// The script `benches/peers/pipes.sh`.
 #[derive(Default)]
 pub(crate) struct Pipes {
     program: String,
@@ -41,7 +41,7 @@ impl Peer for Pipes {
 
     fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<()> {
         let program = root.join("benches/peers/pipes.sh");
-        let program = program.to_str().context("the repository's path is no UTF-8")?;
+        let program = program.to_str().context("the repository's path is not valid UTF-8")?;
         program.clone_into(&mut self.program);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The floor: a bare read-write-write relay.
+//! The lower bound: a chain of programs that only read and write.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use xtask::packages::Need;
 
 const PORT: u16 = 7001;
 
-/// `benches/peers/relay.c`.
+/// The program `benches/peers/relay.c`.
 #[derive(Default)]
 pub(crate) struct Relay {
     program: String,
@@ -25,7 +25,7 @@ impl Peer for Relay {
     }
 
     fn about(&self) -> &'static str {
-        "the floor: a chain of bare C relays (256 KiB blocking reads and writes), no check of any kind; \
+        "the lower bound: a chain of bare C relays (256 KiB blocking reads and writes), no check of any kind; \
          started for every copy, straight in the nodes without a remote shell"
     }
 
@@ -54,9 +54,9 @@ impl Peer for Relay {
 /// Whether a node may start before its successor listens.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Order {
-    /// It may: it retries until the successor listens.
+    /// Any order; a node retries until its successor listens.
     AtOnce,
-    /// It must not.
+    /// The successor must listen first.
     OneByOne,
 }
 

@@ -1,4 +1,4 @@
-//! rsync, all nodes at once from the source.
+//! rsync: all nodes pull from the head at the same time.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use xtask::packages::Need;
 
 const PORT: u16 = 873;
 
-/// An rsync daemon on the head, pulled from by every node.
+/// An rsync daemon on the head, from which every node pulls.
 #[derive(Default)]
 pub(crate) struct Rsync {
     daemon: Option<Processes>,
@@ -45,11 +45,12 @@ impl Peer for Rsync {
         let text = format!(
             "use chroot = no\nuid = root\ngid = root\nlisten backlog = 128\n[bench]\npath = {DIR}\n"
         );
-        std::fs::write(&configuration, text).context("write rsyncd.conf")?;
+        std::fs::write(&configuration, text).context("failed to write rsyncd.conf")?;
         let mut command = field.command(0, "rsync")?;
         command.args(["--daemon", "--no-detach", "--config", &configuration]);
         let mut daemon = Processes::default();
-        wait_listening(daemon.start(0, command)?, "tcp", PORT).context("start rsync's daemon")?;
+        wait_listening(daemon.start(0, command)?, "tcp", PORT)
+            .context("failed to start rsync's daemon")?;
         self.daemon = Some(daemon);
         Ok(())
     }

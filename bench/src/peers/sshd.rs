@@ -1,4 +1,4 @@
-//! An sshd on every node, for the tools that log in.
+//! An sshd on every node, for tools that use ssh.
 
 use std::fs;
 use std::path::Path;
@@ -16,17 +16,17 @@ pub(super) const HERE: &str = "/run/garland-bench/here";
 /// The packages of server and client.
 pub(super) const NEEDS: [Need; 2] = [("openssh-client", "ssh"), ("openssh-server", "sshd")];
 
-/// The path of ssh's configuration at the head.
+/// Returns the path of ssh's configuration at the head.
 pub(super) fn config() -> String {
     format!("{DIR}/ssh/config")
 }
 
-/// Starts an sshd on nodes 1 to `receivers`. Each has a cache directory of its own, and accepts the key of
-/// [`config`].
+/// Starts an sshd on nodes 1 to `receivers`. Each node has its own cache directory, and accepts the key that
+/// [`config`] names.
 pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
     let keys = format!("{DIR}/ssh");
     if !Path::new(&keys).exists() {
-        fs::create_dir(&keys).with_context(|| format!("make {keys}"))?;
+        fs::create_dir(&keys).with_context(|| format!("failed to create {keys}"))?;
         for key in ["host", "user"] {
             let key = format!("{keys}/{key}");
             command(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &key])?;
@@ -37,16 +37,16 @@ pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
          PermitRootLogin yes\nUsePAM no\nMaxStartups 100\nSubsystem sftp internal-sftp\n\
          SetEnv XDG_CACHE_HOME={HERE}/cache\n"
     );
-    fs::write(format!("{keys}/sshd_config"), server).context("write sshd_config")?;
+    fs::write(format!("{keys}/sshd_config"), server).context("failed to write sshd_config")?;
     let client = format!(
         "IdentityFile {keys}/user\nUserKnownHostsFile /dev/null\nStrictHostKeyChecking no\n\
          LogLevel ERROR\n"
     );
-    fs::write(config(), client).context("write ssh's configuration")?;
-    fs::create_dir_all(HERE).with_context(|| format!("make {HERE}"))?;
+    fs::write(config(), client).context("failed to write ssh's configuration")?;
+    fs::create_dir_all(HERE).with_context(|| format!("failed to create {HERE}"))?;
     let mut daemons = Processes::default();
     for node in 1..=receivers {
-        // One path, at which every node sees its own directory.
+        // Every node sees its own directory at the same path.
         let start = format!("mount --bind . {HERE}; exec \"$@\"");
         let mut command = field.command(node, "unshare")?;
         command.args(["--mount", "sh", "-c", &start, "sh"]).args([

@@ -25,7 +25,7 @@ impl Peer for Uftp {
 
     fn about(&self) -> &'static str {
         "uftp, multicast at 90 % of the link's rate (unshaped: as fast as it can), no encryption, the \
-         receivers named beforehand; its daemons stand between copies"
+         receivers named beforehand; its daemons stay between copies"
     }
 
     fn needs(&self) -> &'static [Need] {

@@ -1,4 +1,5 @@
-//! `bench stripe`: one file over several servers with a wire to each, by Garland and other tools.
+//! `bench stripe`: copies one file to or from several servers, each on its own wire, with Garland and other
+//! tools.
 
 mod tools;
 
@@ -18,7 +19,7 @@ use super::star::Stage;
 pub(crate) const USAGE: &str = "\
 cargo xtask bench stripe [options]
 
-  --size 1GiB                 the file
+  --size 1GiB                 size of the file
   --rounds 5                  turns of each tool
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
@@ -122,7 +123,7 @@ const BENCHMARK: Benchmark<Stage> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
@@ -142,11 +143,12 @@ fn contend(root: &Path, words: &Words) -> Result<Findings> {
         }
         let Place { servers, rate, .. } = *place;
         eprintln!("{servers} servers, {} each", rate.unwrap_or("unshaped"));
-        let stage = Stage::up(root, servers, rate, bytes).context("set up the servers")?;
+        let stage =
+            Stage::up(root, servers, rate, bytes).context("failed to set up the servers")?;
         outcomes.extend(hold(&contests, words.rounds, TIME, &stage));
     }
     let notes = vec![
-        "nodes: network namespaces, a wire from the client to each server, all on these cores"
+        "nodes: network namespaces of this machine, a wire from the client to each server"
             .to_owned(),
         format!(
             "file: {} MiB in memory (tmpfs), no fsync; the whole command; parts, and what Garland \

@@ -1,5 +1,5 @@
-//! The tools. Those without stripes get the file in parts, and copy all parts at once: the best that a
-//! script around them could do.
+//! The tools of `bench stripe`. Tools that cannot stripe get the file in parts and copy all parts at the same
+//! time, which is the best that a script could do with them.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ pub(super) const OUT: Tool = Tool {
 
 pub(super) const CLEAR: Tool = Tool {
     name: "garland-clear",
-    about: "the same with --no-encrypt",
+    about: "garland cp --stripe --no-fsync --no-encrypt",
     need: None,
     measure: |stage| Ok(stage.rate(put(stage, &["--no-encrypt"])?)),
 };
@@ -35,28 +35,28 @@ pub(super) const BACK: Tool = Tool {
 
 pub(super) const SECONDS: Tool = Tool {
     name: "garland-traced",
-    about: "garland cp --stripe --no-fsync, which is traced as ever: seconds",
+    about: "garland cp --stripe --no-fsync, with its trace: seconds",
     need: None,
     measure: |stage| put(stage, &[]),
 };
 
 pub(super) const UNTRACED_SECONDS: Tool = Tool {
     name: "garland-untraced",
-    about: "the same with --no-trace: seconds",
+    about: "garland cp --stripe --no-fsync --no-trace: seconds",
     need: None,
     measure: |stage| put(stage, &["--no-trace"]),
 };
 
 pub(super) const GAPS: Tool = Tool {
     name: "garland-gaps",
-    about: "what garland explain calls round trips, bubbles and pauses of such a copy while bytes go",
+    about: "the round trips, bubbles and pauses that garland explain finds in the stream of such a copy",
     need: None,
     measure: gaps,
 };
 
 pub(super) const IPERF3: Tool = Tool {
     name: "iperf3",
-    about: "a stream to each server at once for 4 s, after one that doesn't count: what the wires give",
+    about: "a stream to each server at once for 4 s, after a first second that is not counted: the limit",
     need: Some(("iperf3", "iperf3")),
     measure: |stage| Ok(goodput(stage)? / 1e6),
 };
@@ -89,7 +89,7 @@ pub(super) const BARE: Tool = Tool {
     measure: |stage| Ok(stage.rate(bare(stage)?)),
 };
 
-/// TCP payload over all wires at once in bytes per second, as the servers count it.
+/// Returns TCP payload over all wires at once in bytes per second, as the servers count it.
 pub(super) fn goodput(stage: &Stage) -> Result<f64> {
     let servers = stage.listen(5201, |_| "exec iperf3 -s -1".to_owned())?;
     stage.time(|server| {
@@ -100,9 +100,10 @@ pub(super) fn goodput(stage: &Stage) -> Result<f64> {
     let mut sum = 0.0;
     for server in 1..=stage.servers {
         let file = stage.folder.join(format!("iperf-{server}.json"));
-        let text = fs::read_to_string(&file).context("read iperf3's result")?;
-        fs::remove_file(&file).context("remove iperf3's result")?;
-        let result: Value = serde_json::from_str(&text).context("parse iperf3's result")?;
+        let text = fs::read_to_string(&file).context("failed to read iperf3's result")?;
+        fs::remove_file(&file).context("failed to remove iperf3's result")?;
+        let result: Value =
+            serde_json::from_str(&text).context("failed to parse iperf3's result")?;
         let bits = result["end"]["sum_received"]["bits_per_second"].as_f64();
         sum += bits.context("iperf3's result has no rate")?;
     }
@@ -127,21 +128,21 @@ fn back(stage: &Stage) -> Result<f64> {
     let target = here.to_string_lossy();
     let (seconds, _) = stage.garland(&[&COPY[..], &[&source, &target]].concat())?;
     Stage::assert_equal(&stage.source, &here)?;
-    fs::remove_file(&here).context("remove the copy")?;
+    fs::remove_file(&here).context("failed to remove the copy")?;
     Ok(seconds)
 }
 
-/// The share of a copy's stream in percent in which both ends waited for each other.
+/// Returns the share of a copy's stream in percent in which both ends waited for each other.
 fn gaps(stage: &Stage) -> Result<f64> {
     put(stage, &[])?;
     let (_, said) = stage.garland(&["explain", "--json"])?;
-    let told: Value = serde_json::from_slice(&said).context("read what explain says")?;
-    let rows = told["rows"].as_array().context("explain has no rows")?;
+    let told: Value = serde_json::from_slice(&said).context("failed to read what explain says")?;
+    let rows = told["rows"].as_array().context("the result of garland explain has no rows")?;
     let sum = |causes: &[&str]| -> u64 {
         let of = rows.iter().filter(|row| causes.iter().any(|cause| row["cause"] == *cause));
         of.filter_map(|row| row["ns"].as_u64()).sum()
     };
-    let wall = told["wall_ns"].as_u64().context("explain has no wall_ns")?;
+    let wall = told["wall_ns"].as_u64().context("the result of garland explain has no wall_ns")?;
     let stream = wall.saturating_sub(sum(&["set-up", "teardown", "fsync"]));
     let waited = sum(&["control round trips", "pipeline bubble", "pause"]);
     Ok(waited as f64 / stream.max(1) as f64 * 100.0)
@@ -168,7 +169,7 @@ fn rsync(stage: &Stage) -> Result<f64> {
             stage.dir(server).display()
         );
         fs::write(stage.folder.join(format!("rsyncd-{server}.conf")), text)
-            .context("write rsyncd.conf")?;
+            .context("failed to write rsyncd.conf")?;
     }
     let daemon = |server| {
         let folder = stage.folder.display();
@@ -217,7 +218,7 @@ fn compare(stage: &Stage) -> Result<()> {
     for server in 1..=stage.servers {
         let came = stage.dir(server).join(format!("part-{server}"));
         Stage::assert_equal(&stage.part(server), &came)?;
-        fs::remove_file(&came).context("remove a part")?;
+        fs::remove_file(&came).context("failed to remove a part")?;
     }
     Ok(())
 }

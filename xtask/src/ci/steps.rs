@@ -1,4 +1,4 @@
-//! The steps of `make test`, in order of how soon they can fail.
+//! The steps of `make test`, the quickest first.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,13 +12,13 @@ use crate::{fabric, tidy};
 use xtask::clock::Watch;
 use xtask::packages;
 
-/// What all of it may take on two processors that nobody else uses, from a fresh clone.
+/// Expected upper limit of the time of `make test` from a fresh clone on two idle processors, in seconds.
 const BUDGET_S: u64 = 30 * 60;
 
 /// Runs every check and every test.
 ///
 /// # Errors
-/// At the first step that fails, which is named.
+/// If a step fails; the error names it, and no further step is run.
 pub(crate) fn test(root: &Path) -> Result<()> {
     let whole = Watch::start();
     style(root)?;
@@ -37,19 +37,20 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let took = whole.read().as_secs();
     println!("all passed in {took} s");
     if took > BUDGET_S {
-        println!("that is more than the {BUDGET_S} s that two processors should need for it");
+        println!("warning: this exceeds the budget of {BUDGET_S} s on two processors");
     }
     Ok(())
 }
 
-/// The tests of `make check`: those of crates and of machines, which start no program and need no root.
+/// The tests of `make check`, as a filter for nextest: tests of crates and of the protocol's machines, which
+/// start no program and need no root.
 const IN_PROCESS: &str = "(kind(lib) | kind(bin) \
      | package(/^garland-(protocol|simulation|predict)$/)) & !package(/^(garland-fuzz|garland-bench)$/)";
 
-/// Runs the checks and the tests that every change should pass, in minutes and as an ordinary user.
+/// Runs the checks and tests that every change should pass. They take minutes and need no root.
 ///
 /// # Errors
-/// At the first step that fails, which is named.
+/// If a step fails; the error names it, and no further step is run.
 pub(crate) fn check(root: &Path) -> Result<()> {
     style(root)?;
     step("tools", || tools::install(root))?;
@@ -61,7 +62,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What needs no compilation of our crates.
+/// Runs the checks that do not compile our crates.
 fn style(root: &Path) -> Result<()> {
     step("tidy", || tidy::run(root))?;
     step("components", components)?;
@@ -76,7 +77,7 @@ fn build(root: &Path, linting: &[(&'static str, String)]) -> Result<()> {
 /// Installs what the tests need.
 ///
 /// # Errors
-/// When something of it can't be installed.
+/// If a package or a tool cannot be installed.
 pub(crate) fn setup(root: &Path) -> Result<()> {
     step("packages", || packages::install(packages::TESTS))?;
     step("python", || python::install(root))?;
@@ -85,10 +86,10 @@ pub(crate) fn setup(root: &Path) -> Result<()> {
     step("tools", || tools::install(root))
 }
 
-/// What makes cargo compile our own crates by Clippy's driver, which is the compiler with more lints:
-/// `cargo clippy` would go through every crate, and through all that they depend on, once more than
-/// the tests need. No warning passes. Nobody edits between the steps, so nothing is kept for a next
-/// compilation of the same crate.
+/// Returns the environment variables with which cargo compiles our crates by Clippy's driver, the compiler
+/// with more lints, and denies warnings. So the tests use the crates that were linted; `cargo clippy` would
+/// check every crate and all dependencies a second time. Incremental compilation is off, since no source
+/// changes between the steps.
 fn linting() -> Vec<(&'static str, String)> {
     let driver = Path::new(env!("CARGO")).with_file_name("clippy-driver");
     let separator = "__CLIPPY_HACKERY__";
@@ -99,8 +100,8 @@ fn linting() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Runs the tests that these arguments of cargo's choose, with more variables, and looks for what they
-/// leave. `.config/nextest.toml` says which of them run side by side.
+/// Runs the tests that the nextest arguments `which` choose, with additional environment variables, and
+/// checks that they leave nothing behind. `.config/nextest.toml` says which tests run at the same time.
 pub(super) fn tests(root: &Path, which: &[&str], variables: &[(&str, String)]) -> Result<()> {
     let watchman = Watchman::new()?;
     let mut command = tools::nextest(root);
@@ -115,8 +116,8 @@ pub(super) fn tests(root: &Path, which: &[&str], variables: &[(&str, String)]) -
     left
 }
 
-/// Places for tests: two for each processor, of which `.config/nextest.toml` gives one to a test that
-/// mostly waits, two to one that computes, and all to one that measures.
+/// Returns the number of test threads, two for each processor. `.config/nextest.toml` assigns one thread to
+/// a test that mostly waits, two to a test that computes, and all to a test that measures.
 fn threads() -> String {
     (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
 }
@@ -124,12 +125,12 @@ fn threads() -> String {
 fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     println!("== {name}");
     let watch = Watch::start();
-    work().with_context(|| format!("step `{name}`"))?;
+    work().with_context(|| format!("step `{name}` failed"))?;
     println!("== {name}: {:.1} s", watch.read().as_secs_f64());
     Ok(())
 }
 
-/// A minimal installation of Rust lacks these two; rustup knows where to get them.
+/// Installs rustfmt and Clippy with rustup, since a minimal installation of Rust lacks them.
 fn components() -> Result<()> {
     for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
         let there = Command::new(env!("CARGO"))
@@ -140,8 +141,13 @@ fn components() -> Result<()> {
             .is_ok_and(|status| status.success());
         if !there {
             println!("installing Rust component: {component}");
-            run(Command::new("rustup").args(["component", "add", component]))
-                .with_context(|| format!("the Rust component `{component}` is missing"))?;
+            run(Command::new("rustup").args(["component", "add", component])).with_context(
+                || {
+                    format!(
+                        "the Rust component `{component}` is missing, and rustup cannot be started"
+                    )
+                },
+            )?;
         }
     }
     Ok(())
@@ -153,8 +159,10 @@ fn cargo(root: &Path, args: &[&str]) -> Result<()> {
 
 fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let status =
-        command.stdin(Stdio::null()).status().with_context(|| format!("start `{name}`"))?;
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("failed to start `{name}`"))?;
     if !status.success() {
         bail!("`{name}` failed: {status}");
     }

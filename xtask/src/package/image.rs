@@ -1,44 +1,44 @@
-//! What a program's file says of itself (System V ABI, ELF-64): whom it is for, and that it needs no
-//! loader and so no library.
+//! Reads the ELF header of a program (System V ABI, ELF-64): its architecture, and whether it is static, that
+//! is, needs no loader for shared libraries.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// The program header of what loads shared libraries.
+/// The type of the program header that names the loader of shared libraries.
 const PT_INTERP: u32 = 3;
 
-/// Debian's name of the processor that a static program is for.
+/// Returns Debian's name of the architecture that a static program is built for.
 ///
 /// # Errors
-/// When the file is no program for Linux, is for another processor than Garland knows, or dynamic.
+/// If the file is no ELF program, is for an unknown architecture, or is linked dynamically.
 pub(super) fn architecture(binary: &Path) -> Result<&'static str> {
-    let bytes = fs::read(binary).with_context(|| format!("read {}", binary.display()))?;
-    of(&bytes).with_context(|| format!("look at {}", binary.display()))
+    let bytes = fs::read(binary).with_context(|| format!("failed to read {}", binary.display()))?;
+    of(&bytes).with_context(|| format!("failed to inspect {}", binary.display()))
 }
 
 fn of(bytes: &[u8]) -> Result<&'static str> {
     let number = |at: usize, length: usize| -> Result<u64> {
-        let field = bytes.get(at..at + length).context("its header is cut off")?;
+        let field = bytes.get(at..at + length).context("its ELF header is cut off")?;
         Ok(field.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
     };
-    // 64 bits, the lowest byte first.
+    // ELF magic, 64 bits, little-endian.
     if bytes.get(..6) != Some(b"\x7fELF\x02\x01") {
-        bail!("it is no program of 64 bits for a little-endian processor");
+        bail!("it is no program for a 64-bit little-endian processor");
     }
     let architecture = match number(18, 2)? {
         62 => "amd64",
         183 => "arm64",
         243 => "riscv64",
         21 => "ppc64el",
-        machine => bail!("it is for a processor that has no name here: {machine}"),
+        machine => bail!("it is for an unknown processor (ELF machine {machine})"),
     };
     let (start, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
     for header in 0..count {
-        let at = usize::try_from(start + header * size).context("its header is nonsense")?;
+        let at = usize::try_from(start + header * size).context("its ELF header is invalid")?;
         if number(at, 4)? == u64::from(PT_INTERP) {
-            bail!("it is linked dynamically: build it by `cargo xtask static`");
+            bail!("it is linked dynamically; build it with `cargo xtask static`");
         }
     }
     Ok(architecture)
@@ -48,7 +48,7 @@ fn of(bytes: &[u8]) -> Result<&'static str> {
 mod tests {
     use super::*;
 
-    /// A header for `machine` with one program header of that kind.
+    /// Returns an ELF header for `machine` with one program header of type `kind`.
     fn image(machine: u8, kind: u8) -> Vec<u8> {
         let mut bytes = vec![0; 64 + 56];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");

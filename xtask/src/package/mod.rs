@@ -1,4 +1,4 @@
-//! What is given to others: the static program, and the Debian package around it.
+//! Builds what users install: the static program, and the Debian package that contains it.
 
 mod deb;
 mod image;
@@ -12,10 +12,10 @@ use anyhow::Result;
 pub(crate) use deb::build as deb;
 pub(crate) use release::built;
 
-/// Builds the static program, and prints where it is.
+/// Builds the static program, and prints its path.
 ///
 /// # Errors
-/// When it can't be built, or isn't static.
+/// If it cannot be built, or is not static.
 pub(crate) fn release(root: &Path) -> Result<()> {
     println!("{}", built(root)?.display());
     Ok(())

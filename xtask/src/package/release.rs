@@ -1,4 +1,4 @@
-//! Builds the program as it is given to others.
+//! Builds the program for users.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,15 +8,15 @@ use anyhow::{Context, Result, bail};
 use super::image;
 use crate::fabric;
 
-/// Builds it; where it lies.
+/// Builds the optimised, static program, and returns its path.
 ///
 /// # Errors
-/// When it can't be built, or isn't static.
+/// If it cannot be built, or is not static.
 pub(crate) fn built(root: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).stdin(Stdio::null());
     cargo.args(["build", "--release", "--locked", "--package", "garland", "--bin", "garland"]);
-    let status = cargo.status().context("start cargo")?;
+    let status = cargo.status().context("failed to start cargo")?;
     if !status.success() {
         bail!("`cargo build` failed: {status}");
     }

@@ -1,4 +1,4 @@
-//! A folder that is laid out as the root of those who install a package.
+//! A staging directory: the files of a package, laid out as below the root of the target system.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,41 +7,44 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The folder.
+/// A staging directory, by its path.
 pub(super) struct Staging(pub(super) PathBuf);
 
 impl Staging {
-    /// An empty one, whatever was there.
+    /// Creates an empty staging directory; removes an earlier one.
     pub(super) fn new(folder: PathBuf) -> Result<Self> {
         if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("empty {}", folder.display()))?;
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("failed to empty {}", folder.display()))?;
         }
         Ok(Self(folder))
     }
 
-    /// Puts a file there.
+    /// Writes a file at `path` in the staging directory, and returns its full path.
     pub(super) fn put(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<PathBuf> {
         let path = self.folder(path)?;
-        fs::write(&path, bytes).with_context(|| format!("write {}", path.display()))?;
+        fs::write(&path, bytes).with_context(|| format!("failed to write {}", path.display()))?;
         Ok(path)
     }
 
-    /// Puts a file there that is packed, as Debian wants it: the same bytes whenever that is done.
+    /// Writes a file compressed by gzip as Debian requires: without a time stamp, so equal input gives
+    /// equal bytes.
     pub(super) fn put_packed(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<()> {
         let path = self.put(path, bytes)?;
         said(Command::new("gzip").arg("-9nf").arg(path)).map(drop)
     }
 
-    /// Where a file of this name belongs; its folder is made.
+    /// Returns the full path of a file in the staging directory; creates the parent directory.
     pub(super) fn folder(&self, path: &str) -> Result<PathBuf> {
         let path = self.0.join(path);
         let above = path.parent().unwrap_or(&path);
-        fs::create_dir_all(above).with_context(|| format!("make {}", above.display()))?;
+        fs::create_dir_all(above)
+            .with_context(|| format!("failed to create {}", above.display()))?;
         Ok(path)
     }
 
-    /// All files, by their names below the folder, with the permissions that installed ones have;
-    /// those in `bin` can be run.
+    /// Sets the permissions that installed files have (files in `bin` are executable), and returns the
+    /// paths of all files relative to the staging directory.
     pub(super) fn settle(&self) -> Result<Vec<String>> {
         let mut files = Vec::new();
         let mut folders = vec![self.0.clone()];
@@ -66,18 +69,18 @@ impl Staging {
 }
 
 fn permit(path: &Path, mode: u32) -> Result<()> {
-    let changing = || format!("change the mode of {}", path.display());
+    let changing = || format!("failed to change the mode of {}", path.display());
     fs::set_permissions(path, Permissions::from_mode(mode)).with_context(changing)
 }
 
-/// What a program says, if it ends well.
+/// Runs a program, and returns its standard output.
 ///
 /// # Errors
-/// When it can't be started, or fails.
+/// If the program cannot be started, or fails.
 pub(super) fn said(command: &mut Command) -> Result<Vec<u8>> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.with_context(|| format!("start `{name}`"))?;
+    let output = output.with_context(|| format!("failed to start `{name}`"))?;
     if !output.status.success() {
         bail!("`{name}` failed: {}", output.status);
     }

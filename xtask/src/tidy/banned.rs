@@ -1,12 +1,12 @@
-//! Nothing unfinished and no test that is skipped gets in.
+//! Rule: no unfinished code, and no skipped test.
 
 use super::finding::Finding;
 use super::scan::{line_of, words};
 use super::tree::Tree;
 
-/// In Rust code.
+/// Words that Rust code must not contain.
 const CODE: [&str; 4] = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
-/// In any text, as whole words; written in halves so that this file doesn't find itself.
+/// Words that no text may contain; written in halves so that this file passes the check.
 const NOTES: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "X", "X")];
 
 /// Checks Rust code for macros and attributes, and every text for notes to oneself.
@@ -16,14 +16,14 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         for word in CODE {
             for (at, _) in file.scanned.code.match_indices(word) {
                 let line = line_of(&file.text, at);
-                let why = format!("`{word}`: finish it, or leave it out");
+                let why = format!("`{word}`: finish this code, or remove it");
                 findings.push(Finding::new(&file.path, line, why));
             }
         }
         for note in NOTES {
             for at in words(&file.text, note) {
                 let line = line_of(&file.text, at);
-                let why = format!("`{note}`: do it, or write an issue");
+                let why = format!("`{note}`: do what the note says, or open an issue");
                 findings.push(Finding::new(&file.path, line, why));
             }
         }

@@ -1,25 +1,29 @@
-//! Which crate may depend on which: the table of rooms in ARCHITECTURE.md, which must say exactly what
-//! the manifests say. Test fixtures (`testkit`, `simulation`) may be used by the tests of any crate.
+//! Rule: crates depend on each other exactly as the table under "Rooms" in ARCHITECTURE.md says. The tests of
+//! any crate may use the test fixtures (`testkit`, `simulation`).
 
 use toml::Table;
 
 use super::finding::Finding;
 use super::tree::{SourceFile, Tree};
 
-/// Where the rooms stand.
+/// The document with the table of crates and their dependencies.
 const PICTURE: &str = "ARCHITECTURE.md";
 
-/// A row of the table of rooms: a crate and what it uses of ours.
+/// A row of the table: a crate, and the crates of this workspace that it may use.
 struct Room<'a> {
     name: &'a str,
     uses: Vec<&'a str>,
     line: usize,
 }
 
-/// Compares every `crates/*/Cargo.toml` with the table of rooms.
+/// Compares every `crates/*/Cargo.toml` with the table.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(picture) = tree.get(PICTURE) else {
-        return vec![Finding::new(PICTURE, 1, "the table of rooms is missing".to_owned())];
+        return vec![Finding::new(
+            PICTURE,
+            1,
+            "the table under \"## Rooms\" is missing".to_owned(),
+        )];
     };
     let rooms = rooms(&picture.text);
     let mut findings = Vec::new();
@@ -37,7 +41,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The rows of the table under "## Rooms".
+/// Parses the rows of the table under "## Rooms".
 fn rooms(picture: &str) -> Vec<Room<'_>> {
     let lines = picture.lines().enumerate().skip_while(|(_, line)| *line != "## Rooms").skip(1);
     let rows = lines.take_while(|(_, line)| !line.starts_with("## "));
@@ -62,30 +66,36 @@ fn check_one(
     findings: &mut Vec<Finding>,
 ) {
     let Some(room) = rooms.iter().find(|room| room.name == name) else {
-        let message = format!("crate `{name}` has no row in the rooms of {PICTURE}");
+        let message =
+            format!("crate `{name}` has no row in the table under \"## Rooms\" of {PICTURE}");
         return findings.push(Finding::new(&file.path, 1, message));
     };
     let dependencies = dependencies(manifest);
-    // Tests may use what they like: nothing of it is built into the product.
+    // Tests may use any crate, since test dependencies are not built into the product.
     let built = dependencies.iter().filter(|(dev, _)| !dev);
     let built: Vec<(&str, &str)> =
         built.filter_map(|(_, package)| Some((ours(package)?, package.as_str()))).collect();
     for (used, package) in built.iter().filter(|(used, _)| !room.uses.contains(used)) {
         let line = file.text.lines().position(|line| line.starts_with(package)).unwrap_or(0) + 1;
-        let message = format!("`{name}` may not use `{used}`, only {}", or_nothing(&room.uses));
+        let message =
+            format!("crate `{name}` must not use `{used}`; it may use: {}", or_nothing(&room.uses));
         findings.push(Finding::new(&file.path, line, message));
     }
     let used = |room: &&&str| built.iter().any(|(used, _)| *used == **room);
     findings.extend(room.uses.iter().filter(|room| !used(room)).map(|unused| {
-        Finding::new(PICTURE, room.line, format!("`{name}` doesn't use `{unused}`"))
+        Finding::new(
+            PICTURE,
+            room.line,
+            format!("crate `{name}` does not use `{unused}`; remove it from this row"),
+        )
     }));
 }
 
 fn or_nothing(allowed: &[&str]) -> String {
-    if allowed.is_empty() { "nothing of ours".to_owned() } else { allowed.join(", ") }
+    if allowed.is_empty() { "no crate of this workspace".to_owned() } else { allowed.join(", ") }
 }
 
-/// Every dependency's name, and whether it is for tests only.
+/// Returns each dependency: whether it is for tests only, and its name.
 fn dependencies(manifest: &Table) -> Vec<(bool, String)> {
     let mut found = Vec::new();
     let mut tables = vec![manifest];
@@ -106,7 +116,7 @@ fn dependencies(manifest: &Table) -> Vec<(bool, String)> {
     found
 }
 
-/// The directory of one of our own packages.
+/// Returns the name of a package's directory in `crates`; `None` if it is not a package of this workspace.
 fn ours(package: &str) -> Option<&str> {
     match package {
         "garland" => Some("cli"),
@@ -121,7 +131,7 @@ mod tests {
     const ROOMS: &str = "## Rooms\n\n| room | what | uses |\n|---|---|---|\n| `cli` | x | core |\n\
          | `core` | x | |\n| `predict` | x | core |\n\n## Next\n\n| `extra` | x | |\n";
 
-    /// The lines of findings in a tree that has this manifest.
+    /// Returns the lines of findings in a tree that has this manifest.
     fn lines(path: &str, manifest: &str) -> Vec<usize> {
         let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
         let tree = Tree::of([file(PICTURE, ROOMS), file(path, manifest)]);

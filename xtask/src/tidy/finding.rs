@@ -1,20 +1,20 @@
-//! What a rule says about a place.
+//! A broken rule and its location.
 
 use std::fmt;
 
-/// One broken rule: where, and why that isn't allowed.
+/// One broken rule: its location, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     /// The file, relative to the repository.
     pub(crate) path: String,
     /// The line, counted from 1.
     pub(crate) line: usize,
-    /// The rule, in words that say what to do instead.
+    /// The message: what is wrong, and what to do instead.
     pub(crate) why: String,
 }
 
 impl Finding {
-    /// A finding at `line` (from 1) of `path`.
+    /// Returns a finding at `line` (from 1) of `path`.
     pub(crate) fn new(path: &str, line: usize, why: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, why: why.into() }
     }

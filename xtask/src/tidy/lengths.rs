@@ -1,13 +1,13 @@
-//! Files stay short enough to be read at once; functions too, which clippy checks.
+//! Rule: files are short enough to read at once. Clippy checks the length of functions.
 
 use super::finding::Finding;
 use super::tree::Tree;
 
-/// No file is longer, in lines.
+/// The most lines of a file.
 const FILE: usize = 800;
-/// The aim for the middle one of all files, in lines.
+/// The aim for the median length of all files, in lines.
 const MEDIAN_AIM: usize = 150;
-/// The middle one of all files is never longer, in lines.
+/// Upper limit of the median length of all files, in lines.
 const MEDIAN: usize = 200;
 
 /// Checks each file and the median.
@@ -19,7 +19,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(
                 &file.path,
                 FILE + 1,
-                format!("{lines} lines; a file has at most {FILE}: split it by idea"),
+                format!("{lines} lines, but at most {FILE} are allowed; split the file by topic"),
             ));
         }
     }
@@ -28,13 +28,15 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         findings.push(Finding::new(
             "crates",
             1,
-            format!("the median file has {median} lines; at most {MEDIAN}, better {MEDIAN_AIM}"),
+            format!(
+                "the median file has {median} lines; the limit is {MEDIAN}, the aim {MEDIAN_AIM}"
+            ),
         ));
     }
     findings
 }
 
-/// One line about the lengths in the whole tree.
+/// Returns one line about the lengths of all Rust files.
 pub(crate) fn summary(tree: &Tree) -> String {
     let longest = tree
         .rust()

@@ -1,4 +1,4 @@
-//! The house rules a compiler doesn't check, each in a file of its own.
+//! The project's rules that the compiler does not check, each in a file of its own.
 
 mod banned;
 mod direction;

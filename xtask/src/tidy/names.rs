@@ -1,4 +1,4 @@
-//! A file or module is named by its idea; a drawer for everything has none.
+//! Rule: no file or module has a name like `utils`, which does not say what it contains.
 
 use super::finding::Finding;
 use super::scan::{identifier, line_of, words};
@@ -31,7 +31,9 @@ fn finding(path: &str, line: usize, name: &str) -> Finding {
     Finding::new(
         path,
         line,
-        format!("`{name}` says nothing: name the idea, or move the code to its user"),
+        format!(
+            "`{name}` does not say what it contains: rename it, or move the code to where it is used"
+        ),
     )
 }
 

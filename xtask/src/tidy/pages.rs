@@ -1,17 +1,17 @@
-//! The documents are one book: every page is in its contents, links between pages, to their chapters and to
-//! files of the repository lead somewhere, and every command is spoken of somewhere.
+//! Rules for the book: its contents list every page; links to pages, chapters and files of the repository
+//! have a target; and some page besides the reference mentions every command.
 
 use super::finding::Finding;
 use super::tree::{SourceFile, Tree};
 
-/// The book's contents.
+/// The table of contents of the book.
 const CONTENTS: &str = "docs/SUMMARY.md";
 
-/// The help of all commands, a chapter each.
+/// The page with the help of all commands, one chapter for each.
 const COMMANDS: &str = "docs/reference.md";
 
-/// Looks for pages that nobody finds, for links to pages that aren't there, and for commands that only
-/// their own help explains.
+/// Reports pages that the contents lack, links without a target, and commands that no page but the reference
+/// mentions.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let pages = || tree.files.iter().filter(|file| file.path.ends_with(".md"));
     let mut findings: Vec<_> = pages().flat_map(|page| broken(tree, page)).collect();
@@ -20,15 +20,17 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     });
     let docs = pages().filter(|page| page.path.starts_with("docs/") && page.path != CONTENTS);
     let lost = docs.filter(|page| !listed.contains(&page.path));
-    findings.extend(lost.map(|page| {
-        Finding::new(&page.path, 1, format!("no line of {CONTENTS} leads to this page"))
-    }));
+    findings.extend(
+        lost.map(|page| {
+            Finding::new(&page.path, 1, format!("{CONTENTS} has no link to this page"))
+        }),
+    );
     let reference = tree.get(COMMANDS).map_or("", |page| page.text.as_str());
     let commands = reference.lines().filter_map(|line| line.strip_prefix("## "));
     let told =
         |command: &str| pages().any(|page| page.path != COMMANDS && page.text.contains(command));
     findings.extend(commands.filter(|command| !told(command)).map(|command| {
-        Finding::new(COMMANDS, 1, format!("no other page says what `{command}` is for"))
+        Finding::new(COMMANDS, 1, format!("no other page mentions `{command}`; say what it is for"))
     }));
     findings
 }
@@ -42,7 +44,7 @@ fn broken(tree: &Tree, page: &SourceFile) -> Vec<Finding> {
         let Some(there) = tree.get(&path) else {
             let below = format!("{path}/");
             let is_folder = tree.files.iter().any(|file| file.path.starts_with(&below));
-            // Of what isn't read here nobody can say whether it is there.
+            // Whether a file of another kind exists is unknown, since it is not in `tree`.
             let is_read = path.ends_with(".md") || !has_ending(&path) && !target.ends_with('/');
             return if is_folder || !is_read { None } else { found(format!("there is no {path}")) };
         };
@@ -53,12 +55,12 @@ fn broken(tree: &Tree, page: &SourceFile) -> Vec<Finding> {
     links(&page.text).filter_map(gone).collect()
 }
 
-/// Whether a path has an ending, as pictures have: such files aren't in the tree of texts.
+/// Returns whether a path has an extension, as those of pictures, which are not in the tree of text files.
 fn has_ending(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.contains('.'))
 }
 
-/// What the chapters of a page are called in links, as GitHub and mdBook make it of their titles.
+/// Returns the anchors of a page's chapters, as GitHub and mdBook derive them from titles.
 fn chapters(text: &str) -> impl Iterator<Item = String> {
     let mut in_code = false;
     let titles = text.lines().filter_map(move |line| {
@@ -72,7 +74,7 @@ fn chapters(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// What is linked to, with the number of its line.
+/// Returns the target of each link, with the number of its line.
 fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().flat_map(|(number, line)| {
         let behind = line.split("](").skip(1);
@@ -80,7 +82,7 @@ fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The path in the repository of a link to something of ours; none of one that leads elsewhere.
+/// Returns the path in the repository that a link leads to; `None` if the link leads outside of it.
 fn resolved(from: &str, target: &str) -> Option<String> {
     let path = target.split('#').next().unwrap_or_default();
     if path.is_empty() {

@@ -1,10 +1,10 @@
-//! No text names a directory that exists on one person's machine only.
+//! Rule: no text contains a path that exists only on one person's machine.
 
 use super::finding::Finding;
 use super::scan::line_of;
 use super::tree::Tree;
 
-/// Homes and work directories; in halves so that this file doesn't find itself.
+/// Home and work directories; written in halves so that this file passes the check.
 const PRIVATE: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
 /// Checks every text.
@@ -16,7 +16,9 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
                 let before = file.text[..at].chars().next_back();
                 if starts_a_path(before) {
                     let line = line_of(&file.text, at);
-                    let why = format!("`{private}`: a path of one machine; make it relative");
+                    let why = format!(
+                        "`{private}`: a path that exists on one machine only; write a relative path"
+                    );
                     findings.push(Finding::new(&file.path, line, why));
                 }
             }
@@ -25,7 +27,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a slash after this character begins an absolute path rather than going on with one.
+/// Returns whether a slash after this character begins an absolute path; otherwise it continues a path.
 fn starts_a_path(before: Option<char>) -> bool {
     before.is_none_or(|c| c.is_whitespace() || "\"'`(<[=:,".contains(c))
 }

@@ -1,4 +1,5 @@
-//! Every Rust file is part of a crate: a file that no `mod` declares is dead, and its tests with it.
+//! Rule: every Rust file is part of a crate. A file that no `mod` declares is never compiled, nor are its
+//! tests.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         tree.rust().map(|file| file.path.clone()).filter(|path| is_root(path)).collect();
     while let Some(path) = open.pop() {
         let Some(file) = tree.get(&path) else {
-            continue; // The compiler names a missing module better.
+            continue; // The compiler reports missing modules.
         };
         if reached.insert(path.clone()) {
             declared(&file.text, &file.scanned.code, &base(&path), &mut |paths| {
@@ -23,7 +24,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     }
     tree.rust()
         .filter(|file| belongs_to_a_crate(&file.path) && !reached.contains(&file.path))
-        .map(|file| Finding::new(&file.path, 1, "dead: no `mod` leads here; declare or delete it"))
+        .map(|file| {
+            Finding::new(
+                &file.path,
+                1,
+                "this file is never compiled: no `mod` declares it; declare or delete it",
+            )
+        })
         .collect()
 }
 
@@ -31,7 +38,7 @@ fn belongs_to_a_crate(path: &str) -> bool {
     inside(path).is_some_and(|inside| inside.starts_with("src/") || inside.starts_with("tests/"))
 }
 
-/// The path inside its crate.
+/// Returns the path relative to the crate's directory.
 fn inside(path: &str) -> Option<&str> {
     match path.strip_prefix("crates/") {
         Some(rest) => rest.split_once('/').map(|(_, inside)| inside),
@@ -39,7 +46,7 @@ fn inside(path: &str) -> Option<&str> {
     }
 }
 
-/// Whether cargo finds this file by itself.
+/// Returns whether cargo compiles this file without a `mod`, as the root of a library, program or test.
 fn is_root(path: &str) -> bool {
     let Some(inside) = inside(path) else {
         return false;
@@ -53,7 +60,7 @@ fn is_root(path: &str) -> bool {
     }
 }
 
-/// Where the modules declared in the file at `path` lie.
+/// Returns the directory of the files of modules that the file at `path` declares.
 fn base(path: &str) -> String {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     if matches!(name, "lib.rs" | "main.rs" | "mod.rs") || is_root(path) {
@@ -63,7 +70,7 @@ fn base(path: &str) -> String {
     }
 }
 
-/// Tells `found` the files that each `mod name;` in `code` may mean, inline modules included.
+/// Calls `found` with the possible files of each `mod name;` in `code`, also inside inline modules.
 fn declared(text: &str, code: &str, base: &str, found: &mut dyn FnMut(Vec<String>)) {
     let mut skip = 0;
     for at in words(code, "mod") {
@@ -89,7 +96,7 @@ fn declared(text: &str, code: &str, base: &str, found: &mut dyn FnMut(Vec<String
     }
 }
 
-/// The path in a `#[path = "..."]` right above the `mod` at `at`.
+/// Returns the path in a `#[path = "..."]` right above the `mod` at offset `at`.
 fn attribute<'a>(text: &'a str, code: &str, at: usize) -> Option<&'a str> {
     let start = code[..at].rfind([';', '}', '{']).map_or(0, |i| i + 1);
     let path = start + code[start..at].find("#[path")?;

@@ -1,4 +1,4 @@
-//! All rules over the whole repository.
+//! Runs all rules on the whole repository.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::{
     vocabulary,
 };
 
-/// A rule looks at the tree and names what breaks it.
+/// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: [Rule; 12] = [
@@ -32,7 +32,7 @@ const RULES: [Rule; 12] = [
 /// Checks the repository at `root` and prints every finding.
 ///
 /// # Errors
-/// When a rule is broken, or the repository can't be read.
+/// If a rule is broken, or the repository cannot be read.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
@@ -48,10 +48,11 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line `FILE FILE` for each file that uses names which another one defines, then the circles.
+/// Prints a line `USER DEFINER` for each pair of files of which the first uses names of the second, then all
+/// circles.
 ///
 /// # Errors
-/// When the repository can't be read, or a file isn't Rust.
+/// If the repository cannot be read, or a file cannot be parsed as Rust.
 pub(crate) fn print_imports(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     let edges = imports::edges(&tree).map_err(|finding| anyhow!("{finding}"))?;

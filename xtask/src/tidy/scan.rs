@@ -1,19 +1,19 @@
-//! Rust text with comments and literals set apart, so that a rule can't be fooled by a word in a
-//! string, nor broken by a brace in a character.
+//! Separates Rust code from comments and literals, so that rules do not mistake a word in a string or a brace
+//! in a character literal for code.
 //!
-//! This is a lexer of the few things that matter here, not a parser: line and nested block
-//! comments, strings with escapes, raw strings, characters against lifetimes. The output has the
-//! length and the line breaks of the input, so that an offset in one is an offset in both.
+//! This is a lexer, not a parser. It recognises line comments, nested block comments, strings with escapes,
+//! raw strings, and characters as opposed to lifetimes. The output has the length and the line breaks of the
+//! input, so offsets are valid in both.
 
 /// The code of a Rust file.
 #[derive(Default)]
 pub(crate) struct Scanned {
-    /// Code; comments and the insides of literals are spaces.
+    /// The code; comments and the contents of literals are replaced by spaces.
     pub(crate) code: String,
 }
 
 impl Scanned {
-    /// Splits `text`.
+    /// Scans `text`.
     pub(crate) fn new(text: &str) -> Self {
         let mut scan = Scan { text: text.as_bytes(), at: 0, code: Vec::with_capacity(text.len()) };
         while scan.at < scan.text.len() {
@@ -23,12 +23,12 @@ impl Scanned {
     }
 }
 
-/// The line, from 1, of byte `offset`.
+/// Returns the line, counted from 1, of byte `offset`.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     1 + text.as_bytes()[..offset].iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// Where `word` stands in `code` with no identifier character on either side.
+/// Returns the offsets of `word` in `code` where no identifier character is on either side.
 pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = code.as_bytes();
     code.match_indices(word).map(|(at, _)| at).filter(move |&at| {
@@ -38,24 +38,24 @@ pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = us
     })
 }
 
-/// What stands before a file's own tests.
+/// Returns the part of a file before its unit tests.
 pub(crate) fn before_tests(code: &str) -> &str {
     code.find("#[cfg(test)]\nmod tests {").map_or(code, |at| &code[..at])
 }
 
-/// Whether `byte` may stand inside an identifier.
+/// Returns whether `byte` may be part of an identifier.
 pub(crate) fn in_identifier(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The identifier at the start of `code` after white space, or an empty string.
+/// Returns the identifier at the start of `code` after white space, or an empty string.
 pub(crate) fn identifier(code: &str) -> &str {
     let code = code.trim_start();
     let end = code.bytes().position(|byte| !in_identifier(byte));
     &code[..end.unwrap_or(code.len())]
 }
 
-/// The offset just past the brace that closes the one at `open`, or the end of the code.
+/// Returns the offset just past the brace that closes the one at `open`, or the end of the code.
 pub(crate) fn closing(code: &str, open: usize) -> usize {
     let mut depth = 0_usize;
     for (i, byte) in code.bytes().enumerate().skip(open) {
@@ -82,7 +82,7 @@ struct Scan<'a> {
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Code,
-    /// A comment, or the inside of a literal.
+    /// A comment, or the content of a literal.
     Other,
 }
 
@@ -109,7 +109,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A literal of `len` bytes: its first and last byte stay, so that something stands there.
+    /// Takes a literal of `len` bytes; keeps its first and last byte, so that a token remains.
     fn literal(&mut self, len: usize) {
         self.take(1, Kind::Code);
         self.take(len.saturating_sub(2), Kind::Other);
@@ -148,7 +148,7 @@ fn block_comment(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// The length of a literal with escapes that begins and ends with `quote`.
+/// Returns the length of a literal with escapes that begins and ends with `quote`.
 fn quoted(rest: &[u8], quote: u8) -> usize {
     let mut i = 1;
     while i < rest.len() {
@@ -161,7 +161,7 @@ fn quoted(rest: &[u8], quote: u8) -> usize {
     rest.len()
 }
 
-/// The length of a character literal, or nothing if this is a lifetime.
+/// Returns the length of a character literal; `None` if this is a lifetime.
 fn character(rest: &[u8]) -> Option<usize> {
     match rest.get(1)? {
         b'\\' => Some(quoted(rest, b'\'')),
@@ -177,7 +177,7 @@ fn character(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of `r"..."`, `r#"..."#`, `br"..."` or `cr"..."`.
+/// Returns the length of `r"..."`, `r#"..."#`, `br"..."` or `cr"..."`.
 fn raw_string(rest: &[u8]) -> Option<usize> {
     let start = match rest {
         [b'r', ..] => 1,

@@ -1,4 +1,4 @@
-//! Scenario files are at least TOML; what is in them is checked by their own tests.
+//! Rule: scenario files are valid TOML. Tests check their contents.
 
 use toml::Table;
 

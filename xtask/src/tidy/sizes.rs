@@ -1,5 +1,5 @@
-//! The number of lines, which only grows on purpose: `lines.toml` names the most that each crate and all of
-//! them may have. Comments, empty lines, tests and this package are not counted.
+//! Rule: the number of lines grows only on purpose. `lines.toml` has the limit of each crate and of all
+//! crates together. Comments, empty lines, tests and this package are not counted.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,23 @@ use toml::{Table, Value};
 use super::finding::Finding;
 use super::tree::Tree;
 
-/// Where the limits stand.
+/// The file with the limits.
 const LIMITS: &str = "lines.toml";
 
-/// The limit of a crate that has none of its own.
+/// The key of the limit for crates that have none of their own.
 const OTHERS: &str = "others";
 
-/// The limit of all crates together.
+/// The key of the limit for all crates together.
 const TOTAL: &str = "total";
 
 /// Counts the lines of every crate.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(Ok(limits)) = tree.get(LIMITS).map(|file| file.text.parse::<Table>()) else {
-        return vec![Finding::new(LIMITS, 1, "the limits of lines are missing".to_owned())];
+        return vec![Finding::new(
+            LIMITS,
+            1,
+            "the file with the limits of lines is missing".to_owned(),
+        )];
     };
     let counts = counts(tree);
     let total = counts.values().sum();
@@ -29,14 +33,14 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         let limit = limits.get(name).or_else(|| limits.get(OTHERS)).and_then(Value::as_integer)?;
         let limit = usize::try_from(limit).unwrap_or(0);
         (count > limit).then(|| {
-            let why = format!("{name} has {count} lines, {limit} at most: see ARCHITECTURE.md");
+            let why = format!("{name} has {count} lines, the limit is {limit}; shorten it, or raise the limit on purpose");
             Finding::new(LIMITS, 1, why)
         })
     });
     above.collect()
 }
 
-/// Lines of code by crate.
+/// Counts the lines of code of each crate.
 fn counts(tree: &Tree) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for file in tree.rust() {
@@ -48,7 +52,7 @@ fn counts(tree: &Tree) -> BTreeMap<&str, usize> {
     counts
 }
 
-/// The crate whose code a file is; `None` for tests and tools.
+/// Returns the crate that a file belongs to; `None` for tests and tools.
 fn crate_of(path: &str) -> Option<&str> {
     let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
     let (name, rest) = match path.strip_prefix("crates/") {

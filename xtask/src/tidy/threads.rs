@@ -1,23 +1,23 @@
-//! Only `sys::threads` starts threads, so that one that can't be made is an error and not a panic.
+//! Rule: only `sys::threads` starts threads, since it returns an error where the standard library panics.
 
 use super::finding::Finding;
 use super::scan::{before_tests, line_of, words};
 use super::tree::Tree;
 
-/// The only file that may.
+/// The only file that may start threads.
 const HOME: &str = "crates/sys/src/threads.rs";
 
-/// Ways to start a thread.
+/// Names of functions and types that start a thread.
 const STARTS: [&str; 3] = ["thread::spawn", "thread::Builder", "scope.spawn"];
 
-/// Checks the product's sources; tests may start threads as they like.
+/// Checks the product's sources; tests may start threads in any way.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust().filter(|file| is_product(&file.path)) {
         let code = before_tests(&file.scanned.code);
         for start in STARTS {
             for at in words(code, start) {
-                let why = format!("`{start}` panics where no thread can be made: sys::threads");
+                let why = format!("`{start}` panics if no thread can be created; use sys::threads");
                 findings.push(Finding::new(&file.path, line_of(&file.text, at), why));
             }
         }

@@ -1,4 +1,4 @@
-//! The repository's text files, read once so that every rule sees the same ones.
+//! The text files of the repository, which are read once for all rules.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,11 @@ use super::scan::Scanned;
 
 /// One text file.
 pub(crate) struct SourceFile {
-    /// Relative to the repository, with `/`.
+    /// The path relative to the repository, with `/`.
     pub(crate) path: String,
-    /// As it stands on the disk.
+    /// The content.
     pub(crate) text: String,
-    /// For Rust: code apart from comments and literals. Empty for other files.
+    /// The code without comments and literals; empty if this is not a Rust file.
     pub(crate) scanned: Scanned,
 }
 
@@ -23,7 +23,7 @@ impl SourceFile {
         Self { path, text, scanned }
     }
 
-    /// The file's name without directories.
+    /// Returns the file's name without directories.
     pub(crate) fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
@@ -35,18 +35,18 @@ pub(crate) struct Tree {
     pub(crate) files: Vec<SourceFile>,
 }
 
-/// What is looked at: sources, manifests, documents, scripts.
+/// Endings of the files that are read: sources, manifests, documents, scripts.
 const SUFFIXES: [&str; 8] = [".rs", ".toml", ".md", ".sh", ".c", ".h", "Makefile", ".ci/run"];
 
 impl Tree {
-    /// Reads every file below `root` that a rule could care about, but nothing built or hidden.
+    /// Reads all files below `root` that have one of these endings, except built and hidden ones.
     pub(crate) fn read(root: &Path) -> Result<Self> {
         let mut found = Vec::new();
         walk(root, root, &mut found)?;
         Ok(Self::of(found))
     }
 
-    /// A tree of these paths and texts.
+    /// Returns a tree of these paths and texts.
     pub(crate) fn of(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut files: Vec<_> =
             files.into_iter().map(|(path, text)| SourceFile::new(path, text)).collect();
@@ -54,12 +54,12 @@ impl Tree {
         Self { files }
     }
 
-    /// The Rust files.
+    /// Returns the Rust files.
     pub(crate) fn rust(&self) -> impl Iterator<Item = &SourceFile> {
         self.files.iter().filter(|file| file.path.ends_with(".rs"))
     }
 
-    /// The file at `path`.
+    /// Returns the file at `path`.
     pub(crate) fn get(&self, path: &str) -> Option<&SourceFile> {
         let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path));
         at.ok().map(|i| &self.files[i])
@@ -67,13 +67,14 @@ impl Tree {
 }
 
 fn walk(root: &Path, dir: &Path, found: &mut Vec<(String, String)>) -> Result<()> {
-    let entries = fs::read_dir(dir).with_context(|| format!("list {}", dir.display()))?;
+    let entries = fs::read_dir(dir).with_context(|| format!("failed to list {}", dir.display()))?;
     for entry in entries {
-        let entry = entry.with_context(|| format!("list {}", dir.display()))?;
+        let entry = entry.with_context(|| format!("failed to list {}", dir.display()))?;
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         let hidden = name.starts_with('.') && name != ".ci" && name != ".cargo";
-        let kind = entry.file_type().with_context(|| format!("look at {}", path.display()))?;
+        let kind =
+            entry.file_type().with_context(|| format!("failed to inspect {}", path.display()))?;
         if kind.is_dir() {
             if !hidden && name != "target" {
                 walk(root, &path, found)?;
@@ -82,7 +83,8 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<(String, String)>) -> Result<()
             let relative = path.strip_prefix(root).unwrap_or(&path);
             let relative = relative.to_string_lossy().into_owned();
             if SUFFIXES.iter().any(|suffix| relative.ends_with(suffix)) {
-                let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+                let bytes = fs::read(&path)
+                    .with_context(|| format!("failed to read {}", path.display()))?;
                 found.push((relative, String::from_utf8_lossy(&bytes).into_owned()));
             }
         }
@@ -90,7 +92,7 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<(String, String)>) -> Result<()
     Ok(())
 }
 
-/// A tree of one file, for the rules' tests.
+/// Returns a tree of one file, for the rules' tests.
 #[cfg(test)]
 pub(crate) fn one(path: &str, text: &str) -> Tree {
     Tree::of([(path.to_owned(), text.to_owned())])

@@ -1,4 +1,4 @@
-//! The words of `words.toml`: names that no type has, and phrases that no comment or message has.
+//! Rule: no type has a name, and no comment or message has a phrase, that `words.toml` lists.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,20 @@ use super::finding::Finding;
 use super::scan::{identifier, line_of, words};
 use super::tree::Tree;
 
-/// Where the words stand.
+/// The file with the words.
 const WORDS: &str = "words.toml";
 
-/// What defines a type.
+/// Keywords that define a type.
 const DEFINING: [&str; 4] = ["struct", "enum", "trait", "type"];
 
 /// Checks all Rust files.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(file) = tree.get(WORDS) else {
-        return vec![Finding::new(WORDS, 1, "the words of the house are missing".to_owned())];
+        return vec![Finding::new(
+            WORDS,
+            1,
+            "the file with the banned words is missing".to_owned(),
+        )];
     };
     let table = match file.text.parse::<Table>() {
         Ok(table) => table,
@@ -34,13 +38,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         {
             let name = identifier(&code[at..]);
             if let Some(instead) = types.get(name) {
-                let why = format!("no type is called `{name}`: {instead}");
+                let why = format!("`{name}` is banned as the name of a type; write: {instead}");
                 findings.push(Finding::new(&file.path, line_of(code, at), why));
             }
         }
         for (phrase, instead) in &phrases {
             for (at, _) in file.text.match_indices(phrase) {
-                let why = format!("`{phrase}`: {instead}");
+                let why = format!("`{phrase}` is banned; write: {instead}");
                 findings.push(Finding::new(&file.path, line_of(&file.text, at), why));
             }
         }
@@ -48,7 +52,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What one table says, by word.
+/// Returns the entries of one table of the file: each banned word, and what to write instead.
 fn column<'a>(table: &'a Table, name: &str) -> BTreeMap<&'a str, &'a str> {
     let rows = table.get(name).and_then(Value::as_table).into_iter().flatten();
     rows.filter_map(|(word, instead)| Some((word.as_str(), instead.as_str()?))).collect()

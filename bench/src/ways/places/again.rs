@@ -1,4 +1,4 @@
-//! A gigabyte that twenty nodes have already. Their files are on a disk, since memory is too small for them.
+//! A copy of 1 GiB to twenty nodes that already have it. The files are on a disk, since memory is too small.
 
 use std::path::Path;
 
@@ -38,11 +38,14 @@ impl Place {
         Ok(seconds)
     }
 
-    /// Bytes that the switch has carried.
+    /// Returns bytes that the switch has carried.
     fn carried(&self) -> Result<f64> {
         let (_, said) = self.cluster.garland(&["lab", "status", "--json"])?;
-        let status: Value = serde_json::from_slice(&said).context("read the lab's state")?;
-        status["labs"][0]["media"][0]["carried"].as_f64().context("a medium counts")
+        let status: Value =
+            serde_json::from_slice(&said).context("failed to read the lab's state")?;
+        status["labs"][0]["media"][0]["carried"]
+            .as_f64()
+            .context("the lab's state has no count of carried bytes")
     }
 }
 

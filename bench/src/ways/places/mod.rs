@@ -24,12 +24,12 @@ pub(crate) struct Place {
 /// Builds a lab of this topology in `above`, with standing agents on nodes `n1` to `n{nodes}`.
 fn cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -> Result<Cluster> {
     let mut cluster = Cluster::in_folder(above, name)?;
-    cluster.raise(topology).context("set up the nodes")?;
+    cluster.raise(topology).context("failed to set up the nodes")?;
     cluster.settle(&format!("lab:n[1-{nodes}]"))?;
     Ok(cluster)
 }
 
-/// Copies the source to all nodes of a lab. Returns the seconds of the whole command and its result.
+/// Copies the source to all nodes of a lab. Returns the time of the whole command in seconds, and its result.
 fn copy(
     cluster: &Cluster,
     lab: &str,
@@ -39,10 +39,10 @@ fn copy(
     let (source, target) = (source.to_string_lossy(), format!("{list}:/x"));
     let words = ["cp", "--json", "-q", "--no-fsync", "--lab", lab, &source, &target];
     let (seconds, said) = cluster.garland(&[&words, more].concat())?;
-    Ok((seconds, serde_json::from_slice(&said).context("read the result")?))
+    Ok((seconds, serde_json::from_slice(&said).context("failed to read the result")?))
 }
 
-/// The rate in MB/s of the bytes of `result` if they take `seconds`.
+/// Returns the rate in MB/s of the bytes of `result` if they take `seconds`.
 fn rate(result: &Value, seconds: f64) -> Result<f64> {
-    Ok(result["bytes"].as_f64().context("a result has bytes")? / 1e6 / seconds)
+    Ok(result["bytes"].as_f64().context("the result of garland cp has no bytes")? / 1e6 / seconds)
 }

@@ -21,7 +21,7 @@ pub(crate) const BOTH: Tool<Place> = Tool {
 
 pub(crate) const ONE: Tool<Place> = Tool {
     name: "one-rail",
-    about: "the same over the first NIC of each",
+    about: "garland cp --whole --no-fsync over the first NIC of every node",
     need: None,
     measure: |place| over(place, "1"),
 };

@@ -25,7 +25,7 @@ pub(crate) const WITH: Tool<Place> = Tool {
 
 pub(crate) const WITHOUT: Tool<Place> = Tool {
     name: "none-slow",
-    about: "the same where all nodes' wires are alike",
+    about: "garland cp --whole --no-fsync, all nodes on equal wires",
     need: None,
     measure: |place| others(place, 1),
 };
@@ -52,18 +52,20 @@ pub(crate) fn make(_: &Path) -> Result<Place> {
     Ok(Place { cluster: slow, other: Some(alike), source, list })
 }
 
-/// The rate in MB/s until the last of the other nodes has the whole file.
+/// Returns the rate in MB/s until the last of the other nodes has the whole file.
 fn others(place: &Place, which: usize) -> Result<f64> {
     let own = if which == 0 { Some(&place.cluster) } else { place.other.as_ref() };
-    let own = own.context("there are two labs")?;
+    let own = own.context("the second lab is missing")?;
     let (_, result) = copy(own, LABS[which], (&place.source, &place.list), &["--whole"])?;
     // Memory is too small for the files of both labs.
     for node in 1..=NODES {
         fs::remove_file(own.lab()?.root(&format!("n{node}"))?.join("x"))
-            .context("remove a copy")?;
+            .context("failed to remove a copy")?;
     }
-    let nodes = result["nodes"].as_array().context("a result has nodes")?.iter();
+    let nodes = result["nodes"].as_array().context("the result of garland cp has no nodes")?.iter();
     let rates = nodes.filter(|node| node["name"] != SLOW).map(|node| node["rate"].as_f64());
-    let rates: Vec<f64> = rates.collect::<Option<_>>().context("every node has a rate")?;
+    let rates: Vec<f64> = rates
+        .collect::<Option<_>>()
+        .context("the result of garland cp has a node without a rate")?;
     Ok(rates.into_iter().fold(f64::INFINITY, f64::min) / 1e6)
 }

@@ -23,7 +23,7 @@ pub(crate) const AUTO: Tool<Place> = Tool {
 
 pub(crate) const PLAIN: Tool<Place> = Tool {
     name: "none",
-    about: "the same as it is",
+    about: "garland cp --whole --no-fsync, not compressed",
     need: None,
     measure: |place| by(place, "none"),
 };
@@ -39,27 +39,33 @@ pub(crate) fn make(root: &Path) -> Result<Place> {
     for folder in ["crates", "docs", "xtask", "scenarios"] {
         gather(&root.join(folder), &mut texts)?;
     }
-    ensure!(texts.len() > 1 << 20, "there are only {} bytes of text", texts.len());
-    let mut file = File::create(&source).context("make the source")?;
+    ensure!(
+        texts.len() > 1 << 20,
+        "the repository has only {} bytes of text, too few for a source",
+        texts.len()
+    );
+    let mut file = File::create(&source).context("failed to create the source")?;
     let mut left = BYTES;
     while left > 0 {
         let part = texts.len().min(left);
-        file.write_all(&texts[..part]).context("write the source")?;
+        file.write_all(&texts[..part]).context("failed to write the source")?;
         left -= part;
     }
     Ok(Place { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })
 }
 
-/// Appends all regular files below a folder to `into`.
+/// Appends all regular files below a directory to `into`.
 fn gather(folder: &Path, into: &mut Vec<u8>) -> Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("failed to list {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.sort();
     for path in paths {
         if path.is_dir() {
             gather(&path, into)?;
         } else {
-            let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+            let bytes =
+                fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
             into.extend(bytes);
         }
     }

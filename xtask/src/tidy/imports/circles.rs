@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every set of two or more files that reach each other, largest first.
+/// Returns every set of two or more files that reach each other, largest first.
 pub(super) fn of(edges: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
     let mut search = Search { edges, ..Search::default_for(edges) };
     for file in edges.keys() {

@@ -1,8 +1,8 @@
-//! No file takes part in a circle of imports with another one, inside a crate or across crates.
+//! Rule: no two files import each other, directly or through others, in one crate or across crates.
 //!
-//! An edge is a name in code that resolves to the file that defines it, re-exports followed. Module
-//! declarations, re-exports themselves and what is compiled for tests only make no edges. Names are
-//! resolved by their text: methods, and what macros of others expand to, stay unseen.
+//! A file has an edge to each file that defines a name which it uses; re-exports are followed. Module
+//! declarations, re-exports and code for tests make no edges. Names are resolved by their text, so calls of
+//! methods and the expansions of foreign macros are not seen.
 
 mod circles;
 mod modules;
@@ -14,24 +14,28 @@ use super::finding::Finding;
 use super::tree::Tree;
 use modules::Modules;
 
-/// Checks all crates of the product.
+/// Reports each circle of imports.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     match edges(tree) {
         Ok(edges) => circles::of(&edges)
             .into_iter()
             .map(|files| {
                 let first = files.first().cloned().unwrap_or_default();
-                Finding::new(&first, 1, format!("a circle of imports: {}", files.join(", ")))
+                Finding::new(
+                    &first,
+                    1,
+                    format!("these files import each other: {}", files.join(", ")),
+                )
             })
             .collect(),
         Err(finding) => vec![finding],
     }
 }
 
-/// Who uses what: for each file of the crates, the files that define the names it uses.
+/// Returns for each file of the crates the files that define the names it uses.
 ///
 /// # Errors
-/// The first file that isn't Rust, as a finding.
+/// The first file that cannot be parsed as Rust, as a finding.
 pub(crate) fn edges(tree: &Tree) -> Result<BTreeMap<String, BTreeSet<String>>, Finding> {
     let modules = Modules::read(tree)?;
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

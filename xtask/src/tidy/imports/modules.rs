@@ -1,4 +1,4 @@
-//! The modules of all crates: what each defines, imports and uses.
+//! The modules of all crates, and the names that each defines, imports and uses.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use syn::visit::{self, Visit};
 use super::super::finding::Finding;
 use super::super::tree::Tree;
 
-/// A module, by its place in [`Modules`].
+/// A module, as an index into [`Modules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ModuleId(usize);
 
-/// What a name stands for in a module.
+/// A meaning of a name in a module.
 #[derive(Clone, Debug)]
 pub(super) enum Meaning {
-    /// Something that is defined here.
+    /// An item that is defined in this module.
     Item,
-    /// A module below this one.
+    /// A child module.
     Module(ModuleId),
-    /// What this path says, seen from here.
+    /// The target of this path, which is relative to this module.
     Import(Vec<String>),
 }
 
@@ -26,11 +26,11 @@ pub(super) enum Meaning {
 struct Module {
     file: String,
     parent: Option<ModuleId>,
-    /// The crate's first module.
+    /// The root module of the crate.
     root: usize,
     names: BTreeMap<String, Vec<Meaning>>,
     globs: Vec<Vec<String>>,
-    /// Every path in its code, as written.
+    /// Every path in the module's code, as written.
     uses: Vec<Vec<String>>,
 }
 
@@ -38,12 +38,12 @@ struct Module {
 pub(super) struct Modules<'a> {
     tree: &'a Tree,
     all: Vec<Module>,
-    /// By the name that code calls a crate by.
+    /// The root module of each crate, by the crate's name in code.
     crates: BTreeMap<String, ModuleId>,
 }
 
 impl<'a> Modules<'a> {
-    /// Reads every crate below `crates/`, from its `lib.rs` or `main.rs` on.
+    /// Reads every crate below `crates/`, beginning with its `lib.rs` or `main.rs`.
     pub(super) fn read(tree: &'a Tree) -> Result<Self, Finding> {
         let mut modules = Self { tree, all: Vec::new(), crates: BTreeMap::new() };
         for file in tree.rust() {
@@ -62,37 +62,37 @@ impl<'a> Modules<'a> {
         Ok(modules)
     }
 
-    /// The file that a module stands in.
+    /// Returns the path of the file that contains a module.
     pub(super) fn file(&self, at: ModuleId) -> &str {
         &self.all[at.0].file
     }
 
-    /// The module above.
+    /// Returns the parent module.
     pub(super) fn parent(&self, at: ModuleId) -> Option<ModuleId> {
         self.all[at.0].parent
     }
 
-    /// The first module of the crate of `at`.
+    /// Returns the root module of the crate that contains `at`.
     pub(super) fn root(&self, at: ModuleId) -> ModuleId {
         ModuleId(self.all[at.0].root)
     }
 
-    /// The first module of the crate that code calls `name`.
+    /// Returns the root module of the crate that code calls `name`.
     pub(super) fn krate(&self, name: &str) -> Option<ModuleId> {
         self.crates.get(name).copied()
     }
 
-    /// What `name` may stand for in `at`: a name may be a module's and a function's.
+    /// Returns the meanings of `name` in `at`; a module and a function may have the same name.
     pub(super) fn meanings(&self, at: ModuleId, name: &str) -> &[Meaning] {
         self.all[at.0].names.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The modules all of whose names are imported into `at`, as written.
+    /// Returns the paths of glob imports (`use path::*`) in `at`, as written.
     pub(super) fn globs(&self, at: ModuleId) -> &[Vec<String>] {
         &self.all[at.0].globs
     }
 
-    /// Every path in code, with its module.
+    /// Returns every path in code, with its module.
     pub(super) fn uses(&self) -> impl Iterator<Item = (ModuleId, &[String])> {
         self.all.iter().enumerate().flat_map(|(i, module)| {
             module.uses.iter().map(move |path| (ModuleId(i), path.as_slice()))
@@ -102,7 +102,7 @@ impl<'a> Modules<'a> {
     fn load(&mut self, path: &str, parent: Option<ModuleId>) -> Result<ModuleId, Finding> {
         let text = self.tree.get(path).map_or("", |file| file.text.as_str());
         let parsed = syn::parse_file(text)
-            .map_err(|error| Finding::new(path, 1, format!("isn't Rust: {error}")))?;
+            .map_err(|error| Finding::new(path, 1, format!("cannot be parsed as Rust: {error}")))?;
         let base = match path.rsplit_once('/') {
             Some((dir, "mod.rs" | "lib.rs" | "main.rs")) => dir.to_owned(),
             _ => path.trim_end_matches(".rs").to_owned(),
@@ -110,7 +110,8 @@ impl<'a> Modules<'a> {
         self.add(path, &base, parent, &parsed.items)
     }
 
-    /// Adds the module of `items`, which stand in `path`; its own modules lie below `base`.
+    /// Adds the module that consists of `items` in the file `path`; files of its child modules are below
+    /// `base`.
     fn add(
         &mut self,
         path: &str,
@@ -148,7 +149,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// Collects the names of one module; the modules in it are only noted.
+/// Collects the names of one module; child modules are only recorded.
 #[derive(Default)]
 struct Names<'a> {
     meanings: Vec<(String, Meaning)>,
@@ -198,7 +199,7 @@ impl Names<'_> {
         self.meanings.push((name, Meaning::Import(path)));
     }
 
-    /// Paths among the words of a macro's arguments, which aren't parsed.
+    /// Collects paths from the tokens of a macro's arguments, which are not parsed.
     fn words(&mut self, tokens: proc_macro2::TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -299,7 +300,7 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-/// Whether this is compiled for tests only.
+/// Returns whether an item with these attributes is compiled for tests only.
 fn for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) => {

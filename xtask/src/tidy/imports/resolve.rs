@@ -1,21 +1,21 @@
-//! Which file defines what a path names.
+//! Resolves a path in code to the file that defines the item.
 
 use std::collections::BTreeSet;
 
 use super::modules::{Meaning, ModuleId, Modules};
 
-/// What a path leads to.
+/// The target of a path.
 enum Found {
     Module(ModuleId),
     /// An item, defined in this module.
     Item(ModuleId),
 }
 
-/// Names being looked up: one that leads back to itself means nothing.
+/// The names that are being looked up, so that a name that leads back to itself is unresolved.
 type Open = BTreeSet<(ModuleId, String)>;
 
-/// The file that defines what `path` names in module `at`; nothing for modules, what isn't of the
-/// project, and what stays unknown.
+/// Returns the file that defines the item at `path`, seen from module `at`. `None` if the path names a module
+/// or an item of another project, or cannot be resolved.
 pub(super) fn defining_file<'a>(
     modules: &'a Modules<'_>,
     at: ModuleId,
@@ -52,8 +52,8 @@ fn find(modules: &Modules<'_>, at: ModuleId, path: &[String], open: &mut Open) -
     Some(found)
 }
 
-/// What `name` stands for in `at`. Where it is a module's and an item's, the module is meant if
-/// something follows.
+/// Resolves `name` in `at`. If both a module and an item have this name, the path means the module if another
+/// name follows.
 fn look_up(
     modules: &Modules<'_>,
     at: ModuleId,
