@@ -51,7 +51,7 @@ fn traces_of_another_version_cut_short_or_of_something_else() {
         change(name, &|bytes| bytes.truncate(12));
     }
     let said = export().with_code(3);
-    assert!(said.err.contains("no trace of run can be read"), "{}", said.err);
+    assert!(said.err.contains("cannot read any trace of run"), "{}", said.err);
 }
 
 #[test]
