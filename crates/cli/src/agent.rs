@@ -14,17 +14,18 @@ use garland_commands::background;
 use garland_results::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 
-/// Runs an agent until it has nothing more to do.
+/// Runs an agent until it ends.
 pub fn run(agent: &Agent) -> Result<Exit, Failure> {
     if agent.detach {
         return detach(agent);
     }
-    // Its launcher may have run the program by a descriptor, after checking it. Commands must not inherit that
-    // descriptor, and the process must show the program's name.
+    // The launcher may have checked the program and then started it through a file descriptor.
+    // Commands must not inherit this descriptor, and the process must show the program's name.
     garland_sys::process::keep_inherited_descriptors();
     let _ = std::fs::write("/proc/self/comm", "garland");
-    // Ctrl-C on the terminal is for the command that started this agent, which then shuts the agent down
-    // cleanly. This fails if the process leads a session already, which is as good.
+    // Ctrl-C on the terminal is for the command that started this agent; that command then shuts
+    // the agent down cleanly. The call fails if the process already leads a session, which has the
+    // same effect.
     let _ = garland_sys::process::leave_session();
     if let Some(fault) = agent.clock {
         let ClockFault { offset_ns, drift_ppb, step } = fault;
@@ -69,7 +70,8 @@ fn detach(agent: &Agent) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns the path of a new log below Garland's state directory; removes all but the newest of the others.
+/// Creates a log below Garland's state directory, removes all but the newest of the older logs, and
+/// returns the path of the new log.
 fn own_log() -> Result<PathBuf, Failure> {
     const KEPT: usize = 50;
     let directory = Places::open()?.folder("agents")?;

@@ -10,7 +10,7 @@ The output of `garland COMMAND --help` for all commands. This page is generated 
 `garland man --directory DIR` for all of them. `garland completions SHELL` prints completion scripts.
 ";
 
-/// The width of the help in columns, as without a terminal.
+/// The width of the help in columns, which is the width that clap uses without a terminal.
 const WIDTH: usize = 100;
 
 /// Returns the page, without hidden commands.

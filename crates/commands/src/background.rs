@@ -17,13 +17,14 @@ pub fn log_name() -> String {
     random::bytes::<4>().map(|byte| format!("{byte:02x}")).concat() + ".log"
 }
 
-/// Starts this program with `arguments` and its messages in `log`. Returns the process and the first line of its
-/// output, which is empty if it ended without one.
+/// Starts this program with `arguments` in the background and writes its messages to `log`. Returns
+/// the process and the first line of its output; the line is empty if the process ended without
+/// output.
 pub fn start(
     arguments: impl Iterator<Item = OsString>,
     log: &Path,
 ) -> Result<(Child, String), Failure> {
-    // Readable too, since an agent truncates a long log to its end.
+    // The log is also readable, since an agent shortens a long log to its last part.
     let file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(log);
     let mut child = Command::new(own_binary())
         .args(arguments)

@@ -1,4 +1,5 @@
-//! `garland exec`: runs a command on every node; output is prefixed by the node, equal output folded.
+//! `garland exec`: runs a command on every node. Each output is prefixed with the node's name;
+//! equal outputs are printed once.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -24,7 +25,8 @@ use garland_terminal::verdicts::folded;
 /// Placeholder for a node's own name when outputs are compared.
 const OWN_NAME: &str = "<node>";
 
-/// The most output of a node that is kept for folding, in bytes; longer output is printed as it arrives.
+/// The maximum output of a node that is kept for comparison, in bytes; longer output is printed as
+/// it arrives.
 const FOLDED_MAX: usize = 1 << 20;
 
 /// The result object `garland.exec/2`.
@@ -69,7 +71,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
             let kept = &mut outputs[at][usize::from(is_error)];
             kept.extend(bytes);
             if kept.len() > FOLDED_MAX && !context.json {
-                // Only whole lines are printed; the beginning of the next one stays here.
+                // Print only whole lines; keep the beginning of the next line.
                 let whole = kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
                 let whole = if whole == 0 { kept.len() } else { whole };
                 let lines: Vec<u8> = kept.drain(..whole).collect();
@@ -151,18 +153,18 @@ fn print_folded(names: &[String], outputs: &[[Vec<u8>; 2]]) {
     }
 }
 
-/// Returns `output` with the node's own name replaced by [`OWN_NAME`], so that outputs which differ only
-/// in it compare equal.
+/// Returns `output` with the node's own name replaced by [`OWN_NAME`], so that outputs that differ
+/// only in the name compare equal.
 fn without_name(output: &[u8], name: &str) -> Vec<u8> {
     replace(output, own_name(name).as_bytes(), OWN_NAME.as_bytes())
 }
 
-/// Returns the host name in a node's name: the part after a launcher's prefix or a user.
+/// Returns the host name in a node's name: the part without a launcher's prefix and a user.
 fn own_name(name: &str) -> &str {
     name.rsplit([':', '@']).next().unwrap_or(name)
 }
 
-/// Replaces `from` by `to` where it is a whole word.
+/// Replaces `from` by `to` where `from` is a whole word.
 fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let mut result = Vec::with_capacity(text.len());

@@ -57,7 +57,7 @@ fn spec(what: &What) -> Result<Spec, Failure> {
         }
         (None, Some(nodes)) => Spec { roots, faults, ..Spec::switch(lab, nodes, rate) },
         (None, None) => {
-            return Err(Failure::usage("nothing to emulate: name a topology, or give --nodes"));
+            return Err(Failure::usage("nothing to emulate: specify a topology or --nodes"));
         }
     };
     spec.validate().map_err(Failure::usage)?;

@@ -26,7 +26,7 @@ use garland_terminal::output;
 /// Interval between checks for the command's end and for interrupts.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// Nanoseconds that an interrupted command may run on before it gets SIGTERM.
+/// How long an interrupted command may continue before it gets SIGTERM, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// How the check and the command ended.
@@ -134,7 +134,7 @@ fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
             (false, _) => None,
         };
         if let Some(signal) = signal {
-            // The command may have just ended; the next turn notices.
+            // The command may have ended just now; the next check of the loop notices this.
             let _ = identity::signal(child.id(), signal);
         }
         std::thread::sleep(EVERY);

@@ -44,7 +44,7 @@ pub fn load(name: &str) -> Result<Topology, Failure> {
         if is_file {
             return failure;
         }
-        failure.hint("name a file, or a scenario from `garland scenario list`")
+        failure.hint("specify a file, or a scenario from `garland scenario list`")
     })?;
     only(&text, name)
 }

@@ -55,7 +55,7 @@ pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<
         Ok(Target::Local(_)) | Err(TargetError::NoPath { .. }) => argument.to_str(),
         Ok(Target::Pipe | Target::Command(_)) | Err(_) => None,
     };
-    // A node list without a path. For anything else, `destination` explains what is wrong.
+    // A node list without a path. For any other argument, `destination` explains the error.
     match list.map(|list| list.strip_suffix(':').unwrap_or(list)) {
         Some(list) if !list.starts_with(['/', '.']) => Ok((inventory.nodes(list)?, b".".to_vec())),
         _ => destination(inventory, argument),
@@ -69,7 +69,7 @@ fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
         let [least, most] = [least, most].map(bytes::format);
         let message = format!("--size {}: the size must be from {least} to {most}", disk.size);
         return Err(Failure::usage(message)
-            .hint("a file that fits in memory does not measure the disk: use some GiB"));
+            .hint("a file that fits in memory does not measure the disk: choose a file larger than memory"));
     }
     let time: Nanos = disk.time.parse().map_err(Failure::usage)?;
     let only = only(&disk.only)?;

@@ -89,7 +89,7 @@ pub fn end_agents(children: Children, interrupted: bool, phases: &mut Phases) {
     phases.end("teardown");
 }
 
-/// Share of busy CPUs above which an emulated cluster measures its machine.
+/// The share of busy CPUs above which the emulating machine itself may limit the measured rates.
 const BUSY: f64 = 0.9;
 
 /// Returns a warning if the nodes are emulated and the emulator may have been the bottleneck: this machine's

@@ -21,7 +21,7 @@ pub struct Costs {
     pub fixed: f64,
     /// The additional time of starting and ending per node, in seconds.
     pub each: f64,
-    /// The time until a node forwards what it has received, in seconds.
+    /// The time from receiving data at a node to forwarding it, in seconds.
     pub hop: f64,
     /// The rate at which the head can read and seal, in bytes per second; infinite if not limited.
     pub seal: f64,
@@ -59,13 +59,13 @@ pub struct CopyRun {
     pub set_up: f64,
     /// The time until the first byte reaches the last node.
     pub fill: f64,
-    /// The time from then on until the head has sent the last byte.
+    /// The time from then until the head has sent the last byte.
     pub stream: f64,
     /// The time of the last block on the last node.
     pub drain: f64,
     /// The busiest resource; `None` if no resource has a rate.
     pub limit: Option<String>,
-    /// The share of `stream` that each resource was busy, 0 to 1, the busiest first.
+    /// The share of the time `stream` for which each resource was busy, 0 to 1, the busiest first.
     pub busy: Vec<(String, f64)>,
 }
 
@@ -109,7 +109,7 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
 }
 
 impl CopyTry<'_> {
-    /// Returns what a byte of a lane takes of all resources on its route.
+    /// Returns the use of all resources on a lane's route per byte.
     fn route(&self, network: &mut Network, lane: &Lane) -> Result<Vec<Use>, NoWay> {
         let topology = self.topology;
         let place = |node: garland_core::plan::NodeId| self.places[node.index()];
@@ -163,8 +163,8 @@ impl CopyTry<'_> {
         self.plan.lanes.iter().zip(routes).map(of_lane).fold(0.0, f64::max)
     }
 
-    /// Returns the latency of a lane's route in seconds: for each hop, that of the medium of its
-    /// first node.
+    /// Returns the latency of a lane's route in seconds: the sum over all hops of the latency of
+    /// the medium of the hop's first node.
     fn latency(&self, lane: &Lane) -> f64 {
         let first = self.places[lane.route.first().index()];
         let mut nics = self.topology.nics_of(first);

@@ -8,11 +8,11 @@ use super::network::{Network, Use};
 /// A job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
-    /// The size of its input in bytes.
+    /// The size of the job's input in bytes.
     pub bytes_in: f64,
-    /// Its computing time on a machine of speed 1, in seconds.
+    /// The computing time of the job on a machine of speed 1, in seconds.
     pub seconds: f64,
-    /// The size of its output in bytes.
+    /// The size of the job's output in bytes.
     pub bytes_out: f64,
 }
 
@@ -21,7 +21,7 @@ pub struct Job {
 pub enum Files {
     /// Input is transferred before a job computes, and output after it.
     Staged,
-    /// Jobs read and write while they compute; the slower of both determines the duration. They
+    /// Jobs read and write while they compute; the slower of both determines the duration. The jobs
     /// share this CPU, a resource whose rate is in seconds of work per second.
     Meanwhile(Use),
 }
@@ -29,19 +29,19 @@ pub enum Files {
 /// A machine of the farm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Its relative speed.
+    /// The relative speed of the machine.
     pub speed: f64,
-    /// The number of jobs that it runs at the same time.
+    /// The number of jobs that the machine runs at the same time.
     pub slots: u32,
-    /// What a byte of input takes of the resources.
+    /// The use of the resources per byte of input.
     pub stage_in: Vec<Use>,
-    /// What a byte of output takes of the resources.
+    /// The use of the resources per byte of output.
     pub stage_out: Vec<Use>,
-    /// When its jobs read and write.
+    /// When the machine's jobs read and write their files.
     pub files: Files,
-    /// The time at which it starts to pull jobs, in seconds.
+    /// The time at which the machine starts to pull jobs, in seconds.
     pub joins: f64,
-    /// The time at which it dies with all its jobs, in seconds.
+    /// The time at which the machine dies with all its jobs, in seconds; `None` if it never dies.
     pub dies: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub struct Farm<'a> {
     pub jobs: &'a [Job],
     /// The machines, in the order in which they pull.
     pub machines: &'a [Machine],
-    /// The resources that they share.
+    /// The resources that the machines share.
     pub network: &'a Network,
 }
 
@@ -63,18 +63,19 @@ pub struct Ran {
     pub job: usize,
     /// The index of the machine.
     pub machine: usize,
-    /// The time at which it was pulled.
+    /// The time at which the job was pulled.
     pub pulled: f64,
-    /// The time at which its input was complete.
+    /// The time at which the transfer of the input was complete.
     pub started: f64,
-    /// The time at which it was computed.
+    /// The time at which computing was complete.
     pub ended: f64,
-    /// The time at which its output was back.
+    /// The time at which the transfer of the output was complete.
     pub staged_out: f64,
 }
 
 impl Machine {
-    /// Returns what a whole job takes of all resources while it reads, computes and writes.
+    /// Returns the use of all resources by a whole job that reads, computes and writes at the same
+    /// time.
     fn at_once(&self, job: &Job, (processor, weight): Use) -> Vec<Use> {
         let mut uses = vec![(processor, weight * job.seconds / self.speed)];
         for (bytes, ways) in [(job.bytes_in, &self.stage_in), (job.bytes_out, &self.stage_out)] {
@@ -95,10 +96,10 @@ impl Machine {
 pub struct FarmRun {
     /// The completed jobs, in the order of completion.
     pub ran: Vec<Ran>,
-    /// The time at which the last output was back, in seconds.
+    /// The time at which the last output had been transferred, in seconds.
     pub seconds: f64,
-    /// The name of each resource and the share of the time that it was busy, 0 to 1, the busiest
-    /// first.
+    /// The name of each resource and the share of the time for which it was busy, 0 to 1, the
+    /// busiest first.
     pub busy: Vec<(String, f64)>,
 }
 
@@ -121,7 +122,7 @@ struct Slot {
     ran: Ran,
 }
 
-/// Simulates a farm. Jobs are left over if no machine lives to run them.
+/// Simulates a farm. Jobs remain undone if all machines have died.
 #[must_use]
 pub fn farm(farm: &Farm<'_>) -> FarmRun {
     let mut play = Play::new(farm);

@@ -9,10 +9,11 @@ use super::network::Network;
 struct Activity {
     tag: usize,
     left: f64,
-    /// The amount that counts as nothing, because of rounding errors.
+    /// The remaining amount below which the activity counts as complete, because of rounding
+    /// errors.
     nothing: f64,
     rate: f64,
-    /// The resources that it uses; `None` for a wait, which takes a fixed time.
+    /// The resources that the flow uses; `None` for a wait, which takes a fixed time.
     uses: Option<Vec<Use>>,
 }
 
@@ -35,8 +36,8 @@ impl<'n> Fluid<'n> {
         Self { network, active: Vec::new(), stale: false, now: 0.0, given }
     }
 
-    /// Returns the name of each resource and the share of `seconds` that it was busy, 0 to 1, the
-    /// busiest first.
+    /// Returns the name of each resource and the share of `seconds` for which it was busy, 0 to 1,
+    /// the busiest first.
     pub(super) fn busy(&self, seconds: f64) -> Vec<(String, f64)> {
         let share = |(place, given): (usize, &f64)| {
             let whole = self.network.capacity()[place] * seconds;

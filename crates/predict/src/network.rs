@@ -7,7 +7,8 @@ use garland_topology::bounds::uses;
 use garland_topology::paths::{Path, Stream, Ways};
 use garland_topology::{NodeId, Resource, Topology};
 
-/// What a byte takes of the resources from the head to a node, and from the node to the head.
+/// The use of the resources per byte sent from the head to a node, and per byte sent from the node
+/// to the head.
 pub type ThereAndBack = (Vec<Use>, Vec<Use>);
 
 /// The factor of a hub's use by a connection whose packets use several paths in turn. Packets
@@ -20,7 +21,7 @@ const ACKNOWLEDGED: f64 = 1640.0 / 1583.0;
 /// Measured in labs (`garland scenario run beowulf-pairs-1996` with two routes): 1.12 to 1.3.
 const SENT_AGAIN: f64 = 1.2;
 
-/// The identity of a resource.
+/// What a resource is: a part of the topology or a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Thing {
     Wire(Resource),
@@ -35,7 +36,7 @@ pub struct Network {
     places: HashMap<Thing, usize>,
 }
 
-/// The error that no packets from one node reach another one.
+/// The error that a node cannot send packets to another node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no route from {from} to {to}")]
 pub struct NoWay {
@@ -87,11 +88,11 @@ impl Network {
         &self.capacity
     }
 
-    /// Returns what a byte takes on each of these connections, from sender to receiver. A
-    /// connection from a node to itself takes nothing.
+    /// Returns the use of the resources per byte on each of these connections, which are pairs of
+    /// sender and receiver. A connection from a node to itself uses none.
     ///
     /// # Errors
-    /// When there is no route to a receiver.
+    /// If there is no route to a receiver.
     pub fn between(
         &mut self,
         topology: &Topology,
@@ -105,11 +106,11 @@ impl Network {
         self.of_streams(topology, hops, &streams)
     }
 
-    /// Returns what a byte takes from the head to each of these nodes, and back, as needed for
-    /// staging. Bytes from the head to itself take nothing.
+    /// Returns the use of the resources per byte from the head to each of these nodes, and back, as
+    /// needed for staging. Bytes from the head to itself use none.
     ///
     /// # Errors
-    /// When there is no route to a node or back.
+    /// If there is no route to a node or back.
     pub fn there_and_back(
         &mut self,
         topology: &Topology,
@@ -148,7 +149,7 @@ impl Network {
         self.of_streams(topology, hops, &streams)
     }
 
-    /// Returns what a byte takes of a node's disk; `None` if the disk has no limit.
+    /// Returns the use of a node's disk per byte; `None` if the disk has no rate limit.
     pub fn disk(&mut self, topology: &Topology, node: NodeId) -> Option<Use> {
         let Some(rate) = topology.nodes[node].disk else {
             return self.places.get(&Thing::Disk(node)).map(|place| (*place, 1.0));
@@ -216,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns how much a bit of a connection takes of its most used resource.
+    /// Returns the use per bit of the resource that a connection uses most.
     fn most(text: &str, (from, to): (NodeId, NodeId)) -> f64 {
         let text = format!("version = 1\n[topology]\n{text}\nrate = \"10mbit\"\n");
         let topology = parse(&text, "x.toml").unwrap().topology;

@@ -8,7 +8,7 @@ use super::network::{Network, Use};
 pub struct Transfer {
     /// The size of the file in bytes.
     pub bytes: f64,
-    /// What each byte takes of the resources.
+    /// The use of the resources per byte.
     pub uses: Vec<Use>,
 }
 

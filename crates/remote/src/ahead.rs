@@ -46,7 +46,7 @@ struct FetchedPart {
 
 struct Bytes {
     here: Vec<u8>,
-    /// The number of bytes that were read.
+    /// The number of bytes that readers have copied.
     given: usize,
     trouble: Option<Trouble>,
 }
@@ -132,7 +132,7 @@ impl Shared {
     ) -> Result<Option<Arc<FetchedPart>>, Trouble> {
         let mut window = self.window.lock();
         if number >= window.unclaimed + WIDTH as u64 {
-            // Skip the parts before it, which are not needed now.
+            // Skip the earlier parts, which are not needed now.
             window.unclaimed = number;
         }
         window.wanted = window.wanted.max(number);
@@ -170,7 +170,7 @@ impl Shared {
             let more = number * PART < size;
             if more && (waited_for || window.parts.len() < WIDTH) {
                 while window.parts.len() >= WIDTH {
-                    // Drop the oldest part, which most lanes have sent already.
+                    // Remove the oldest part, which most lanes have sent already.
                     window.parts.pop_first();
                 }
                 let length = (size - number * PART).min(PART) as usize;
@@ -201,7 +201,7 @@ impl Shared {
 }
 
 impl FetchedPart {
-    /// Waits until the bytes before `end` are here, and returns the bytes.
+    /// Waits until the bytes before `end` have arrived, and returns the bytes.
     fn have(&self, end: usize, waiting: &Waiting<'_>) -> Result<MutexGuard<'_, Bytes>, Trouble> {
         let over = |bytes: &Bytes| bytes.here.len() >= end || bytes.trouble.is_some();
         let came = |bytes: &Bytes| bytes.here.len() as u64;

@@ -5,7 +5,7 @@ use object_store::Error;
 use crate::address::Address;
 use crate::trouble::Trouble;
 
-/// Converts an error of `operation` (`open`, `read`) on `address`.
+/// Converts an error of `operation` (`open`, `read`) on the object at `address`.
 pub(crate) fn trouble(error: &Error, operation: &str, address: &Address) -> Trouble {
     if matches!(error, Error::Precondition { .. }) {
         return Trouble::changed(address);
@@ -21,7 +21,7 @@ pub(crate) fn trouble(error: &Error, operation: &str, address: &Address) -> Trou
 /// The response of a server, or the reason why there is none.
 struct Answer {
     text: String,
-    /// S3's error code: `NoSuchKey`.
+    /// S3's error code, such as `NoSuchKey`.
     code: Option<String>,
     /// S3's error message.
     message: Option<String>,

@@ -60,7 +60,7 @@ impl Object {
     pub fn modified(&self) -> Option<(i64, u32)> {
         let modified = self.origin.pinned.last_modified;
         let modified = (modified.timestamp(), modified.timestamp_subsec_nanos());
-        // The library returns 1970 if the server reports no time.
+        // The library returns a time in 1970 if the server reports no time.
         Some(modified).filter(|modified| *modified != (0, 0))
     }
 
@@ -82,10 +82,10 @@ impl Object {
         }
     }
 
-    /// Waits until the bytes of `range` can be read at once, or `stale` returns true.
+    /// Waits until the bytes of `range` can be read without waiting, or `stale` returns true.
     ///
     /// # Errors
-    /// When they cannot be read or are no longer wanted.
+    /// If they cannot be read or are no longer wanted.
     pub fn wait(&self, range: Range<u64>, stale: &dyn Fn() -> bool) -> Result<(), Trouble> {
         let stale = || (self.stop)() || stale();
         let waiting = Waiting { address: self.address(), stale: &stale };
@@ -114,7 +114,7 @@ fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opene
             Err(RecvTimeoutError::Timeout) => waiting.check()?,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Trouble::new(format!(
-                    "cannot open {}: its thread ended early",
+                    "cannot open {}: the thread that opens it ended early",
                     waiting.address
                 )));
             }

@@ -106,7 +106,7 @@ impl Origin {
         };
         let result =
             self.store.get_opts(&self.path, options).await.map_err(|error| match error {
-                // The object existed when it was opened.
+                // The object existed when it was opened, so it has been removed since.
                 Error::NotFound { .. } => Trouble::changed(&self.address),
                 error if wants_no_range(&error) => Trouble::changed(&self.address),
                 error => answer::trouble(&error, "read", &self.address),
@@ -141,7 +141,8 @@ async fn flow(
             Some(Err(error)) => return Err(answer::trouble(&error, "read", address)),
             None => {
                 let lacking = range.end - range.start;
-                let what = format!("cannot read {address}: it ended {lacking} bytes too early");
+                let what =
+                    format!("cannot read {address}: the data ended {lacking} bytes too early");
                 return Err(Trouble::new(what));
             }
         };

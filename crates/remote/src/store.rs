@@ -82,8 +82,8 @@ fn in_bucket(
     let mut builder = AmazonS3Builder::new();
     let own = environment("AWS_ACCESS_KEY_ID").is_some();
     let keys = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
-    // The three keys belong together: keys of the profile are not mixed with keys of the
-    // environment.
+    // The three keys belong together: keys of the profile and keys of the environment are not
+    // mixed.
     for (name, value) in profile.iter().filter(|(name, _)| !(own && keys.contains(&name.as_str())))
     {
         if let Ok(name) = format!("aws_{}", name.trim_start_matches("aws_")).parse() {

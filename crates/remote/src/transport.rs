@@ -73,7 +73,7 @@ impl HttpService for Transport {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
-        // No timeout for a whole file; the reader watches its progress.
+        // A whole file has no timeout; the reader watches its progress.
         let patience = parts.headers.contains_key(RANGE).then_some(RANGE_COMES);
         let request = http::Request::from_parts(parts, body.to_vec());
         let request = self.0.configure_request(request).timeout_recv_body(patience).build();

@@ -25,7 +25,7 @@ impl Trouble {
         Self { changed: true, ..Self::new(format!("{of} changed while it was copied")) }
     }
 
-    /// Returns the error that the caller no longer wants the result.
+    /// Returns the error that the caller no longer needs the result.
     pub(crate) fn stale(of: impl Display) -> Self {
         Self { stale: true, ..Self::new(format!("stopped reading {of}: it is no longer needed")) }
     }

@@ -27,7 +27,8 @@ impl Waiting<'_> {
         if (self.stale)() { Err(Trouble::stale(self.address)) } else { Ok(()) }
     }
 
-    /// Waits until `is` holds; fails after two minutes in which `progress` returned the same value.
+    /// Waits until `is` returns a result; fails if `progress` returns the same value for two
+    /// minutes.
     pub(crate) fn until<'g, T>(
         &self,
         changed: &Condvar,

@@ -16,7 +16,7 @@ use garland_measure::args::*;
 #[derive(Debug, Parser)]
 #[command(name = "garland", version, after_help = NODES_HELP)]
 pub struct Args {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
     /// Options of all commands.
@@ -43,7 +43,7 @@ impl Args {
     }
 }
 
-/// Replaces an alias in the tip of an error about a mistyped option by the name of the option.
+/// Replaces an alias by the name of the option in the tip of an error about a mistyped option.
 fn with_name(mut error: clap::Error, command: &clap::Command) -> clap::Error {
     if let Some(ContextValue::String(tip)) = error.get(ContextKind::SuggestedArg) {
         let alias = tip.trim_start_matches('-');

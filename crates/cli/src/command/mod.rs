@@ -51,10 +51,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 /// Whether a command has a result object, which `--json` prints.
 fn has_result(command: &Command) -> bool {
     match command {
-        // The output of the command would be mixed with the result.
+        // The command writes to standard output too, so its output would be mixed with the result.
         Command::Lab(LabCommand::Run { command, .. }) => command.is_empty(),
         Command::Lab(LabCommand::Up { dry_run, .. }) => !dry_run,
-        // Without a file the export itself is on standard output.
+        // Without a file, the export is written to standard output.
         Command::Trace(TraceCommand::Export(export)) => export.output.is_some(),
         Command::Mount(mount) => mount.status,
         Command::Lab(LabCommand::Exec { .. })

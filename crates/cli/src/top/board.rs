@@ -12,18 +12,18 @@ pub struct Board {
 /// The state of a watched node.
 pub struct Node {
     pub name: String,
-    /// The last sample, with which the next one is compared.
+    /// The last sample; the next sample is compared with it.
     last: Option<Box<NodeView>>,
     /// The figures from the last two samples.
     pub figures: Option<Figures>,
     /// How often the figures were updated.
     pub updates: u32,
-    /// Why it cannot be watched any more.
+    /// Why the node can no longer be watched; `None` if it is watched.
     pub lost: Option<String>,
 }
 
 impl Board {
-    /// Nodes of these names, without samples.
+    /// Creates a board of nodes with these names, without samples.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let node = |name| Node { name, last: None, figures: None, updates: 0, lost: None };
         Self { nodes: names.into_iter().map(node).collect() }

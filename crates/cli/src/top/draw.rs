@@ -12,13 +12,13 @@ use super::lines;
 use super::panes::{Order, Pane, Panes};
 use super::rows;
 
-/// The most columns of a node's name.
+/// The maximum width of a node's name, in columns.
 const NAME: usize = 24;
 
-/// Columns of a bar.
+/// The width of a bar, in columns.
 const BAR: usize = 8;
 
-/// The width of a terminal from which bars are drawn, in columns.
+/// The minimum width of a terminal, in columns, for which bars are drawn.
 const ROOMY: u16 = 118;
 
 /// Lines of a pane besides its rows: the border and the heading.
@@ -62,8 +62,8 @@ pub fn draw(frame: &mut Frame<'_>, board: &Board, panes: &mut Panes) {
     }
 }
 
-/// Returns the areas of the panes. Lanes and jobs have what they need, up to a third of `room` each; nodes have
-/// the rest. A zoomed pane has all of it.
+/// Returns the areas of the panes. The panes of lanes and of jobs are as high as their rows need,
+/// up to a third of `room` each; the pane of nodes has the rest. A zoomed pane has all of `room`.
 fn areas(room: Rect, counts: [usize; 3], panes: &Panes) -> [Rect; 3] {
     if panes.alone {
         let nothing = Rect { height: 0, ..room };
@@ -122,7 +122,7 @@ fn draw_pane<'a>(
     let inside = block.inner(area);
     let cut: Vec<bool> = text.iter().map(|line| line.width() > usize::from(inside.width)).collect();
     frame.render_widget(Paragraph::new(text).block(block), area);
-    // Mark lines that the terminal is too narrow for.
+    // Mark lines that are cut off because the terminal is too narrow.
     for (y, _) in inside.rows().zip(cut).filter(|(_, cut)| *cut) {
         if let Some(last) = frame.buffer_mut().cell_mut((y.right().saturating_sub(1), y.y)) {
             last.set_symbol("…");
@@ -293,7 +293,7 @@ fn fit(name: &str, width: usize) -> String {
     name.chars().take(width - 1).chain(['…']).collect()
 }
 
-/// Returns a bar of length `share` (0 to 1), to an eighth of a column.
+/// Returns a bar for `share` (0 to 1), with a resolution of an eighth of a column.
 fn bar(share: f64) -> String {
     const EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
     let eighths = (share.clamp(0.0, 1.0) * (8 * BAR) as f64).round() as usize;

@@ -2,12 +2,12 @@
 
 use garland_protocol::{CopyView, KernelCounts, LaneView, NodeView, Waits};
 
-/// What happened on a node between two samples; rates are per second.
+/// The activity of a node between two samples; rates are per second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// All NICs except the loopback device.
     pub nics: Vec<Nic>,
-    /// The share of the processors' time that was used.
+    /// The used share of the processors' time.
     pub cpu: f64,
     /// Bytes read from all disks.
     pub read: f64,
@@ -15,7 +15,7 @@ pub struct Figures {
     pub written: f64,
     /// The share of the time in which the busiest disk was in use.
     pub disk: f64,
-    /// Segments that were retransmitted.
+    /// Retransmitted TCP segments.
     pub resent: f64,
     /// Lanes of copies.
     pub lanes: Vec<Lane>,
@@ -41,21 +41,22 @@ pub struct Nic {
     pub sent: f64,
 }
 
-/// A lane of a copy over the node.
+/// A lane of a copy on the node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
-    /// The beginning of the copy's id, and its path on the node.
+    /// The beginning of the copy's id, and the path of the copy on the node.
     pub copy: String,
     pub name: String,
-    /// Its number in the copy.
+    /// The lane's number in the copy.
     pub number: u16,
-    /// Bytes of the copy that the node has, or has sent, and the length of the copy; `None` for a stream.
+    /// Bytes of the copy that the node has received or, as the source, sent; and the length of the
+    /// copy, which is `None` for a stream.
     pub held: u64,
     pub length: Option<u64>,
     /// Bytes received and sent per second.
     pub received: f64,
     pub sent: f64,
-    /// What it waits for most, and for which share of the time.
+    /// The resource that the lane waits for most, and the share of the time that it waits for it.
     pub limiter: Limiter,
     pub share: Option<f64>,
 }
@@ -63,17 +64,17 @@ pub struct Lane {
 /// What a lane waits for on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limiter {
-    /// The upstream: the wire from there, or the sender.
+    /// The upstream: the sender, or the wire from it.
     Upstream,
-    /// The downstream: the wire to there, or the receiver.
+    /// The downstream: the receiver, or the wire to it.
     Downstream,
     /// The node's own disk, or the command that reads the data.
     Disk,
-    /// A processor: it is not waiting for anything else.
+    /// A processor: the lane is not waiting for anything else.
     Processor,
-    /// The node has everything, and syncs it or reads it back.
+    /// The node has received everything, and syncs it or reads it back.
     Stable,
-    /// The node has everything; other nodes do not.
+    /// The node has received everything; other nodes have not.
     Others,
     /// Nothing has been transferred yet.
     Beginning,
@@ -93,7 +94,7 @@ pub struct Job {
 }
 
 impl Figures {
-    /// What happened between two samples; `None` if no time passed.
+    /// Returns the activity between two samples; `None` if no time passed.
     pub fn between(earlier: &NodeView, later: &NodeView) -> Option<Self> {
         let passed_ns = later.at_ns.checked_sub(earlier.at_ns).filter(|&ns| ns > 0)?;
         let mut figures = Self::of_kernel(&earlier.kernel, &later.kernel, passed_ns as f64 / 1e9);
@@ -179,7 +180,7 @@ impl Lane {
 }
 
 impl Limiter {
-    /// Its name.
+    /// Returns the name of the limiter.
     pub fn word(self) -> &'static str {
         match self {
             Self::Upstream => "upstream",
@@ -195,7 +196,7 @@ impl Limiter {
     }
 }
 
-/// Returns what a lane waited for most, and the share of the known time.
+/// Returns what a lane waited for most, and which share of the known time it waited.
 fn limiter(
     copy: &CopyView,
     now: &LaneView,
@@ -220,7 +221,7 @@ fn limiter(
         (Limiter::Nothing, since(|waits| waits.rest)),
     ];
     let sum: u64 = waited.iter().map(|(_, ns)| ns).sum();
-    // For a copy that began after the first sample, its begin and its working time are unknown.
+    // If the copy began after the first sample, its start and its working time are unknown.
     let (whole, worked) = match before {
         Some(_) => (passed_ns.max(sum), passed_ns.saturating_sub(sum)),
         None => (sum, 0),
@@ -230,7 +231,7 @@ fn limiter(
     let limiter = match limiter {
         _ if ns == 0 => return (Limiter::Unknown, None),
         Limiter::Nothing if now.came + now.went == 0 => Limiter::Beginning,
-        // Received data is not written yet.
+        // Received data that is not written yet.
         Limiter::Nothing if copy.lanes.len() == 1 && !copy.is_source => Limiter::Disk,
         limiter => limiter,
     };

@@ -4,7 +4,7 @@ use garland_core::units::bytes;
 
 use super::figures::{Figures, Job, Lane};
 
-/// The least columns of a node's name.
+/// The minimum width of a node's name, in columns.
 pub const NAME: usize = 16;
 
 /// Converts bytes per second to MB/s.
@@ -52,7 +52,7 @@ pub fn node_heading(width: usize) -> String {
     )
 }
 
-/// Formats the rates of each NIC if there are several; of a single one they equal the sums.
+/// Formats the rates of each NIC if there are several; the rates of a single NIC equal the sums.
 pub fn nics(figures: &Figures) -> String {
     let one = |nic: &super::figures::Nic| {
         format!("{} {:.1}/{:.1}", nic.name, mega(nic.received), mega(nic.sent))
@@ -95,7 +95,7 @@ pub fn job(job: &Job) -> String {
     format!("{} {:.0} s, {} {cores}: {}", job.number, job.seconds, job.cores, job.command)
 }
 
-/// Returns lines about jobs, lanes and agents that are not shown.
+/// Returns lines with the numbers of jobs, lanes and agents that are not shown.
 pub fn left_out(figures: &Figures) -> Vec<String> {
     let counts = [
         (figures.waiting, "jobs waiting for a processor"),

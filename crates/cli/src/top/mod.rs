@@ -1,5 +1,5 @@
-//! `garland top`: shows the activity of nodes. Their agents sample the counters of the kernel and the work of
-//! all agents on the node; nothing remains there when it ends.
+//! `garland top`: shows the activity of nodes. Agents sample the kernel's counters and the work of
+//! all agents on their node; nothing remains on the nodes when the command ends.
 
 mod board;
 mod draw;
@@ -33,7 +33,7 @@ use garland_terminal::output;
 use garland_terminal::stage::Stage;
 use garland_terminal::verdicts::folded;
 
-/// The least interval between redraws, in nanoseconds.
+/// The minimum interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;
 
 /// Shows nodes until the user ends it.
@@ -64,10 +64,10 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     watch(fleet.agents, every, &others, &mut |news| show.take(news, &interrupts))
         .or_nothing("watching the nodes")?;
     let Show { board, stage, interrupted, write_error, .. } = show;
-    // Leave full screen: the rest goes to the normal screen.
+    // Leave full screen: the remaining output is printed on the normal screen.
     drop(stage);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
-    // A reader that closed the pipe has read what it wanted.
+    // A closed pipe is not an error: its reader has read all that it wanted.
     if let Some(error) = write_error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(error).or_nothing("writing to standard output");
     }
@@ -88,16 +88,16 @@ struct Show {
     /// The full screen; without a terminal, lines are printed instead.
     stage: Option<Stage>,
     count: Option<u32>,
-    /// When it was drawn last.
+    /// When the screen was last drawn, in nanoseconds.
     drawn_ns: u64,
-    /// The user has ended it.
+    /// Whether the user has ended the command.
     interrupted: bool,
-    /// The error of writing a line.
+    /// The error that occurred when a line was written.
     write_error: Option<io::Error>,
 }
 
 impl Show {
-    /// Handles an event of the watch; returns whether to continue.
+    /// Handles an event; returns whether to continue.
     fn take(&mut self, news: Watched, interrupts: &Interrupts) -> ControlFlow<()> {
         match news {
             Watched::Node(at, view) => {
@@ -136,7 +136,7 @@ impl Show {
         ControlFlow::Continue(())
     }
 
-    /// Handles key presses; returns whether to end.
+    /// Handles key presses; returns whether to end the command.
     fn obey_keys(&mut self) -> bool {
         let Some(stage) = &mut self.stage else { return false };
         // A closed terminal ends the command, too.

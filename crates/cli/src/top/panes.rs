@@ -17,24 +17,24 @@ impl Pane {
 /// The order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// That of the node list.
+    /// The order of the node list.
     #[default]
     Name,
-    /// Rows that transfer most, or run longest, first.
+    /// First the rows with the highest rates, or the jobs that have run longest.
     Busiest,
 }
 
 /// The user's view.
 #[derive(Default)]
 pub struct Panes {
-    /// The index of the chosen pane, which keys scroll.
+    /// The index of the chosen pane, which the keys scroll.
     chosen: usize,
     /// The first visible row of each pane.
     first: [usize; 3],
     /// The number of rows that fit into each pane.
     rooms: [usize; 3],
     pub order: Order,
-    /// Whether the chosen pane is zoomed.
+    /// Whether the chosen pane is zoomed: shown alone.
     pub alone: bool,
     pub help: bool,
 }
@@ -45,7 +45,7 @@ impl Panes {
         Pane::ALL[self.chosen]
     }
 
-    /// Handles a key; returns whether to end.
+    /// Handles a key; returns whether to end the command.
     pub fn obey(&mut self, key: Key) -> bool {
         let page = self.rooms[self.chosen].max(1);
         let first = &mut self.first[self.chosen];
@@ -76,8 +76,8 @@ impl Panes {
         false
     }
 
-    /// Returns the range of a pane's `rows` that is visible with room for `room` rows, and limits the scroll position
-    /// to the last.
+    /// Returns the range of a pane's `rows` rows that is visible if `room` rows fit, and limits the
+    /// scroll position so that the pane stays filled.
     pub fn shown(&mut self, pane: Pane, rows: usize, room: usize) -> std::ops::Range<usize> {
         let at = pane as usize;
         self.rooms[at] = room;
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(panes.shown(Pane::Nodes, 100, 10), 90..100);
         panes.obey(Key::Up);
         assert_eq!(panes.shown(Pane::Nodes, 100, 10), 89..99);
-        // Fewer rows than before, and more room than rows.
+        // The pane has fewer rows than before, and then more room than rows.
         assert_eq!(panes.shown(Pane::Nodes, 20, 10), 10..20);
         assert_eq!(panes.shown(Pane::Nodes, 3, 10), 0..3);
         panes.obey(Key::BackTab);

@@ -17,7 +17,7 @@ pub fn nodes(board: &Board, order: Order) -> Vec<&Node> {
     rows
 }
 
-/// Returns all lanes over all nodes.
+/// Returns the lanes on all nodes.
 pub fn lanes(board: &Board, order: Order) -> Vec<(&Node, &Lane)> {
     let mut rows: Vec<_> = figures(board)
         .flat_map(|(node, it)| it.lanes.iter().map(move |lane| (node, lane)))

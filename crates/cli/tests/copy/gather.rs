@@ -218,7 +218,7 @@ fn ends_that_cannot_be_are_refused() {
     let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
     insta::assert_snapshot!(refused(&["local1:/x", "local2:/x"]), @r"
     error: one end of a copy must be a path of this machine
-    hint: to name a file of this machine, write ./local2:/x
+    hint: to specify a file on this machine, write ./local2:/x
     ");
     insta::assert_snapshot!(refused(&["local[1-2]:/log/", "all"]), @r"
     error: /log/ does not name a file
@@ -234,7 +234,7 @@ fn ends_that_cannot_be_are_refused() {
     ");
     insta::assert_snapshot!(refused(&["local1:/x", "|"]), @r"
     error: no command after `|`
-    hint: such as garland cp n1:/x '|zstd -d > x'
+    hint: specify one, such as garland cp n1:/x '|zstd -d > x'
     ");
     insta::assert_snapshot!(refused(&["--verify", "local1:/x", "-"]), @r"
     error: data that goes to /dev/null or a pipe cannot be read back

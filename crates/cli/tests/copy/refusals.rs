@@ -185,7 +185,7 @@ fn a_source_that_is_on_nodes() {
     let said = |name: &str, end: &str| refused(name, 2, &[end, "local1:/x"]).err;
     insta::assert_snapshot!(said("from-node", "n1:/x"), @r"
     error: one end of a copy must be a path of this machine
-    hint: to name a file of this machine, write ./local1:/x
+    hint: to specify a file on this machine, write ./local1:/x
     ");
 }
 

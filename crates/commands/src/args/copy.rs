@@ -17,10 +17,10 @@ use super::words::words;
 use crate::args::TRACES_VARIABLE;
 use garland_results::run::TRACED;
 
-/// The unit of `--stripe`.
+/// The default unit of `--stripe`.
 const DEFAULT_UNIT: &str = "1MiB";
 
-/// The most buffers of a lane.
+/// The maximum number of buffers of a lane.
 const BUFFERS_MAX: i64 = garland_protocol::BUFFERS_MAX as i64;
 
 /// The values of `--compress`.
@@ -287,14 +287,14 @@ fn share(text: &str) -> Result<u16, String> {
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "the least is 1".to_owned())
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "the minimum is 1".to_owned())
 }
 
 /// Parses a time of at least 5 s, such as `60s` or `10min`; returns nanoseconds.
 fn stuck_after(text: &str) -> Result<u64, String> {
     const LEAST: u64 = 5_000_000_000;
     let Nanos(time) = text.parse().map_err(|error: UnitError| error.to_string())?;
-    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "the least is 5s".to_owned())
+    Some(time).filter(|time| *time >= LEAST).ok_or_else(|| "the minimum is 5s".to_owned())
 }
 
 /// `garland exec`.

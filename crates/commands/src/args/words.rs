@@ -2,7 +2,8 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 
-/// Returns the parser of an option whose values are the words of `table`: each a word, its value, and its help.
+/// Returns the parser of an option whose values are the words of `table`. Each row of the table has
+/// a word, the value that it stands for, and its help text.
 pub fn words<T: Copy + Send + Sync + 'static>(
     table: &'static [(&'static str, T, &'static str)],
 ) -> ValueParser {

@@ -15,13 +15,13 @@ use garland_terminal::failure::Failure;
 pub struct Chain {
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// The reason for this order; `None` if the user gave it.
+    /// Why this order was chosen; `None` if the user specified it.
     pub why: Option<String>,
 }
 
 impl Chain {
-    /// Puts `nodes` in the order `asked` (the value of `--order`). Racks are those of the cluster file; in a
-    /// lab, nodes on one switch are a rack.
+    /// Sorts `nodes` by the value `asked` of `--order`. Racks are those of the cluster file; in a
+    /// lab, the nodes on one switch are a rack.
     pub fn ordered(
         inventory: &Inventory,
         (places, lab): (&Places, Option<&Lab>),
@@ -54,7 +54,7 @@ impl Chain {
     }
 }
 
-/// Returns the name of the medium that the first NIC of a lab's node is connected to.
+/// Returns the name of the medium to which the first NIC of a lab's node is connected.
 fn switch_of(lab: &Lab, node: &Node) -> Option<String> {
     let topology = &lab.spec().topology;
     let place = topology.node(node.name.strip_prefix(LAB_PREFIX)?)?;
@@ -71,7 +71,7 @@ fn measured(places: &Places, nodes: &[Node]) -> Result<Baseline, Failure> {
     })
 }
 
-/// Returns the rate from each node to each other over all NICs, in bytes per second.
+/// Returns the rate from each node to each other node over all NICs, in bytes per second.
 fn rates(baseline: &Baseline, count: usize) -> Rates {
     let rate = |from, to| {
         let rails = baseline.rates.iter().filter_map(|rail: &Matrix| rail.get(from, to));
@@ -81,7 +81,7 @@ fn rates(baseline: &Baseline, count: usize) -> Rates {
     (0..count).map(|from| (0..count).map(|to| rate(from, to)).collect()).collect()
 }
 
-/// Returns the reason for an order by measured rates, with its slowest hop.
+/// Returns the explanation of an order that follows measured rates, with the slowest hop.
 fn by_wires(run: &str, rates: &Rates, sequence: &[usize], nodes: &[Node]) -> String {
     let hops = sequence.windows(2).map(|ends| (ends[0], ends[1], rates[ends[0]][ends[1]]));
     let slowest = hops.min_by(|a, b| a.2.unwrap_or(0.0).total_cmp(&b.2.unwrap_or(0.0)));

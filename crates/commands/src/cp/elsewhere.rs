@@ -12,21 +12,21 @@ use crate::args::Cp;
 use garland_fleet::launch::resolve::Lookup;
 use garland_terminal::failure::Failure;
 
-/// Permission bits of a file whose source has none.
+/// The permission bits of the copy if the source has none.
 pub const MODE: u32 = 0o644;
 
-/// An open remote source. This machine reads it, once for all nodes.
+/// An open remote source. This machine reads the source once for all nodes.
 pub struct Elsewhere(Object);
 
 impl Elsewhere {
-    /// Opens the source if it is remote; it must then be the only one.
+    /// Opens the source if it is remote; a remote source must be the only source.
     pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>) -> Result<Option<Self>, Failure> {
         let Some(address) = address(cp.sources())? else { return Ok(None) };
         if cp.recursive || cp.sources().len() > 1 {
             let what =
                 format!("{address} cannot be copied together with other sources, or with -r");
             return Err(Failure::usage(what)
-                .hint("copy it by a command of its own, or fetch it to this machine first"));
+                .hint("copy it with a separate command, or download it to this machine first"));
         }
         let names = Names::new(|name| Lookup::begin(name).address());
         let interrupts = Arc::clone(interrupts);
@@ -40,12 +40,12 @@ impl Elsewhere {
         }
     }
 
-    /// Its name; `None` if its address has none.
+    /// Returns the file name of the source; `None` if the address has no file name.
     pub fn file_name(&self) -> Option<Vec<u8>> {
         self.0.address().file_name()
     }
 
-    /// Its time of modification, if the server reports one.
+    /// Returns the modification time of the source, if the server reports it.
     pub fn modified(&self) -> Option<(i64, u32)> {
         self.0.modified()
     }
@@ -61,7 +61,7 @@ impl Elsewhere {
     }
 }
 
-/// Returns the address of the first remote source.
+/// Returns the address of the first source that is remote.
 pub fn address(sources: &[PathBuf]) -> Result<Option<Address>, Failure> {
     let address = |path: &PathBuf| Address::parse(path.to_str()?);
     let first = sources.iter().find_map(address);
@@ -106,7 +106,7 @@ impl Content for Elsewhere {
         self.0.address().to_string()
     }
 
-    /// Reads check that the object has not changed since it was opened.
+    /// Tests that reads check that the object has not changed since it was opened.
     fn is_unchanged(&self) -> bool {
         true
     }

@@ -13,7 +13,7 @@ use garland_fleet::destination::{self, FORM};
 use garland_fleet::inventory::Inventory;
 use garland_terminal::failure::Failure;
 
-/// Parses a destination into nodes and the path there.
+/// Parses a destination into the nodes and the path on them.
 pub fn destination(
     inventory: &Inventory,
     argument: &OsStr,

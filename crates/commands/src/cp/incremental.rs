@@ -1,4 +1,4 @@
-//! Finds out which parts of a file or tree the nodes already have.
+//! Determines which parts of a file or tree the nodes already have.
 
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 /// The outcome of the comparison.
 pub struct Before {
-    /// The plan to follow.
+    /// The plan of the copy.
     pub plan: Plan,
-    /// The agents, in the order given.
+    /// The agents, in the order in which they were passed.
     pub agents: Vec<Result<Agent, String>>,
-    /// The digests of the source's blocks, if a node has a file or tree to compare with.
+    /// The digests of the source's blocks, if a node has a file or tree to compare with the source.
     pub digests: Option<Vec<[u8; 32]>>,
     /// The nodes on which the remains of an interrupted copy cannot be used.
     pub unusable: Vec<String>,
-    /// The nodes that could not read their part of a shared source, and why.
+    /// The nodes that could not read their part of a shared source, each with the reason.
     pub unread: Vec<(String, String)>,
 }
 
-/// Asks `agents` what they have of `given`, if it is a file that goes to a file, or a tree that goes to a
-/// directory. Ends the set-up phase if a node has something.
+/// Asks `agents` which parts of `given` their nodes have, if a file is copied to a file, or a tree
+/// to a directory. Ends the set-up phase if a node has any part.
 pub fn compare_first(
     request: &CopyRequest<'_>,
     given: &CopySource,
@@ -63,8 +63,8 @@ pub fn compare_first(
     let name = |place: usize| plan.nodes[place + 1].name.clone();
     let unread = unread.into_iter().map(|(place, reason)| (name(place), reason)).collect();
     let unusable = unusable.into_iter().map(name).collect();
-    // A tree is read in order, file by file. Over several lanes, with different blocks missing on different
-    // nodes, two lanes could wait for each other.
+    // A tree is read in order, file by file. Over several lanes, if different blocks are missing on
+    // different nodes, two lanes could wait for each other.
     let plan = match given {
         CopySource::Tree(_) if digests.is_some() => plan.by_one_lane(),
         _ => plan,
@@ -83,7 +83,7 @@ fn shared(given: &CopySource, plan: &Plan) -> Result<Option<Shared>, Failure> {
     }))
 }
 
-/// Returns what to compare with what; `None` if there is nothing to compare.
+/// Returns the source and destination to compare; `None` if there is nothing to compare.
 fn asked<'a>(
     request: &CopyRequest<'_>,
     given: &'a CopySource,
@@ -110,7 +110,7 @@ fn asked<'a>(
     }
 }
 
-/// Records the digests of a source that was read, for the next copy of it.
+/// Records the digests of the source, so that the next copy of it need not compute them.
 pub fn remember(given: &CopySource, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
     let source = given.file().filter(|_| plan.layout.length > 0);
     if let (Some((_, source)), Some(digests)) = (source, digests) {

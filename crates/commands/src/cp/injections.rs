@@ -6,17 +6,18 @@ use garland_protocol::{ClockFault, Injection, Wanted, parse_injection};
 use garland_fleet::inventory::{self, LAB_PREFIX};
 use garland_terminal::failure::Failure;
 
-/// The faults of one command.
+/// The faults to inject in a command.
 #[derive(Debug, Default)]
 pub struct Injections {
-    /// Faults of the copy, with the nodes that show them.
+    /// The faults of the copy, each with the node where it occurs.
     pub faults: Vec<(NodeId, Injection)>,
-    /// Faults of clocks, with the names of the nodes.
+    /// The faults of clocks, each with the name of the node.
     pub clocks: Vec<(String, ClockFault)>,
 }
 
 impl Injections {
-    /// Parses `words` and finds their nodes in the plan. Nodes of a lab may be named without prefix.
+    /// Parses `words` and finds the nodes of the faults in the plan. Nodes of a lab may be named
+    /// without the lab's prefix.
     pub fn parse(words: &[String], plan: &Plan) -> Result<Self, Failure> {
         let mut injections = Self::default();
         for word in words {
@@ -51,6 +52,6 @@ fn find<'a>(name: &str, word: &str, plan: &'a Plan) -> Result<(NodeId, &'a str),
         .map(|(id, node)| (id, node.name.as_str()))
         .ok_or_else(|| {
             let message = format!("`{word}`: {name} is not a destination of this copy");
-            Failure::usage(message).hint("give the name of one node, as in the node list")
+            Failure::usage(message).hint("specify the name of one node, as in the node list")
         })
 }

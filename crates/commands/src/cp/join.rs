@@ -15,11 +15,11 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 
-/// The result of a node that joined or tried to.
+/// The result of a node that joined the copy or tried to join it.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Entry {
-    /// It took part in the copy.
+    /// The node took part in the copy.
     Joined(Box<NodeResult>),
     /// The copy ended before the node joined.
     Late {
@@ -50,7 +50,7 @@ impl Entry {
 struct Joined {
     #[serde(flatten)]
     head: Head,
-    /// The copy's run.
+    /// The name of the copy's run.
     joined: String,
     /// The entries of the copy's result for the nodes that joined.
     nodes: Vec<Entry>,
@@ -60,7 +60,7 @@ struct Joined {
 pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     if !cp.sources().is_empty() {
         return Err(Failure::usage("--join takes one node list and no SOURCE")
-            .hint("join several lists by commas: 'n1,n[5-6]'"));
+            .hint("to specify several lists, separate them by commas: 'n1,n[5-6]'"));
     }
     let list =
         cp.destination().to_str().ok_or_else(|| Failure::usage("a node list must be UTF-8"))?;
@@ -83,7 +83,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     phases.end("answer");
     join_listener::await_end(&copy, &interrupts)?;
     if interrupts.have_come() {
-        // The copy belongs to another command and continues.
+        // The copy was started by another command and continues.
         return Err(Failure::interrupted("waiting for the end of the copy, which continues"));
     }
     phases.end("copy");

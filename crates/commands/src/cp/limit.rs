@@ -1,4 +1,4 @@
-//! The limit of a copy: the highest rate that the wires allow, if it is known beforehand.
+//! The limit of a copy: the highest rate that the wires allow, if it is known before the copy.
 
 use garland_control::Agent;
 use garland_core::plan::{HEAD, Lane, NodeId, Plan};
@@ -12,13 +12,13 @@ use super::request::CopyRequest;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::limit::Limit;
 
-/// TCP payload in a full Ethernet frame, over what the frame occupies on the wire: 1448 of 1538
-/// bytes at the usual MTU.
+/// The ratio of TCP payload to the bytes that a full Ethernet frame occupies on the wire: 1448 of
+/// 1538 at the usual MTU.
 const GOODPUT: f64 = 1448.0 / 1538.0;
 
-/// Returns the rate of TCP payload that a lab's wires allow for this plan, or, outside of a lab, that of
-/// this host's NIC towards the first agent; `None` if it is unknown. In a lab `sender` is the name of the
-/// node that sends; the default is the lab's head.
+/// Returns the rate of TCP payload that a lab's wires allow for this plan, or, outside of a lab,
+/// the rate of this host's NIC towards the first agent; `None` if it is unknown. In a lab, `sender`
+/// is the name of the node that sends; the default is the lab's head.
 fn of_wires(
     lab: Option<&Lab>,
     sender: Option<&str>,
@@ -38,8 +38,8 @@ fn of_wires(
     Some(Limit::new(bits, source))
 }
 
-/// Returns the limit of a copy by the wires and by `--bwlimit`, which applies to each link: between two nodes
-/// there is a link for each lane.
+/// Returns the limit that the wires and `--bwlimit` set for a copy. `--bwlimit` applies to each
+/// link; two nodes are connected by one link for each lane.
 pub fn of_copy(
     request: &CopyRequest<'_>,
     lab: Option<&Lab>,
@@ -56,8 +56,8 @@ pub fn of_copy(
     Some(Limit { rate: all, source: "--bwlimit".to_owned(), achieved: None })
 }
 
-/// Returns the rate of all lanes together, in bits per second, when all hops are busy at once; a lane is
-/// as fast as its slowest hop. `None` if the wires have no rate.
+/// Returns the total rate of all lanes, in bits per second, when all hops are busy at the same
+/// time; a lane is as fast as its slowest hop. `None` if the wires have no rate limit.
 pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport) -> Option<f64> {
     let topology = &lab.spec().topology;
     let ways = Ways::of(topology);
@@ -79,7 +79,7 @@ pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport
         let address = addresses[usize::from(lane.rail) % addresses.len()];
         Some(vec![ways.to_address(from, to, address)])
     };
-    // The first hop of a shared source is a read of the node's own, and crosses no wire.
+    // The first hop of a shared source is a read by the node itself, and uses no wire.
     let own = usize::from(plan.is_shared);
     let hops =
         |lane: &Lane| lane.route.hops().skip(own).map(|(near, far)| hop(lane, near, far)).collect();
@@ -91,6 +91,7 @@ pub fn of_lab(lab: &Lab, sender: Option<&str>, plan: &Plan, transport: Transport
         return None;
     }
     let all: f64 = rates.chunks(hops).map(slowest).sum();
-    // Nodes without a route to the next are excluded from the copy, whose limit is then unknown.
+    // Nodes without a route to the next node are excluded from the copy, whose limit is then
+    // unknown.
     (all.is_finite() && all > 0.0).then_some(all)
 }

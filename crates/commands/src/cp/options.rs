@@ -1,5 +1,5 @@
-//! The table of which options of `garland cp` have an effect on which kind of copy. An option without
-//! effect is refused, never ignored.
+//! The table of the options of `garland cp`: on which kinds of copies each option has an effect. An
+//! option without an effect is refused, never ignored.
 
 use std::fmt;
 
@@ -50,15 +50,16 @@ const TO_NODES: Kinds = BROADCAST | STRIPES;
 const FROM_NODES: Kinds = FROM_FILES | FROM_TREES | FROM_STRIPES;
 const COPY: Kinds = TO_NODES | FROM_NODES;
 
-/// Where an option has an effect.
+/// The kinds of copies on which an option has an effect.
 struct Rule {
-    /// Its name on the command line, without dashes.
+    /// The name of the option on the command line, without dashes.
     option: &'static str,
-    /// The kinds on which it has an effect.
+    /// The kinds on which the option has an effect.
     kinds: Kinds,
-    /// Kinds on which it has none, and values that are accepted for them because they are the default.
+    /// Kinds on which the option has no effect, and the values that are nevertheless accepted for
+    /// them because they equal the default.
     same: (Kinds, &'static [&'static str]),
-    /// The hint for other kinds: why there is no effect, or what to do.
+    /// The hint for other kinds: why the option has no effect, or what to do instead.
     hint: &'static str,
 }
 
@@ -68,22 +69,22 @@ const fn rule(option: &'static str, kinds: Kinds, hint: &'static str) -> Rule {
 }
 
 impl Rule {
-    /// Also accepts `values` for `kinds`, for which they are the default.
+    /// Also accepts `values` for `kinds`, since they equal the default for these kinds.
     const fn same(self, kinds: Kinds, values: &'static [&'static str]) -> Self {
         Self { same: (kinds, values), ..self }
     }
 }
 
-const NONE_APART: &str = "no node can be fed on the side there: each node has a part of its own, or the source can be read only once";
+const NONE_APART: &str = "no node can be fed on the side in this copy: each node has a different part, or the source can be read only once";
 const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
 const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
 
-/// All options. Conflicts that depend on values, on other options or on the type of a file are refused
-/// elsewhere: by the argument parser, or where the source is opened.
+/// The rules of all options. Conflicts that depend on values, on other options or on the type of a
+/// file are reported elsewhere: by the argument parser, or when the source is opened.
 const RULES: &[Rule] = &[
     rule("join", JOIN, ""),
     rule("stripe", STRIPES | FROM_STRIPES, ""),
-    // For an object it is refused later, with its address.
+    // With an object, the option is refused later, by an error that names the address.
     rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),
     rule("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     rule("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
@@ -91,7 +92,7 @@ const RULES: &[Rule] = &[
     rule("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
     // Copies without a comparison send everything anyway.
     rule("whole", COPY, ""),
-    // For a stream it is refused later, when the source is opened.
+    // With a stream, the option is refused later, when the source is opened.
     rule(
         "shared",
         FILE | STREAM,
@@ -109,8 +110,12 @@ const RULES: &[Rule] = &[
     rule("save-plan", COPY, ""),
     rule("order", TO_NODES, "copies from nodes read from all nodes at once")
         .same(FROM_NODES, &["list"]),
-    rule("shape", BROADCAST & !STREAM, "no node feeds another there; a stream always uses a chain")
-        .same(STREAM, &["auto", "chain"]),
+    rule(
+        "shape",
+        BROADCAST & !STREAM,
+        "in this copy no node feeds another, or the source is a stream, which always uses a chain",
+    )
+    .same(STREAM, &["auto", "chain"]),
     rule("on-slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
     rule("slow-below", BROADCAST & !STREAM, NONE_APART),
     rule("rails", COPY, ""),
@@ -138,7 +143,7 @@ const RULES: &[Rule] = &[
     rule("lab", COPY, ""),
     rule("from", COPY, ""),
     rule("local-root", COPY, ""),
-    // Options of all commands.
+    // Options that all commands have.
     rule("cluster", COPY, ""),
     rule("json", COPY | JOIN, ""),
 ];
@@ -167,10 +172,10 @@ pub fn kind_of(cp: &Cp, task: &Task) -> Result<Kind, Failure> {
     })
 }
 
-/// Refuses options that have no effect on this kind of copy.
+/// Returns an error for options that have no effect on this kind of copy.
 ///
 /// # Errors
-/// When the user typed one.
+/// If the user specified such an option.
 pub fn refuse_without_effect(cp: &Cp, kind: Kind) -> Result<(), Failure> {
     for rule in RULES {
         let mut typed = cp.typed.iter().filter(|(option, _)| option == rule.option);
@@ -260,7 +265,8 @@ mod tests {
         Ok(cp)
     }
 
-    /// Returns the error for these options in a copy of that kind; empty if all are accepted.
+    /// Returns the error for these options in a copy of this kind; an empty string if all are
+    /// accepted.
     fn said(kind: Kind, options: &[&str]) -> String {
         let (_, words) = KINDS.iter().find(|(own, _)| *own == kind).unwrap();
         let cp =
@@ -298,7 +304,7 @@ mod tests {
         }
     }
 
-    /// For each option the kinds for which it is refused.
+    /// Tests each option with the kinds of copies for which it is refused.
     #[test]
     fn what_has_no_effect_is_refused() {
         use Kind::*;
@@ -345,7 +351,7 @@ mod tests {
         }
     }
 
-    /// Whether a value has an effect, or the parser refuses it for other kinds.
+    /// Tests values that are accepted for some kinds of copies and refused for others.
     #[test]
     fn values_that_change_nothing_are_accepted_and_others_refused() {
         use Kind::*;

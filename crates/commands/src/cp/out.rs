@@ -36,7 +36,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
     let (nodes, path) = ends::destination(&inventory, request.args.destination())?;
     request.refuse_unreachable(nodes.len())?;
     let places = Places::open()?;
-    // A dry run needs no lab. Remote sources can be reached from a lab's head, too.
+    // A dry run needs no lab. Remote sources can also be reached from a lab's head.
     let args = request.args;
     let entered = args.launch.enter_lab(&nodes, &places);
     let lab = if args.dry_run { entered.unwrap_or(None) } else { entered? };
@@ -84,7 +84,7 @@ pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure
         injections: injections.faults,
     };
     let fleet = Fleet { agents: before.agents, children: fleet.children };
-    // Nodes that join read the result, so the listener lives until that is kept.
+    // Nodes that join read the result, so the listener must live until the result is saved.
     let (outcome, children, _listener) = make(context, request, &builder, job, fleet, &run)?;
     let plan = given.ended(before.plan, &outcome);
     run.keep("plan.json", &plan)?;

@@ -1,5 +1,6 @@
-//! Ends a command soon after Ctrl-C even if it hangs. A copy handles Ctrl-C itself to end cleanly, which
-//! it cannot do while a system call on an unresponsive disk of this machine blocks.
+//! Ends a command soon after Ctrl-C even if the command hangs. A copy normally handles Ctrl-C
+//! itself and ends cleanly, but cannot do so while a system call blocks on an unresponsive disk of
+//! this machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,21 +12,22 @@ use garland_sys::threads;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// The most time from Ctrl-C to the end of a command's work; the result is printed after it.
+/// The maximum time from Ctrl-C to the end of a command's work; the result is printed after that.
 const LIMIT: Duration = Duration::from_millis(1900);
 
 /// Interval between checks for Ctrl-C.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Ends this process [`LIMIT`] after Ctrl-C, unless [`Overtime::end`] is called before or it is dropped.
+/// Ends this process [`LIMIT`] after Ctrl-C, unless [`Overtime::end`] is called or the value is
+/// dropped before.
 pub struct Overtime(Arc<AtomicBool>);
 
 impl Overtime {
-    /// Watches the operation `what` in a thread of its own. Call it after entering a lab, which a process
-    /// with several threads cannot do (setns(2)).
+    /// Starts to watch the operation `what` in a separate thread. Must be called after entering a
+    /// lab, which a process with several threads cannot do (setns(2)).
     ///
     /// # Errors
-    /// When the thread cannot be started.
+    /// If the thread cannot be started.
     pub fn watch(what: &'static str, interrupts: &Arc<Interrupts>) -> Result<Self, Failure> {
         let over = Arc::new(AtomicBool::new(false));
         let (is_over, interrupts) = (Arc::clone(&over), Arc::clone(interrupts));
@@ -38,7 +40,7 @@ impl Overtime {
             }
             std::thread::sleep(LIMIT);
             if !is_over.load(Ordering::Acquire) {
-                let hint = "it hangs in a system call that does not return: see dmesg";
+                let hint = "the command hangs in a system call that does not return: see dmesg";
                 output::warn(Failure::interrupted(what).hint(hint));
                 std::process::exit(Exit::Interrupted.code().into());
             }

@@ -10,12 +10,12 @@ use super::shape::shaped;
 use super::source::CopySource;
 use garland_terminal::failure::Failure;
 
-/// The most nodes that read parts of a shared source. Each part is a lane, which needs a thread and
-/// memory on every node.
+/// The maximum number of nodes that read parts of a shared source. Each part is a lane, which needs
+/// a thread and memory on every node.
 const READERS: u16 = 16;
 
-/// Plans the copy of `given` to `path` on `nodes`, in their order. The number of lanes is that of `--rails`,
-/// else that of the nodes' addresses or of the lab's rails.
+/// Plans the copy of `given` to `path` on `nodes`, in the order of `nodes`. The number of lanes is
+/// that of `--rails`, or else the number of the nodes' addresses or of the lab's rails.
 pub fn plan(
     request: &CopyRequest<'_>,
     (given, path): (&CopySource, &[u8]),
@@ -49,7 +49,8 @@ pub fn plan(
     Ok((plan, Some(stripes)))
 }
 
-/// Refuses a shared copy unless it is of a regular file and to a file.
+/// Returns an error for a shared copy unless the source is a regular file and the destination is a
+/// file.
 fn refuse_unshareable(given: &CopySource, path: &[u8]) -> Result<(), Failure> {
     let is_plain = given.file().is_some_and(|(path, _)| path.is_file());
     let wrong = if !is_plain {

@@ -1,5 +1,5 @@
-//! The progress of a copy: a line for each node if all fit on the screen, else the number of nodes in each
-//! state; and a line about all of them, with the rate and the time left.
+//! The progress of a copy: a line for each node if all lines fit on the screen, otherwise the
+//! number of nodes in each state; and a line about all nodes, with the rate and the remaining time.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -20,16 +20,16 @@ const WINDOW_NS: u64 = 3_000_000_000;
 /// Interval between checks for stuck nodes, in nanoseconds.
 const POLL_NS: u64 = 200_000_000;
 
-/// Columns of a bar.
+/// The width of a bar, in columns.
 const BAR: u64 = 24;
 
-/// The length of a stream, in bytes.
+/// The length that stands for the unknown length of a stream, in bytes.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The most characters of a name that are shown.
+/// The maximum width of a node's name, in columns.
 const NAME_MAX: usize = 24;
 
-/// The names of the states, in order.
+/// The names of the states, in the order in which they are listed.
 const WORDS: [&str; 7] = ["starting", "receiving", "stuck", "finishing", "done", "failed", "dead"];
 
 /// The progress of one copy.
@@ -38,18 +38,19 @@ pub struct Bars {
     names: Vec<String>,
     /// Bytes that each node receives or sends.
     lengths: Vec<u64>,
-    /// Bytes of the file if every node receives all of it; `None` if each node has a file or part of its own.
+    /// Bytes of the file if every node receives all of it; `None` if each node has a separate file
+    /// or part.
     every: Option<u64>,
-    /// Pairs of a time and the bytes that the slowest node had then.
+    /// Times, and the bytes that the slowest node had at each time.
     past: VecDeque<(u64, u64)>,
-    /// Print nothing at all, not even the nodes that the copy waits for.
+    /// Whether to print nothing at all, not even the nodes that the copy waits for.
     silent: bool,
-    /// When the copy began to wait for busy nodes.
+    /// When the copy began to wait for busy nodes, in nanoseconds.
     waiting_since: Option<u64>,
     /// The nodes that were reported as stuck, and the time of the last check.
     stuck: BTreeSet<NodeId>,
     checked_ns: u64,
-    /// The reports for programs, if they are wanted.
+    /// The writer of progress reports for programs, if the user requested them.
     lines: Option<ProgressLines>,
 }
 
@@ -61,7 +62,7 @@ pub struct NodeNow {
 }
 
 impl NodeNow {
-    /// A node whose copy has not begun.
+    /// The progress of a node whose copy has not begun.
     pub const WAITING: Self = Self { word: WORDS[0], held: 0 };
 
     /// Returns the progress of all nodes of a copy, in the order of its plan.
@@ -82,7 +83,7 @@ impl NodeNow {
         states.map(now).collect()
     }
 
-    /// Returns the node's line; its name is padded or cut to `width` columns.
+    /// Returns the node's line; the name is padded or cut to `width` columns.
     fn line(&self, (name, width): (&str, usize), length: u64) -> String {
         let name: String = name.chars().take(width).collect();
         let held = bytes::format(self.held);
@@ -97,7 +98,7 @@ impl NodeNow {
 }
 
 impl Bars {
-    /// The progress of a copy by `plan`, shown as the options ask for it.
+    /// Creates the progress of a copy by `plan`, shown as the options request.
     pub fn new(plan: &Plan, context: &Context, cp: &Cp) -> Self {
         let open = plan.layout.open;
         let length = |id| if open { UNKNOWN } else { plan.bytes_of(id) };
@@ -108,8 +109,8 @@ impl Bars {
         Self { every: all.then_some(every), ..bars }
     }
 
-    /// The progress of nodes of which each has its own number of bytes. If there are reports or a result for
-    /// programs, nothing is shown to people.
+    /// Creates the progress of nodes with a separate number of bytes each. If reports or a result
+    /// for programs are requested, no progress is shown on the terminal.
     pub fn of_parts(
         nodes: impl Iterator<Item = (String, u64)>,
         context: &Context,
@@ -143,7 +144,7 @@ impl Bars {
         }
     }
 
-    /// Reports each node whose disk does not respond, once.
+    /// Reports each node whose disk does not respond. Each node is reported once.
     fn report_stuck(&mut self, plan: &Plan, progress: &Progress<'_>) {
         if self.silent || progress.now_ns.saturating_sub(self.checked_ns) < POLL_NS {
             return;
@@ -170,7 +171,8 @@ impl Bars {
         }
     }
 
-    /// Reports for programs are always due, since the last one must be complete.
+    /// Whether a redraw is due. Reports for programs are always due, since the last report must be
+    /// complete.
     fn is_due(&self, now: u64) -> bool {
         self.lines.is_some() || self.screen.is_due(now)
     }
@@ -203,7 +205,7 @@ impl Bars {
         self.screen.draw(now, &lines);
     }
 
-    /// Shows which nodes the copy waits for; without a screen, prints them once.
+    /// Shows the nodes that the copy waits for; without a terminal, prints them once.
     fn show_waiting(&mut self, now: u64, nodes: &[NodeId]) {
         let place = |id: &NodeId| id.index().checked_sub(1);
         let names = nodes.iter().filter_map(|id| self.names.get(place(id)?).map(String::as_str));
@@ -236,7 +238,7 @@ impl Bars {
     }
 }
 
-/// Returns the nodes as they are reported to programs.
+/// Returns the nodes in the format of reports for programs.
 fn named(names: &[String], nodes: &[NodeNow]) -> Vec<NodeLine> {
     let nodes = names.iter().zip(nodes);
     let line = |(name, node): (&String, &NodeNow)| NodeLine {
@@ -247,7 +249,7 @@ fn named(names: &[String], nodes: &[NodeNow]) -> Vec<NodeLine> {
     nodes.map(line).collect()
 }
 
-/// Returns the number of nodes in each state, as a line.
+/// Returns a line with the number of nodes in each state.
 fn tally(nodes: &[NodeNow]) -> String {
     let count = |word: &&str| nodes.iter().filter(|node| node.word == *word).count();
     let counts = WORDS.iter().map(|word| (count(word), word)).filter(|(count, _)| *count > 0);
@@ -255,8 +257,8 @@ fn tally(nodes: &[NodeNow]) -> String {
     format!("{} nodes: {}", nodes.len(), counts.join(", "))
 }
 
-/// Returns the line about all nodes: the share, the time left, the rate, and the bytes. The most important
-/// is first, since a narrow terminal cuts the rest off.
+/// Returns the line about all nodes: share, remaining time, rate, and bytes. The most important
+/// value is first, since a narrow terminal cuts off the end of the line.
 fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     let (Some(&(then, before)), Some(&(now, least))) = (past.front(), past.back()) else {
         return String::new();
@@ -278,12 +280,13 @@ fn sum(what: &str, past: &VecDeque<(u64, u64)>, length: u64) -> String {
     line + &format!("  {} of {}", bytes::format(least), bytes::format(length))
 }
 
-/// Returns a length unless it is that of a stream.
+/// Returns a length; `None` for the length that stands for a stream.
 fn known(length: u64) -> Option<u64> {
     Some(length).filter(|length| *length != UNKNOWN)
 }
 
-/// Formats a duration as whole seconds, or as minutes or hours if it is long: finer units would flicker.
+/// Formats a duration in whole seconds, or in minutes or hours if it is long: smaller units would
+/// flicker.
 fn countdown(ns: u128) -> String {
     match ns.div_ceil(1_000_000_000) {
         seconds @ 0..100 => format!("{seconds} s"),

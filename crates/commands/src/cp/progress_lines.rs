@@ -9,13 +9,13 @@ use garland_terminal::output;
 /// Interval between lines, in nanoseconds.
 const EVERY_NS: u64 = 200_000_000;
 
-/// One line.
+/// One line of progress.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     schema: &'static str,
     elapsed_ns: u64,
     bytes: u64,
-    /// `None` for a stream that has not ended.
+    /// The total length in bytes; `None` for a stream that has not ended.
     length: Option<u64>,
     nodes: Vec<NodeLine>,
     waiting: Vec<String>,
@@ -24,17 +24,17 @@ pub struct Line {
 /// The progress of one node.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeLine {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// Its state.
+    /// The node's state.
     pub state: &'static str,
-    /// Bytes that it has.
+    /// Bytes that the node has received or sent.
     pub bytes: u64,
 }
 
 impl Line {
-    /// A line for the time `now_ns`, with the bytes of all nodes, the total length, and the nodes that the copy
-    /// waits for.
+    /// Creates a line for the time `now_ns`, with the bytes of all nodes, the total length, and the
+    /// nodes that the copy waits for.
     pub fn new(
         now_ns: u64,
         (bytes, length): (u64, Option<u64>),
@@ -51,12 +51,13 @@ impl Line {
 pub struct ProgressLines {
     /// When the next line may be written, in nanoseconds of the monotonic clock.
     due_ns: u64,
-    /// The newest line, if it has not been written.
+    /// The newest line, if it is not written yet.
     last: Option<Line>,
 }
 
 impl ProgressLines {
-    /// Writes the line if one is due; else keeps it to be written later, unless a newer one replaces it.
+    /// Writes the line if one is due; otherwise keeps it until it is written or a newer line
+    /// replaces it.
     pub fn tell(&mut self, now_ns: u64, line: Line) {
         self.last = Some(line);
         if now_ns >= self.due_ns {
@@ -65,7 +66,7 @@ impl ProgressLines {
         }
     }
 
-    /// Writes the line that was kept, if any.
+    /// Writes the line that is not written yet, if any.
     pub fn write(&mut self) {
         let Some(line) = self.last.take() else { return };
         let Ok(text) = serde_json::to_string(&line) else { return };

@@ -17,16 +17,18 @@ use super::task::Task;
 use crate::args::Cp;
 use garland_terminal::failure::Failure;
 
-/// A copy that the user asked for. Options without effect on its kind are refused, and values parsed.
-/// Conflicts that depend on the nodes or on the type of a file are refused once these are known.
+/// A copy that the user requested, with parsed values. Options without an effect on this kind of
+/// copy are refused. Conflicts that depend on the nodes or on the type of a file are reported once
+/// these are known.
 pub struct CopyRequest<'a> {
     /// The arguments as they were typed.
     pub args: &'a Cp,
-    /// What to do.
+    /// The task: a copy to nodes, a copy from nodes, or joining a copy.
     pub task: Task,
     /// The patterns of paths to skip in trees.
     pub excludes: Vec<Pattern>,
-    /// Bytes of a block. `None` if the user does not say: then the length of the source decides.
+    /// Bytes of a block; `None` if the user did not specify a size: it then depends on the length
+    /// of the source.
     pub block_size: Option<u32>,
     /// Buffers, operations and rate of each lane.
     pub pipeline: Pipeline,
@@ -54,7 +56,7 @@ impl<'a> TryFrom<&'a Cp> for CopyRequest<'a> {
 }
 
 impl CopyRequest<'_> {
-    /// What is read back and verified at the end.
+    /// Returns the checks that read the copy back at the end.
     pub fn read_back(&self) -> ReadBack {
         self.args.checks.read_back()
     }
@@ -64,7 +66,7 @@ impl CopyRequest<'_> {
         self.args.exclude.iter().map(|pattern| pattern.as_bytes().to_vec()).collect()
     }
 
-    /// The congestion controls to ask for, best first.
+    /// Returns the congestion controls to request, the best first.
     pub fn congestion(&self) -> Vec<String> {
         match &self.args.congestion {
             Some(name) => vec![name.clone()],
@@ -72,7 +74,7 @@ impl CopyRequest<'_> {
         }
     }
 
-    /// The congestion control that links get.
+    /// Returns the congestion control that links will use.
     pub fn congestion_in_force(&self) -> Option<String> {
         let names = self.congestion();
         tcp::congestion_in_force(&names.iter().map(String::as_str).collect::<Vec<_>>()).ok()
@@ -85,13 +87,14 @@ impl CopyRequest<'_> {
         Transport::mptcp_if(args.checks.pace() == 0 && args.launch.speaks_mptcp(lab, lanes))
     }
 
-    /// How the copy is traced, if it is; its times are relative to `started_ns`.
+    /// Returns how the copy is traced, or `None` if it is not; times in traces are relative to
+    /// `started_ns`.
     pub fn tracing(&self, lab: Option<&Lab>, started_ns: u64) -> Option<Tracing> {
         (!self.args.no_trace).then(|| Tracing { started_ns, emulated: lab.is_some() })
     }
 
-    /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes, and a node of a
-    /// stream cannot be detached, since nothing can be read again for it.
+    /// Returns the policy of a copy to `nodes` nodes. A striped copy needs all of its nodes. A node
+    /// of a stream cannot be detached, since a stream cannot be read again for it.
     pub fn policy(&self, nodes: usize, is_striped: bool, is_stream: bool) -> Policy {
         let below = self.args.slow_below;
         let policy = Policy::for_nodes(nodes).with_stuck_after(self.args.stuck_after);
@@ -112,16 +115,17 @@ impl CopyRequest<'_> {
                 let are =
                     if nodes == 1 { "is 1 node".to_owned() } else { format!("are {nodes} nodes") };
                 Err(Failure::usage(format!("--min-ok {wanted} cannot be reached: there {are}"))
-                    .hint(format!("--min-ok {nodes} at most")))
+                    .hint(format!("--min-ok can be at most {nodes}, the number of nodes")))
             }
             _ => Ok(()),
         }
     }
 
-    /// Refuses to read back data that is not kept; `message` names its destination.
+    /// Returns an error if the data would be read back although it is not stored; `message` names
+    /// its destination.
     ///
     /// # Errors
-    /// When `--verify` or `--checksum` asks for it.
+    /// If `--verify` or `--checksum` requests reading back.
     pub fn refuse_to_read_back(&self, message: &str) -> Result<(), Failure> {
         if self.read_back() == ReadBack::default() {
             return Ok(());

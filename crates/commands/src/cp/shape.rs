@@ -1,4 +1,5 @@
-//! Chooses between a chain and a tree: as the user says, or the one that is predicted to be faster.
+//! Chooses between a chain and a tree: the shape that the user specified, or the one that is
+//! predicted to be faster.
 
 use std::time::Duration;
 
@@ -10,15 +11,16 @@ use crate::cp::limit;
 use crate::cp::request::CopyRequest;
 use garland_terminal::failure::Failure;
 
-/// The rate of wires that is assumed if it is unknown, in bytes per second: TCP payload of 1 Gbit/s.
+/// The assumed rate of wires if the rate is unknown, in bytes per second: TCP payload of 1 Gbit/s.
 const USUAL_RATE: f64 = 117.7e6;
 
-/// The assumed time from the arrival of data at a node to its arrival at the next: wake-up and wire.
+/// The assumed time from the arrival of data at one node to its arrival at the next: wake-up and
+/// wire.
 const HOP: Duration = Duration::from_micros(100);
 
-/// Returns the plan in the shape of `--shape`, with the reason if it became a tree.
+/// Returns the plan in the shape that `--shape` specifies; if it is a tree, with the reason.
 pub fn shaped(request: &CopyRequest<'_>, lab: Option<&Lab>, plan: Plan) -> Result<Plan, Failure> {
-    // The length of a stream is unknown, and with it the time of either shape.
+    // The length of a stream is unknown, so the time of either shape cannot be predicted.
     if plan.layout.open {
         return Ok(plan);
     }

@@ -29,13 +29,14 @@ pub enum CopySource {
     Elsewhere(Arc<Elsewhere>),
     /// Files and directories, as one sequence of bytes.
     Tree(Arc<TreeSource>),
-    /// Bytes that can be read only once; the name is empty unless it is a named pipe.
+    /// A stream: bytes that can be read only once. The name is empty unless the stream is a named
+    /// pipe.
     Stream(Vec<u8>, Layout, Arc<StreamSource>),
 }
 
 impl CopySource {
-    /// Opens the sources that the user named; scans all of a tree. `disk` is the rate of an emulated disk in
-    /// bytes per second.
+    /// Opens the sources that the user specified; a tree is scanned completely. `disk` is the rate
+    /// of an emulated disk in bytes per second.
     pub fn open(
         request: &CopyRequest<'_>,
         interrupts: &Arc<Interrupts>,
@@ -82,16 +83,17 @@ impl CopySource {
         };
         if request.args.stripe.is_some() {
             return Err(Failure::usage("a stream cannot be striped: its length is unknown")
-                .hint("write it to a file first"));
+                .hint("write the stream to a file first"));
         }
         let block = request.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
         let layout = Layout::open_ended(block).map_err(Failure::usage)?;
         let (name, opened) = match target::parse(source.as_os_str()) {
             Ok(Target::Pipe) => (Vec::new(), open_input(layout)),
             Ok(Target::Command(line)) if line.trim_ascii().is_empty() => {
-                return Err(Failure::usage("no command after `|`").hint("such as '|pg_dump data'"));
+                return Err(Failure::usage("no command after `|`")
+                    .hint("specify one, such as '|pg_dump data'"));
             }
-            // A plan does not need the bytes.
+            // A plan can be made without the bytes.
             Ok(Target::Command(_)) if request.args.dry_run => (Vec::new(), open_input(layout)),
             Ok(Target::Command(line)) => {
                 (Vec::new(), StreamSource::of_command(&line, None, layout))
@@ -105,7 +107,7 @@ impl CopySource {
         Ok(Self::Stream(name, layout, Arc::new(stream)))
     }
 
-    /// Returns how it is cut into blocks, of `block` bytes if the user gave a size.
+    /// Returns how the source is cut into blocks, of `block` bytes if the user specified a size.
     pub fn layout(&self, block: Option<u32>) -> Result<Layout, Failure> {
         match (self, block) {
             (Self::Stream(_, layout, _), _) => Ok(*layout),
@@ -114,7 +116,7 @@ impl CopySource {
         }
     }
 
-    /// The path and the open file, if it is a file.
+    /// Returns the path and the open file if the source is a file.
     pub fn file(&self) -> Option<(&Path, &Arc<Source>)> {
         match self {
             Self::File(path, source) => Some((path, source)),
@@ -122,7 +124,7 @@ impl CopySource {
         }
     }
 
-    /// Its bytes.
+    /// Returns the content of the source.
     pub fn content(&self) -> Arc<dyn Content> {
         match self {
             Self::File(_, source) => Arc::<Source>::clone(source),
@@ -132,7 +134,7 @@ impl CopySource {
         }
     }
 
-    /// The result of a tree on this machine: what was read of it, and what was not.
+    /// Returns the result of a tree on this machine: which files were read, and which were not.
     pub fn tree(&self) -> Option<TreeResult> {
         match self {
             Self::File(..) | Self::Elsewhere(_) | Self::Stream(..) => None,
@@ -151,7 +153,8 @@ impl CopySource {
         if plan.layout.open { plan.ended_at(self.content().length()) } else { plan }
     }
 
-    /// The two ends of a copy to `path` on nodes, with the `manifest` of a striped one.
+    /// Returns the source and destination of a copy to `path` on nodes, with the `manifest` of a
+    /// striped copy.
     pub fn ends(
         &self,
         request: &CopyRequest<'_>,
@@ -218,7 +221,8 @@ impl CopySource {
         })
     }
 
-    /// Bytes that the file needs on a disk; `u64::MAX`, which stands for its length, if its holes are unknown.
+    /// Returns the bytes that the file needs on a disk; if its holes are unknown, `u64::MAX`, which
+    /// means that it needs its whole length.
     fn room(&self) -> u64 {
         match self {
             Self::File(_, source) => source.room(),
@@ -237,7 +241,7 @@ impl CopySource {
             }),
             Self::Elsewhere(elsewhere) => Ok(FileFacts {
                 name: elsewhere.file_name().ok_or_else(|| {
-                    nameless().hint("its URL ends in `/`: name one that ends in a file name")
+                    nameless().hint("the URL ends in `/`: specify one that ends in a file name")
                 })?,
                 mode: MODE,
                 modified: elsewhere.modified(),
@@ -249,12 +253,13 @@ impl CopySource {
         }
     }
 
-    /// The manifest that is stored with every stripe, without the digests, which are not known yet.
+    /// Returns the manifest that is stored with every stripe. The digests are not known yet and are
+    /// missing.
     pub fn manifest(&self, plan: &Plan, stripes: Stripes) -> Result<Manifest, Failure> {
         let FileFacts { name, mode, modified } = self.facts()?;
         let name = String::from_utf8(name).map_err(|_| {
             Failure::usage("the name of the source is not valid UTF-8, which the manifest requires")
-                .hint("copy it under another name, through a symbolic link")
+                .hint("create a symbolic link with a valid name, and copy the link")
         })?;
         let server = |name: &str| StripeServer { name: name.to_owned(), digest: [0; 32] };
         Ok(Manifest {
@@ -278,7 +283,8 @@ struct FileFacts {
     modified: Option<(i64, u32)>,
 }
 
-/// Refuses `--delete` unless the source is one directory, which determines what is removed.
+/// Returns an error for `--delete` unless the source is one directory, which determines what is
+/// removed.
 fn refuse_unless_one_directory(sources: &[PathBuf]) -> Result<(), Failure> {
     let is_directory = |path: &PathBuf| {
         let followed = path.as_os_str().as_bytes().ends_with(b"/");
@@ -297,7 +303,7 @@ fn open_input(layout: Layout) -> io::Result<StreamSource> {
     Ok(StreamSource::of(input, "standard input", layout))
 }
 
-/// Whether a path is a regular file, which is copied in the same way with and without `-r`.
+/// Whether a path is a regular file. Files are copied in the same way with and without `-r`.
 fn is_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|stat| stat.is_file())
 }

@@ -12,11 +12,11 @@ use garland_terminal::failure::Failure;
 pub enum Task {
     /// Add nodes to the running copy of this run.
     Join(String),
-    /// Copy local or remote files to nodes.
+    /// Copy files, streams or remote objects to nodes.
     Out,
     /// Copy `path` from the nodes of `list` to this machine.
     In {
-        /// The node list, as it was written.
+        /// The node list, as the user wrote it.
         list: String,
         /// The path on the nodes.
         path: PathBuf,
@@ -24,10 +24,10 @@ pub enum Task {
 }
 
 impl Task {
-    /// Determines the task of a command line.
+    /// Returns the task that a command line specifies.
     ///
     /// # Errors
-    /// When a source looks like a URL and cannot be parsed as one.
+    /// If a source looks like a URL and cannot be parsed.
     pub fn of(args: &Cp) -> Result<Self, Failure> {
         if let Some(run) = &args.join {
             return Ok(Self::Join(run.clone()));
@@ -39,10 +39,10 @@ impl Task {
     }
 }
 
-/// Returns the nodes and the path of the source, if it is on nodes.
+/// Returns the nodes and the path of the source, if the source is on nodes.
 ///
 /// # Errors
-/// When a source looks like a URL and cannot be parsed as one.
+/// If a source looks like a URL and cannot be parsed.
 fn from_nodes(cp: &Cp) -> Result<Option<Target>, Failure> {
     let [source] = cp.sources() else { return Ok(None) };
     if source.exists() || elsewhere::address(cp.sources())?.is_some() {

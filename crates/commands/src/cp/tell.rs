@@ -11,8 +11,8 @@ use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// Prints the result: to standard error if standard output has the bytes of the copy (`path` is `-`) or the
-/// digests of `--checksum`.
+/// Prints the result. It is printed to standard error if standard output is used for the bytes of
+/// the copy (`path` is `-`) or for the digests of `--checksum`.
 pub fn tell(
     context: &Context,
     request: &CopyRequest<'_>,
@@ -44,7 +44,8 @@ pub fn save(request: &CopyRequest<'_>, planned: &impl Serialize) -> Result<(), F
     std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
 
-/// Prints a plan, the reason for its order, and what it copies and removes of a tree (`--dry-run`).
+/// Prints a plan, why its order was chosen, and which files of a tree it copies and removes
+/// (`--dry-run`).
 pub fn tell_plan(
     (context, request): (&Context, &CopyRequest<'_>),
     plan: &Plan,
@@ -58,7 +59,8 @@ pub fn tell_plan(
         why.map_or(Ok(()), |why| output::print(format_args!("order: {why}\n")))?;
         tree.map_or(Ok(()), output::print)?;
         if request.args.delete {
-            // Only the nodes know which names those are, and a dry run does not contact them.
+            // Only the nodes know the names of these files, and a dry run does not contact the
+            // nodes.
             let line = "delete  files on the nodes that these directories here do not have (not checked)\n";
             output::print(line)?;
         }

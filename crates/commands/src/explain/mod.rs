@@ -10,7 +10,7 @@ use garland_results::places::Places;
 use garland_results::traces::Traced;
 use garland_terminal::failure::{Exit, Failure};
 
-/// Explains the time of a copy. The second value is whether every trace could be read.
+/// Returns the explanation of a copy's time, and whether every trace could be read.
 pub fn explained(traced: &Traced, mut phases: Phases) -> Result<(ExplainResult, bool), Failure> {
     let kept = Kept::read(traced)?;
     phases.end("read");
@@ -22,7 +22,7 @@ pub fn explained(traced: &Traced, mut phases: Phases) -> Result<(ExplainResult, 
     Ok((result, kept.is_whole()))
 }
 
-/// Explains the run that `asked` names.
+/// Explains the run that `asked` specifies.
 pub fn run(context: &Context, asked: &Explain) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let traced = Traced::find_copy(&Places::open()?, &asked.run, asked.node.as_deref())?;

@@ -22,11 +22,12 @@ pub struct Drawn {
     known: HashMap<u32, Topology>,
 }
 
-/// Shapes without parameters except nodes and rate.
+/// Shapes whose only parameters are nodes and rate.
 const PLAIN: [&str; 6] = ["hub", "switch", "star", "ring", "full-mesh", "rail"];
 
 impl Drawn {
-    /// Loads a topology file, scenario or plain shape, with another rate or number of NICs if given.
+    /// Loads a topology file, scenario or plain shape, and changes its rate or number of NICs if
+    /// specified.
     pub fn load(name: &str, rate: Option<&str>, nics: Option<u16>) -> Result<Self, Failure> {
         let text = match topology::text(name).filter(|_| !topology::is_file(name)) {
             Some(text) => text.to_owned(),
@@ -34,8 +35,12 @@ impl Drawn {
                 format!("version = 1\n[topology]\nshape = \"{name}\"\nnodes = 1\n")
             }
             None => std::fs::read_to_string(name).map_err(|error| {
-                Failure::usage(format!("cannot read the topology {name}: {}", reason(&error)))
-                    .hint(format!("name a file, a scenario, or a shape: {}", PLAIN.join(", ")))
+                Failure::usage(format!("cannot read the topology {name}: {}", reason(&error))).hint(
+                    format!(
+                        "specify a file, a scenario, or one of these shapes: {}",
+                        PLAIN.join(", ")
+                    ),
+                )
             })?,
         };
         let mut drawn = Self { name: name.to_owned(), text, known: HashMap::new() };
@@ -79,7 +84,7 @@ impl Drawn {
         change: impl FnOnce(&mut Table) -> Result<(), Failure>,
     ) -> Result<String, Failure> {
         let wrong = || Failure::usage(format!("{} has no [topology] of its own", self.name));
-        // The parser of topologies has the better error messages.
+        // Leave errors to the parser of topologies, which has better messages.
         let mut document: Table = match self.text.parse() {
             Ok(document) => document,
             Err(_) => {

@@ -10,8 +10,8 @@ use super::drawn::{Drawn, MOST};
 const JOBS: usize = 2000;
 const NODES: u32 = 128;
 
-/// Jobs without own measurements are assumed to differ by up to this share from the mean: equal jobs would all
-/// use the wires at the same time for ever.
+/// Jobs without measured times are assumed to differ by up to this share from the mean: jobs of
+/// equal length would always use the wires at the same time.
 const SPREAD: f64 = 0.1;
 
 /// The jobs of a farm, and the number of jobs that a node runs at once.
@@ -21,8 +21,9 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Measured jobs, scaled so that one node alone takes `alone` seconds without shared resources: the times of
-    /// jobs that read through a mount include these.
+    /// Creates the jobs from measurements. Times are scaled so that one node alone takes `alone`
+    /// seconds without shared resources: measured times of jobs that read through a mount include
+    /// the time for shared resources.
     pub fn measured(jobs: &[Job], alone: f64) -> Option<Self> {
         let all: f64 = jobs.iter().map(|job| job.seconds).sum();
         let sound = !jobs.is_empty() && jobs.len() <= JOBS && all > 0.0 && alone > 0.0;
@@ -32,7 +33,8 @@ impl Jobs {
         sound.then(|| Self { jobs: jobs.iter().map(own).collect(), slots: slots as u32 })
     }
 
-    /// `count` similar jobs that compute for `seconds` in total, and transfer these bytes in total.
+    /// Creates `count` similar jobs that compute for `seconds` in total and transfer these bytes in
+    /// total.
     pub fn alike(count: u32, seconds: f64, (bytes_in, bytes_out): (f64, f64)) -> Option<Self> {
         let all = f64::from(count);
         let each = |place: u32| {

@@ -1,4 +1,5 @@
-//! The limits of a work: from the topology, by the simulator, and from the user.
+//! The limits of the work: those that the simulator derives from the topology, and those that the
+//! user specifies.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -35,7 +36,8 @@ pub fn demands(
     Ok(demands)
 }
 
-/// Returns the bytes that all jobs receive and send back: those of `--in` and `--out`, else those of the runs.
+/// Returns the bytes that all jobs receive and send back: the values of `--in` and `--out`, or else
+/// those of the runs.
 pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure> {
     let amount = |text: &Option<String>, moved: u64| match text {
         Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),

@@ -1,4 +1,4 @@
-//! Measurements: kept runs, and times that the user gives.
+//! Measurements: saved runs, and times that the user specifies.
 
 use garland_analysis::forecast::Point;
 use garland_core::units::Nanos;
@@ -12,7 +12,7 @@ use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::Failure;
 
-/// Measured points, and facts about the work they are of.
+/// Measured points, and facts about the measured work.
 #[derive(Default)]
 pub struct Measured {
     /// The points.
@@ -23,9 +23,9 @@ pub struct Measured {
     pub copied: Option<u64>,
     /// The number of jobs, if the points are of farms.
     pub jobs: Option<u32>,
-    /// Bytes that all jobs received, and sent back.
+    /// Bytes that all jobs received, and bytes that they sent back.
     pub moved: (u64, u64),
-    /// The jobs of the run on the fewest nodes, if it has records of them.
+    /// The jobs of the run with the fewest nodes, if that run has records of jobs.
     pub each: Vec<Job>,
     /// Messages about runs that were left out.
     pub notes: Vec<String>,
@@ -64,7 +64,7 @@ impl KeptRecord {
 /// The schema of a farm's result.
 const FARM: &str = "garland.farm/2";
 
-/// Copies are of the same work if their lengths differ by no more than this share.
+/// Copies count as the same work if their lengths differ by at most this share.
 const ALIKE: f64 = 0.01;
 
 impl Measured {
@@ -103,7 +103,7 @@ impl Measured {
         }
         if self.copied.is_some() || self.jobs.is_some_and(|before| before != jobs) {
             return Err(Failure::usage(format!(
-                "{name} had {jobs} jobs, unlike the runs before it: these are not runs of the same work"
+                "{name} had {jobs} jobs, unlike the runs listed before it: these are not runs of the same work"
             )));
         }
         self.jobs = Some(jobs);

@@ -81,7 +81,7 @@ fn of_farm(
     Ok(result)
 }
 
-/// The largest mean error of a simulation that is used, as a share.
+/// The maximum mean error of a simulation whose times are used, as a share.
 const OFF: f64 = 0.1;
 
 /// Simulates the farm job by job over the topology's wires. Returns the times of the node counts `ahead`,

@@ -20,7 +20,7 @@ pub struct ForecastResult {
     pub limits: Vec<Demand>,
     /// `None` if nothing was measured.
     pub forecast: Option<Forecast>,
-    /// The times that wires and disks alone need.
+    /// The forecast; `None` if nothing was measured.
     pub simulated: Vec<Simulated>,
     pub notes: Vec<String>,
 }
@@ -53,7 +53,7 @@ impl Simulated {
 }
 
 impl ForecastResult {
-    /// A result without a forecast yet.
+    /// Creates a result without a forecast.
     pub fn new(
         phases: Phases,
         work: &'static str,

@@ -30,7 +30,7 @@ struct MountResult {
     /// The nodes, in the list's order.
     nodes: Vec<String>,
     sealed: bool,
-    /// `unmounted`, or `in use` if it was ended while in use.
+    /// `unmounted`, or `in use` if the mount was in use when it was ended.
     ended: &'static str,
     account: Account,
 }

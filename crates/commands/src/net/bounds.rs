@@ -8,17 +8,18 @@ use garland_topology::bounds::{
 };
 use serde::Serialize;
 
-/// A load and its bounds, in bits per second of TCP payload. A bound is infinite (`null` in JSON) if no wire
-/// on the route has a rate.
+/// A load and its bounds, in bits per second of TCP payload. A bound is infinite (`null` in JSON)
+/// if no wire on the route has a rate limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bound {
     #[serde(flatten)]
     load: TrafficPattern,
-    /// The rate of each connection, in the load's order.
+    /// The rate of each connection, in the order of the load's connections.
     each: Vec<f64>,
-    /// Their sum.
+    /// The sum of the rates.
     total: f64,
-    /// The expected sum if flows are placed by random hashes; `None` if none is placed by hash.
+    /// The expected sum of the rates if random hashes choose the paths of connections; `None` if no
+    /// path is chosen by a hash.
     by_chance: Option<f64>,
 }
 

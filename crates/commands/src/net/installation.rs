@@ -54,15 +54,15 @@ pub struct Record {
     pub format: String,
     /// The files, with their former contents.
     pub changes: Vec<Change>,
-    /// Commands before the files change.
+    /// Commands to run before the files are changed.
     pub let_go: Vec<Command>,
-    /// Commands after the files have changed.
+    /// Commands to run after the files have been changed.
     pub apply: Vec<Command>,
-    /// Commands after the former files are restored.
+    /// Commands to run after the former files have been restored.
     pub go_back: Vec<Command>,
-    /// The former state of the kernel.
+    /// The former addresses, routes and settings of the kernel.
     pub before: Before,
-    /// The devices.
+    /// The devices of this machine that the installation changes.
     pub live: DevicesPresent,
     /// How long to wait for a confirmation, in nanoseconds.
     pub patience_ns: u64,
@@ -129,7 +129,7 @@ impl Installation {
         Ok(all.filter(|one| matches!(one.stage(), Some(Stage::Applying | Stage::Pending))).last())
     }
 
-    /// Whether its guard has ended without confirming or undoing it.
+    /// Whether the guard has ended without confirming or undoing the installation.
     pub fn is_deserted(&self) -> Result<bool, Failure> {
         Ok(lock(Path::new(PLACE))?.is_some()
             && self.stage() != Some(Stage::Confirmed)
@@ -158,7 +158,7 @@ impl Installation {
         Stage::ALL.into_iter().find(|stage| self.stage_path(*stage).exists())
     }
 
-    /// Goes from one stage to another; returns false if it is not at the first.
+    /// Changes the stage from `from` to `to`; returns false if the stage is not `from`.
     pub fn go(&self, from: Stage, to: Stage) -> Result<bool, Failure> {
         match fs::rename(self.stage_path(from), self.stage_path(to)) {
             Ok(()) => Ok(true),
@@ -167,12 +167,12 @@ impl Installation {
         }
     }
 
-    /// Stores why it was undone, for the command that started it.
+    /// Stores why the installation was undone, for the command that started it.
     pub fn keep_reason(&self, reason: &str) {
         let _ = fs::write(self.directory.join("reason"), reason);
     }
 
-    /// Why it was undone.
+    /// Returns why the installation was undone.
     pub fn reason(&self) -> Option<String> {
         fs::read_to_string(self.directory.join("reason")).ok()
     }

@@ -28,7 +28,7 @@ pub struct Before {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Device {
     name: String,
-    /// Whether it existed: bonds may be created.
+    /// Whether the device existed before; an installation may create bonds.
     is_there: bool,
     is_up: bool,
     mtu: u32,
@@ -100,7 +100,7 @@ impl Before {
         commands
     }
 
-    /// The bonds that did not exist.
+    /// Returns the bonds that did not exist before.
     pub fn new_devices(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().filter(|device| !device.is_there).map(|device| device.name.as_str())
     }

@@ -137,8 +137,8 @@ pub fn let_go(format: Format, config: &NodeConfig, live: &DevicesPresent) -> Vec
     }
 }
 
-/// Returns the commands that apply the former files after they are restored. `was_up` are the interfaces or
-/// connections that were up.
+/// Returns the commands that apply the former files after these are restored. `was_up` lists the
+/// interfaces or connections that were up before the installation.
 pub fn go_back(format: Format, live: &DevicesPresent, was_up: &[String]) -> Vec<Command> {
     match format {
         Format::Ifupdown => {

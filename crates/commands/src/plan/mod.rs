@@ -25,7 +25,7 @@ struct SuggestResult {
     /// Options for `garland cp`.
     options: String,
     why: String,
-    /// The fastest first.
+    /// The simulated plans, the fastest first.
     plans: Vec<Tried>,
 }
 
@@ -57,7 +57,8 @@ const OPENS: f64 = 2e9;
 /// The cost of a block at both ends (header, seal, system calls), in seconds.
 const BLOCK: f64 = 20e-6;
 
-/// A plan is preferred to a simpler one only if it takes less than this share of its time.
+/// A plan is preferred to a simpler plan only if it takes less than this share of the simpler
+/// plan's time.
 const BETTER: f64 = 0.98;
 
 /// Suggests a plan.

@@ -56,8 +56,8 @@ fn picture(topology: &Topology) -> Picture {
     }
 }
 
-/// Returns the NICs of a node; `lanes` are the addresses that the lanes use. In a lab they have names;
-/// elsewhere they are numbered, and a single one has no name.
+/// Returns the NICs of a node; `lanes` are the indices of the addresses that the lanes use. The
+/// NICs of a lab have names; elsewhere NICs are numbered, and a single NIC has no name.
 pub fn nics(topology: Option<&Topology>, lanes: &[u16], origin: &Origin, is_moved: bool) -> Nics {
     let most = lanes.iter().max().map_or(1, |rail| usize::from(*rail) + 1);
     let known = topology.and_then(|topology| {
@@ -71,7 +71,7 @@ pub fn nics(topology: Option<&Topology>, lanes: &[u16], origin: &Origin, is_move
             }
         };
         let own: Vec<_> = topology.nics_of(id).map(|(_, nic)| nic).collect();
-        // Traffic over a bond, or over several hops, uses any of them.
+        // Traffic over a bond, or over several hops, may use any NIC.
         let certain = own.len() == 1 || rails(topology) == own.len();
         (certain && own.len() >= most).then(|| own.iter().map(|nic| nic.name.clone()).collect())
     });

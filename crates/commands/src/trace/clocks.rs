@@ -10,7 +10,8 @@ use garland_report::Moment;
 /// The clocks of a run's nodes.
 pub struct Clocks {
     known: clock::Clocks,
-    /// The assumed offsets of clocks that were not compared: their traces begin with the first node's.
+    /// The assumed offsets of clocks that were not compared: the traces of these nodes are assumed
+    /// to begin at the same time as the first node's.
     shifts: BTreeMap<u16, i64>,
     errors: BTreeMap<u16, u64>,
 }

@@ -25,7 +25,7 @@ pub struct BalanceRequest {
     pub fsync: bool,
     /// Whether blocks are encrypted.
     pub sealed: bool,
-    /// Bytes of a block; if none, they depend on the lengths of the files.
+    /// Bytes of a block; if none, the block size depends on the lengths of the files.
     pub block: Option<u32>,
 }
 

@@ -42,7 +42,7 @@ fn proof(node: &NodeDisk) -> Option<String> {
     })
 }
 
-/// Returns a note if the file could not be written completely in the time.
+/// Returns a note if the time was too short to write the whole file.
 fn short_file(node: &NodeDisk, size: u64) -> Option<String> {
     let first = node.find(DiskDirection::Write, DiskPattern::Sequential, DiskMode::Buffered)?;
     let whole = size >> 20 << 20;

@@ -73,7 +73,7 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
     Ok(result.exit())
 }
 
-/// A measurement of all pairs: what they have in common.
+/// A measurement of all pairs: the parameters that all pairs share.
 struct Session<'a> {
     names: &'a [String],
     request: &'a PingRequest,

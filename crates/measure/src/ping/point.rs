@@ -3,7 +3,7 @@
 use garland_protocol::{PingKind, PingSample, Summary};
 use serde::Serialize;
 
-/// A point fell short of its depth if a smaller share of it was in flight on average.
+/// A point has not reached its depth if the average number in flight is a smaller share of it.
 const ENOUGH: f64 = 0.9;
 
 /// A measured point.
@@ -16,7 +16,8 @@ pub struct PointResult {
     /// The maximum number of operations in flight.
     #[serde(rename = "in_flight")]
     pub depth: u32,
-    /// The average number in flight; none for loads and stores, which are timed together.
+    /// The average number of operations in flight; none for loads and stores, which are timed
+    /// together.
     pub reached: Option<f64>,
     /// The requested operations per second.
     pub rate: Option<u32>,
@@ -52,8 +53,8 @@ impl From<Summary> for Sojourn {
 }
 
 impl PointResult {
-    /// Returns the average number in flight if it is less than requested. With a rate, the depth is only a
-    /// limit.
+    /// Returns the average number of operations in flight if it is smaller than requested. With a
+    /// rate, the depth is only a limit.
     pub fn fell_short(&self) -> Option<f64> {
         self.reached.filter(|&reached| {
             self.rate.is_none() && self.depth > 1 && reached < ENOUGH * f64::from(self.depth)

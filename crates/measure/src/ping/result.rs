@@ -122,7 +122,8 @@ impl PairResult {
 
     /// Derives the sweep's parameters and the warnings, after the last finding.
     ///
-    /// The wire is the emulated one in a lab; otherwise it is as fast as the slower of both NICs.
+    /// In a lab, the wire is the emulated wire; otherwise it is assumed to be as fast as the slower
+    /// of both NICs.
     pub fn conclude(&mut self, request: &PingRequest, emulated: Option<Wire>) {
         let told = || {
             let number = |conditions: &Conditions, name| value(conditions, name)?.parse().ok();

@@ -22,7 +22,7 @@ pub struct Sweep {
     pub fit: Option<f64>,
     /// Sizes where times start to follow another line.
     pub jumps: Vec<u32>,
-    /// The smallest number in flight above which the rate no longer grows.
+    /// The number of operations in flight above which the rate no longer grows.
     pub knee: u32,
     /// The bottleneck at the knee.
     pub bottleneck: &'static str,
@@ -107,7 +107,7 @@ fn load(point: &PointResult, wire: Option<Wire>) -> LoadPoint {
 /// Returns the nanoseconds of wire time of an operation, in the busier direction. Replies are assumed to
 /// share packets as requests do.
 fn used(point: &PointResult, wire: Wire) -> f64 {
-    // Without a count of writes, assume one operation in each.
+    // Without a count of writes, assume one operation per write.
     let together = match point.writes {
         0 => 1.0,
         writes => point.count as f64 / writes as f64,

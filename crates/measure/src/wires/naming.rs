@@ -13,13 +13,14 @@ pub struct Named {
     pub part: &'static str,
     /// The rail of the fault, if only one of several has it.
     pub rail: Option<usize>,
-    /// The measure that shows the fault: `rate`, `latency` or `baseline`.
+    /// The measure by which the fault was found: `rate`, `latency` or `baseline`.
     pub by: &'static str,
     /// The nodes of the part; of a one-way pair the sender first.
     pub nodes: Vec<String>,
     /// The nodes of the other side, if the fault is between two groups.
     pub others: Vec<String>,
-    /// The part's rate as a share of its peers' (or of its own before, by the baseline).
+    /// The ratio of the part's rate to the rate of its peers, or, by the baseline, to its own
+    /// earlier rate.
     pub share: f64,
     /// The share below which a part is reported.
     pub bound: f64,
@@ -28,7 +29,8 @@ pub struct Named {
 }
 
 impl Named {
-    /// Returns whether this makes `other` redundant: `other` is the same part, or a part of it.
+    /// Returns whether this fault makes the fault `other` redundant: `other` is in the same part or
+    /// in a piece of it.
     pub fn covers(&self, other: &Self) -> bool {
         let whole = ["node", "nic"].contains(&self.part) && self.part != other.part;
         let within = whole && ["nic", "sending", "receiving"].contains(&other.part);
@@ -36,7 +38,7 @@ impl Named {
         same && self.nodes == other.nodes && (self.rail.is_none() || self.rail == other.rail)
     }
 
-    /// Creates a fault from an accusation; `names` are those of the nodes.
+    /// Creates a fault from an accusation; `names` are the names of the nodes.
     pub fn new(found: &OnRails, by: &'static str, names: &[&str], survey: &Survey<'_>) -> Self {
         let OnRails { accusation, rail } = found;
         let of = |places: &[usize]| -> Vec<String> {
@@ -62,7 +64,7 @@ impl Named {
 /// The rails of a fault.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The only faulty rail; none if all are.
+    /// The only faulty rail; none if all rails are faulty.
     rail: Option<usize>,
     /// Number of rails.
     rails: usize,

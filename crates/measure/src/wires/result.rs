@@ -33,11 +33,12 @@ pub struct WiresFindings {
     pub directions: Vec<DirectionResult>,
     /// Pairs that could not be measured.
     pub failed: Vec<FailedOnRail>,
-    /// Rates by number of pairs at once.
+    /// Rates by the number of pairs measured at the same time.
     pub loads: Vec<LoadResult>,
-    /// Number of rails: of NICs of every node.
+    /// Number of rails, which is the number of NICs of each node.
     pub rails: usize,
-    /// Number of pairs measured at once: as many as do not slow each other down on any rail.
+    /// Number of pairs measured at the same time: the largest number at which pairs do not slow
+    /// each other down on any rail.
     pub at_once: usize,
     /// Number of rounds.
     pub rounds: usize,
@@ -94,15 +95,16 @@ pub struct DirectionResult {
     pub to: String,
     /// Rate of one stream.
     pub rate: Option<f64>,
-    /// Rate of one stream while another goes in the other direction.
+    /// Rate of one stream while another stream runs in the other direction.
     pub two_way_rate: Option<f64>,
     /// Rate of several streams together.
     pub streams_rate: Option<f64>,
-    /// The rate over the one expected from both nodes; 1 if the pair has no effect of its own.
+    /// The ratio of the measured rate to the rate expected from both nodes; 1 means that the pair
+    /// has no effect.
     pub pair_effect: Option<f64>,
     /// Round trips of 8 bytes: the shortest, the median, the 99th percentile.
     pub round_trip_ns: Option<[u64; 3]>,
-    /// The sender's kernel statistics of the one stream.
+    /// The sender's kernel statistics of the single stream.
     pub tcp: Option<TcpAccount>,
 }
 
@@ -123,11 +125,11 @@ pub struct LoadResult {
     pub rail: usize,
     /// Number of pairs.
     pub pairs: usize,
-    /// The sum of all pairs.
+    /// The sum of the rates of all pairs.
     pub rate: f64,
     /// The rate of the slowest pair.
     pub lowest: f64,
-    /// The median; of two middle rates the higher.
+    /// The median rate; of two middle rates the higher.
     pub median: f64,
 }
 
@@ -136,7 +138,7 @@ pub struct LoadResult {
 pub struct BaselineResult {
     /// The earlier run's name.
     pub run: String,
-    /// The average of rates now as shares of the rates then.
+    /// The average ratio of the rates now to the rates of the earlier run.
     pub share: f64,
 }
 

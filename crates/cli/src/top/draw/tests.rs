@@ -11,7 +11,8 @@ use garland_terminal::keys::Key;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A node in the middle of a copy over two lanes, and of a job; `at` seconds after the first sample.
+/// Returns the view of a node that takes part in a copy over two lanes and runs a job, `at` seconds
+/// after the first sample.
 fn view(node: u64, at: u64) -> Box<NodeView> {
     let nic = NicCounts {
         name: "eth0".to_owned(),

@@ -73,11 +73,11 @@ pub fn run(
     let lanes = tasks.iter().map(|task| task.plan.lanes.len()).max().unwrap_or(1);
     let transport = request.transport(lab.as_ref(), lanes);
     let limit = match &tasks[..] {
-        // The wires allow the same rate in the other direction.
+        // The wires have the same rate in the other direction.
         [GatherTask { plan, agents: Ok(agents), .. }] => {
             limit::of_copy(request, lab.as_ref(), &plan.clone().reversed(), transport, agents)
         }
-        // The limit of several copies at once is unknown.
+        // The limit of several simultaneous copies is unknown.
         _ => None,
     };
     let several = tasks.len() > 1;
@@ -86,7 +86,8 @@ pub fn run(
         request,
         transport,
         tracing: request.tracing(lab.as_ref(), phases.last_ns()),
-        // Each copy's traces are kept as it ends: those of a thousand copies would need 1 GB of memory.
+        // Save the traces of each copy when it ends: keeping those of a thousand copies in memory
+        // would need 1 GB.
         keep: &|plan, traces| {
             let node = several.then(|| plan.nodes[1].name.as_str());
             run.keep_traces(&places, node, traces);
@@ -110,13 +111,14 @@ pub fn run(
     Ok(result.exit(request.args.min_ok))
 }
 
-/// Whether a node has died or hangs in any of the copies: its agent is then not waited for.
+/// Whether a node has died or hangs in any of the copies; the command then does not wait for the
+/// node's agent.
 fn is_silent(copies: &[Copied], node: Option<&Node>) -> bool {
     let mut ends = copies.iter().flat_map(|copied| &copied.outcome.nodes);
     node.is_some_and(|node| ends.any(|end| end.silent && end.name == node.name))
 }
 
-/// Returns the place on this machine that a destination names.
+/// Returns the place on this machine that the destination specifies.
 fn place<'a>(request: &CopyRequest<'a>, target: &Target) -> Result<Place<'a>, Failure> {
     match target {
         Target::Local(path) if path.as_os_str() == "/dev/null" => {
@@ -126,14 +128,14 @@ fn place<'a>(request: &CopyRequest<'a>, target: &Target) -> Result<Place<'a>, Fa
         Target::Pipe => Ok(Place::Sink(Destination::Output)),
         Target::Command(line) if line.trim_ascii().is_empty() => {
             Err(Failure::usage("no command after `|`")
-                .hint("such as garland cp n1:/x '|zstd -d > x'"))
+                .hint("specify one, such as garland cp n1:/x '|zstd -d > x'"))
         }
         Target::Command(line) => Ok(Place::Sink(Destination::Command(line.clone()))),
         Target::Nodes { .. } => {
             let shown = request.args.destination().to_string_lossy();
             let message = "one end of a copy must be a path of this machine";
             Err(Failure::usage(message)
-                .hint(format!("to name a file of this machine, write ./{shown}")))
+                .hint(format!("to specify a file on this machine, write ./{shown}")))
         }
     }
 }

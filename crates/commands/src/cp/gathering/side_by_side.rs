@@ -17,17 +17,17 @@ use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
 use garland_results::copied::Copied;
 
-/// What the copies of a command have in common.
+/// The parameters that all copies of a command share.
 pub struct Common<'a> {
     /// The options of all commands.
     pub context: &'a Context,
-    /// The request.
+    /// The request of the user.
     pub request: &'a CopyRequest<'a>,
     /// The transport of data links.
     pub transport: Transport,
-    /// How copies are traced.
+    /// How copies are traced; `None` if they are not.
     pub tracing: Option<Tracing>,
-    /// Keeps a copy's traces.
+    /// Saves the traces of a copy.
     pub keep: &'a (dyn Fn(&Plan, &[Trace]) + Sync),
     /// The user's interrupts.
     pub interrupts: &'a Interrupts,
@@ -36,7 +36,7 @@ pub struct Common<'a> {
 /// The progress of all copies.
 struct Shown {
     bars: Bars,
-    /// The nodes of each copy.
+    /// The nodes of each copy, with their progress.
     nodes: Vec<Vec<NodeNow>>,
 }
 
@@ -54,7 +54,7 @@ pub fn run_all(tasks: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
     let items: Vec<_> =
         tasks.into_iter().enumerate().map(|(at, task)| (at, Mutex::new(Some(task)))).collect();
     let copies = at_once(&items, ASKED, |(at, task)| {
-        // Each task is taken once, by the thread that works on it.
+        // Each task is removed from the list once, by the thread that runs it.
         Some(run(task.lock().take()?, *at, common, &shown))
     });
     shown.into_inner().bars.clear();
@@ -96,7 +96,7 @@ fn run(task: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -
     Copied { plan, outcome }
 }
 
-/// Returns the outcome of a copy that never began.
+/// Returns the outcome of a copy that did not start.
 fn failed(plan: &Plan, reason: &str) -> Outcome {
     let now = clock::now_ns();
     let moments = Moments {

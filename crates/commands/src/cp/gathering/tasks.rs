@@ -1,4 +1,4 @@
-//! Plans the copies from nodes, given what the nodes have.
+//! Plans the copies from nodes, based on the files that the nodes reported.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,51 +15,51 @@ use garland_protocol::{
 use crate::cp::request::CopyRequest;
 use garland_terminal::failure::Failure;
 
-/// The most memory of this machine for the blocks in flight of all copies, in bytes.
+/// The maximum memory on this machine for the blocks in flight of all copies, in bytes.
 const MEMORY: u64 = 96 << 20;
 
-/// The fewest buffers of a lane, and the most that are useful.
+/// The minimum number of buffers of a lane, and the maximum that is useful.
 const BUFFERS: std::ops::RangeInclusive<u64> = 3..=24;
 
 /// The source path, and its destination on this machine.
 pub struct Here<'a> {
     /// The path on the nodes, as bytes.
     pub source: &'a [u8],
-    /// Its last component.
+    /// The last component of the source path.
     name: &'a OsStr,
     place: Place<'a>,
-    /// Each node's file goes to a directory of its own.
+    /// Whether each node's file is stored in a separate directory.
     by_node: bool,
 }
 
-/// A place on this machine.
+/// A destination on this machine.
 pub enum Place<'a> {
     /// A path.
     Path(&'a Path),
-    /// A destination that keeps nothing: `/dev/null`, standard output, or a command.
+    /// A destination that stores no file: `/dev/null`, standard output, or a command.
     Sink(Destination),
 }
 
-/// One copy: from one node, or from all nodes that have stripes of one file.
+/// One copy: from one node, or from all nodes that have stripes of the same file.
 pub struct GatherTask {
     /// The plan.
     pub plan: Plan,
-    /// The agents in the plan's order; or why its only node cannot send anything.
+    /// The agents in the plan's order; or why the only node of the plan cannot send anything.
     pub agents: Result<Vec<Result<Agent, String>>, String>,
-    /// The two ends.
+    /// The source and the destination.
     pub ends: Ends,
-    /// How the nodes' files are stripes of one.
+    /// How the stripes on the nodes form one file; `None` if the nodes' files are not stripes.
     pub stripes: Option<Stripes>,
     /// Buffers and rate of each lane.
     pub pipeline: Pipeline,
     /// How the head deals with slow and stuck nodes.
     pub policy: Policy,
-    /// The number of files in a tree.
+    /// The number of files in a tree; `None` for a single file.
     pub tally: Option<Tally>,
 }
 
 impl<'a> Here<'a> {
-    /// A copy of `source` on `nodes` to `place`.
+    /// Creates the ends of copies of `source` on `nodes` to `place`.
     pub fn new(
         place: Place<'a>,
         source: &'a Path,
@@ -88,7 +88,8 @@ impl<'a> Here<'a> {
         matches!(self.place, Place::Path(_))
     }
 
-    /// The destination of a tree, and what its stream may do there: only what was asked for.
+    /// Returns the destination of a tree, with limits on what its stream may do there: only what
+    /// the user requested.
     fn tree(&self, request: &CopyRequest<'_>, node: &Node) -> Destination {
         let path = match &self.place {
             Place::Path(path) => path,
@@ -109,7 +110,8 @@ impl<'a> Here<'a> {
         })
     }
 
-    /// The destination of a file, with the mode of its source and, with `--preserve`, its time.
+    /// Returns the destination of a file, with the mode of the source and, with `--preserve`, its
+    /// modification time.
     fn file(
         &self,
         request: &CopyRequest<'_>,
@@ -133,13 +135,14 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// The node's own directory, if each has one.
+    /// Returns the directory of a node's file, if each node has a separate directory.
     fn below(&self, node: &Node) -> Option<Vec<u8>> {
         self.by_node.then(|| directory_of(node).into_bytes())
     }
 }
 
-/// Refuses to write anything but one file to a pipe: from one node, or the stripes of one file.
+/// Returns an error if more than one file would be written to a pipe. Allowed are the file of one
+/// node, and the stripes of one file.
 fn refuse_unless_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(), Failure> {
     if request.args.recursive {
         return Err(Failure::usage("a tree cannot be written to a pipe")
@@ -168,7 +171,7 @@ pub fn all(
     }
 }
 
-/// Plans a copy for each node's file or tree, so that none waits for another.
+/// Plans a separate copy for each node's file or tree, so that no node waits for another.
 fn files(
     request: &CopyRequest<'_>,
     here: &Here<'_>,
@@ -219,10 +222,10 @@ fn files(
     nodes.iter().zip(seen).map(plan).collect()
 }
 
-/// Checks that a node offers what it was asked for.
+/// Checks that a node offers the kind of source that was requested.
 fn asked_for(replies: Vec<StatReply>, recursive: bool) -> Result<StatReply, String> {
     match replies.into_iter().next() {
-        // A tree would write names of the node's choice where a file was expected.
+        // If a file is expected, a tree would create names that the node chooses.
         Some(reply) if reply.tree.is_some() && !recursive => {
             Err("its agent offers a tree, but one file was asked for (without -r)".to_owned())
         }
@@ -266,7 +269,7 @@ fn stripes(
     })?;
     if !request.args.quiet && set.has_aside(&found) {
         garland_terminal::errln!(
-            "{shown}: the last striped copy did not finish on all nodes; this is the file from before it"
+            "{shown}: the last striped copy did not finish on all nodes; copying the previous version of the file"
         );
     }
     let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
@@ -308,7 +311,7 @@ fn stripes(
     })
 }
 
-/// Returns the name of a node's directory: the node's name without the lab's prefix.
+/// Returns the name of the directory for a node's files: the node's name without the lab's prefix.
 fn directory_of(node: &Node) -> String {
     let own = node.name.strip_prefix(garland_fleet::inventory::LAB_PREFIX).unwrap_or(&node.name);
     own.replace(['/', ':'], "_")

@@ -42,7 +42,8 @@ pub struct NodeResult {
 pub struct LinkResult {
     pub nics: Vec<NicName>,
     pub medium: String,
-    /// The NICs found at the other end instead; `None` if it is as planned or unknown.
+    /// The NICs that were found at the other end instead of the planned ones; `None` if the cable
+    /// is as planned or nothing is known.
     pub found: Option<Vec<NicName>>,
     /// Bits per second of TCP payload: of the slower direction of a wire, or of a NIC with its best peer.
     pub measured: Option<f64>,
@@ -131,8 +132,8 @@ impl Rows<'_> {
             [one, two] => (from, to) == (*one, *two) || (from, to) == (*two, *one),
             _ => ends.contains(&from) || ends.contains(&to),
         };
-        // A wire is judged by its worse direction, a NIC on a hub or switch by its best peer: worse results
-        // with other peers may be the fault of the peers.
+        // A wire is judged by its worse direction, and a NIC on a hub or switch by its best peer:
+        // worse results with other peers may be the fault of those peers.
         let wire = ends.len() > 1;
         let rates = self.observed.rates.iter().filter(|seen| of(seen.from, seen.to));
         let by_rate = |one: &&RateSeen, two: &&RateSeen| one.measured.total_cmp(&two.measured);
@@ -153,7 +154,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the unexpected NICs that the ends hear; an empty list if they hear none at all.
+    /// Returns the unplanned NICs whose probes the ends receive; an empty list if they receive
+    /// none.
     fn elsewhere(&self, ends: &[NicId]) -> Option<Vec<NicName>> {
         if !ends.iter().any(|nic| self.cabling.accuses(*nic)) {
             return None;

@@ -22,7 +22,7 @@ const UNDISTURBED: f64 = 0.9;
 /// A node that fails with this many partners in a row is excluded.
 const STRIKES: u32 = 2;
 
-/// Number of repeated measurements of suspected pairs: noise goes away, a fault remains.
+/// How often the measurement of suspected pairs is repeated: noise disappears, a fault remains.
 const SECOND_LOOKS: usize = 2;
 
 /// A survey, and what it has measured; nodes are identified by their index.
@@ -30,7 +30,7 @@ pub struct Survey<'a> {
     meetings: Meetings<'a>,
     streams: u16,
     nodes: usize,
-    /// The current rail.
+    /// The index of the current rail.
     now: usize,
     /// The error of each node that is excluded.
     pub out: Vec<Option<String>>,
@@ -189,7 +189,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Repeats failed pairs whose nodes are not excluded.
+    /// Repeats the measurement of failed pairs whose nodes are not excluded.
     fn retry(&mut self) -> Result<(), Failure> {
         let rail = self.rail();
         let there = |pair: &MatchUp| rail.out[pair.0].is_none() && rail.out[pair.1].is_none();

@@ -34,7 +34,7 @@ pub struct LoadRates {
 /// All measurements of one rail; nodes are identified by their index.
 #[derive(Clone, Debug)]
 pub struct Rail {
-    /// The number of partners in a row that each node failed with.
+    /// For each node, the number of partners in a row with which it failed.
     pub strikes: Vec<u32>,
     /// The error of each node that is excluded from this rail.
     pub out: Vec<Option<String>>,

@@ -136,7 +136,7 @@ impl Sweep<'_> {
     ) -> Result<(), Failure> {
         for &packet in sizes {
             for count in counts(group.pairs.len()) {
-                // Pairs may have been left out since the counts were made.
+                // Pairs may have been left out after the counts were computed.
                 if count > group.pairs.len() || self.meetings.interrupted {
                     continue;
                 }
