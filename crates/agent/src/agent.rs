@@ -1,5 +1,5 @@
-//! The agent: a process on every node that takes part in copies and runs commands. It serves only
-//! controllers whose keys it was started with.
+//! The agent: a process on every node. It takes part in copies, runs commands, and serves only
+//! controllers whose public keys it received when it was started.
 
 mod config;
 mod copies;
@@ -33,29 +33,30 @@ const LONELY: Duration = Duration::from_secs(60);
 
 /// A running agent.
 pub struct Agent {
-    /// Its configuration.
+    /// The agent's configuration.
     pub config: AgentConfig,
-    /// Its key pair.
+    /// The agent's key pair.
     pub keys: KeyPair,
-    /// The directory that contains all its paths.
+    /// The directory that contains all paths of the agent.
     pub root: Root,
     /// The node's emulated disk, if it has one.
     pub disk: Option<Arc<Pace>>,
     /// The time for which balance tests used the disk.
     pub usage: Arc<Usage>,
-    /// The time for which the threads of its copies were awake.
+    /// The longest time for which a thread of the agent's copies was awake.
     pub awake: Arc<Awake>,
     /// The copies and jobs in progress.
     pub activity: Arc<Activity>,
-    /// The connections that its port accepts from other nodes.
+    /// The connections that the agent's port accepts from other nodes.
     pub expected: Expectations,
-    /// The memory that its copies share.
+    /// The memory that the agent's copies share.
     pub budget: Arc<Budget>,
-    /// The tickets for fetching the agent's program.
+    /// The tickets that allow nodes to fetch the agent's program.
     pub tickets: GivingRights,
     /// Locked while a disk test runs: two tests would disturb each other.
     pub disk_gate: Mutex<()>,
-    /// The parked links, which outlive their copy; `None` if the agent exits with its controller.
+    /// The parked connections, kept for later copies; `None` if the agent exits with its
+    /// controller.
     pub link_pool: Option<Arc<LinkPool>>,
     started_ns: u64,
     /// The time at which the last session ended, in monotonic nanoseconds.
@@ -68,7 +69,7 @@ impl Agent {
     /// Creates an agent without sessions.
     ///
     /// # Errors
-    /// When its root cannot be opened, or its standing links cannot be watched.
+    /// When the root directory cannot be opened, or standing links cannot be watched.
     pub fn new(config: AgentConfig) -> Result<Self, AgentError> {
         let root = match &config.root {
             None => Root::Free,
@@ -120,7 +121,7 @@ impl Agent {
         }
     }
 
-    /// Waits until the agent has had no session for as long as it is configured to stay.
+    /// Returns when the agent has had no session for the configured time.
     pub fn watch_idleness(&self) {
         const POLL: Duration = Duration::from_millis(500);
         let patience = self.config.stay.unwrap_or(LONELY);

@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::expected::Expected;
 use garland_transport::link::{self, Dial, Hop};
 
-/// The most links of one order.
+/// The maximum number of links that one order may request.
 const MOST: usize = 64;
 
 /// Opens standing links to the agents at `addresses`, and accepts links from neighbours that know
@@ -21,7 +21,7 @@ pub fn stand(
     addresses: &[SocketAddr],
 ) -> Vec<String> {
     let Some(link_pool) = &agent.link_pool else {
-        return vec!["its agent exits with the controller and so keeps no links".to_owned()];
+        return vec!["its agent keeps no links, since it exits with the controller".to_owned()];
     };
     let keys = Arc::new(Keys::new(secret, order));
     agent.expected.add(order, Expected::Link(secret.clone(), Arc::clone(&keys)));

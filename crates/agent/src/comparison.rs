@@ -37,7 +37,7 @@ const TELL: Duration = Duration::from_secs(1);
 /// of the part that this node read.
 const DIGESTS: u64 = 4 * 33;
 
-/// A comparison for a copy that follows.
+/// A comparison that precedes a copy.
 pub struct Comparison {
     asked: Compare,
     stop: AtomicBool,
@@ -51,7 +51,7 @@ struct State {
     coming: Option<Coming>,
     /// The files of the tree that exist at the destination.
     tree: Option<FoundTree>,
-    /// The digests of the source's blocks that were received so far.
+    /// The digests of the source's blocks, as far as they were received.
     told: Vec<[u8; 32]>,
     /// The memory of the comparison, released when the copy begins or this is dropped.
     share: Option<Reservation>,
@@ -77,7 +77,7 @@ struct Old {
 }
 
 impl Comparison {
-    /// Starts a comparison in a thread of its own, which reports to the head.
+    /// Starts a comparison in a separate thread, which reports to the head.
     fn start(controller: &Controller, asked: Compare) -> Arc<Self> {
         let stop = AtomicBool::new(false);
         let comparison = Arc::new(Self { asked, stop, state: Mutex::default() });
@@ -85,14 +85,14 @@ impl Comparison {
         comparison
     }
 
-    /// Runs `find` in a thread of its own, and sends its result to the head.
+    /// Runs `find` in a separate thread, and sends its result to the head.
     fn answer(self: &Arc<Self>, controller: &Controller, find: fn(&Self, &Controller) -> Compared) {
         let own = Arc::clone(self);
         let work = move |controller: &Controller| {
             let answer = find(&own, controller);
             controller.session.send(&FromAgent::Compared(answer));
         };
-        // Without a thread the copy proceeds as if nothing existed.
+        // If no thread can be started, the copy proceeds as if none of its data existed here.
         controller.spawn("compare", work, |_| FromAgent::Compared(Compared::Nothing));
     }
 
@@ -118,7 +118,7 @@ impl Comparison {
             return coming.map_or(Compared::Nothing, |()| Compared::Wants);
         }
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // Without memory the copy proceeds as if nothing existed.
+        // If there is not enough memory, the copy proceeds as if none of its data existed here.
         let share = self.asked.check().ok().and_then(|()| controller.agent.budget.take(bytes).ok());
         let found = share.as_ref().and_then(|_| self.find(controller));
         let Some(found) = found else { return Compared::Nothing };
@@ -144,7 +144,7 @@ impl Comparison {
         Some(())
     }
 
-    /// Adds a parcel of the catalogue. After the last one reads the existing files.
+    /// Adds a parcel of the catalogue. After the last parcel, reads the existing files.
     fn listen(self: &Arc<Self>, controller: &Controller, parcel: &[u8], more: bool) {
         let mut state = self.state.lock();
         let took = state.coming.as_mut().is_some_and(|coming| coming.take(parcel));
@@ -204,8 +204,8 @@ impl Comparison {
         Some(Found { old, left, shared: None })
     }
 
-    /// Adds digests of the source's blocks. After the last parcel returns the number of blocks that
-    /// exist on this node.
+    /// Adds digests of the source's blocks. After the last parcel, returns the number of blocks
+    /// that exist on this node.
     pub fn take(&self, parcel: Vec<[u8; 32]>, more: bool) -> Option<Compared> {
         let blocks = usize::try_from(self.asked.layout.blocks()).unwrap_or(usize::MAX);
         let mut state = self.state.lock();
@@ -234,8 +234,8 @@ impl Comparison {
         Some(Compared::Has { blocks: all, left })
     }
 
-    /// Returns what the copy that begins can reuse; `None` if another copy or another source was
-    /// compared.
+    /// Returns the existing data that the copy can reuse; `None` if another copy or another source
+    /// was compared.
     pub fn reuse(&self, begin: &Begin) -> Option<Reuse> {
         self.stop();
         let State { found, told, tree, .. } = std::mem::take(&mut *self.state.lock());
@@ -312,7 +312,7 @@ fn open_own(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
-/// The comparisons of one controller.
+/// The comparisons that one controller ordered.
 pub struct Comparing {
     controller: Controller,
     last: Option<Arc<Comparison>>,

@@ -44,14 +44,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to watch.
+    /// Starts to watch the clock.
     pub fn begin() -> Self {
         Self { apart_ns: apart_ns() }
     }
 
-    /// Returns the step of the wall clock since the start as a condition, if there was one.
+    /// If the wall clock was set since the start, returns the size of the change as a condition.
     pub fn end(&self) -> Option<(String, String)> {
-        /// A clock that is slewed changes by less during a meeting.
+        /// Slewing changes a clock by less than this during a meeting.
         const STEP_NS: u128 = 100_000_000;
         let step = (apart_ns() - self.apart_ns).unsigned_abs();
         let step = u64::try_from(step).ok().filter(|&step| u128::from(step) >= STEP_NS)?;

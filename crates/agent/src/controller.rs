@@ -20,8 +20,8 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Runs `work` in a thread. If no thread can be started, sends the message that `failed` makes
-    /// of the reason.
+    /// Runs `work` in a thread. If no thread can be started, sends the message that `failed`
+    /// creates from the reason.
     pub fn spawn(
         &self,
         name: &str,

@@ -36,11 +36,11 @@ use garland_sys::error::reason;
 /// A copy on this agent.
 pub struct CopyTask {
     controller: Controller,
-    /// The state that its threads share.
+    /// The state that the copy's threads share.
     pub member: Arc<CopyContext>,
     /// The source, if this agent feeds the copy.
     source: Option<Arc<dyn Content>>,
-    /// What to do with the file before it is renamed.
+    /// How the file is read back before it is renamed.
     read_back: ReadBack,
     threads: Vec<JoinHandle<()>>,
     finishing: Finishing,
@@ -58,8 +58,8 @@ struct Finishing {
 }
 
 impl CopyTask {
-    /// Opens the files and starts the lanes. `share` is the memory for which the head has queued,
-    /// if it has; `compared` is the comparison before the copy.
+    /// Opens the files and starts the lanes. `share` is the memory that the head got through the
+    /// queue, if any; `compared` is the comparison that preceded the copy, if any.
     pub fn begin(
         controller: &Controller,
         begin: Begin,
@@ -132,7 +132,7 @@ impl CopyTask {
         Ok(Self { controller, member, source, read_back, threads, finishing, _shares: shares })
     }
 
-    /// Returns the name of its destination or source, for messages.
+    /// Returns the name of the copy's destination or source, for messages.
     pub fn name(&self) -> String {
         name(&self.member, self.source.as_ref())
     }
@@ -142,14 +142,15 @@ impl CopyTask {
         self.member.config.store.attach(text);
     }
 
-    /// Lets all lanes forward blocks that the disk is too slow to accept.
+    /// Lets all lanes forward blocks that the disk is too slow to accept, without writing them
+    /// here.
     pub fn detach(&self) {
         for lane in self.member.lanes.get().into_iter().flatten() {
             lane.post(LaneCommand::Event(RelayEvent::Detached));
         }
     }
 
-    /// Does all work that must precede the rename. Uses a thread of its own, since a slow disk must
+    /// Does all work that must precede the rename. Uses a separate thread, since a slow disk must
     /// not delay the head's orders.
     pub fn prepare(&self, root: [u8; 32]) {
         let (member, session) = (Arc::clone(&self.member), Arc::clone(&self.controller.session));
@@ -174,8 +175,8 @@ impl CopyTask {
         });
     }
 
-    /// Renames the file, or checks whether the source is unchanged. Uses a thread of its own, since
-    /// a slow disk must not delay the head's orders. The node continues to feed others.
+    /// Renames the file, or checks whether the source is unchanged. Uses a separate thread, since a
+    /// slow disk must not delay the head's orders. The node continues to feed others.
     pub fn commit(&self, root: [u8; 32]) {
         let (member, controller) = (Arc::clone(&self.member), self.controller.clone());
         let (source, wanted) = (self.source.clone(), self.read_back);
@@ -302,8 +303,8 @@ fn name(member: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
     source.map_or_else(|| member.config.store.name(), |source| source.name())
 }
 
-/// Returns what a copy can reuse, and a reservation of the `lasting` bytes that a tree needs for
-/// it. Without this memory nothing is reused.
+/// Returns the existing data that a copy can reuse, and a reservation of the `lasting` bytes that
+/// reusing a tree needs. If this memory is not available, nothing is reused.
 fn found(
     agent: &Agent,
     begin: &Begin,

@@ -12,7 +12,7 @@ use thiserror::Error;
 /// The reason why an order of the head cannot be executed. Its text is sent to the head.
 #[derive(Debug, Error)]
 pub enum OrderError {
-    /// A system call failed: what it was to do, and its error.
+    /// A system call failed: the attempted action, and the error.
     #[error("cannot {0}: {reason}", reason = reason(.1))]
     System(String, io::Error),
     /// Other copies use the memory.
@@ -44,7 +44,7 @@ impl From<&str> for OrderError {
     }
 }
 
-/// Returns a function that adds what could not be done, such as `open /x`, to a system's error.
+/// Returns a function that adds the attempted action, such as `open /x`, to a system error.
 pub fn cannot(act: impl Into<String>) -> impl FnOnce(io::Error) -> OrderError {
     move |error| OrderError::System(act.into(), error)
 }

@@ -71,8 +71,8 @@ impl GivingRights {
         self.more.notify_all();
     }
 
-    /// Redeems a ticket in hexadecimal. Returns `None` if it is not valid, or if too many nodes are
-    /// served.
+    /// Redeems a ticket in hexadecimal. Returns `None` if the ticket is not valid, or if too many
+    /// nodes are being served.
     pub fn redeem(&self, said: &[u8; TICKET_LEN]) -> Option<Leave<'_>> {
         let said = parse(said)?;
         let mut open = self.open.lock();

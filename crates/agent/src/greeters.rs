@@ -6,17 +6,17 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-/// The most connections in their greeting; further ones are refused.
+/// The maximum number of connections that have not completed their greeting; others are refused.
 const ALL: usize = 256;
 
-/// The most connections in their greeting per address: a neighbour's 64 lanes, and some more.
+/// The maximum number of such connections per address: a neighbour's 64 lanes, and some more.
 const OF_ONE: usize = 72;
 
-/// The number of connections in their greeting, by address.
+/// The number of connections that have not completed their greeting, by address.
 #[derive(Default)]
 pub struct Greeters(Mutex<HashMap<IpAddr, usize>>);
 
-/// The place of a connection among those in their greeting, until it is dropped.
+/// The slot of a connection that has not completed its greeting, released when dropped.
 pub struct Place {
     of: Arc<Greeters>,
     origin: IpAddr,
@@ -26,16 +26,16 @@ impl Greeters {
     /// Admits a connection from `address`.
     ///
     /// # Errors
-    /// When there are too many; the error is the message.
+    /// When too many connections have not completed their greeting; the error is a message.
     pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, &'static str> {
         let origin = origin(address);
         let mut greeting = self.0.lock();
         if greeting.values().sum::<usize>() >= ALL {
-            return Err("too many connections in their greeting");
+            return Err("too many connections have not completed their greeting");
         }
         let of_one = greeting.entry(origin).or_default();
         if *of_one >= OF_ONE {
-            return Err("too many connections in their greeting from this address");
+            return Err("too many connections from this address have not completed their greeting");
         }
         *of_one += 1;
         Ok(Place { of: Arc::clone(self), origin })
@@ -73,7 +73,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// Returns the places of those of `peers` connections from `from` that are admitted.
+    /// Returns the slots of those of `peers` connections from `from` that are admitted.
     fn come(to: &Arc<Greeters>, from: &str, peers: usize) -> Vec<Place> {
         (0..peers).filter_map(|_| to.admit(address(from)).ok()).collect()
     }

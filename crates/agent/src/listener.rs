@@ -51,7 +51,8 @@ pub fn listen(agent: &Arc<Agent>, listener: &TcpListener) {
     }
 }
 
-/// Answers greetings on parked connections, as on new ones. The pool bounds their number.
+/// Answers greetings on parked connections, as on new ones. The pool limits the number of parked
+/// connections.
 pub fn attend_parked(agent: &Arc<Agent>) {
     let Some(link_pool) = &agent.link_pool else { return };
     link_pool.attend(|stream| {
@@ -62,7 +63,7 @@ pub fn attend_parked(agent: &Arc<Agent>) {
     });
 }
 
-/// Greets and serves a peer in a thread of its own. `place` is released after the greeting.
+/// Greets and serves a peer in a separate thread. `place` is released after the greeting.
 fn begin(agent: &Arc<Agent>, stream: TcpStream, peer: SocketAddr, place: Option<Place>) {
     let its = Arc::clone(agent);
     let begun = threads::spawn("peer", move || {
@@ -121,7 +122,7 @@ enum Peer<'a> {
     Standing,
     /// A node that fetches the program.
     Newcomer(Leave<'a>),
-    /// A connection of the other agent of a meeting.
+    /// A connection from the other agent of a meeting.
     Guest(Welcomed<Arc<Invitation>>),
     /// A connection of a mount.
     Mount(Welcomed<Arc<FileListener>>),

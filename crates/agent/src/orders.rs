@@ -1,5 +1,5 @@
-//! Reads a controller's orders in a thread of its own, which answers requests for the time and for
-//! the node's activity at once, however busy the agent is.
+//! Reads a controller's orders in a separate thread, which itself answers requests for the time and
+//! for the node's activity, so that a busy agent does not delay these answers.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -123,7 +123,7 @@ impl Session {
         }
     }
 
-    /// Sends a message after a delay, in a thread of its own; at once without a delay.
+    /// Sends a message after a delay, in a separate thread; without a delay, sends it directly.
     pub fn send_after(self: &Arc<Self>, late: Duration, message: FromAgent) {
         if late.is_zero() {
             return self.send(&message);

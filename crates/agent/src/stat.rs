@@ -24,7 +24,7 @@ use garland_dataplane::tree::{ScanOptions, Tally, TreeSource};
 /// The most bytes of replies in an answer: the rest of the message is short.
 const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
 
-/// Examines paths in a thread of its own, and reports to the head.
+/// Examines paths in a separate thread, and reports to the head.
 pub fn start(controller: &Controller, request: StatRequest) {
     let work = move |controller: &Controller| {
         let reply = examine(controller, &request).map_err(|error| error.to_string());

@@ -135,7 +135,7 @@ fn hundreds_of_half_open_connections_cost_little_and_are_dropped() {
     for (at, peer) in peers.iter_mut().enumerate() {
         peer.say(&hello[..at % PREAMBLE_LEN]);
     }
-    let _ = agent.hand.await_log("too many connections in their greeting");
+    let _ = agent.hand.await_log("have not completed their greeting");
     let during = agent.hand.process().memory();
     assert!(during < before + (32 << 20), "{before} bytes before, {during} now");
     for peer in &mut peers {
@@ -189,7 +189,9 @@ fn slow_peers_of_one_address_keep_nobody_else_out() {
     let mut peers: Vec<Peer> =
         (0..300).map(|_| Peer::connect_from(from, agent.hand.port())).collect();
     peers.iter_mut().for_each(|peer| peer.say(&preamble(Purpose::Control)));
-    let line = agent.hand.await_log("too many connections in their greeting from this address");
+    let line = agent
+        .hand
+        .await_log("too many connections from this address have not completed their greeting");
     assert!(line.contains("127.0.0.9"), "{line}");
     // The agent ends with its last controller.
     let mut served = Vec::new();

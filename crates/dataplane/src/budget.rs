@@ -1,9 +1,11 @@
 //! The memory that all copies of an agent share, and the queue for it.
 //!
 //! A copy first requests memory on all agents at once, without waiting. If any agent has too
-//! little, the copy releases what it got and requests it from one agent after another, in an order
-//! common to all heads, and waits at each. So two heads never wait for each other. The queue of an
-//! agent is first come, first served; requests that do not wait never overtake it.
+//! A copy first requests memory on all agents at once, without waiting. If any agent has too
+//! little, the copy releases the memory that it got. It then requests memory from one agent after
+//! another, in an order common to all heads, and waits at each. So two heads never wait for each
+//! other. The queue of an agent is first come, first served; requests that do not wait never
+//! overtake it.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -47,13 +49,13 @@ pub struct QueueTicket {
 /// The error of a request for memory that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
-    /// The number of copies that use it.
+    /// The number of copies that use the memory.
     pub copies: u32,
 }
 
 impl Budget {
-    /// Reserves `bytes` bytes, if they are free and the queue is empty. A single copy gets any
-    /// amount.
+    /// Reserves `bytes` bytes, if they are free and the queue is empty. A copy that is alone gets
+    /// any amount.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Result<Reservation, Busy> {
         let mut state = self.state.lock();
         if state.queue.is_empty() && state.fits(bytes) {
@@ -63,7 +65,7 @@ impl Budget {
         }
     }
 
-    /// Joins the end of the queue for `bytes` bytes.
+    /// Joins the end of the queue, to wait for `bytes` bytes.
     pub fn queue(self: &Arc<Self>, bytes: usize) -> QueueTicket {
         let mut state = self.state.lock();
         state.next += 1;
@@ -94,7 +96,7 @@ impl QueueTicket {
             if place == 0 && state.fits(self.bytes) {
                 state.queue.pop_front();
                 let share = self.budget.share(&mut state, self.bytes);
-                // There may be memory for the next one, too.
+                // There may be memory for the next request, too.
                 self.budget.changed.notify_all();
                 return Some(share);
             }

@@ -26,7 +26,7 @@ const PATH_MAX: usize = 300;
 #[derive(Debug, Default)]
 pub struct Calls {
     state: Mutex<State>,
-    /// The disk, if all calls go to a single one whose counters can be read.
+    /// The disk, if all calls go to a single disk whose counters can be read.
     disk: OnceLock<Option<BlockDevice>>,
 }
 
@@ -45,7 +45,7 @@ struct OpenCall {
     path: Arc<str>,
     allowance_ns: u64,
     thread: Thread,
-    /// The time of its last known progress, in monotonic nanoseconds.
+    /// The time of the call's last known progress, in monotonic nanoseconds.
     moved_ns: u64,
     seen: Option<CallState>,
 }

@@ -57,7 +57,7 @@ pub struct CopyContext {
     pub pool: Pool,
     /// The lanes, set once.
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
-    /// The time of the writer's writes.
+    /// Measures how long the writer sleeps in its writes.
     pub writing: Writing,
     /// Calls on the disk of the source; the store has its own.
     pub calls: Calls,
@@ -78,7 +78,7 @@ pub struct CopyContext {
     /// CPU time in nanoseconds which the agent had used before this copy.
     cpu_before_ns: u64,
     sink: Mutex<Sink>,
-    /// The threads that feed on the side of lanes.
+    /// The threads that feed downstreams separately from the lanes.
     pub(crate) side_feeds: SideFeeds,
     closing: AtomicBool,
     finishing: AtomicBool,
@@ -122,7 +122,7 @@ pub struct CopyConfig {
     pub trace: Arc<Collector>,
     /// The faults that are injected into this node.
     pub faults: Faults,
-    /// Measures how long its threads are awake.
+    /// Measures how long the copy's threads are awake.
     pub awake: Arc<Awake>,
     /// Receives reports of the threads.
     pub notices: Box<dyn Fn(Notice) + Send + Sync>,
@@ -201,10 +201,10 @@ impl CopyContext {
         }
     }
 
-    /// Reports, once, that everything is present: held by a receiver, or read by the head.
+    /// Reports, once, that all blocks are present on a receiver, or were read by the head.
     ///
-    /// A node that had everything before the copy waits until its lanes have ended. Otherwise the
-    /// copy could be over before its links were greeted, and they would be lost.
+    /// A node that had all blocks before the copy waits until its lanes have ended. Otherwise the
+    /// copy could be over before its links were greeted, and these links would be lost.
     pub fn tell_if_complete(&self) {
         let had_all = self.had > 0 && self.had == self.layout.blocks();
         if had_all && !self.all_lanes().iter().all(|lane| lane.ended.load(Ordering::Relaxed)) {
@@ -318,13 +318,13 @@ impl CopyContext {
         self.config.trace.sample_now(self.all_lanes());
     }
 
-    /// Wakes all lanes but one, to check again whether they can continue.
+    /// Wakes all lanes but `number`, so that they check again whether they can continue.
     pub fn wake_others(&self, number: u16) {
         let lanes = (0..).zip(self.all_lanes());
         lanes.filter(|(other, _)| *other != number).for_each(|(_, lane)| lane.wake.raise());
     }
 
-    /// Wakes all lanes, to check again whether they can continue.
+    /// Wakes all lanes, so that they check again whether they can continue.
     pub fn wake_all(&self) {
         self.all_lanes().iter().for_each(|lane| lane.wake.raise());
     }
@@ -349,7 +349,8 @@ impl CopyContext {
         }
     }
 
-    /// Takes the threads that feed on the side of a lane, to be joined after the copy is over.
+    /// Takes the threads that feed downstreams separately from the lanes, to be joined after the
+    /// copy is over.
     pub fn take_side_threads(&self) -> impl Iterator<Item = JoinHandle<()>> {
         self.side_feeds.take_threads()
     }
@@ -361,7 +362,7 @@ impl CopyContext {
             hop: lane.hop(),
         };
         let lanes: Vec<_> = self.all_lanes().iter().map(received).collect();
-        // A source holds everything from the start: report the blocks that it has sent.
+        // A source has all blocks from the start: report the blocks that it has sent.
         let given = || lanes.iter().map(|lane| lane.received).sum();
         Report {
             held: if self.config.is_source { given() } else { self.sink().held() },

@@ -35,10 +35,10 @@ pub enum FeedError {
     /// A stream has ended early, or a remote source has failed; the message is that of the source.
     #[error("{0}")]
     Broken(String),
-    /// It has not arrived from a remote source yet; it may be requested again.
+    /// The block has not arrived from a remote source yet; it may be requested again.
     #[error("the block has not arrived yet")]
     NotYet,
-    /// It does not exist: the source has ended after this many blocks.
+    /// The block does not exist: the source has ended after this many blocks.
     #[error("the source has only {0} blocks")]
     Ended(u64),
 }

@@ -19,7 +19,7 @@ pub const SLICE_MAX: usize = 64 << 10;
 /// A downstream which receives a block.
 #[derive(Debug)]
 pub struct DownstreamWriter<'a> {
-    /// The epoch of the link to it.
+    /// The epoch of the link to the downstream.
     pub epoch: u32,
     /// The index of the downstream in the plan.
     pub peer: u16,

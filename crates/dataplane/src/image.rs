@@ -1,7 +1,7 @@
 //! The running program as it is sent to nodes: without debug sections.
 //!
-//! All agents and heads of one build send the same bytes, whether or not their own file has debug
-//! sections, so that they have one digest.
+//! All agents and heads of one build send the same bytes, whether or not their own program file has
+//! debug sections, so that the digest is always the same.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Take};

@@ -1,5 +1,5 @@
-//! Reading back what was written before it is renamed: compares the medium with what was received,
-//! and computes the digest of the file.
+//! Reads a file back before it is renamed: compares the bytes on the medium with the received
+//! bytes, and computes the digest of the file.
 
 use garland_core::trace::Stage;
 use garland_protocol::{Checksum, ReadBack, Summed, Summing};
@@ -11,11 +11,11 @@ use crate::store::{Store, StoreError};
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Compares all blocks of `member` with what was received, or computes the digest of its file, as
-/// `wanted` says. The digest becomes part of the node's report.
+/// Compares all blocks of `member` with the received blocks, computes the digest of its file, or
+/// both, as requested by `wanted`. The digest becomes part of the node's report.
 ///
 /// # Errors
-/// When a block differs from what was received, or cannot be read.
+/// When a block differs from the received block, or cannot be read.
 pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let store = &*member.config.store;
     if wanted.verify {

@@ -28,7 +28,7 @@ use garland_sys::error::reason;
 /// Why a source cannot be copied.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// It cannot be opened or read.
+    /// The source cannot be opened or read.
     #[error("cannot {operation} {path}: {reason}")]
     Io {
         /// The operation that failed, as an infinitive.
@@ -38,10 +38,10 @@ pub enum SourceError {
         /// Why it failed.
         reason: String,
     },
-    /// It is a directory.
+    /// The source is a directory.
     #[error("cannot copy {0}: it is a directory")]
     Directory(String),
-    /// It cannot be copied as a file.
+    /// The source cannot be copied as a file.
     #[error("cannot copy {path}: {is}")]
     NotAFile {
         /// The path of the source.
@@ -56,7 +56,7 @@ pub enum SourceError {
 pub struct Source {
     file: File,
     path: PathBuf,
-    /// The stamp of the file when it was opened; only the length of a device's tells anything.
+    /// The stamp of the file when it was opened; for a device only the length is meaningful.
     opened: Opened,
     is_device: bool,
     /// The number of bytes that are copied, from its beginning.
@@ -133,8 +133,8 @@ impl Source {
         self.room
     }
 
-    /// Returns the first `length` bytes of an open file as a source. Messages call it `path`;
-    /// `disk` is the node's emulated disk; the time of reads is added to `usage`.
+    /// Returns the first `length` bytes of an open file as a source. `path` is its name in
+    /// messages; `disk` is the node's emulated disk; the time of reads is added to `usage`.
     ///
     /// # Errors
     /// When the status of the file cannot be read.
@@ -183,16 +183,16 @@ impl Source {
     /// # Errors
     /// When the status of the file cannot be read.
     pub fn mode(&self) -> io::Result<u32> {
-        // The contents of a disk are only for its owner.
+        // Only the owner may read the copied contents of a disk.
         Ok(if self.is_device { 0o600 } else { self.file.metadata()?.mode() & 0o7777 })
     }
 
-    /// Returns the modification time, in seconds and nanoseconds since 1970; 0 of a device.
+    /// Returns the modification time, in seconds and nanoseconds since 1970; 0 for a device.
     pub fn modified(&self) -> (i64, u32) {
         if self.is_device { (0, 0) } else { self.opened.stamp.modified }
     }
 
-    /// Returns the offset in the file of block `index` of what is copied.
+    /// Returns the offset in the file of block `index` of the copy.
     fn offset(&self, layout: Layout, index: u64) -> u64 {
         let offset = layout.offset(index);
         self.stripe.map_or(offset, |stripe| stripe.offset(offset))

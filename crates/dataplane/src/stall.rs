@@ -45,22 +45,22 @@ impl Faults {
         faults
     }
 
-    /// Pauses before `bytes` bytes are read from the source, if that is injected.
+    /// Pauses before `bytes` bytes are read from the source, if such pauses are injected.
     pub fn before_reading(&self, bytes: usize) {
         self.source.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Pauses before `bytes` bytes are written, if that is injected.
+    /// Pauses before `bytes` bytes are written, if such pauses are injected.
     pub fn before_writing(&self, bytes: usize) {
         self.sink.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Pauses before `bytes` bytes are sent, if that is injected.
+    /// Pauses before `bytes` bytes are sent, if such pauses are injected.
     pub fn before_sending(&self, bytes: usize) {
         self.sender.iter().for_each(|stalling| stalling.pass(bytes));
     }
 
-    /// Returns the additional time of making the file stable, if any.
+    /// Returns the injected additional time of making the file stable, if any.
     pub fn fsync(&self) -> Option<Duration> {
         Some(self.fsync).filter(|longer| !longer.is_zero())
     }

@@ -17,7 +17,7 @@ const PROOF_LEN: usize = 2 + 2 + 16;
 
 /// A connection whose greeting succeeded.
 pub struct Welcomed<T> {
-    /// What the connection is for, as `find` returned it.
+    /// The purpose of the connection, as returned by `find`.
     pub to: T,
     /// The number of this connection.
     pub number: u16,

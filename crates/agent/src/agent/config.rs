@@ -1,4 +1,4 @@
-//! The configuration of an agent, and why it cannot start.
+//! The configuration of an agent, and the errors of its start.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,18 +17,19 @@ pub struct AgentConfig {
     pub root: Option<PathBuf>,
     /// The public keys of the controllers.
     pub controllers: Vec<PublicKey>,
-    /// The port to listen on; 0 for any.
+    /// The port to listen on; 0 for any free port.
     pub port: u16,
-    /// The key pair of the agent; a new one by default.
+    /// The key pair of the agent; a new key pair by default.
     pub keys: Option<KeyPair>,
-    /// How long to stay without a session. By default the agent exits with its first controller, or
-    /// when its standard input ends.
+    /// How long the agent keeps running without a session. By default it exits with its first
+    /// controller, or when its standard input ends.
     pub stay: Option<Duration>,
     /// The rate of the node's emulated disk in bytes per second, if it has one.
     pub disk: Option<u64>,
-    /// The block indexes of files that the agent has written.
+    /// The stored digests of the blocks of files that were written or read on this node.
     pub records: Records,
-    /// The transport of its port; each copy chooses the transport of the links that it opens.
+    /// The transport of the agent's port. Each copy chooses the transport of the links that it
+    /// opens.
     pub transport: Transport,
 }
 

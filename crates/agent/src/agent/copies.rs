@@ -1,5 +1,5 @@
-//! The copies of one controller on an agent. Files are opened in a thread of its own for each copy,
-//! since their disk may hang.
+//! The copies that one controller started on this agent. Each copy opens its files in a separate
+//! thread, since a disk may hang.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -21,23 +21,23 @@ use garland_dataplane::log::log;
 /// The running copies.
 pub type Parts = Arc<Mutex<Vec<CopyTask>>>;
 
-/// How long to wait for a copy that is beginning when the head is gone. Afterwards its disk is
-/// considered to hang.
+/// How long to wait, when the head is gone, for a copy that is opening its files. If it takes
+/// longer, its disk is considered to hang.
 const OPENING: Duration = Duration::from_secs(1);
 
-/// The copies of one controller.
+/// The copies that one controller started on this agent.
 pub struct Copies {
     controller: Controller,
     parts: Parts,
-    /// The calls in progress that open files, for heartbeats.
+    /// The calls in progress that open files. Heartbeats report those that make no progress.
     opening: Arc<Calls>,
-    /// Copies that are beginning, each with the orders that arrived for it.
+    /// Copies that are opening their files, each with the orders received for it so far.
     beginning: HashMap<CopyId, Vec<ToAgent>>,
     tell: SyncSender<Event>,
 }
 
 impl Copies {
-    /// Creates an empty set. `tell` sends events of its threads to the thread that executes orders.
+    /// Creates an empty set of copies. `tell` sends events to the thread that executes orders.
     pub fn new(
         controller: Controller,
         (parts, opening): (Parts, Arc<Calls>),
@@ -75,8 +75,8 @@ impl Copies {
         }
     }
 
-    /// Waits for the next order, and handles copies that have begun meanwhile. Returns `None` when
-    /// the head is gone.
+    /// Waits for the next order. Meanwhile, handles copies that have begun. Returns `None` when the
+    /// head is gone.
     pub fn next_order(&mut self, given: &Receiver<Event>) -> Option<ToAgent> {
         loop {
             match given.recv() {
@@ -112,8 +112,8 @@ impl Copies {
 
     /// Executes an order of a copy once the copy has begun.
     pub fn obey(&mut self, copy: CopyId, order: ToAgent) {
-        // A file that is being created cannot even be removed yet. If its disk hangs, the head does
-        // not wait for the answer.
+        // Keep the order until the copy has begun: a file that is being created cannot even be
+        // removed yet. If its disk hangs, the head does not wait for the answer.
         if let Some(orders) = self.beginning.get_mut(&copy) {
             return orders.push(order);
         }
@@ -135,7 +135,7 @@ impl Copies {
         }
     }
 
-    /// Ends a copy, and sends its trace after all other messages.
+    /// Ends a copy, and sends its trace after all other messages of the copy.
     fn close(&self, copy: CopyId) {
         let part = {
             let mut parts = self.parts.lock();

@@ -1,4 +1,4 @@
-//! Heartbeats and reports of a node, from a thread that no disk can block.
+//! Sends heartbeats and reports of this node to the head, from a thread that no disk can block.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ pub struct Heart {
 }
 
 impl Heart {
-    /// Starts the thread. It reports on `parts`, and on files that are being opened (`opening`).
+    /// Starts the thread. It reports on the copies `parts`, and on files that are being opened
+    /// (`opening`).
     ///
     /// # Errors
     /// When no thread can be started.

@@ -49,7 +49,7 @@ impl Agent {
         let shutdown = loop {
             let Some(order) = copies.next_order(&given) else { break false };
             match order {
-                // These were answered when they were read.
+                // The thread that reads orders has answered these.
                 ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View => {}
                 ToAgent::Exec(command) => commands.push(exec::start(&controller, command)),
                 ToAgent::Stand(order, secret, neighbours) => {
@@ -101,7 +101,8 @@ impl Agent {
         self.end_if(shutdown);
     }
 
-    /// Ends a session; exits the process after the last one, or if a controller `asked` for it.
+    /// Ends a session. Exits the process after the last session, or if a controller `asked` for the
+    /// exit.
     fn end_if(&self, asked: bool) {
         self.active_ns.store(clock::now_ns(), Ordering::Release);
         // A head may have several channels: one for orders, others for files.

@@ -23,7 +23,8 @@ use garland_dataplane::source::{AHEAD, Content, Source};
 use garland_dataplane::stall::Faults;
 use garland_dataplane::store;
 
-/// Timeout for the threads of a copy, unless the disk hangs.
+/// How long to wait for the threads of a copy to end. Threads that hang on the disk are not
+/// awaited.
 const FAREWELL: Duration = Duration::from_secs(60);
 
 /// The memory of a lane's threads and buffers in bytes.
@@ -33,7 +34,7 @@ const LANE: usize = 1 << 20;
 pub struct Feeding {
     member: Arc<CopyContext>,
     threads: Vec<JoinHandle<()>>,
-    /// Released when the copy is over.
+    /// The memory of the copy, released when the copy is over.
     _share: Reservation,
 }
 
@@ -41,7 +42,7 @@ impl Feeding {
     /// Begins to feed `source` according to `begin`.
     ///
     /// # Errors
-    /// When there is no memory or no thread left.
+    /// When there is not enough memory, or no thread can be started.
     pub fn begin(
         Controller { agent, session }: &Controller,
         begin: Begin,

@@ -26,11 +26,11 @@ pub struct BalanceFile {
 }
 
 impl BalanceFile {
-    /// Creates a file of `size` random bytes in the directory `path`, where another of that length
-    /// must fit. Stops when `stop` is set.
+    /// Creates a file of `size` random bytes in the directory `path`, which must have space for a
+    /// second file of that size. Stops when `stop` is set.
     ///
     /// # Errors
-    /// When it cannot be created or written.
+    /// When the file cannot be created or written.
     pub fn make(
         agent: &Agent,
         path: &[u8],
@@ -73,8 +73,8 @@ impl BalanceFile {
         file.sync_all().map_err(failed)
     }
 
-    /// Drops the first `size` bytes from the page cache if `cold`, or reads them into it. Returns
-    /// what is cached, if the kernel reports it.
+    /// If `cold`, drops the first `size` bytes from the page cache; otherwise reads them into it.
+    /// Returns how much of them is cached, if the kernel reports it.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -101,7 +101,7 @@ impl BalanceFile {
     pub fn source(&self, agent: &Agent, length: u64) -> Result<Source, OrderError> {
         if length > self.size {
             let [length, size] = [length, self.size].map(bytes::format);
-            return Err(format!("cannot copy {length} of a test file of {size}").into());
+            return Err(format!("cannot copy {length}: the test file has only {size}").into());
         }
         let name = format!("the test file in {}", self.path);
         let (disk, usage) = (agent.disk.clone(), Arc::clone(&agent.usage));

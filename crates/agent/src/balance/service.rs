@@ -14,12 +14,12 @@ use crate::balance::file::BalanceFile;
 use crate::controller::Controller;
 use crate::error::OrderError;
 
-/// The balance tests of one head. Dropping it ends them without waiting, since a disk that hangs
-/// must not keep the agent from serving its next head.
+/// The balance tests that one head ordered. Dropping this value ends them without waiting, since a
+/// disk that hangs must not keep the agent from serving its next head.
 pub struct BalanceService {
     controller: Controller,
     stop: Arc<AtomicBool>,
-    /// The orders for the thread, once it is started.
+    /// The queue of orders for the thread; `None` until the thread is started.
     orders: Option<Sender<BalanceOrder>>,
 }
 
@@ -41,7 +41,7 @@ impl BalanceService {
             self.orders = thread.map(|_| orders);
         }
         if let Some(orders) = &self.orders {
-            // Cannot fail: the thread ends only with this value.
+            // Cannot fail: the thread runs until this value is dropped.
             let _ = orders.send(order);
         }
     }

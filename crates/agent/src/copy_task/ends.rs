@@ -1,4 +1,5 @@
-//! The end of a copy on an agent: a store, and the blocks that it already has, or a source.
+//! An endpoint of a copy on an agent: a destination and the blocks that it already has, or a
+//! source.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -15,9 +16,9 @@ use garland_dataplane::context::CopyContext;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Store, StoreError};
 
-/// The end of a copy on an agent.
+/// This agent's endpoint of a copy.
 pub struct Ends {
-    /// The destination of its bytes.
+    /// The destination to which the copy's bytes are written.
     pub store: Box<dyn Store>,
     /// The source, if this agent feeds the copy.
     pub source: Option<Arc<dyn Content>>,
@@ -28,8 +29,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Opens the end of the copy. `tag` is part of the names of its temporary files; `reuse` is
-    /// what exists at the destination.
+    /// Opens the endpoint. `tag` is part of the names of temporary files; `reuse` is the reusable
+    /// data that exists at the destination.
     pub fn open(
         controller: &Controller,
         begin: &Begin,

@@ -130,8 +130,8 @@ impl Drive<'_> {
         }
     }
 
-    /// Returns the offset of operation `at`, or `None` if it must not begin. The first always
-    /// begins.
+    /// Returns the offset of operation `at`, or `None` if the operation must not begin. The first
+    /// operation always begins.
     fn next(&self, at: u64, elapsed_ns: u64) -> Option<u64> {
         let over = elapsed_ns >= self.time_ns || self.stop.load(Ordering::Relaxed);
         if over && at > 0 { None } else { self.walk.offset(at) }

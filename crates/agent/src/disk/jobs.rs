@@ -1,5 +1,5 @@
-//! Runs the measurements of a test in sequence, and drops the page cache before each, so that it
-//! measures the disk.
+//! Runs the measurements of a test in sequence. Drops the page cache before each one, so that the
+//! disk itself is measured.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,14 +41,14 @@ struct Test<'a> {
     tell: &'a dyn Fn(DiskEvent),
     /// The number of bytes of the file that were written: other offsets are not read.
     extent: u64,
-    /// The number of random walks so far, so that no two visit the same blocks in the same order.
+    /// The number of random walks so far. It makes each walk visit the blocks in a different order.
     walks: u64,
 }
 
 /// Tests the disk as `order` requests, and passes each result to `tell`.
 ///
 /// # Errors
-/// When a measurement fails. Results that were reported before are valid.
+/// When a measurement fails. Results already passed to `tell` remain valid.
 pub fn run(
     root: &Root,
     order: &DiskOrder,
@@ -82,7 +82,8 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Measures random operations at doubling depths, until more in flight do not raise the rate.
+    /// Measures random operations with 1, 2, 4, .. in flight, until more in flight do not raise the
+    /// rate.
     fn sweep(&mut self, direction: DiskDirection) -> Result<(), OrderError> {
         let mut rates = Vec::new();
         let mut depth = 1;

@@ -1,5 +1,5 @@
 //! Disk tests. They measure the file system to which copies are written, with a file that has no
-//! name and is removed with the test.
+//! name and is removed when the test ends.
 
 mod drive;
 mod jobs;
@@ -13,8 +13,8 @@ use garland_protocol::{DiskEvent, DiskOrder, FromAgent};
 
 use crate::controller::Controller;
 
-/// A running test. Dropping it stops the test without waiting for it, since a disk that hangs must
-/// not keep the agent from serving its next head.
+/// A running test. Dropping this value stops the test without waiting for it, since a disk that
+/// hangs must not keep the agent from serving its next head.
 pub struct Testing(Arc<AtomicBool>);
 
 impl Drop for Testing {

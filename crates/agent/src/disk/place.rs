@@ -82,7 +82,8 @@ pub fn refuse_memory(place: &DiskPlace, size: u64) -> Result<(), OrderError> {
     .into())
 }
 
-/// Returns what of the first `size` bytes of `file` is in the page cache, if the kernel reports it.
+/// Returns how much of the first `size` bytes of `file` is in the page cache, if the kernel reports
+/// it.
 pub fn cached(file: &File, size: u64) -> Option<DiskCached> {
     let found = cache::residency(file, size).ok()?;
     let by_cachestat = found.probe == CacheProbe::Cachestat;

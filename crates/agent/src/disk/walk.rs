@@ -12,8 +12,8 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Visits all whole blocks of `block` bytes in the first `extent` bytes. `seed` selects the
-    /// permutation.
+    /// Creates a walk over all whole blocks of `block` bytes in the first `extent` bytes. `seed`
+    /// selects the permutation.
     pub fn new(pattern: DiskPattern, block: u32, extent: u64, seed: u64) -> Self {
         let block = u64::from(block.max(1));
         Self { pattern, block, blocks: extent / block, seed }

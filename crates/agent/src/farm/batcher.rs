@@ -1,4 +1,5 @@
-//! Reports jobs that have ended, several in one message while others still wait.
+//! Reports ended jobs. While other jobs wait to be started, several reports are sent in one
+//! message.
 
 use parking_lot::{Condvar, Mutex};
 use std::io;
@@ -8,10 +9,10 @@ use std::time::Duration;
 use garland_protocol::{FarmEvent, TaskEnd};
 use garland_sys::threads;
 
-/// How long the report of a job may wait for others.
+/// How long the report of an ended job may be delayed, to be sent together with others.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// The most jobs in one message.
+/// The maximum number of jobs in one message.
 const TOGETHER: usize = 64;
 
 /// A function that receives events.
@@ -25,8 +26,8 @@ pub struct EventBatcher {
 }
 
 impl EventBatcher {
-    /// Creates a batcher that passes events to `tell`, with a thread that reports those that have
-    /// waited.
+    /// Creates a batcher that passes events to `tell`, and starts the thread that sends delayed
+    /// reports.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -38,13 +39,13 @@ impl EventBatcher {
         Ok(batcher)
     }
 
-    /// Passes on an event at once.
+    /// Passes on an event without delay.
     pub fn tell(&self, event: FarmEvent) {
         (self.tell)(event);
     }
 
-    /// Adds a job that has ended. If it `is_last`, no other job waits to be started, and it is
-    /// reported at once.
+    /// Adds a job that has ended. `is_last` means that no other job waits to be started: then all
+    /// ended jobs are reported without delay.
     pub fn ended(&self, end: TaskEnd, is_last: bool) {
         let mut ends = self.ends.lock();
         ends.0.push(end);

@@ -23,7 +23,7 @@ const STACK: usize = 128 << 10;
 
 /// Runs jobs on this node. Dropping it kills all of them.
 pub struct JobExecutor {
-    /// The state that it shares with its threads.
+    /// The state that the executor shares with its threads.
     pub(super) shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -54,7 +54,7 @@ struct State {
 
 impl JobExecutor {
     /// Creates an executor with `slots` processors, which passes the events of its jobs to `tell`.
-    /// The jobs end with this process; if `guarded`, even when it is killed.
+    /// The jobs are killed when this process exits; if `guarded`, even when this process is killed.
     ///
     /// # Errors
     /// When the system has no file descriptors or threads left.

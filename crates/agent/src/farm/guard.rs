@@ -23,7 +23,7 @@ const WORD: usize = 5;
 /// was not told of, because the agent was killed while it started them.
 pub const MARK: &str = "GARLAND_BENCH";
 
-/// The time after which a job that is being started has its environment.
+/// How long a process that is being started as a job may take until it has the job's environment.
 const STARTING: Duration = Duration::from_millis(200);
 
 /// The guard of an executor.

@@ -57,7 +57,7 @@ pub struct JobOutput {
 }
 
 impl JobOutput {
-    /// Adds output; `is_error` if it is of standard error.
+    /// Adds output; `is_error` is set for standard error.
     pub fn add(&mut self, is_error: bool, bytes: &[u8]) {
         self.all.add(bytes);
         if is_error {
@@ -89,7 +89,7 @@ impl Pipes {
         self.0.iter().flatten()
     }
 
-    /// Passes the available bytes to `add`, which is told whether they are of standard error.
+    /// Passes the available bytes to `add`, with `true` for bytes of standard error.
     pub fn read(&mut self, mut add: impl FnMut(bool, &[u8])) {
         let [output, errors] = &mut self.0;
         drain(output, &mut |bytes| add(false, bytes));
@@ -97,7 +97,7 @@ impl Pipes {
     }
 }
 
-/// Reads what is available, within bounds; closes a pipe without writers.
+/// Reads the available bytes, in a limited number of reads; closes a pipe that has no writers.
 fn drain(pipe: &mut Option<PipeReader>, add: &mut dyn FnMut(&[u8])) {
     let mut buffer = [0; 16 << 10];
     for _ in 0..READS {

@@ -24,7 +24,7 @@ use crate::error::{OrderError, cannot};
 pub struct Place {
     /// The working directory of commands; by default that of this process.
     pub folder: Option<PathBuf>,
-    /// The directory of the jobs' own directories.
+    /// The directory that contains the jobs' own directories.
     pub own: Option<PathBuf>,
 }
 
@@ -148,7 +148,7 @@ fn watch(
     let status = ended.status;
     let outcome = match (late, stopped) {
         (true, _) => Outcome::Timeout,
-        (_, true) => Outcome::Failed("killed, since its run ended".to_owned()),
+        (_, true) => Outcome::Failed("killed because the run ended".to_owned()),
         _ => status
             .signal()
             .map_or_else(|| Outcome::Exit(status.code().unwrap_or(-1)), Outcome::Signal),

@@ -1,4 +1,4 @@
-//! The agent's side of a farm: a controller's orders about jobs.
+//! Executes a controller's orders about jobs: the agent's side of a farm.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -23,7 +23,7 @@ use garland_sys::error::reason;
 pub struct JobService {
     controller: Controller,
     executor: Option<JobExecutor>,
-    /// The directory of the jobs' own directories.
+    /// The directory that contains the jobs' own directories.
     own: Option<PathBuf>,
     window: Option<Window>,
 }
@@ -60,7 +60,7 @@ impl JobService {
             }
             FarmOrder::Clear(job) => {
                 if let Some(own) = &self.own {
-                    // Errors are ignored: the directory is removed again at the end.
+                    // Errors are ignored: the removal is tried again at the end.
                     let _ = fs::remove_dir_all(own.join(job.to_string()));
                 }
             }
@@ -88,7 +88,7 @@ impl JobService {
         self.tell(FarmEvent::Opened(facts));
     }
 
-    /// Returns a path in the agent's directory.
+    /// Resolves a path relative to the agent's root directory.
     fn path(&self, name: &Text) -> PathBuf {
         let name = Path::new(OsStr::from_bytes(name.bytes()));
         let root = &self.controller.agent.config.root;

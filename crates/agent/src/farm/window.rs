@@ -49,7 +49,7 @@ impl Window {
     fn why(mut self) -> OrderError {
         let mut said = String::new();
         if let Some(mut errors) = self.child.stderr.take() {
-            // On an error the lines that were read before are used.
+            // If reading fails, use the lines that were read so far.
             let _ = errors.read_to_string(&mut said);
         }
         let line = said.lines().next().unwrap_or("its process exited without an error message");

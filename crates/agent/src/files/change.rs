@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::attr;
 use super::places::{ANYWHERE, Place, by_descriptor};
 
-/// Changes attributes of an open file. Returns all of them.
+/// Changes attributes of an open file. Returns all its attributes.
 pub fn open(file: &File, changes: &Changes) -> Result<Attr, Errno> {
     if let Some(size) = changes.size {
         ftruncate(file, size)?;
@@ -30,7 +30,8 @@ pub fn open(file: &File, changes: &Changes) -> Result<Attr, Errno> {
     attr::of_open(file.as_fd())
 }
 
-/// Changes attributes of a name. Returns all of them. Does not follow a symbolic link.
+/// Changes attributes of the file at `place`. Returns all its attributes. Does not follow a
+/// symbolic link.
 pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
     if let Some(size) = changes.size {
         ftruncate(place.open(OFlags::WRONLY, 0)?, size)?;
@@ -50,7 +51,7 @@ pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
 }
 
 fn owner(changes: &Changes) -> Option<(Option<Uid>, Option<Gid>)> {
-    // The kernel reads all ones as no change.
+    // The kernel interprets the number with all bits set as `no change`.
     let real = |number: Option<u32>| number.filter(|&number| number != u32::MAX);
     let (user, group) = (real(changes.user), real(changes.group));
     let some = user.is_some() || group.is_some();

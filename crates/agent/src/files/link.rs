@@ -16,7 +16,7 @@ use crate::files::service::FileService;
 const BULK_THREADS: usize = 3;
 const SMALL_THREADS: usize = 8;
 
-/// A buffer larger than this is freed when it is no longer used.
+/// A buffer of more bytes than this is freed when it is no longer used.
 const KEPT: usize = 64 << 10;
 
 /// A connection of a mount, in both directions.

@@ -41,7 +41,7 @@ impl FileListener {
         let (asks, answers) = (Mutex::new((stream, asks)), Mutex::new((sending, answers)));
         let link = Arc::new(Link { asks, answers, service: Arc::clone(&self.service) });
         let listener = Arc::clone(self);
-        // If one connection breaks, all are closed. A mount that is alive reconnects by a new
+        // If one connection breaks, all are closed. A mount that still runs reconnects with a new
         // order.
         if let Err(error) = link.serve(number, move || listener.shut()) {
             log(&format!("closed a mount's connections: {}", reason(&error)));

@@ -1,4 +1,4 @@
-//! The entries of a directory, some at a time, each with its attributes, which are usually
+//! Lists a directory in portions. Each entry includes the file's attributes, since they are usually
 //! requested next.
 
 use std::ffi::OsStr;
@@ -44,7 +44,7 @@ impl Listing {
                     bytes += name.len() + ATTR;
                     entries.push(Entry { name: name.to_vec(), attr });
                 }
-                // Removed meanwhile.
+                // The file was removed meanwhile.
                 Err(Errno::NOENT) => {}
                 Err(error) => return Err(error),
             }

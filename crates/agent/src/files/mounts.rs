@@ -43,7 +43,9 @@ impl Mounts {
 
     fn try_open(&mut self, order: FilesOrder) -> Result<(), OrderError> {
         if self.listeners.len() >= MOST {
-            return Err(format!("too many mounts: a controller may have {MOST} open").into());
+            return Err(
+                format!("too many mounts: a controller can have at most {MOST} open").into()
+            );
         }
         let service = FileService::open(&self.agent.root, self.agent.disk.clone())
             .map_err(cannot("open the agent's root"))?;

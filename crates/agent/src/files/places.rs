@@ -40,7 +40,7 @@ impl Places {
 }
 
 impl Place<'_> {
-    /// Opens the file itself with O_PATH, whatever it is.
+    /// Opens the file itself with O_PATH, whatever its type.
     pub fn itself(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         openat(&self.folder, self.name, flags, Mode::empty())

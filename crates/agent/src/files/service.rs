@@ -23,7 +23,7 @@ use super::places::{ANYWHERE, Place, Places, by_descriptor};
 use super::{attr, change};
 use garland_dataplane::pace::Pace;
 
-/// Two changes of a file within this time may leave its change time as it is: the resolution of
+/// Two changes of a file within this time may leave it with the same change time: the resolution of
 /// file times is a few milliseconds.
 const TICK_NS: u64 = 100_000_000;
 

@@ -1,4 +1,5 @@
-//! The state of a meeting, which its thread shares with the thread that may end it.
+//! The state of a meeting, shared between the meeting's thread and the thread that may end the
+//! meeting.
 
 use parking_lot::Mutex;
 use std::io::{self, ErrorKind};
@@ -63,7 +64,8 @@ impl MeetingState {
         self.over.load(Ordering::Acquire) || clock::now_ns() >= self.deadline_ns
     }
 
-    /// Sets timeouts on the connections, and keeps them so that [`Self::end`] can shut them down.
+    /// Sets timeouts on the connections, and keeps the connections so that [`Self::end`] can shut
+    /// them down.
     pub fn keep(&self, streams: &[TcpStream]) -> io::Result<()> {
         let mut kept = self.streams.lock();
         for stream in streams {

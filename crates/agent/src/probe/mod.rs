@@ -1,5 +1,5 @@
-//! Measures the network between two agents. By order of the head they connect to each other, which
-//! is called a meeting.
+//! Measures the network between two agents, which connect to each other when the head orders it.
+//! This is called a meeting.
 
 mod error;
 mod greeting;
@@ -14,6 +14,6 @@ pub use guest::Invitation;
 pub use ping::fabric::HelperProgram;
 pub use runner::Running;
 
-/// Timeout for the other agent. It is longer than the head waits for heartbeats, so that the head
-/// reports first which of the two agents is gone.
+/// How long the other agent may be silent. This is longer than the head waits for heartbeats, so
+/// that the head reports first which of the two agents is gone.
 pub const SILENCE: std::time::Duration = std::time::Duration::from_secs(8);

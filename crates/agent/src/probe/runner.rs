@@ -39,7 +39,7 @@ impl Running {
         running.retain(|other| !other.thread.is_finished());
         let refused = match meeting.check() {
             Ok(()) if running.len() >= MOST => Some(format!(
-                "too many meetings: an agent holds {MOST} at a time for one controller"
+                "too many meetings: an agent allows one controller at most {MOST} at a time"
             )),
             checked => checked.err(),
         };

@@ -85,8 +85,7 @@ pub fn tx_stats(number: u16, info: &TcpInfo) -> TxStats {
 /// Sends until the receiver has enough, or `is_over` returns true. Unsent data is dropped with the
 /// connection, which is non-blocking from now on.
 ///
-/// # Errors
-/// When the stream breaks, or takes nothing for [`SILENCE`].
+/// When the stream breaks, or accepts no bytes for [`SILENCE`].
 pub fn send(
     task: &StreamTask,
     mut stream: &TcpStream,
@@ -152,7 +151,7 @@ fn has_enough(mut stream: &TcpStream) -> io::Result<bool> {
 }
 
 /// Receives until the rates of all streams are known, and measures this one; stops when `is_over`
-/// returns true. Sets no number.
+/// returns true. Does not set the stream's number in the result.
 ///
 /// # Errors
 /// When the stream breaks, or is silent until the socket's timeout.

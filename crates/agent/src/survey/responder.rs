@@ -42,7 +42,7 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Opens ports of its own.
+    /// Opens any free ports, and starts the threads that answer on them.
     pub fn open() -> io::Result<Self> {
         let (datagrams, listener) =
             (DatagramSocket::open(0, None)?, tcp::listen(0, Transport::Tcp)?);

@@ -26,7 +26,8 @@ pub struct Activity {
     /// The prefix of the names of all agents' sockets on the node, if known.
     prefix: Option<String>,
     busy: Mutex<Busy>,
-    /// The name of its socket, once it has been active.
+    /// The name of the agent's socket, set at the first activity; `None` inside if there is no
+    /// socket.
     socket: OnceLock<Option<String>>,
 }
 

@@ -1,5 +1,5 @@
 //! The kernel's counters: see proc_pid_net(5), proc_stat(5) and the kernel's iostats.rst. Missing
-//! or unknown ones are omitted.
+//! or unknown counters are omitted.
 
 use std::fs;
 

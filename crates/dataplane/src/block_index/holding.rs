@@ -56,8 +56,8 @@ impl Holding {
         Ok(Self { file, stamp: before, layout, digests: digests.into_iter().map(Some).collect() })
     }
 
-    /// Returns a file of which only `blocks` are known: `read` has their digests. The file had this
-    /// stamp before they were read.
+    /// Returns a file of which only `blocks` are known, with the digests `read`. `stamp` is the
+    /// file's stamp before the blocks were read.
     pub fn of_part(
         (file, stamp): (File, FileStamp),
         layout: Layout,

@@ -1,4 +1,4 @@
-//! The parts of a copy that its destination already has; copies them into the new file.
+//! The parts of a copy that its destination already has, and copying them into the new file.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -44,11 +44,11 @@ pub enum Reuse {
         /// The partial file of an interrupted copy, whose blocks stay in place.
         left: Option<(Holding, Left)>,
     },
-    /// Some files of the tree may be in place.
+    /// Some files of the tree may exist at the destination.
     Tree {
         /// The digests of the source.
         digests: Vec<[u8; 32]>,
-        /// The files that are in place.
+        /// The files that exist at the destination.
         tree: FoundTree,
     },
 }

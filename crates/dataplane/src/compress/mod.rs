@@ -16,15 +16,15 @@ const LEVEL: i32 = 1;
 /// How blocks are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// Not at all.
+    /// Not compressed.
     #[default]
     None,
     /// With LZ4, which is fast.
     Lz4,
     /// With Zstandard, which compresses more.
     Zstd,
-    /// With the one that makes the copy faster, as measured during the copy; not at all if neither
-    /// does.
+    /// With the encoding that makes the copy faster, as measured during the copy; not compressed if
+    /// neither does.
     Auto,
 }
 

@@ -15,7 +15,7 @@ use super::{Packer, Packing};
 /// The size of a sample in bytes.
 const SAMPLE: usize = 64 << 10;
 
-/// One block of this many is sampled for the encodings that are not in use.
+/// One in this many blocks is sampled with the encodings that are not in use.
 const EVERY: u32 = 16;
 
 /// An encoding is used if it reduces the time per block below this fraction.
@@ -33,7 +33,7 @@ pub struct PackingPace {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// The time to send a byte with all lanes.
+    /// The time to send a byte over all lanes together.
     wire: Option<f64>,
     lz4: Figures,
     zstd: Figures,
@@ -41,12 +41,13 @@ struct State {
     blocks: u32,
 }
 
-/// The time to compress a byte with all threads, and the ratio.
+/// The time to compress a byte with all threads together, and the ratio of compressed to original
+/// bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures(Option<(f64, f64)>);
 
 impl PackingPace {
-    /// Returns no measurements yet.
+    /// Returns an instance without measurements.
     pub fn new(packing: Packing) -> Self {
         Self { packing, state: Mutex::default() }
     }

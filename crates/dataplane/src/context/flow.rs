@@ -1,4 +1,5 @@
-//! Counts what a lane has transferred and waited for, readable by other threads meanwhile.
+//! Counts the bytes that a lane transfers, and measures its waits. Other threads can read the
+//! values during the copy.
 //!
 //! Only the lane's thread writes these values. The times come from the trace (`recorder`): in a
 //! copy without a trace only bytes are counted.
@@ -14,7 +15,7 @@ use garland_sys::clock;
 pub enum Awaited {
     /// Bytes from the upstream.
     Up,
-    /// The downstream, to take bytes or to give permission.
+    /// The downstream, to accept bytes or to permit sending.
     Down,
     /// The node's own disk: a block of the reader, or a buffer that the writer frees.
     Disk,

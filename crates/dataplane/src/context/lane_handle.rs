@@ -22,7 +22,7 @@ const VAIN: u8 = 2;
 
 /// A command for a lane's thread.
 pub enum LaneCommand {
-    /// An event for its machine.
+    /// An event for the lane's relay machine.
     Event(RelayEvent),
     /// A new link on this side, with this epoch.
     Link(LinkSide, u32, TcpStream),
@@ -44,13 +44,14 @@ pub struct LaneHandle {
     /// Raised with every command.
     pub wake: Wake,
     links: Mutex<Vec<Link>>,
-    /// What the lane has transferred and waited for.
+    /// Counts the bytes that the lane transfers, and measures its waits.
     pub flow: Arc<Flow>,
     /// The number of blocks received; on the source, the number of blocks sent.
     pub received: AtomicU64,
-    /// The upstream has reported the end of the lane.
+    /// Whether the upstream has reported the end of the lane.
     pub ended: AtomicBool,
-    /// Whether the thread waits and its links are idle and stay so: then they need not be cut.
+    /// Whether the thread waits, and its links are idle and stay idle, so that they need not be
+    /// cut.
     pub at_rest: AtomicBool,
 }
 
@@ -111,8 +112,8 @@ impl LaneHandle {
         !self.links.lock().is_empty()
     }
 
-    /// Calls `question` for every open link on one side. Returns each other node's index in the
-    /// plan with the answer.
+    /// Calls `question` for every open link on one side. Returns the answers, each with the index
+    /// in the plan of the node at the other end.
     pub fn ask<T>(&self, side: LinkSide, question: impl Fn(&TcpStream) -> T) -> Vec<(u16, T)> {
         let links = self.links.lock();
         let used = links.iter().filter(|link| link.side == side);

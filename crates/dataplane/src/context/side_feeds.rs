@@ -1,4 +1,5 @@
-//! The downstreams that a node feeds on the side: one thread each, so that no lane waits for them.
+//! The downstreams that a node feeds on the side, that is, with a separate thread for each, so that
+//! no lane waits for them.
 
 use parking_lot::Mutex;
 use std::io;

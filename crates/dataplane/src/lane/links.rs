@@ -166,7 +166,7 @@ impl Lane {
         for (epoch, stream) in std::mem::take(&mut self.downs) {
             self.forget(LinkSide::Down, epoch);
             let address = self.downstream(epoch).and_then(|down| down.address);
-            // A link with a rate limit keeps it.
+            // A link keeps its rate limit, so a limited link is not reused.
             let fit = self.relay.is_down_over(epoch) && self.member.config.pace == 0;
             if address.is_some() && fit {
                 link_pool.park(stream, address);

@@ -28,17 +28,17 @@ impl At {
         Self { lane, ..Self::HERE }.of(index)
     }
 
-    /// Returns the exchange of an order and its answer.
+    /// Returns the `At` of an order and its answer.
     pub fn exchange(exchange: Exchange) -> Self {
         Self { block: exchange.number(), ..Self::HERE }
     }
 
-    /// Returns these with another peer.
+    /// Returns this value with another peer.
     pub fn with(self, peer: u16) -> Self {
         Self { peer, ..self }
     }
 
-    /// Returns these with another block.
+    /// Returns this value with another block.
     pub fn of(self, index: u64) -> Self {
         Self { block: u32::try_from(index).unwrap_or(NO_BLOCK), ..self }
     }

@@ -13,8 +13,7 @@ const BURST: u8 = 8;
 /// The interval between round trips during the copy, in nanoseconds.
 const EVERY_NS: u64 = 250_000_000;
 
-/// The number of answers that are kept per node, from during the copy: more than a copy of minutes
-/// has.
+/// The number of answers that are kept per node, of the probes during the copy.
 const KEPT: usize = 256;
 
 /// The number of answers that are kept in total.
@@ -32,7 +31,7 @@ pub struct ClockProbes {
 }
 
 impl ClockProbes {
-    /// Returns no probes yet, for `nodes` nodes.
+    /// Returns an instance for `nodes` nodes, without answers.
     pub fn new(nodes: usize) -> Self {
         let room = (KEPT * nodes).min(KEPT_IN_ALL);
         let (bursts, between) = (Vec::new(), Samples::new(room));

@@ -6,12 +6,12 @@ use garland_core::trace::{Exchange, Stage};
 use super::at::{At, peer_index};
 use super::collector::Collector;
 
-/// The time at which each node was sent each order; 0 if none is open.
+/// The time at which each node was sent each order; 0 if no answer is awaited.
 #[derive(Debug)]
 pub struct Exchanges(Vec<[u64; 4]>);
 
 impl Exchanges {
-    /// Returns no orders yet, for `nodes` nodes.
+    /// Returns an instance for `nodes` nodes, without orders.
     pub fn new(nodes: usize) -> Self {
         Self(vec![[0; 4]; nodes])
     }

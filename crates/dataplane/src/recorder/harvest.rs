@@ -19,7 +19,7 @@ struct Slot {
 }
 
 impl Harvest {
-    /// Returns no traces yet, for `nodes` nodes, the head included.
+    /// Returns an instance for `nodes` nodes, the head included, without traces.
     pub fn new(nodes: usize) -> Self {
         Self(vec![Slot::default(); nodes])
     }

@@ -102,7 +102,7 @@ impl LaneTracer {
         self.flow.works(now_ns);
     }
 
-    /// Records the end of a time without work.
+    /// Records the end of a time in which the lane had no work.
     pub fn rested(&self, since_ns: u64) {
         if self.recorder.is_on() {
             self.got(Awaited::Rest, since_ns, self.recorder.now());

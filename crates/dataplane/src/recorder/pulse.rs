@@ -30,7 +30,7 @@ pub struct Standstill {
 }
 
 impl Pulse {
-    /// Returns heartbeats of the calling thread, one per `every`.
+    /// Begins to measure the calling thread, which sends a heartbeat after every interval `every`.
     pub fn begin(every: Duration) -> Self {
         let account = Account::of_this_thread();
         let waited_ns = account.times().map_or(0, |times| times.waiting_ns);

@@ -1,5 +1,6 @@
-//! A shell command as the source or destination of a copy. A pipe carries the bytes; the exit code
-//! is the verdict, and the last lines of standard error are the reason of a failure.
+//! A shell command as the source or destination of a copy. A pipe carries the bytes. The exit code
+//! shows whether the command succeeded; if it failed, the last lines of its standard error are the
+//! reason.
 //!
 //! The command runs in a process group of its own, together with a guard: a second shell, which
 //! holds the pipe open and waits for a line. If the agent is killed the line never arrives; the
@@ -146,13 +147,13 @@ impl Shell {
         }
     }
 
-    /// Releases the guard's end of the pipe: once the caller closes its own, the command sees the
-    /// end of its input.
+    /// Releases the guard's end of the pipe: once the caller closes its own end, the command sees
+    /// the end of its input.
     pub fn release(&self) {
         self.guard.lock().dismiss();
     }
 
-    /// Waits until the command has ended, on its own or by [`Shell::kill`].
+    /// Waits until the command has ended, by itself or by [`Shell::kill`].
     ///
     /// # Errors
     /// When the command failed; the message is the reason.
@@ -174,8 +175,8 @@ impl Shell {
         state.verdict.clone()
     }
 
-    /// Kills the process group of the command unless it has succeeded. It does not see the end of
-    /// its input.
+    /// Kills the process group of the command unless the command has succeeded. The command does
+    /// not see the end of its input.
     pub fn kill(&self) {
         let mut guard = self.guard.lock();
         let mut state = self.ending.state.lock();

@@ -1,4 +1,4 @@
-//! Reads a source ahead of a lane: threads of its own read, digest and seal blocks, so that sending
+//! Reads a source ahead of a lane: separate threads read, digest and seal blocks, so that sending
 //! does not wait for them. The distance, and the number of threads, grow while the sender has to
 //! wait.
 
@@ -29,10 +29,11 @@ const AHEAD_OF_ALL: u64 = 64 << 20;
 const AHEAD_FIRST: u64 = 4;
 
 /// The initial number of threads in a copy with one lane: one thread reads and seals about 2 GB/s.
-/// With several lanes each starts with one.
+/// In a copy with several lanes, each lane starts with one thread.
 const WORKERS: usize = 2;
 
-/// The most threads of a lane, which it has if the disk is slow: that many reads are concurrent.
+/// The maximum number of threads of a lane, reached if the disk is slow: that many reads are
+/// concurrent.
 const WORKERS_MAX: usize = 4;
 
 /// How long a lane waits for the next block of a stream before it does other work.

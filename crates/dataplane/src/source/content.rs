@@ -18,7 +18,7 @@ pub trait Content: Send + Sync {
     /// Only streams and remote sources wait here.
     ///
     /// # Errors
-    /// When it is not available and no longer wanted, or the source ends before it.
+    /// When the block is not available and no longer wanted, or the source ends before it.
     fn await_block(
         &self,
         layout: Layout,
@@ -42,8 +42,8 @@ pub trait Content: Send + Sync {
     /// Returns the name of the source for messages.
     fn name(&self) -> String;
 
-    /// Returns the name of what has changed, for messages, after block `index` was found to differ
-    /// from an earlier reading.
+    /// Returns the name of the changed file or source, for messages, after block `index` was found
+    /// to differ from an earlier reading.
     fn changed(&self, _layout: Layout, _index: u64) -> String {
         self.name()
     }

@@ -13,7 +13,7 @@ use crate::recorder::Collector;
 use crate::shell::{Shell, Watcher};
 use garland_sys::error::reason;
 
-/// Writes blocks to a command, whose exit code is the verdict.
+/// Writes blocks to a command, whose exit code shows whether it succeeded.
 pub struct CommandStore {
     input: Outflow,
     shell: Shell,

@@ -29,7 +29,8 @@ pub enum StoreError {
         /// The number of bytes that are free for this user.
         free: u64,
     },
-    /// The destination does not have what it should, or its command failed; the text says how.
+    /// The content of the destination is wrong, or the command failed; the text describes the
+    /// error.
     #[error("{0}")]
     Failed(String),
 }

@@ -54,11 +54,11 @@ pub struct FileStore {
     name: OsString,
     path: PathBuf,
     metadata: Metadata,
-    /// Whether the file has its final name, or is left for another copy.
+    /// Whether the file has its final name, or is left for another copy to resume.
     settled: AtomicBool,
     /// Whether a write failed.
     failed: AtomicBool,
-    /// Whether the file has its metadata, and is stable if that was requested.
+    /// Whether the metadata is set, and the file is stable if that was requested.
     prepared: AtomicBool,
     /// The directories in which directories were created for the file.
     parents: Vec<OwnedFd>,
@@ -69,8 +69,8 @@ pub struct FileStore {
 pub struct Metadata {
     /// The permission bits.
     pub mode: u32,
-    /// The modification time, as seconds and nanoseconds. With it the mode is set exactly; without
-    /// it the mode is restricted by the umask.
+    /// The modification time, as seconds and nanoseconds. If it is given, the mode is set exactly;
+    /// otherwise the umask restricts the mode.
     pub times: Option<(i64, u32)>,
     /// Whether the file is made stable.
     pub fsync: bool,

@@ -15,12 +15,12 @@ use crate::shell::Watcher;
 /// The destination of a node's blocks. Several threads may write concurrently; each block is
 /// written once.
 ///
-/// The defaults are those of a destination that takes blocks in any order, and that can be read
-/// back if it is a file.
+/// The default methods are those of a destination that accepts blocks in any order, and that can be
+/// read back if it is a file.
 pub trait Store: Send + Sync {
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Fills `bytes` with what was written at `offset`.
+    /// Fills `bytes` with the bytes that were written at `offset`.
     fn read_at(&self, _offset: u64, _bytes: &mut [u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -49,12 +49,12 @@ pub trait Store: Send + Sync {
     fn prepare(&self, _trace: &Collector) -> Result<(), StoreError> {
         Ok(())
     }
-    /// Publishes what was written, as a whole, and records the time it took. Called once, after the
+    /// Publishes the written data as a whole, and records the time it took. Called once, after the
     /// last block.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
-    /// Makes what was written stable and drops it from the page cache, so that later reads come
-    /// from the medium. A store that cannot be read by blocks compares itself with the digests of
-    /// what it received, until the copy is `over`.
+    /// Makes the written data stable and drops it from the page cache, so that later reads come
+    /// from the medium. A store that cannot be read by blocks compares its files with the digests
+    /// of the received bytes, until the copy is `over`.
     fn prove(&self, trace: &Collector, _over: &dyn Fn() -> bool) -> Result<(), StoreError> {
         let Some(file) = self.file() else {
             return Err(StoreError::refused("verify", self.name(), "nothing can be read back"));
@@ -63,9 +63,9 @@ pub trait Store: Send + Sync {
             .time(Stage::Fsync, || file.sync_all().and_then(|()| forget(file)))
             .map_err(|error| StoreError::path("verify", self.name(), &error))
     }
-    /// Removes what was written, unless it was committed.
+    /// Removes the written data, unless it was committed.
     fn abandon(&self) {}
-    /// Returns whether what was written can be read back.
+    /// Returns whether the written data can be read back.
     fn is_holder(&self) -> bool {
         self.file().is_some()
     }
@@ -83,12 +83,13 @@ pub trait Store: Send + Sync {
     fn device(&self) -> Option<u64> {
         fstat(self.file()?).ok().map(|stat| stat.st_dev)
     }
-    /// Returns the file that has the bytes at the offsets of the source, if there is one.
+    /// Returns the file that has the source's bytes at the same offsets as the source, if there is
+    /// one.
     fn file(&self) -> Option<&File> {
         None
     }
-    /// Leaves what was written for the next copy to resume, instead of removing it. Returns whether
-    /// it did.
+    /// Leaves the written data for the next copy to resume, instead of removing it. Returns whether
+    /// it was left.
     fn leave(&self) -> bool {
         false
     }
@@ -96,9 +97,10 @@ pub trait Store: Send + Sync {
     fn removed(&self) -> u64 {
         0
     }
-    /// Removes what the commit replaced. Called after all nodes have committed.
+    /// Removes the files that the commit replaced. Called after all nodes have committed.
     fn settle(&self) {}
-    /// Restores what the commit replaced, unless it is settled. Called when the copy is given up.
+    /// Restores the files that the commit replaced, unless they were removed by `settle`. Called
+    /// when the copy is given up.
     fn withdraw(&self) {}
     /// Returns a number that grows while a long call makes progress.
     fn steps(&self) -> u64 {

@@ -18,7 +18,7 @@ use super::{Store, StoreError};
 use crate::block_index::stamp;
 use crate::recorder::Collector;
 
-/// A store whose file keeps its bytes and gets mode and times.
+/// A store whose file is not written: only mode and times are set.
 pub struct KeptStore {
     folder: OwnedFd,
     name: OsString,

@@ -39,7 +39,7 @@ pub use file::{Metadata, target};
 pub use interface::Store;
 pub use kept::KeptStore;
 pub use left::{Left, is_partial_name, partial_name, remove_stale};
-/// The head's destination: it reads from its source and receives nothing.
+/// The destination on the head, which reads the source and receives no blocks.
 pub use null::NullStore as NoStore;
 pub use stripe_files::MANIFEST;
 pub use tree::PreviousTree;

@@ -5,7 +5,7 @@ use std::io;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 
-/// A store that drops what is written.
+/// A store that drops all bytes.
 pub struct NullStore;
 
 impl Store for NullStore {

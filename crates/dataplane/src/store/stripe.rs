@@ -81,7 +81,7 @@ impl Store for StripeStore {
         Ok(())
     }
 
-    /// The old manifest is removed before the stripe is replaced and the new one is renamed after
+    /// Removes the old manifest before the stripe is replaced, and renames the new manifest after
     /// it, so that no manifest ever describes another stripe.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         self.prepare(trace)?;

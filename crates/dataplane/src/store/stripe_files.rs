@@ -16,14 +16,14 @@ use super::{Store, StoreError};
 use crate::log::log;
 use crate::recorder::Collector;
 
-/// The end of a manifest's name, after its stripe's.
+/// The suffix that a manifest's name has in addition to the name of its stripe.
 pub const MANIFEST: &str = ".toml";
 
 /// The names of a stripe's files, and the directory which they are in.
 pub struct StripeFiles {
     folder: OwnedFd,
     folder_path: PathBuf,
-    /// The end of the stripe's name, after the file's.
+    /// The part of the stripe's name that follows the name of the striped file.
     suffix: OsString,
     /// The stripe's name.
     stripe: OsString,

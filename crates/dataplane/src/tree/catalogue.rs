@@ -1,4 +1,5 @@
-//! The catalogue of a tree: its records, by which a node determines what it already has of it.
+//! The catalogue of a tree: the tree's records. A node compares them with its own files to
+//! determine which parts of the tree it already has.
 
 use std::collections::HashSet;
 

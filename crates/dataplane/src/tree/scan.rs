@@ -1,4 +1,4 @@
-//! What to scan of a tree, and the result of a scan.
+//! The options and the result of a scan of a tree.
 
 use std::path::PathBuf;
 

@@ -33,7 +33,7 @@ pub struct TreeSource {
     index: Index,
     places: Vec<Place>,
     tally: Tally,
-    /// What the scan left out.
+    /// The files that the scan left out.
     left_out: Vec<LeftOut>,
     /// Directories in which nodes remove nothing although removal was requested.
     unswept: Vec<PathBuf>,

@@ -1,5 +1,5 @@
-//! A stream that one thread writes and reads; it sleeps or polls. It never waits for space to write
-//! while data can be read: if both ends did so they would wait forever.
+//! A stream that one thread writes and reads. While it waits, the thread sleeps or polls. It never
+//! waits for space to write while data can be read: if both ends did so they would wait forever.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -79,8 +79,8 @@ impl<'a> Flow<'a> {
         if self.times { clock::now_ns() } else { 0 }
     }
 
-    /// Sends up to byte `until` without blocking. Returns whether all was sent. `now` is the result
-    /// of the last `pull`.
+    /// Sends up to byte `until` without blocking. Returns whether all bytes up to `until` were
+    /// sent. `now` is the result of the last `pull`.
     pub fn push(&mut self, until: u64, now: u64) -> io::Result<bool> {
         let before = self.sent;
         while self.sent < until {
@@ -152,7 +152,7 @@ impl<'a> Flow<'a> {
         Ok(clock::now_ns())
     }
 
-    /// Reads what has arrived, if anything.
+    /// Reads the bytes that have arrived, if any.
     fn take(&mut self, most: usize) -> io::Result<bool> {
         if most == 0 {
             return Ok(false);

@@ -25,7 +25,7 @@ const MOST: u64 = 128 << 20;
 /// Words of a cache line.
 const LINE: usize = 8;
 
-/// Words before those for operations: a cache line for the token.
+/// The number of words before the words for operations: a cache line for the token.
 const HEAD: usize = LINE;
 
 /// The fewest words over which gets and puts are spread, so that they do not all use one cache
@@ -35,7 +35,7 @@ const WALK: usize = (256 << 10) / 8;
 /// The approximate size of a group of small operations that are timed together, in bytes.
 const GROUP_BYTES: u32 = 64 << 10;
 
-/// The most operations in such a group.
+/// The maximum number of operations in a group that is timed together.
 const GROUP_MAX: u32 = 256;
 
 /// Polls between two readings of the clock.
@@ -65,7 +65,7 @@ impl<'a> Mapped<'a> {
         let ring = needs.max().unwrap_or(0);
         if ring > MOST {
             return Err(format!(
-                "too many bytes in flight: {ring}; two agents can share {MOST} at most"
+                "too many bytes in flight: {ring}; two agents can share at most {MOST}"
             )
             .into());
         }

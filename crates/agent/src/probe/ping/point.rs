@@ -57,7 +57,7 @@ pub fn measure(
         Ok(())
     };
     let mut warm = Tally::default();
-    // Large operations need fewer for a warm-up.
+    // If operations are large, fewer of them suffice for a warm-up.
     let warm_up = WARM_UP.min(1 + (4 << 20) / u64::from(point.size.max(1)));
     let time_ns = u64::from(point.time_ms) * 1_000_000;
     let mut each_ns = 0;

@@ -23,12 +23,12 @@ pub struct Order {
     pub depth: u32,
     /// The number of operations.
     pub count: u64,
-    /// Operations per second to begin.
+    /// The number of operations to begin per second; `None` for no limit.
     pub rate: Option<u32>,
 }
 
 impl Order {
-    /// Ends the meeting.
+    /// The order that ends the meeting.
     pub const END: Self = Self { kind: None, size: 0, depth: 1, count: 0, rate: None };
 
     /// Returns the sizes of a request and of its answer over a stream, in bytes.

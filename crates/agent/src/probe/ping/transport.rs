@@ -6,8 +6,8 @@ use crate::probe::error::ProbeError;
 
 /// A connection between an initiator and a target.
 pub trait ProbeTransport {
-    /// Returns the number of operations that are timed together, because one is shorter than the
-    /// clock's resolution; else 1.
+    /// Returns the number of operations that are timed together because a single one is shorter
+    /// than the clock's resolution; otherwise 1.
     fn timed_together(&self, order: &Order) -> u32;
 
     /// Runs the initiator's operations of a round and adds them to `tally`. Returns the elapsed

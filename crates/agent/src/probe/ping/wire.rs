@@ -1,6 +1,6 @@
-//! Gets, puts and messages over a TCP connection. Requests that are due together are sent in one
-//! write, and all that have arrived are answered in one, which makes many operations in flight
-//! fast. Gets and puts are emulated: the target's CPU serves them.
+//! Gets, puts and messages over a TCP connection. Requests that are due at the same time are sent
+//! in one write, and all requests that have arrived are answered in one write. This makes many
+//! operations in flight fast. Gets and puts are emulated: the target's CPU serves them.
 
 use std::net::TcpStream;
 
@@ -22,7 +22,7 @@ pub struct Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Uses `stream`. This side `polls`, or sleeps while it waits.
+    /// Uses `stream`. While it waits, this side polls if `polls` is set; otherwise it sleeps.
     pub fn new(meeting: &'a MeetingState, stream: &'a TcpStream, polls: bool) -> Self {
         Self { meeting, stream, polls }
     }

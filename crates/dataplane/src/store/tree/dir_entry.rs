@@ -46,7 +46,7 @@ impl<'a> DirEntry<'a> {
         Self { folder, saved, name, maker, hidden: OnceCell::new() }
     }
 
-    /// Checks that the name does not exist, or belongs to something that a file may replace.
+    /// Checks that the name does not exist, or belongs to a file that may be replaced.
     ///
     /// # Errors
     /// When the existing file must not be replaced, or its status is unknown.
@@ -108,7 +108,7 @@ impl<'a> DirEntry<'a> {
         self.hidden.get_or_init(|| partial_name(self.name, &self.maker.tag))
     }
 
-    /// Renames the hidden name to the final one.
+    /// Renames the file from its hidden name to its final name.
     pub fn show(&self) -> io::Result<()> {
         let folder = self.folder();
         match renameat_with(folder, self.hidden(), folder, self.name, RenameFlags::NOREPLACE) {

@@ -55,7 +55,7 @@ pub struct TreeExtractor {
     sweeper: Option<Sweeper>,
     /// The number of names that were removed.
     removed: Arc<AtomicU64>,
-    /// Paths of failed files whose other hard links follow.
+    /// Paths of failed files that have further hard links later in the stream.
     failed: BTreeSet<Vec<u8>>,
     /// A directory on each file system that was written to, by device number.
     devices: BTreeMap<u64, OwnedFd>,
@@ -221,8 +221,9 @@ impl TreeExtractor {
         sweeper.sweep(folder, &path, &mut self.troubles)
     }
 
-    /// Returns whether the file that begins is in place already and is kept. Files that are to be
-    /// read back are always written: earlier reads may have come from the page cache.
+    /// Returns whether the file whose record is being applied exists already and is kept. Files
+    /// that are to be read back are always written: earlier reads may have come from the page
+    /// cache.
     fn keeps(&mut self, name: &[u8], meta: &Meta, linked: bool) -> bool {
         let old = self.old.as_ref().filter(|_| self.proofs.is_none());
         let Some(stamp) = old.and_then(|old| old.kept(self.number)) else { return false };
@@ -307,7 +308,7 @@ impl TreeExtractor {
         self.devices.values().try_for_each(|folder| Ok(syncfs(folder)?))
     }
 
-    /// Succeeds if everything is in place.
+    /// Succeeds if all files and directories of the tree are in place.
     ///
     /// # Errors
     /// The texts of the first errors, and the number of all.
@@ -364,7 +365,7 @@ impl TreeExtractor {
         let (Some((last, above)), false) =
             (first.split_last(), self.failed.contains(&first.join(&b'/')))
         else {
-            return Err(io::Error::other("the file that it is a hard link to is missing"));
+            return Err(io::Error::other("cannot create the hard link: its target is missing"));
         };
         let folder = directory::descend(&self.top, above.iter().map(Vec::as_slice))?;
         let entry = self.entry(name);

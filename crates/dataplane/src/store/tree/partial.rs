@@ -30,7 +30,7 @@ pub struct PartialFile {
     length: u64,
     written: u64,
     sparse: bool,
-    /// Whether other hard links to it follow.
+    /// Whether further hard links to the file follow in the stream.
     pub linked: bool,
     /// Whether the file has a hidden name.
     hidden: bool,
@@ -186,5 +186,5 @@ fn locked(entry: &DirEntry<'_>) -> io::Result<File> {
             }
         }
     }
-    Err(io::Error::other("another copy removes its partial file repeatedly"))
+    Err(io::Error::other("another copy repeatedly removes the partial file"))
 }

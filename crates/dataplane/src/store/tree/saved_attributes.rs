@@ -24,7 +24,7 @@ pub struct SavedAttributes {
 struct Defaults {
     /// User and group ID.
     owner: (u32, u32),
-    /// Whether the mode is the requested one without the umask: the directory has no default ACL.
+    /// Whether the umask alone restricts the requested mode: the directory has no default ACL.
     plain: bool,
 }
 

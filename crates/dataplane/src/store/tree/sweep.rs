@@ -141,7 +141,8 @@ impl Sweeper {
     ) -> io::Result<bool> {
         let stat = statat(site.folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        // Partial files of killed agents were removed before: this one belongs to a running copy.
+        // Partial files of killed agents have been removed already: this one belongs to a running
+        // copy.
         let others = is_partial_name(OsStr::from_bytes(name));
         if others || self.spared.iter().any(|pattern| pattern.matches(path, is_folder)) {
             return Ok(false);
@@ -175,9 +176,7 @@ impl Sweeper {
         let folder = open_directory(above.folder, name)?;
         let stat = fstat(&folder)?;
         if stat.st_dev != above.device {
-            return Err(io::Error::other(
-                "another file system is mounted there; it is not removed",
-            ));
+            return Err(io::Error::other("not removed: another file system is mounted there"));
         }
         directory::allow_owner(&folder, &stat);
         let path = [path, b"/"].concat();

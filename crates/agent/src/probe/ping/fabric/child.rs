@@ -48,7 +48,7 @@ pub struct Helper<'a> {
     stream: &'a TcpStream,
     /// The serial number of the last round.
     serial: u32,
-    /// Its name in messages.
+    /// The name of the helper in messages.
     name: String,
     child: Child,
     /// `None` once the helper is told to exit.
@@ -74,8 +74,8 @@ impl<'a> Helper<'a> {
         };
         let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
         let mut command = Command::new(path);
-        // It exits by itself when its input ends, and cleans up: a kill of the agent's process
-        // group must not include it.
+        // The helper exits by itself when its input ends, and cleans up: a kill of the agent's
+        // process group must not include the helper.
         command
             .arg0("garland-fabric")
             .process_group(0)
@@ -126,7 +126,7 @@ impl<'a> Helper<'a> {
     }
 
     /// Sends an order and waits for the answer. The wait ends with the meeting, or when the other
-    /// agent leaves it.
+    /// agent leaves the meeting.
     pub fn ask(&mut self, order: &Order) -> Result<Answer, ProbeError> {
         let Some(input) = &mut self.input else { return unexpected() };
         if input.write_all(&words::frame(order)).is_err() {

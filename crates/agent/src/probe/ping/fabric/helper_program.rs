@@ -1,5 +1,5 @@
-//! The helper program that the head sends to nodes without it. It has the head's release, and stays
-//! in the agent's memory during the head's session.
+//! The helper program that the head sends to nodes without it. It is of the same release as the
+//! head, and stays in the agent's memory during the head's session.
 
 use std::io;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub(super) fn agree(
     Ok(chosen.clone())
 }
 
-/// Opens an endpoint and connects it to the other side's. Returns both.
+/// Opens an endpoint and connects it to the other side's endpoint. Returns both.
 pub(super) fn open(helper: &mut Helper<'_>, wish: Open) -> Result<(Opened, Opened), ProbeError> {
     let Answer::Opened(ours) = helper.ask(&Order::Open(wish))? else { return unexpected() };
     helper.send(&ours)?;

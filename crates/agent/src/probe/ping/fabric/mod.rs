@@ -84,7 +84,8 @@ impl<'a> Fabric<'a> {
             left -= count;
             rounds.push(words::Round {
                 kind,
-                // An operation without bytes takes one byte to be noticed.
+                // An operation of size 0 transfers one byte: otherwise its arrival could not be
+                // detected.
                 size: order.size.max(1),
                 depth: order.depth,
                 count,
@@ -130,7 +131,7 @@ impl ProbeTransport for Fabric<'_> {
     }
 }
 
-/// Returns the memory for the operations in flight of any point, in bytes.
+/// Returns the largest memory that the operations in flight of a point need, in bytes.
 fn ring(task: &PingTask) -> Result<u64, ProbeError> {
     let needs = task.points.iter().map(|point| words::stride(point.size) * u64::from(point.depth));
     let ring = needs.max().unwrap_or(0);
@@ -138,7 +139,8 @@ fn ring(task: &PingTask) -> Result<u64, ProbeError> {
         ..=MOST => Ok(ring),
         _ => {
             let most = MOST / 2;
-            Err(format!("too many bytes in flight: {ring}; an endpoint can have {most}").into())
+            Err(format!("too many bytes in flight: {ring}; an endpoint can have at most {most}")
+                .into())
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn prove(
 ) -> Result<bool, ProbeError> {
     let serial = helper.next_serial();
     let warm = Round { kind, size, depth: 1, count: WARM_UP, rate: None, serial };
-    // The target checks the bytes of the last put; a test has the bytes of the warm-up.
+    // The target checks the bytes of the last put; those of a test equal those of the warm-up.
     let tries = Round { count: TRIES, ..warm };
     if initiates { initiate(helper, warm, tries) } else { serve(helper, warm) }
 }
@@ -55,7 +55,7 @@ fn initiate(helper: &mut Helper<'_>, warm: Round, tries: Round) -> Result<bool, 
     helper.send(&true)?;
     let used_ns: u64 = helper.receive()?;
     let Answer::Done = helper.ask(&Order::Settle)? else { return unexpected() };
-    // Wait until the target has checked its bytes: the next operation changes them.
+    // Wait until the target has checked the bytes: the next operation changes them.
     let _looked: bool = helper.receive()?;
     Ok(ended > 0 && used_ns <= RESTING_NS + ended * SERVING_NS)
 }

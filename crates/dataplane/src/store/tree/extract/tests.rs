@@ -95,7 +95,7 @@ fn links_are_not_followed_and_no_directory_is_replaced() {
                   out: it is not a directory and is not replaced by one; \
                   f: it is not a directory and is not replaced by one; \
                   d: it is a directory and is not replaced; \
-                  e: the file that it is a hard link to is missing";
+                  e: cannot create the hard link: its target is missing";
     assert_eq!(said, wanted);
 }
 
